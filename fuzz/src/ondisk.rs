@@ -3,7 +3,7 @@
 //! The text of a volume group has a checksum that no mutation gets past, so each disk is read twice: as it is, and with
 //! that checksum made right.
 
-#[path = "../../crates/stack/tests/ondisk/sparse.rs"]
+#[path = "../../crates/stack/tests/suite/ondisk/sparse.rs"]
 mod sparse;
 
 use plumb_label::Disk;

@@ -1,6 +1,6 @@
 //! Cuts an image down to the sectors that are looked at, for the fuzzer to begin with: `ondisk_seeds IMAGE SEED`.
 
-#[path = "../tests/ondisk/sparse.rs"]
+#[path = "../tests/suite/ondisk/sparse.rs"]
 mod sparse;
 
 use std::cell::RefCell;

@@ -30,7 +30,7 @@ pub mod zram;
 
 pub use event::{SynthEvent, SynthOp};
 pub use machine::Machine;
-pub use require::{Capability, real_traces};
+pub use require::{Capability, real_trace, real_traces};
 pub use rng::Rng;
 pub use tempdir::{TempFile, temp_dir, temp_file};
 pub use write::{EventSink, WriteError, Written, write_all};

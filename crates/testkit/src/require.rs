@@ -1,17 +1,18 @@
-//! What a test needs of the machine, and how a test that cannot run says so.
+//! The needs of a test, and the record of a test that did not run.
 //!
-//! A skip is never silent: it goes to stderr as `SKIPPED: why`, and to the file named by `PLUMB_SKIPS` as
-//! one line, test and reason apart by a tab, from which `make test` counts. Whether a skip is allowed is
-//! decided there and not here.
+//! A test that cannot run says `SKIPPED: why` on stderr and writes its name and the reason, separated by a tab, to the
+//! file that `PLUMB_SKIPS` names. `make test` counts those files and decides whether a skip is allowed. Two further
+//! files work alike: `PLUMB_LATER` for tests that `make check` leaves to `make test`, and `PLUMB_UNDECIDED` for
+//! measurements that a busy machine spoiled, which `make test` repeats alone at its end.
 //!
-//! Checks look and do not touch: nothing is loaded, attached or created by them.
+//! The checks only look: they load, attach and create nothing.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Something that a test cannot do without.
+/// A need of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Effective user 0.
@@ -32,6 +33,8 @@ pub enum Capability {
     Blktrace,
     /// A program of this name in PATH.
     Tool(&'static str),
+    /// Seconds to minutes of processor time, which `make check` does not spend.
+    Patience,
 }
 
 /// Why a capability is missing.
@@ -50,6 +53,14 @@ impl fmt::Display for Missing {
 }
 
 impl Capability {
+    /// Whether a test with this need is left to `make test`: it needs a device, root, a guest or much time, and
+    /// `PLUMB_TIER` is `check`.
+    #[must_use]
+    pub fn is_left_to_make_test(self) -> bool {
+        let is_of_check = matches!(self, Self::RealTraces | Self::Tool(_));
+        !is_of_check && std::env::var_os("PLUMB_TIER").is_some_and(|tier| tier == "check")
+    }
+
     /// Whether the machine has it.
     ///
     /// # Errors
@@ -71,6 +82,7 @@ impl Capability {
                 .or_else(|| lack_of_tool("blktrace"))
                 .or_else(|| lack_of_path("/sys/kernel/debug/block")),
             Self::Tool(name) => lack_of_tool(name),
+            Self::Patience => None,
         };
         lack.map_or(Ok(()), |why| {
             Err(Missing {
@@ -101,15 +113,52 @@ pub fn tool(name: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Records that `test` did not run. Called by [`require!`](crate::require!); a test with a condition of
-/// its own may call it too.
+/// A file of the folder of real traces; a test asks for `RealTraces` first.
+///
+/// # Panics
+/// If the folder or the file is missing.
+#[must_use]
+pub fn real_trace(path: &str) -> PathBuf {
+    let folder = real_traces().expect("the test asks for RealTraces first");
+    let file = folder.join(path);
+    assert!(
+        file.exists(),
+        "{}: no such file; the folder of real traces is incomplete",
+        file.display()
+    );
+    file
+}
+
+/// Records that a test did not run. Tests call [`skip!`](crate::skip!) or [`require!`](crate::require!) instead.
 pub fn record_skip(test: &str, why: &str) {
     eprintln!("SKIPPED: {why}");
-    let Some(file) = std::env::var_os("PLUMB_SKIPS") else {
+    record("PLUMB_SKIPS", test, why);
+}
+
+/// Records that `make check` leaves a test to `make test`.
+pub fn record_later(test: &str, need: Capability) {
+    record("PLUMB_LATER", test, &format!("{need:?}"));
+}
+
+/// Records a measurement that other load on the machine spoiled, for a second run alone.
+///
+/// # Panics
+/// If nobody will repeat the test: it is the second run, or the test does not run under `make test`. An undecided
+/// result never passes.
+pub fn record_undecided(test: &str, why: &str) {
+    let is_repeated = std::env::var_os("PLUMB_UNDECIDED").is_some();
+    assert!(is_repeated, "undecided, and nobody repeats the test: {why}");
+    eprintln!("UNDECIDED: {why}");
+    record("PLUMB_UNDECIDED", test, why);
+}
+
+/// Appends a line to the file that a variable names; does nothing without the variable.
+fn record(variable: &str, test: &str, why: &str) {
+    let Some(file) = std::env::var_os(variable) else {
         return;
     };
     let line = format!("{test}\t{}\n", why.replace(['\t', '\n'], " "));
-    // One write to a file opened for appending: lines of parallel tests do not mix.
+    // One write to a file that is open for appending: lines of parallel tests do not mix.
     let written = OpenOptions::new()
         .create(true)
         .append(true)
@@ -117,13 +166,13 @@ pub fn record_skip(test: &str, why: &str) {
         .and_then(|mut f| f.write_all(line.as_bytes()));
     if let Err(e) = written {
         panic!(
-            "cannot record a skip in {}: {e}; mend PLUMB_SKIPS",
+            "cannot write to {}, which {variable} names: {e}",
             Path::new(&file).display()
         );
     }
 }
 
-/// Leaves the test, visibly, unless the machine has all that is named.
+/// Leaves the test, visibly, unless the machine has everything that is named.
 ///
 /// Names are variants of [`Capability`](crate::require::Capability); the test must return `()`.
 ///
@@ -138,21 +187,48 @@ pub fn record_skip(test: &str, why: &str) {
 macro_rules! require {
     ($($capability:ident $(($argument:expr))?),+ $(,)?) => {
         $(
-            if let Err(missing) = $crate::require::Capability::$capability$(($argument))?.check() {
-                $crate::require::record_skip($crate::test_name!(), &missing.to_string());
+            let capability = $crate::require::Capability::$capability$(($argument))?;
+            if capability.is_left_to_make_test() {
+                $crate::require::record_later(&$crate::test_name!(), capability);
+                return;
+            }
+            if let Err(missing) = capability.check() {
+                $crate::require::record_skip(&$crate::test_name!(), &missing.to_string());
                 return;
             }
         )+
     };
 }
 
-/// The path of the enclosing function, whatever thread it runs on.
+/// Leaves the test, visibly, for a reason that no [`Capability`](crate::require::Capability) names.
+#[macro_export]
+macro_rules! skip {
+    ($why:expr $(,)?) => {{
+        $crate::require::record_skip(&$crate::test_name!(), &$why);
+        return;
+    }};
+}
+
+/// Leaves a test whose measurement other load on the machine spoiled. `make test` repeats it alone at its end; there,
+/// and under plain `cargo test`, the test fails.
+#[macro_export]
+macro_rules! undecided {
+    ($why:expr $(,)?) => {{
+        $crate::require::record_undecided(&$crate::test_name!(), &$why);
+        return;
+    }};
+}
+
+/// The package and the path of the enclosing function, on whatever thread it runs: `plumb-stack::solaris::slices`.
 #[macro_export]
 macro_rules! test_name {
     () => {{
         fn here() {}
-        let name = ::std::any::type_name_of_val(&here);
-        name.strip_suffix("::here").unwrap_or(name)
+        let path = ::std::any::type_name_of_val(&here);
+        // The first segment is the name of a test program or of a library, which is the package's in other letters.
+        let (_, path) = path.split_once("::").unwrap_or(("", path));
+        let path = path.strip_suffix("::here").unwrap_or(path);
+        format!("{}::{path}", env!("CARGO_PKG_NAME"))
     }};
 }
 
@@ -218,7 +294,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn finds_a_shell_and_no_nonsense() {
+    fn detects_tools_in_path() {
         assert_eq!(Capability::Tool("sh").check(), Ok(()));
         let missing = Capability::Tool("no-such-program")
             .check()
@@ -233,7 +309,7 @@ mod tests {
     fn name_is_that_of_the_function() {
         assert_eq!(
             crate::test_name!(),
-            "plumb_testkit::require::tests::name_is_that_of_the_function"
+            "plumb-testkit::require::tests::name_is_that_of_the_function"
         );
     }
 

@@ -1,0 +1,177 @@
+//! What a filter leaves out does not count at either layer; what it asks for counts as ever.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::common::Disk;
+use plumb_capture::{Attached, Block, CaptureError, Filter, Layers, Options};
+use plumb_testkit::loop_device::run;
+use plumb_testkit::require;
+use plumb_trace::{Layer, Op};
+
+/// Each layer, by each way to attach.
+fn everywhere(disk: &Disk, filter: &Filter, mut check: impl FnMut(&mut Block, Layer)) {
+    for (layers, layer) in [(Layers::Request, Layer::Request), (Layers::Bio, Layer::Bio)] {
+        for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
+            let options = Options {
+                attach,
+                layers,
+                filter: filter.clone(),
+                ..Options::default()
+            };
+            check(&mut disk.watch_with(options), layer);
+        }
+    }
+}
+
+/// `dd` with O_DIRECT, within a shell that does something first: so many reads of 4 KiB.
+fn dd(disk: &Disk, first: &str, count: u64) {
+    let path = disk.device.path().display();
+    let command = format!(
+        "{first} exec dd if={path} of=/dev/null iflag=direct bs=4096 count={count} status=none"
+    );
+    run(Command::new("sh").args(["-c", &command]));
+}
+
+#[test]
+fn operations() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let filter = Filter {
+        ops: vec![Op::Write],
+        ..Filter::default()
+    };
+    everywhere(&disk, &filter, |block, layer| {
+        let mut file = disk.open();
+        (0..101).for_each(|at| file.io(Op::Read, at * 8192, 4096));
+        (0..211).for_each(|at| file.io(Op::Write, at * 8192, 4096));
+        file.file.sync_data().expect("a flush");
+        let reading = block.read();
+        let profile = disk.profile_at(layer, &reading);
+        assert_eq!(
+            (profile.op(Op::Read).ios, profile.op(Op::Write).ios),
+            (0, 211)
+        );
+        let misses = disk.misses(&reading);
+        assert_eq!((misses.flushes, misses.unmatched_completions), (0, 0));
+    });
+}
+
+/// By number of the process, with I/O that are cut in pieces: those are of the same sender.
+#[test]
+fn processes() {
+    require!(Bpf, Loop, Tool("dd"));
+    let disk = Disk::new();
+    disk.set("max_sectors_kb", "64");
+    let filter = Filter {
+        pid: Some(std::process::id()),
+        ..Filter::default()
+    };
+    let mut process_one = disk.process_one();
+    everywhere(&disk, &filter, |block, layer| {
+        process_one.restart();
+        let mut file = disk.open();
+        (0..53).for_each(|at| file.io(Op::Read, at << 18, 256 << 10));
+        dd(&disk, "", 211);
+        let reading = block.read();
+        let pieces = if layer == Layer::Request { 4 } else { 1 };
+        let profile = disk.profile_at(layer, &reading);
+        assert_eq!(profile.ios(), 53 * pieces);
+        let unseen = 53 * pieces - profile.timed_ios();
+        assert!(unseen <= process_one.completions(), "{unseen} unseen");
+        let misses = disk.misses(&reading);
+        assert_eq!((misses.splits, misses.unmatched_completions), (159, 0));
+        assert!(
+            reading
+                .processes
+                .iter()
+                .all(|process| process.pid == std::process::id())
+        );
+    });
+}
+
+#[test]
+fn commands() {
+    require!(Bpf, Loop, Tool("dd"));
+    let disk = Disk::new();
+    let filter = Filter {
+        comm: Some("dd".to_owned()),
+        ..Filter::default()
+    };
+    everywhere(&disk, &filter, |block, layer| {
+        let mut file = disk.open();
+        (0..101).for_each(|at| file.io(Op::Read, at * 8192, 4096));
+        dd(&disk, "", 211);
+        let reading = block.read();
+        assert_eq!(disk.profile_at(layer, &reading).ios(), 211);
+        assert!(reading.processes.iter().all(|process| process.comm == "dd"));
+    });
+}
+
+/// A cgroup of version 2, removed at the end with the one in it.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Cgroup> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let mount = mounts
+            .lines()
+            .find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
+        let path = PathBuf::from(mount.split(' ').nth(1)?)
+            .join(format!("plumb-test-{}", std::process::id()));
+        fs::create_dir(&path).ok()?;
+        fs::create_dir(path.join("inner")).ok()?;
+        Some(Cgroup(path))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Their processes have ended.
+        let _ = fs::remove_dir(self.0.join("inner"));
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn cgroups() {
+    require!(Bpf, Loop, Tool("dd"));
+    let Some(cgroup) = Cgroup::new() else {
+        plumb_testkit::skip!("no cgroup of version 2 can be made");
+    };
+    let disk = Disk::new();
+    let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.0.display());
+    let filter = Filter {
+        cgroup: Some(cgroup.0.clone()),
+        ..Filter::default()
+    };
+    everywhere(&disk, &filter, |block, layer| {
+        dd(&disk, "", 101);
+        dd(&disk, &enter("/inner"), 211);
+        dd(&disk, &enter(""), 307);
+        let reading = block.read();
+        assert_eq!(disk.profile_at(layer, &reading).ios(), 518);
+    });
+    let filter = Filter {
+        cgroup: Some(cgroup.0.join("inner")),
+        ..Filter::default()
+    };
+    everywhere(&disk, &filter, |block, layer| {
+        dd(&disk, &enter("/inner"), 211);
+        dd(&disk, &enter(""), 307);
+        let reading = block.read();
+        assert_eq!(disk.profile_at(layer, &reading).ios(), 211);
+    });
+    let missing = Options {
+        filter: Filter {
+            cgroup: Some(PathBuf::from("/no/such/cgroup")),
+            ..Filter::default()
+        },
+        ..Options::default()
+    };
+    assert!(matches!(
+        Block::attach(&missing),
+        Err(CaptureError::NoCgroup { .. })
+    ));
+}

@@ -1,0 +1,374 @@
+//! What the kernel counts of requests that are known one by one, on a loop device.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
+use plumb_capture::{Attached, Block, Filter, Options, Reading, disk_of};
+use plumb_geometry::{Bytes, Grid};
+use plumb_profile::fit::Select;
+use plumb_profile::infer::{Verdict, infer};
+use plumb_testkit::loop_device::run;
+use plumb_testkit::require;
+use plumb_testkit::rng::Rng;
+use plumb_trace::Op;
+
+/// 1,009 reads and writes anywhere in a partition, in lengths from a sector to 64 KiB, by either way to attach.
+#[test]
+fn every_io_is_counted_where_it_is() {
+    require!(Bpf, Loop, Tool("partx"));
+    [Attached::TypedTracepoints, Attached::RawTracepoints]
+        .into_iter()
+        .for_each(count_every_io);
+}
+
+/// More different I/O than there are rows: none is lost, and what is not known exactly is marked.
+#[test]
+fn a_full_table_loses_no_io() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut process_one = disk.process_one();
+    // Not those who look what is on a new disk.
+    let filter = Filter {
+        pid: Some(std::process::id()),
+        ..Filter::default()
+    };
+    let mut block = disk.watch_with(Options {
+        filter,
+        ..Options::default()
+    });
+    let mut file = disk.open();
+    let mut rng = Rng::new(11);
+    let (mut sent, mut bytes, mut misaligned) = (0u64, 0, 0);
+    for _ in 0..90_001 {
+        let len = 512 * (1 + rng.below(127));
+        let start = 512 * rng.below((SIZE - len) / 512);
+        file.io(Op::Read, start, len);
+        (sent, bytes, misaligned) = (
+            sent + 1,
+            bytes + len,
+            misaligned + u64::from(!start.is_multiple_of(4096)),
+        );
+        if sent % 5000 == 0 {
+            process_one.keep_up();
+        }
+    }
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!((profile.ios(), profile.bytes()), (sent, bytes));
+    process_one.explains(sent - profile.timed_ios());
+    assert_eq!(disk.misses(&reading).unplaced, 0);
+    let table = &profile.places.table;
+    assert!(table.are_lengths_rounded(), "{} rows", table.iter().count());
+    let fit = table.fit(&Grid::ASSUMED, Select::DATA).expect("starts");
+    assert_eq!((fit.ios, fit.misaligned), (sent, misaligned));
+}
+
+fn count_every_io(by: Attached) {
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let mut process_one = disk.process_one();
+    let mut block = disk.watch_with(Options {
+        attach: Some(by),
+        ..Options::default()
+    });
+    assert_eq!(block.attached(), by);
+    let mut file = disk.open();
+    let (mut expected, mut bytes) = (Counted::new(), [0; 2]);
+    let mut rng = Rng::new(7);
+    for _ in 0..1009 {
+        let op = if rng.below(3) == 0 {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        let len = [512, 4096, 8192, 65_536][rng.below(4) as usize];
+        let start = (FIRST_SECTOR + rng.below((SIZE / 4 - len) / 512)) * 512;
+        file.io(op, start, len);
+        *expected
+            .entry((op as u8, start % MODULUS, len))
+            .or_default() += 1;
+        bytes[op as usize] += len;
+    }
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!(table(profile), expected);
+    assert_eq!(
+        [profile.op(Op::Read).bytes, profile.op(Op::Write).bytes],
+        bytes
+    );
+    assert_eq!(profile.ios(), 1009);
+    let unseen = 1009 - profile.timed_ios();
+    process_one.explains(unseen);
+    assert_eq!(
+        profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(),
+        1009 - unseen
+    );
+    assert_eq!(profile.size_bytes, Some(SIZE));
+    // What was not seen to end is in flight until its place is taken.
+    assert!((1..=1 + unseen).contains(&profile.ordered.in_flight.depth_max));
+    let misses = reading.misses[&disk.device.name()];
+    assert_eq!((misses.requeues, misses.unplaced), (0, 0));
+    assert!(misses.unmatched_issues <= unseen, "{misses:?}");
+    let mine: Vec<_> = reading
+        .processes
+        .iter()
+        .filter(|process| process.pid == std::process::id())
+        .collect();
+    assert_eq!(mine.iter().map(|process| process.ios).sum::<u64>(), 1009);
+    let by_sector =
+        |(&(_, residue, _), ios): (&(u8, u64, u64), &u64)| (residue % 4096 != 0).then_some(*ios);
+    assert_eq!(
+        mine.iter()
+            .map(|process| process.misaligned(3))
+            .sum::<u64>(),
+        expected.iter().filter_map(by_sector).sum::<u64>()
+    );
+    // What was read stays read.
+    assert!(block.read().profiles.is_empty());
+}
+
+/// The same through the partition: starts are those of the disk, and the partition has them too.
+#[test]
+fn a_partition_is_told_from_its_disk() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let (name, _room, node) = partition(&disk);
+    // By whatever name a node has.
+    let number = disk_of(&disk.device.name()).expect("its number");
+    for other in [node.to_str(), disk.device.path().to_str()] {
+        assert_eq!(disk_of(other.expect("text")).expect("its number"), number);
+    }
+    let mut block = disk.watch();
+    let (mut within, mut whole) = (Direct::open(&node), disk.open());
+    (0..101).for_each(|at| within.io(Op::Read, at * 3 * 8192, 8192));
+    (0..7).for_each(|at| whole.io(Op::Read, SIZE / 2 + at * 3 * 8192, 8192));
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!(profile.ios(), 108);
+    let misaligned = table(profile)
+        .into_iter()
+        .filter(|((_, residue, _), _)| residue % 4096 == 1024)
+        .map(|(_, ios)| ios);
+    assert_eq!(misaligned.sum::<u64>(), 101);
+    let part = &profile.partitions[&name];
+    assert_eq!(part.first_byte, FIRST_SECTOR * 512);
+    assert_eq!(part.table.iter().map(|(_, row)| row.ios).sum::<u64>(), 101);
+    assert!(part.table.iter().all(|(key, _)| key.residue() % 8 == 2));
+}
+
+/// A partition shows its offset as a disk does: how often one place is touched is counted by disk, which bounds it.
+#[test]
+fn a_partition_shows_its_offset() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let (name, _room, node) = partition(&disk);
+    let mut block = disk.watch();
+    let mut within = Direct::open(&node);
+    let verdict = |reading: &Reading| infer(&disk.profile(reading).partitions[&name]).verdict;
+    let spread =
+        |within: &mut Direct| (0..401).for_each(|at| within.io(Op::Read, at * 5 * 8192, 8192));
+    spread(&mut within);
+    let Verdict::One { phase } = verdict(&block.read()) else {
+        panic!("no offset")
+    };
+    assert_eq!(
+        (phase.granularity_bytes, phase.offset_bytes),
+        (Bytes(8192), Bytes(FIRST_SECTOR * 512 % 8192))
+    );
+    assert_eq!((phase.heads, phase.ios), (401, 401));
+    // Half of them at one place are no layout.
+    spread(&mut within);
+    (0..401).for_each(|_| within.io(Op::Read, 1 << 20, 8192));
+    let Verdict::NotEnoughData { why } = verdict(&block.read()) else {
+        panic!("one place decides")
+    };
+    assert!(
+        why.contains("a single start may have") && why.contains(" of 802 stream heads"),
+        "{why}"
+    );
+}
+
+/// A read that the queue cuts in four is four requests; a flush has no place and is no I/O.
+#[test]
+fn splits_and_flushes() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    disk.set("max_sectors_kb", "64");
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    file.io(Op::Read, 1 << 20, 256 << 10);
+    file.io(Op::Write, 3 << 20, 4096);
+    file.file.sync_data().expect("a flush");
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    let expected: Counted = [
+        ((0, 0, 65_536), 1),
+        ((0, 65_536, 65_536), 1),
+        ((0, 131_072, 65_536), 1),
+    ]
+    .into_iter()
+    .chain([((0, 196_608, 65_536), 1), ((1, 0, 4096), 1)])
+    .collect();
+    assert_eq!(table(profile), expected);
+    assert_eq!(profile.op(Op::Flush).ios, 0);
+    assert!(disk.misses(&reading).flushes >= 1);
+    assert_eq!(disk.misses(&reading).splits, 3);
+    // All parts are known to be of this process.
+    let mine = reading
+        .processes
+        .iter()
+        .filter(|process| process.pid == std::process::id());
+    assert_eq!(mine.map(|process| process.ios).sum::<u64>(), 5);
+    assert_eq!(reading.of_unknown_sender, 0);
+}
+
+/// A disk that was idle for longer than an interval: what is seen in it took no longer than it did.
+#[test]
+fn no_span_is_longer_than_its_interval() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    file.io(Op::Read, 0, 4096);
+    block.read();
+    std::thread::sleep(Duration::from_millis(300));
+    block.read();
+    let began = Instant::now();
+    file.io(Op::Read, 1 << 20, 4096);
+    let reading = block.read();
+    let most_ns = began.elapsed().as_nanos() as i64;
+    let (first, last) = (
+        disk.profile(&reading).first_ns,
+        disk.profile(&reading).last_ns,
+    );
+    let span_ns = last.expect("a time") - first.expect("a time");
+    // The interval begins with the reading before, which was over when the clock began.
+    assert!(
+        (0..most_ns + 50_000_000).contains(&span_ns),
+        "{span_ns} of {most_ns}"
+    );
+}
+
+/// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.
+#[test]
+fn streams_are_told_from_random() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    for at in 0..101 {
+        file.io(Op::Read, at * 4096, 4096);
+        file.io(Op::Read, SIZE / 2 + at * 4096, 4096);
+    }
+    let reading = block.read();
+    let ordered = &disk.profile(&reading).ordered;
+    assert_eq!(
+        (ordered.continuing, ordered.runs(), ordered.run_ios),
+        (200, 2, 202)
+    );
+    assert_eq!(ordered.seeks.none, 0);
+    assert_eq!(
+        ordered.seeks.forward.total() + ordered.seeks.backward.total(),
+        201
+    );
+    assert_eq!(disk.profile(&reading).places.read_heads.total(), 2);
+    // Reached 3, 4, 8, 16, 32 and 64 twice.
+    let reached: Vec<(usize, u64)> = ordered.runs_reaching.iter().collect();
+    assert_eq!(reached, [(0, 2), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2)]);
+}
+
+/// Two disks of one driver, read in turn at the same places and by the same tags: neither takes anything of the other.
+#[test]
+fn disks_do_not_mix() {
+    require!(Bpf, Loop);
+    let disks = [Disk::new(), Disk::new()];
+    let mut process_one = disks.each_ref().map(Disk::process_one);
+    let devices = disks
+        .iter()
+        .map(|disk| disk_of(&disk.device.name()).expect("its number"))
+        .collect();
+    let mut block = Block::attach(&Options {
+        devices,
+        ..Options::default()
+    })
+    .expect("programs");
+    let mut files = disks.each_ref().map(Disk::open);
+    for at in 0..1009 {
+        files
+            .iter_mut()
+            .for_each(|file| file.io(Op::Read, at * 8192, 8192));
+    }
+    std::thread::scope(|scope| {
+        for file in &mut files {
+            scope.spawn(move || {
+                (0..2003).for_each(|at| file.io(Op::Write, at * 7 % 4096 * 4096, 4096))
+            });
+        }
+    });
+    let reading = block.read();
+    for (disk, process_one) in disks.iter().zip(&mut process_one) {
+        let profile = disk.profile(&reading);
+        assert_eq!(
+            (profile.op(Op::Read).ios, profile.op(Op::Write).ios),
+            (1009, 2003)
+        );
+        let unseen = 3012 - profile.timed_ios();
+        process_one.explains(unseen);
+        // An end that hashes like a later one is forgotten, which ends a run: rare, and never more than that.
+        let ordered = &profile.ordered;
+        assert!(
+            (1003..=1008).contains(&ordered.continuing),
+            "{}",
+            ordered.continuing
+        );
+        assert_eq!(ordered.runs(), 1009 - ordered.continuing);
+        assert!(reading.misses[&disk.device.name()].unmatched_issues <= unseen);
+    }
+}
+
+/// The number of a partition that has gone is given to the next one, of whatever disk.
+#[test]
+fn a_number_that_is_used_again() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disks = [Disk::new(), Disk::new()];
+    let devices = disks
+        .iter()
+        .map(|disk| disk_of(&disk.device.name()).expect("its number"))
+        .collect();
+    let mut block = Block::attach(&Options {
+        devices,
+        ..Options::default()
+    })
+    .expect("programs");
+    for (disk, ios) in disks.iter().zip([101, 211]) {
+        label(disk.device.path());
+        assert_eq!(disk.device.add_partitions(), 1);
+        // What reading the label takes is not counted.
+        block.read();
+        let (name, _room, node) = partition(disk);
+        let mut file = Direct::open(&node);
+        (0..ios).for_each(|at| file.io(Op::Read, at * 8192, 8192));
+        drop(file);
+        let reading = block.read();
+        assert_eq!(
+            reading
+                .profiles
+                .iter()
+                .filter(|profile| profile.ios() > 0)
+                .count(),
+            1
+        );
+        assert_eq!(disk.profile(&reading).ios(), ios);
+        let rows = disk.profile(&reading).partitions[&name].table.iter();
+        assert_eq!(rows.map(|(_, row)| row.ios).sum::<u64>(), ios);
+        run(Command::new("partx")
+            .arg("--delete")
+            .arg(disk.device.path()));
+    }
+}

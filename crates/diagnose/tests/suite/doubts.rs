@@ -1,0 +1,207 @@
+//! What is not known is said, and never passed off as silence.
+
+use crate::common::{Bench, Io, Random, evidence, words};
+use plumb_diagnose::Confidence;
+use plumb_profile::Profile;
+use plumb_profile::fit::Unknown;
+use plumb_profile::table::{Row, Table};
+use plumb_trace::Op::{Discard, Flush, Read, Write};
+use plumb_trace::{Layer, Op};
+
+fn pages(count: u64, sectors: u64, op: Op) -> Vec<Io> {
+    let mut random = Random(3);
+    (0..count)
+        .map(|_| Io(op, random.below(1 << 22) * 128, sectors))
+        .collect()
+}
+
+fn losing(mut bench: Bench, lost: u64) -> Bench {
+    bench.info.counts.lost = lost;
+    bench
+}
+
+#[test]
+fn lost_events_stand_in_the_findings_that_they_touch() {
+    let ios = || [pages(900, 8, Read), pages(100, 3, Read)].concat();
+    let rule = "odd-length-io";
+    let few = losing(Bench::grid("4k"), 100).judge_ios(ios());
+    let finding = few.finding(rule);
+    assert_eq!(evidence(finding, "lost_events"), 100.0);
+    let said = words(finding);
+    assert!(
+        said.contains("in no count: 100 events that the source lost"),
+        "{said}"
+    );
+    // 100 of 1,100 to 200 of 1,100.
+    assert!(
+        said.contains("with the lost events the share would lie between 9.1 % and 18.2 %"),
+        "{said}"
+    );
+    assert_eq!(
+        finding.confidence(),
+        Confidence::High,
+        "a defect whatever was lost"
+    );
+    // 100 of 101,000 are less than what a rule speaks of: the finding hangs on what was lost.
+    let many = losing(Bench::grid("4k"), 100_000).judge_ios(ios());
+    assert_eq!(many.finding(rule).confidence(), Confidence::Medium);
+}
+
+#[test]
+fn lost_events_end_a_silence() {
+    let (rule, ios) = ("misaligned-io", || pages(1000, 8, Read));
+    assert!(
+        losing(Bench::grid("4k"), 4)
+            .judge_ios(ios())
+            .is_silent(rule),
+        "4 of 1,004 are below the threshold"
+    );
+    let why = losing(Bench::grid("4k"), 60).judge_ios(ios()).unknown(rule);
+    assert_eq!(
+        why,
+        "0 of 1,000 (0.0 %) were seen, but the source lost 60 events"
+    );
+}
+
+/// So many different rows that lengths have to be rounded up.
+fn crowded() -> impl Iterator<Item = Io> {
+    let mut random = Random(4);
+    (0..40_000).map(move |_| Io(Read, random.below(1 << 30), 65 + random.below(60)))
+}
+
+#[test]
+fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
+    let mut bench = Bench::chunk(64 << 10, Some(4));
+    bench.questions.grids = Bench::grid("4k").questions.grids;
+    let judged = bench.judge_ios(crowded());
+    assert!(judged.analysis.lengths_rounded);
+    for rule in ["odd-length-io", "split-io", "member-skew"] {
+        let why = judged.unknown(rule);
+        assert!(
+            why.starts_with("the length of ") && why.contains(" is not known exactly any more"),
+            "{rule}: {why}"
+        );
+    }
+    let records = Bench {
+        layer: Layer::Vfs,
+        ..Bench::record(64 << 10)
+    }
+    .judge_ios(crowded());
+    assert!(
+        records
+            .unknown("record-mismatch")
+            .contains("not known exactly any more")
+    );
+    // Sums over the few lengths that are known are no answer to what another layout would do with all.
+    let striped = judged.analysis.what_if.striped.as_ref().expect("asked for");
+    assert!(
+        matches!(striped, Err(Unknown::Lengths { ios: 40_000, .. })),
+        "{striped:?}"
+    );
+    assert!(
+        records
+            .analysis
+            .what_if
+            .recorded
+            .as_ref()
+            .expect("asked for")
+            .is_err()
+    );
+    let fit = &judged.analysis.device().expect("a device").grids[0];
+    assert_eq!(
+        (
+            fit.read_amplification,
+            fit.all.as_ref().expect("starts").cells_ratio()
+        ),
+        (None, None)
+    );
+    assert_eq!(judged.finding("misaligned-io").cost(), None);
+    // None is as long as 64 KiB, but 33 to 62 KiB was rounded up to that: large ones must not come out of it.
+    assert!(judged.is_silent("looks-sequential"));
+    let sizes = &judged.analysis.random_by_size;
+    let at_least = |bytes| {
+        sizes
+            .iter()
+            .find(|row| row.len_bytes_min == bytes)
+            .expect("listed")
+            .ios
+    };
+    assert_eq!((at_least(32 << 10), at_least(64 << 10)), (40_000, 0));
+    // Starts are known all the same.
+    assert!(
+        judged
+            .finding("misaligned-io")
+            .summary()
+            .contains("of 40,000")
+    );
+}
+
+#[test]
+fn counts_by_place_say_nothing_of_streams() {
+    let mut profile = Profile::new("8,0", Layer::Request, Table::default());
+    for residue in 0..256 {
+        let row = Row {
+            ios: 10,
+            ..Row::default()
+        };
+        profile.add_residue(Write, residue * 4096, 8192, false, &row);
+        profile.add_residue(Read, residue * 4096, 131_072, false, &row);
+    }
+    profile.pieces = 1;
+    let judged = Bench::grid("4k").judge(profile);
+    for rule in ["looks-sequential", "small-random-writes"] {
+        assert!(
+            judged.unknown(rule).contains("does not tell the order"),
+            "{}",
+            judged.unknown(rule)
+        );
+    }
+    assert!(judged.is_silent("misaligned-io"));
+}
+
+#[test]
+fn completions_alone_say_nothing_of_streams() {
+    let mut bench = Bench::default();
+    bench.info.completions_only = true;
+    let judged = bench.judge_ios(pages(1000, 16, Write));
+    for rule in ["looks-sequential", "small-random-writes"] {
+        assert_eq!(
+            judged.unknown(rule),
+            "streams cannot be told from completions alone"
+        );
+    }
+}
+
+#[test]
+fn a_grid_that_the_table_cannot_tell_is_unknown() {
+    // Kept modulo 1 MiB, which 48 KiB does not divide, and asked afterwards.
+    let profile = Bench::default().judge_ios(pages(1000, 16, Read)).profile;
+    let judged = Bench::grid("48k").judge(profile.clone());
+    let expected = "the residues were kept modulo 1 MiB, which 48 KiB does not divide";
+    assert_eq!(judged.unknown("misaligned-io"), expected);
+    assert_eq!(judged.unknown("odd-length-io"), expected);
+    assert_eq!(
+        Bench::chunk(48 << 10, None)
+            .judge(profile)
+            .unknown("split-io"),
+        expected
+    );
+}
+
+/// Discards and flushes are no reads or writes, so they are in neither number of N of M.
+#[test]
+fn discards_and_flushes_are_in_no_share() {
+    let mut ios = pages(1000, 8, Read);
+    ios.extend((0..1000).map(|at| Io(Discard, at * 2048 + 5, 3)));
+    ios.extend((0..500).map(|_| Io(Flush, 0, 0)));
+    let judged = Bench::grid("4k").judge_ios(ios.clone());
+    assert!(judged.is_silent("misaligned-io") && judged.is_silent("odd-length-io"));
+    ios.extend((0..100).map(|at| Io(Read, at * 2048 + 5, 8)));
+    let judged = Bench::grid("4k").judge_ios(ios);
+    assert!(
+        judged
+            .finding("misaligned-io")
+            .summary()
+            .starts_with("100 of 1,100 ")
+    );
+}

@@ -1,0 +1,663 @@
+//! `misaligned-partition`, `discard-misaligned`: what begins where.
+
+use plumb_diagnose::{Confidence, Severity};
+use plumb_geometry::{Bytes, SECTOR};
+use plumb_stack::node::keys;
+use plumb_stack::{Kind, Member, Placing, Source, What};
+
+use crate::layout::lab::{Lab, evidence, kernel, words};
+
+const RULE: &str = "misaligned-partition";
+
+/// Sector 34 is 17 KiB: 1 KiB past a block of 4 KiB. Sector 63 is 3,584 B past one.
+#[test]
+fn a_partition_off_a_stated_block() {
+    for (start, past) in [(34, 1024.0), (63, 3584.0), (2047, 3584.0), (1, 512.0)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        lab.partition("sda1", disk, start);
+        let judged = lab.judge();
+        let finding = judged.finding(RULE);
+        assert_eq!(finding.target().to_string(), "partition sda1");
+        assert_eq!(evidence(finding, "past_boundary_bytes"), past, "{start}");
+        assert_eq!(
+            (finding.severity(), finding.confidence()),
+            (Severity::Warning, Confidence::High)
+        );
+        // A block of 4 KiB touches two of them.
+        assert_eq!(finding.cost().map(|cost| cost.value), Some(2.0));
+    }
+}
+
+#[test]
+fn the_next_start_is_named() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.partition("sda1", disk, 34);
+    let judged = lab.judge();
+    let said = words(judged.finding(RULE));
+    // 40 is the next multiple of 8 sectors.
+    assert!(
+        said.contains("the next such start is 20 KiB (40 sectors) of sda"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "begins 1 KiB (2 sectors) past a boundary of the 4 KiB physical block of sda"
+        ),
+        "{said}"
+    );
+}
+
+/// A physical volume on all of a drive, without a volume: its data will begin where its first extent does.
+#[test]
+fn a_physical_volume_without_volumes() {
+    for (start, past) in [
+        (1 << 20, None),
+        (192 << 10, None),
+        ((1 << 20) - 512, Some(3584.0)),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sdb", 4096, 0);
+        lab.fact(disk, keys::CONTENT, "LVM2 PV");
+        lab.fact(disk, keys::PE_START, start);
+        let judged = lab.judge();
+        let found = judged
+            .diagnosis
+            .findings
+            .iter()
+            .find(|finding| finding.id() == RULE);
+        assert_eq!(
+            found.map(|finding| evidence(finding, "past_boundary_bytes")),
+            past,
+            "{start}"
+        );
+    }
+}
+
+/// Where it is to begin is told as its own table counts, whatever lies below.
+#[test]
+fn the_next_start_is_one_of_its_own_table() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let outer = lab.partition("sda1", disk, 40);
+    let volume = lab.runs(Kind::LogicalVolume, "vg/guest", &[(outer, 2048, 1 << 19)]);
+    lab.runs(Kind::Partition, "vg/guest1", &[(volume, 63, 1 << 18)]);
+    let judged = lab.judge();
+    // 40 + 2,048 + 63 is 2,151, the last sector of a block.
+    let said = words(judged.finding(RULE));
+    assert!(
+        said.contains("begin it 512 B (1 sector) further on"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the next such start is 32 KiB (64 sectors) of vg/guest"),
+        "{said}"
+    );
+}
+
+/// A slice of an SMI label begins at a cylinder: 2,889 sectors are odd, so that every eighth is on 4 KiB.
+#[test]
+fn the_next_cylinder_is_named() {
+    for (label, expected) in [
+        (
+            "vtoc",
+            "the next is at 11,556 KiB (23,112 sectors) of c3t13d0",
+        ),
+        (
+            "efi",
+            "the next such start is 2,892 KiB (5,784 sectors) of c3t13d0",
+        ),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("c3t13d0", 4096, 0);
+        lab.fact(disk, keys::LABEL, label);
+        lab.fact(disk, keys::CYLINDER_SECTORS, 2_889);
+        lab.partition("c3t13d0s0", disk, 2 * 2_889);
+        let judged = lab.judge();
+        let said = words(judged.finding(RULE));
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(said.contains("further on"), label == "efi", "{said}");
+    }
+}
+
+#[test]
+fn silent_on_the_block_and_with_an_alignment_offset() {
+    for (offset, start) in [(0, 2048), (0, 40), (3584, 2047), (3584, 7)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, offset);
+        lab.partition("sda1", disk, start);
+        let judged = lab.judge();
+        assert!(
+            judged.is_silent(RULE),
+            "{offset} {start}: {:?}",
+            judged.diagnosis
+        );
+    }
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 3584);
+    lab.partition("sda1", disk, 2048);
+    assert_eq!(
+        evidence(lab.judge().finding(RULE), "past_boundary_bytes"),
+        512.0,
+        "2048 is off there"
+    );
+}
+
+/// Nothing stated: off 4 KiB is a finding of low confidence, on it is no verdict.
+#[test]
+fn an_assumed_grid_never_says_aligned() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("c0t0d0");
+    lab.partition("c0t0d0s0", disk, 34);
+    lab.partition("c0t0d0s1", disk, 4 << 20);
+    let judged = lab.judge();
+    let finding = judged.finding(RULE);
+    assert_eq!(finding.target().device, "c0t0d0s0");
+    assert_eq!(finding.confidence(), Confidence::Low);
+    assert!(
+        words(finding).contains("the grid of 4 KiB is assumed"),
+        "{}",
+        words(finding)
+    );
+    assert_eq!(
+        judged.whys(RULE),
+        ["nothing is known of c0t0d0 beyond 4 KiB"]
+    );
+    assert!(!judged.is_silent(RULE));
+}
+
+/// A drive with blocks of 512 bytes, as far as it says, is no better known than one that says nothing.
+#[test]
+fn a_small_physical_block_decides_nothing() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("loop0", 512, 0);
+    lab.partition("loop0p1", disk, 34);
+    assert_eq!(lab.judge().finding(RULE).confidence(), Confidence::Low);
+}
+
+/// Never layer by layer: a PV at sector 63 whose data begin at sector 2049 of it is right, and the partition below it
+/// is no finding of its own.
+#[test]
+fn two_wrongs_make_a_right() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let partition = lab.partition("sda1", disk, 63);
+    lab.runs(Kind::LogicalVolume, "vg/lv", &[(partition, 2049, 8192)]);
+    assert!(lab.judge().is_silent(RULE));
+}
+
+/// And two rights can hide a wrong: the volume is judged, by way of a partition that is off.
+#[test]
+fn a_volume_inherits_what_is_below() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let partition = lab.partition("sda1", disk, 63);
+    let volume = lab.runs(Kind::LogicalVolume, "vg/lv", &[(partition, 2048, 8192)]);
+    let system = lab.runs(Kind::FileSystem, "/data", &[(volume, 0, 8192)]);
+    lab.fact(system, keys::CONTENT, "ext4");
+    let judged = lab.judge();
+    let finding = judged.finding(RULE);
+    assert_eq!(
+        finding.target().to_string(),
+        "logical volume vg/lv",
+        "the device that the file system lies on"
+    );
+    let said = words(finding);
+    assert!(
+        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3,584 B over"),
+        "{said}"
+    );
+}
+
+/// A device that is mounted in two places is one device.
+#[test]
+fn two_mounts_of_one_device() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let partition = lab.partition("sda1", disk, 63);
+    for mount in ["/data", "/srv"] {
+        lab.runs(Kind::FileSystem, mount, &[(partition, 0, 1 << 20)]);
+    }
+    assert_eq!(lab.judge().found_on(RULE), ["sda1"]);
+}
+
+#[test]
+fn only_one_piece_off_is_enough() {
+    let mut lab = Lab::default();
+    let (a, b) = (lab.disk("sda", 4096, 0), lab.disk("sdb", 4096, 0));
+    lab.runs(
+        Kind::LogicalVolume,
+        "vg/lv",
+        &[(a, 2048, 8192), (b, 2051, 8192)],
+    );
+    let judged = lab.judge();
+    let finding = judged.finding(RULE);
+    assert_eq!(evidence(finding, "past_boundary_bytes"), 1536.0);
+    assert_eq!(evidence(finding, "grids_off"), 1.0);
+}
+
+/// One member of a stripe is off and the other on: no other place for what stands on the stripe is right on both, so the
+/// slice has to be moved. Where both are off by the same, moving the volume will do.
+#[test]
+fn the_layer_that_has_to_move_is_named() {
+    for (other, sentence) in [
+        (
+            256,
+            "it stands otherwise on c2t1d0, so no place of its own is right: begin c2t0d0s0 3 KiB (6 sectors) further on",
+        ),
+        (
+            42,
+            "make it anew with an offset 3 KiB (6 sectors) further on or 1 KiB (2 sectors) back",
+        ),
+    ] {
+        let mut lab = Lab::default();
+        let slices = [("c2t0d0", 34), ("c2t1d0", other)].map(|(name, start)| {
+            let disk = lab.disk(name, 4096, 0);
+            lab.partition(&format!("{name}s0"), disk, start)
+        });
+        let stripe = lab.stripe("d1", 256 << 10, &slices);
+        lab.runs(Kind::SoftPartition, "d11", &[(stripe, 512, 1 << 16)]);
+        let judged = lab.judge();
+        let said = words(judged.finding(RULE));
+        assert!(said.contains(sentence), "{said}");
+    }
+}
+
+/// Chunks of 6 KiB lie on blocks of 4 KiB every other time.
+#[test]
+fn chunks_that_are_no_multiples_of_the_block() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 4096, 0));
+    lab.stripe("d10", 6 << 10, &disks);
+    let judged = lab.judge();
+    let finding = judged.finding(RULE);
+    assert_eq!(evidence(finding, "phase_step_bytes"), 2048.0);
+    assert!(
+        words(finding).contains("of sdb"),
+        "both members are named: {}",
+        words(finding)
+    );
+}
+
+#[test]
+fn a_lost_way_is_unknown() {
+    let mut lab = Lab::default();
+    let slice = lab.node(Kind::Partition, "c1t0d0s0");
+    let why = "no label of c1t0d0 was given".to_owned();
+    let disk = lab.bare("c1t0d0");
+    lab.builder.place(
+        slice,
+        Placing::Unknown {
+            members: vec![disk],
+            why: why.clone(),
+        },
+        &kernel(),
+    );
+    lab.runs(Kind::SoftPartition, "d21", &[(slice, 8, 1024)]);
+    assert_eq!(lab.judge().unknown(RULE), why);
+}
+
+/// What a virtual disk states is not what lies below it.
+#[test]
+fn below_a_virtual_disk_nothing_is_seen() {
+    let mut lab = Lab::default();
+    let disk = lab.node(Kind::VirtualDisk, "vda");
+    lab.grid(disk, What::PhysicalBlock, 4096, 0, kernel());
+    lab.partition("vda1", disk, 2048);
+    lab.partition("vda2", disk, 63);
+    let judged = lab.judge();
+    assert_eq!(judged.found_on(RULE), ["vda2"]);
+    assert_eq!(judged.finding(RULE).confidence(), Confidence::Medium);
+    assert!(judged.whys(RULE)[0].contains("what is below vda cannot be seen"));
+}
+
+/// Slice 2 of a Solaris disk, an extended partition, and whatever a label says holds no data.
+#[test]
+fn what_holds_no_data_is_no_top() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("c0t0d0", 4096, 0);
+    lab.runs(Kind::Partition, "c0t0d0s2", &[(disk, 1, 10_000)]);
+    lab.runs(Kind::Partition, "c0t0d0s0", &[(disk, 8, 1000)]);
+    lab.runs(Kind::Partition, "c0t0d0s1", &[(disk, 1008, 1000)]);
+    let reserved = lab.runs(Kind::Partition, "c0t0d0s8", &[(disk, 10_001, 100)]);
+    lab.fact(reserved, keys::PARTITION_TAG, 11);
+    let judged = lab.judge();
+    assert!(judged.is_silent(RULE), "{:?}", judged.diagnosis.findings);
+    // Alone on the disk it is a partition like any other.
+    let mut lab = Lab::default();
+    let disk = lab.disk("c0t0d0", 4096, 0);
+    lab.runs(Kind::Partition, "c0t0d0s2", &[(disk, 1, 10_000)]);
+    assert_eq!(lab.judge().found_on(RULE), ["c0t0d0s2"]);
+}
+
+/// Two partitions that cover the same, with another inside: none of the two holds data of its own.
+#[test]
+fn equal_partitions_around_a_third() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    for name in ["sda1", "sda2"] {
+        lab.runs(Kind::Partition, name, &[(disk, 1, 1000)]);
+    }
+    lab.runs(Kind::Partition, "sda5", &[(disk, 9, 100)]);
+    assert_eq!(lab.judge().found_on(RULE), ["sda5"]);
+}
+
+/// An extended partition ends with its last logical one.
+#[test]
+fn an_extended_partition() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.runs(Kind::Partition, "sda4", &[(disk, 63, 1001)]);
+    lab.runs(Kind::Partition, "sda5", &[(disk, 64, 1000)]);
+    assert!(lab.judge().is_silent(RULE));
+}
+
+/// A pool places its blocks itself, at multiples of large powers of two of each member: the slice decides.
+#[test]
+fn the_member_of_a_pool_is_judged_itself() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("c1t0d0", 4096, 0);
+    let slice = lab.partition("c1t0d0s0", disk, 34);
+    let pool = lab.node(Kind::Pool, "tank");
+    let why = "a pool places its blocks anywhere".to_owned();
+    lab.builder.place(
+        pool,
+        Placing::Unknown {
+            members: vec![slice],
+            why,
+        },
+        &kernel(),
+    );
+    for name in ["tank/a", "tank/b"] {
+        lab.runs(Kind::Dataset, name, &[(pool, 0, 8)]);
+    }
+    assert_eq!(
+        lab.judge().found_on(RULE),
+        ["c1t0d0s0"],
+        "once, for all data sets"
+    );
+}
+
+/// NPWA says where writes should begin; NPWG beside it is about their length, and so is a physical block that the kernel made
+/// of NPWG. One of no more than a sector says nothing.
+#[test]
+fn a_start_follows_npwa() {
+    let drive = |field: &str| Source::Drive {
+        field: field.to_owned(),
+    };
+    for (npwa, physical, starts_off) in [
+        (Some(4096), 512, 0),
+        (Some(4096), 4096, 0),
+        (Some(4096), 16384, 0),
+        (Some(16384), 4096, 1),
+        (Some(512), 512, 1),
+        (None, 512, 1),
+        (None, 16384, 1),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("nvme0n1", physical, 0);
+        if let Some(npwa) = npwa {
+            lab.grid(disk, What::WriteAlignment, npwa, 0, drive("NPWA"));
+        }
+        lab.grid(disk, What::IndirectionUnit, 16384, 0, drive("NPWG"));
+        lab.partition("nvme0n1p1", disk, 2056);
+        assert_eq!(
+            lab.judge().found_on(RULE).len(),
+            starts_off,
+            "{npwa:?} {physical}"
+        );
+    }
+}
+
+/// What the user says of the flash is no wish of the drive.
+#[test]
+fn a_unit_given_by_the_user_counts_beside_npwa() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("nvme0n1");
+    lab.grid(
+        disk,
+        What::WriteAlignment,
+        4096,
+        0,
+        Source::Drive {
+            field: "NPWA".to_owned(),
+        },
+    );
+    lab.grid(disk, What::IndirectionUnit, 16384, 0, Source::User);
+    lab.partition("nvme0n1p1", disk, 2056);
+    assert_eq!(
+        evidence(lab.judge().finding(RULE), "granularity_bytes"),
+        16384.0
+    );
+}
+
+/// A physical volume without volumes: data begin at its first extent.
+#[test]
+fn a_physical_volume_is_judged_by_its_first_extent() {
+    for (pe_start, found) in [
+        (Some(2049 * SECTOR), 0),
+        (Some(2048 * SECTOR), 1),
+        (None, 0),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        let partition = lab.partition("sda1", disk, 63);
+        lab.fact(partition, keys::CONTENT, "LVM2 PV");
+        if let Some(start) = pe_start {
+            lab.fact(partition, keys::PE_START, start);
+        }
+        let judged = lab.judge();
+        assert_eq!(judged.found_on(RULE).len(), found, "{pe_start:?}");
+        assert_eq!(
+            judged.whys(RULE).len(),
+            usize::from(pe_start.is_none()),
+            "{pe_start:?}"
+        );
+    }
+}
+
+/// A unit that the user gave is as good as one that was measured; a table of models is less.
+#[test]
+fn who_said_it_is_how_sure_it_is() {
+    let catalogue = Source::Catalogue {
+        document: Default::default(),
+    };
+    for (source, expected) in [
+        (Source::User, Confidence::High),
+        (catalogue, Confidence::Medium),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.bare("sda");
+        lab.grid(disk, What::ArrayUnit, 48 << 10, 0, source);
+        lab.partition("sda1", disk, 2048);
+        let judged = lab.judge();
+        let finding = judged.finding(RULE);
+        assert_eq!(finding.confidence(), expected);
+        // 1 MiB mod 48 KiB: 21 × 48 = 1,008, and 16 KiB are left.
+        assert_eq!(
+            evidence(finding, "past_boundary_bytes"),
+            f64::from(16 << 10)
+        );
+    }
+}
+
+/// The cost is that of the page given: 8 KiB off a block of 4 KiB touch three for two.
+#[test]
+fn the_cost_is_that_of_the_page() {
+    for (page, cost) in [(8192, Some(1.5)), (65536, Some(17.0 / 16.0)), (2048, None)] {
+        let mut lab = Lab::default();
+        lab.known.page = Some(Bytes(page));
+        let disk = lab.disk("sda", 4096, 0);
+        lab.partition("sda1", disk, 63);
+        assert_eq!(
+            lab.judge().finding(RULE).cost().map(|cost| cost.value),
+            cost,
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn discard_misaligned() {
+    let rule = "discard-misaligned";
+    for (start, alignment, found) in [(2048, 0, 0), (34, 0, 1), (2048, 512, 1), (2049, 512, 0)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 512, 0);
+        lab.grid(disk, What::DiscardUnit, 1 << 20, 0, kernel());
+        lab.fact(disk, keys::DISCARD_ALIGNMENT, alignment);
+        lab.partition("sda1", disk, start);
+        let judged = lab.judge();
+        assert_eq!(judged.found_on(rule).len(), found, "{start} {alignment}");
+        assert_eq!(judged.is_silent(rule), found == 0);
+    }
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    for disk in disks {
+        lab.grid(disk, What::DiscardUnit, 1 << 20, 0, kernel());
+    }
+    lab.stripe("md0", 64 << 10, &disks);
+    assert!(
+        lab.judge().unknown(rule).contains("by multiples of 64 KiB"),
+        "not one phase"
+    );
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 512, 0);
+    lab.partition("sda1", disk, 34);
+    assert!(lab.judge().is_not_asked(rule), "no unit is stated");
+}
+
+/// NPDA says where discards should begin, NPDG how long they should be.
+#[test]
+fn a_discard_follows_npda() {
+    let drive = |field: &str| Source::Drive {
+        field: field.to_owned(),
+    };
+    for (has_start, found) in [(true, 0), (false, 1)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("nvme0n1", 4096, 0);
+        lab.grid(disk, What::DiscardUnit, 64 << 10, 0, drive("NPDG"));
+        if has_start {
+            lab.grid(disk, What::DiscardUnit, 8 << 10, 0, drive("NPDA"));
+        }
+        lab.partition("nvme0n1p1", disk, 2064);
+        assert_eq!(lab.judge().found_on("discard-misaligned").len(), found);
+    }
+}
+
+/// Blocks of a thin pool lie at multiples of their length from where the pool's data begin.
+#[test]
+fn thin_blocks_carry_the_phase() {
+    for (start, found) in [(2048, 0), (2049, 1)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        let pool = lab.runs(Kind::ThinPool, "vg/pool", &[(disk, start, 1 << 20)]);
+        let thin = lab.node(Kind::ThinVolume, "vg/thin");
+        let member = Member {
+            node: pool,
+            start: Bytes(0),
+        };
+        lab.builder.place(
+            thin,
+            Placing::Blocks {
+                block: Bytes(64 << 10),
+                member,
+            },
+            &kernel(),
+        );
+        assert_eq!(lab.judge().found_on(RULE).len(), found, "{start}");
+    }
+}
+
+/// Starts and lengths of neighbours, sectors.
+type Below = &'static [(u64, u64)];
+
+/// Nobody is sent back into the label or into a neighbour; by hand, on blocks of 8 sectors.
+#[test]
+fn the_way_back_is_free() {
+    // (kind, neighbours, start judged, whether it may go back)
+    let cases: [(Kind, Below, u64, bool); 8] = [
+        // 34 - 2 = 32 lies in the entries of a GPT, which end at 33.
+        (Kind::Partition, &[], 34, false),
+        (Kind::Partition, &[], 2049, true),
+        // The neighbour ends at 4096, and at 4097.
+        (Kind::Partition, &[(2048, 2048)], 4098, true),
+        (Kind::Partition, &[(2048, 2049)], 4098, false),
+        // 514 - 2 = 512 needs a header at 511.
+        (Kind::SoftPartition, &[(1, 510)], 514, true),
+        (Kind::SoftPartition, &[(1, 511)], 514, false),
+        (Kind::SoftPartition, &[(1, 511), (4000, 8)], 514, false),
+        // Offset 0 leaves no room for a header.
+        (Kind::SoftPartition, &[], 2, false),
+    ];
+    for (kind, below, start, is_free) in cases {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        for (at, (from, len)) in below.iter().enumerate() {
+            lab.runs(kind, &format!("below{at}"), &[(disk, *from, *len)]);
+        }
+        lab.runs(kind, "judged", &[(disk, start, 1024)]);
+        let judged = lab.judge();
+        let finding = judged
+            .findings(RULE)
+            .find(|finding| finding.target().device == "judged")
+            .expect("off");
+        let said = words(finding);
+        assert!(said.contains("further on"), "{said}");
+        assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
+    }
+}
+
+/// A grid of a sector says nothing of larger ones; that it was given is not passed over.
+#[test]
+fn a_sector_given_is_not_nothing() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("sda");
+    lab.grid(disk, What::ArrayUnit, 512, 0, Source::User);
+    lab.partition("sda1", disk, 63);
+    let judged = lab.judge();
+    let said = words(judged.finding(RULE));
+    assert!(
+        said.contains("none larger than the 512 B given is known of sda"),
+        "{said}"
+    );
+    assert!(!said.contains("nothing is known"), "{said}");
+}
+
+/// A partition of a guest that nothing was written to yet, in a hole of the file below: where the file's first bytes lie
+/// off because of a partition of the host, so will those of the guest.
+#[test]
+fn a_hole_does_not_hide_the_layer_above_it() {
+    for (host_start, guest_start, past) in [
+        (2049, 2048, Some(512.0)),
+        (2048, 2048, None),
+        (63, 2048, Some(3584.0)),
+        (2049, 2055, None),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        // Of the file only the first 4 MiB have a place.
+        let file = lab.runs(Kind::File, "disk.raw", &[(disk, 8192, 8192)]);
+        let image = lab.runs(Kind::Loop, "loop1", &[(file, 0, 1 << 22)]);
+        let part = lab.runs(Kind::Partition, "loop1p1", &[(image, host_start, 1 << 21)]);
+        lab.runs(
+            Kind::Partition,
+            "vda1",
+            &[(part, guest_start + (1 << 20), 1 << 18)],
+        );
+        let judged = lab.judge();
+        match past {
+            Some(past) => {
+                let finding = judged.finding(RULE);
+                assert_eq!(finding.target().device, "loop1p1", "{host_start}");
+                assert_eq!(evidence(finding, "past_boundary_bytes"), past);
+            }
+            None => assert!(
+                judged.found_on(RULE).is_empty(),
+                "{host_start} {guest_start}"
+            ),
+        }
+        let why = "disk.raw has a hole there: nothing is placed until it is written";
+        assert_eq!(judged.whys(RULE), [why], "of the guest nothing is known");
+    }
+}

@@ -1,0 +1,82 @@
+//! `single-path`.
+
+use plumb_diagnose::Severity;
+use plumb_stack::Kind;
+use plumb_stack::node::keys;
+
+use crate::layout::lab::{Judged, Lab, evidence};
+
+const RULE: &str = "single-path";
+
+fn joined(paths: &[&str]) -> Judged {
+    let mut lab = Lab::default();
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|name| {
+            let id = lab.node(Kind::Path, name);
+            lab.fact(id, keys::IDENTITY, "wwn-1");
+            id
+        })
+        .collect();
+    lab.copies(Kind::Multipath, "mpatha", &paths);
+    lab.judge()
+}
+
+#[test]
+fn a_multipath_device_has_two_paths() {
+    let judged = joined(&["sda"]);
+    assert_eq!(
+        judged.finding(RULE).target().to_string(),
+        "multipath mpatha"
+    );
+    assert_eq!(evidence(judged.finding(RULE), "paths"), 1.0);
+    assert!(joined(&["sda", "sdb"]).is_silent(RULE));
+    assert_eq!(joined(&[]).unknown(RULE), "its paths are not known");
+}
+
+fn disks(disks: &[(&str, Option<&str>, &str)]) -> Judged {
+    let mut lab = Lab::default();
+    for (name, identity, model) in disks {
+        let disk = lab.bare(name);
+        lab.fact(disk, keys::MODEL, model);
+        if let Some(identity) = identity {
+            lab.fact(disk, keys::IDENTITY, identity);
+        }
+    }
+    lab.judge()
+}
+
+#[test]
+fn paths_that_nobody_joins() {
+    let judged = disks(&[
+        ("sda", Some("wwn-1"), "DISK"),
+        ("sdb", Some("wwn-1"), "DISK"),
+    ]);
+    assert_eq!(
+        judged.finding(RULE).summary(),
+        "sda and sdb are one LUN, and nothing joins them"
+    );
+    assert_eq!(judged.finding(RULE).severity(), Severity::Warning);
+    let judged = disks(&[
+        ("sda", Some("wwn-1"), "DISK"),
+        ("sdb", Some("wwn-2"), "DISK"),
+    ]);
+    assert!(judged.is_not_asked(RULE), "drives have one path");
+}
+
+#[test]
+fn a_lun_of_an_array() {
+    let model = "SUN StorEdge 3510";
+    assert_eq!(
+        disks(&[("sda", Some("wwn-1"), model)])
+            .finding(RULE)
+            .severity(),
+        Severity::Note
+    );
+    assert!(
+        disks(&[("sda", None, model)])
+            .unknown(RULE)
+            .contains("no identity")
+    );
+    assert!(disks(&[("sda", None, "ST18000NM000J")]).is_not_asked(RULE));
+}

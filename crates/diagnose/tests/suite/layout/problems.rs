@@ -1,0 +1,153 @@
+//! What was noticed while reading becomes a finding; and what a finding on a layout looks like as JSON.
+
+use plumb_diagnose::Severity;
+use plumb_geometry::{Bytes, SECTOR};
+use plumb_stack::{Kind, Part, Placing, Problem, Source};
+
+use crate::layout::lab::{Lab, kernel};
+
+fn noticed(id: &'static str) -> Lab {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let source = Source::OnDisk {
+        format: "gpt".to_owned(),
+    };
+    let text = "the primary header has another checksum".to_owned();
+    lab.builder.problem(Problem {
+        node: Some(disk),
+        id,
+        text,
+        source,
+    });
+    lab
+}
+
+#[test]
+fn broken_and_stranded_labels() {
+    for (id, severity) in [
+        ("broken-label", Severity::Warning),
+        ("stranded-backup-label", Severity::Note),
+    ] {
+        let judged = noticed(id).judge();
+        let finding = judged.finding(id);
+        assert_eq!(
+            (finding.severity(), finding.summary()),
+            (severity, "the primary header has another checksum")
+        );
+        assert_eq!(finding.target().to_string(), "disk sda");
+        assert_eq!(finding.evidence()[0].source, "gpt on the disk");
+        let mut lab = Lab::default();
+        lab.disk("sda", 4096, 0);
+        assert!(lab.judge().is_silent(id));
+        assert!(Lab::default().judge().is_not_asked(id), "nothing was read");
+    }
+}
+
+/// Those without a rule of their own keep their names, and each says what to do.
+#[test]
+fn other_problems_keep_their_names() {
+    for (id, severity) in [
+        ("overlapping-partitions", Severity::Critical),
+        ("unfinished-move", Severity::Critical),
+        ("sector-size-mismatch", Severity::Warning),
+        ("broken-superblock", Severity::Warning),
+        ("ashift-below-block", Severity::Warning),
+        ("hidden-sectors", Severity::Note),
+    ] {
+        let judged = noticed(id).judge();
+        assert_eq!(judged.finding(id).severity(), severity, "{id}");
+        assert!(
+            !judged.finding(id).explanation().is_empty(),
+            "{id}: nothing is said of what to do"
+        );
+        assert!(judged.is_silent("broken-label"), "{id} is another matter");
+    }
+}
+
+/// Two soft partitions of a component, the second one over the end of the first.
+#[test]
+fn overlapping_soft_partitions() {
+    let rule = "overlapping-partitions";
+    for (offset, found) in [(1001, true), (1009, false)] {
+        let mut lab = Lab::default();
+        let disk = lab.bare("c1t0d0");
+        lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 1000)]);
+        lab.runs(Kind::SoftPartition, "d2", &[(disk, offset, 100)]);
+        let judged = lab.judge();
+        assert_eq!(
+            judged.found_on(rule),
+            if found { vec!["d2"] } else { Vec::new() },
+            "{offset}"
+        );
+    }
+}
+
+#[test]
+fn beyond_device() {
+    let rule = "beyond-device";
+    for (sectors, found) in [(1000, false), (1001, true)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        lab.builder.size(disk, Bytes(1008 * SECTOR), &kernel());
+        let partition = lab.node(Kind::Partition, "sda1");
+        let len = Some(Bytes(sectors * SECTOR));
+        let part = Part {
+            upper: Bytes(0),
+            node: disk,
+            start: Bytes(8 * SECTOR),
+            len,
+        };
+        lab.builder
+            .place(partition, Placing::Parts { parts: vec![part] }, &kernel());
+        let judged = lab.judge();
+        assert_eq!(judged.is_silent(rule), !found);
+        if found {
+            assert_eq!(judged.finding(rule).severity(), Severity::Critical);
+            assert_eq!(judged.finding(rule).target().device, "sda1");
+        }
+    }
+}
+
+#[test]
+fn contradiction() {
+    let rule = "contradiction";
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.builder.size(disk, Bytes(1 << 30), &kernel());
+    lab.builder.size(disk, Bytes(1 << 31), &Source::User);
+    let judged = lab.judge();
+    assert_eq!(
+        judged.finding(rule).summary(),
+        "sda is 1 GiB and 2 GiB long"
+    );
+    assert_eq!(
+        judged.finding(rule).evidence()[0].source,
+        "given by the user"
+    );
+    let mut lab = Lab::default();
+    lab.disk("sda", 4096, 0);
+    assert!(lab.judge().is_silent(rule));
+}
+
+/// `target` and `layer` keep their places; a layer of a stack is named by its kind.
+#[test]
+fn the_shape_of_a_finding() {
+    let mut lab = noticed("broken-label");
+    lab.host(plumb_stack::node::keys::NMD, 1);
+    let disk = lab.bare("d0");
+    let soft = lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 8)]);
+    lab.fact(soft, plumb_stack::node::keys::MANAGER, "svm");
+    let judged = lab.judge();
+    let json = |rule: &str| serde_json::to_value(judged.finding(rule)).expect("a finding");
+    let label = json("broken-label");
+    assert_eq!(label["layer"], "disk");
+    assert_eq!(
+        label["target"],
+        serde_json::json!({"device": "sda", "part": null, "layer": "disk"})
+    );
+    let host = json("too-many-metadevices");
+    assert_eq!(
+        (&host["layer"], &host["target"]["device"]),
+        (&"host".into(), &"(host)".into())
+    );
+}

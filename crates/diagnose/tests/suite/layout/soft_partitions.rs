@@ -1,0 +1,248 @@
+//! `soft-partition-drift` and `too-many-metadevices`.
+
+use plumb_diagnose::{Confidence, Severity};
+use plumb_stack::node::keys;
+use plumb_stack::{Kind, NodeId, What};
+use plumb_testkit::soft_partitions::LISTING;
+
+use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+
+const RULE: &str = "soft-partition-drift";
+
+/// Each follows the one before by a sector. By hand: lengths are all multiples of 8, so the k-th begins at k mod 8, and
+/// the eighth and sixteenth are on 4 KiB again.
+#[test]
+fn the_listing_of_the_paper() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("c5t1d0");
+    let slice = lab.partition("c5t1d0s0", disk, 0);
+    let d2 = lab.runs(Kind::Concat, "d2", &[(slice, 0, 1 << 26)]);
+    for (name, offset, len) in LISTING {
+        let id = lab.runs(Kind::SoftPartition, name, &[(d2, offset, len)]);
+        lab.fact(id, keys::MANAGER, "svm");
+    }
+    let judged = lab.judge();
+    let mut expected: Vec<&str> = LISTING.iter().map(|(name, ..)| *name).collect();
+    expected.retain(|name| !["d28", "d207"].contains(name));
+    let mut found = judged.found_on(RULE);
+    expected.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    for finding in judged.findings(RULE) {
+        assert_eq!(finding.confidence(), Confidence::Low, "4 KiB are assumed");
+        assert!(
+            finding.summary().contains("one sector behind"),
+            "{}",
+            finding.summary()
+        );
+    }
+}
+
+/// Metadevices of the paper's example: the first is where the user put it, the second where metainit did.
+fn on_stripe(offsets: &[(&str, u64, u64)]) -> Judged {
+    let mut lab = Lab::default();
+    let disks = ["c3t1d0s7", "c5t1d0s7"].map(|name| lab.bare(name));
+    let d10 = lab.stripe("d10", 256 << 10, &disks);
+    for (name, offset, len) in offsets {
+        lab.runs(Kind::SoftPartition, name, &[(d10, *offset, *len)]);
+    }
+    lab.judge()
+}
+
+#[test]
+fn the_example_of_the_paper() {
+    // 1024m each: 2,097,152 sectors; the header of d12 pushes it to 512 + 2,097,152 + 1.
+    let judged = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_097_665, 2_097_152)]);
+    let finding = judged.finding(RULE);
+    assert_eq!(finding.target().to_string(), "soft partition d12");
+    assert_eq!(
+        (finding.severity(), finding.confidence()),
+        (Severity::Warning, Confidence::High)
+    );
+    assert_eq!(evidence(finding, "past_unit_bytes"), 512.0);
+    assert_eq!(
+        evidence(finding, "offset_wanted_bytes"),
+        2_098_176.0 * 512.0,
+        "the paper's next offset"
+    );
+    // And one after d12 as it is: 2,097,665 + 2,097,152 + 1 up to a multiple of 512 is 4,195,328 = 8,194 × 512.
+    assert_eq!(evidence(finding, "next_offset_bytes"), 4_195_328.0 * 512.0);
+    assert!(
+        !words(finding).contains("that formula"),
+        "the formula of the paper is right here"
+    );
+    let right = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_098_176, 2_097_152)]);
+    assert!(right.is_silent(RULE));
+}
+
+/// Where the last size is no multiple of the unit the paper's formula leads off it: 512 + 1,000 + 512 = 2,024.
+#[test]
+fn the_formula_of_the_paper_has_a_condition() {
+    let judged = on_stripe(&[("d11", 512, 1_000), ("d12", 1_513, 1_000)]);
+    let finding = judged.finding(RULE);
+    assert_eq!(evidence(finding, "offset_wanted_bytes"), 1_536.0 * 512.0);
+    assert!(
+        words(finding).contains("would give 1012 KiB (2,024 sectors)")
+            || words(finding).contains("would give 1,012 KiB (2,024 sectors)"),
+        "{}",
+        words(finding)
+    );
+}
+
+/// An offset that the user chose, off the unit or not, is no drift.
+#[test]
+fn only_what_follows_a_header_drifts() {
+    assert!(on_stripe(&[("d11", 700, 512)]).is_silent(RULE));
+}
+
+/// The grid of what lies below, as it stands in the component: a slice that begins at sector 34 makes 6 the right
+/// phase.
+#[test]
+fn the_base_of_the_component_counts() {
+    for (offset, found) in [(1, 1), (6, 0)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("c0t0d0", 4096, 0);
+        let slice = lab.partition("c0t0d0s0", disk, 34);
+        lab.runs(Kind::SoftPartition, "d1", &[(slice, offset, 800)]);
+        let judged = lab.judge();
+        assert_eq!(judged.found_on(RULE).len(), found, "{offset}");
+        if found == 1 {
+            assert_eq!(
+                evidence(judged.finding(RULE), "offset_wanted_bytes"),
+                6.0 * 512.0
+            );
+        }
+    }
+}
+
+#[test]
+fn unknown_where_the_unit_is_not_one() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.bare(name));
+    let outer = lab.stripe("d1", 64 << 10, &disks);
+    let inner = lab.runs(Kind::Concat, "d2", &[(outer, 0, 1 << 20)]);
+    lab.runs(Kind::SoftPartition, "d3", &[(inner, 1, 64)]);
+    assert_eq!(
+        lab.judge().found_on(RULE),
+        ["d3"],
+        "the chunk is found below a concatenation"
+    );
+    let mut lab = Lab::default();
+    let disk = lab.bare("c0t0d0");
+    lab.runs(Kind::SoftPartition, "d3", &[(disk, 8, 64)]);
+    assert!(
+        lab.judge().unknown(RULE).contains("unknown beyond"),
+        "on an assumed unit"
+    );
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.bare(name));
+    for disk in disks {
+        lab.grid(disk, What::ArrayUnit, 64 << 10, 0, kernel());
+    }
+    // One member in chunks of 6 KiB: no chunks to speak of, and the segment is nowhere in particular.
+    let odd = lab.stripe("d1", 6 << 10, &disks[..1]);
+    lab.runs(Kind::SoftPartition, "d3", &[(odd, 1, 64)]);
+    assert!(lab.judge().unknown(RULE).contains("no multiples"));
+}
+
+/// A host with so many metadevices in all, as soft partitions on one slice.
+fn with_metadevices(count: u64, nmd: Option<u64>) -> Judged {
+    let mut lab = Lab::default();
+    let disk = lab.bare("c0t0d0s0");
+    for at in 0..count {
+        let id = lab.runs(
+            Kind::SoftPartition,
+            &format!("d{at}"),
+            &[(disk, at * 16 + 8, 8)],
+        );
+        lab.fact(id, keys::MANAGER, "svm");
+    }
+    if let Some(nmd) = nmd {
+        lab.host(keys::NMD, nmd);
+    }
+    lab.judge()
+}
+
+#[test]
+fn too_many_metadevices() {
+    let rule = "too-many-metadevices";
+    assert!(
+        with_metadevices(40, None).is_silent(rule),
+        "far below the default of 128"
+    );
+    assert!(
+        with_metadevices(120, None)
+            .unknown(rule)
+            .contains("nmd of md.conf is not known")
+    );
+    assert_eq!(
+        with_metadevices(120, Some(128)).finding(rule).severity(),
+        Severity::Note
+    );
+    assert_eq!(
+        with_metadevices(128, Some(128)).finding(rule).severity(),
+        Severity::Warning
+    );
+    assert!(with_metadevices(200, Some(8192)).is_silent(rule));
+    assert!(with_metadevices(0, Some(128)).is_not_asked(rule));
+}
+
+/// nmd is that of each disk set, and the rows of a concatenation are no metadevices.
+#[test]
+fn metadevices_are_counted_by_set() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("c0t0d0s0");
+    for at in 0..60 {
+        for name in [
+            format!("d{at}"),
+            format!("oracle/d{at}"),
+            format!("d{at} row 0"),
+        ] {
+            let id = lab.runs(Kind::Concat, &name, &[(disk, at * 16, 8)]);
+            lab.fact(id, keys::MANAGER, "svm");
+        }
+    }
+    lab.host(keys::NMD, 128);
+    assert!(
+        lab.judge().is_silent("too-many-metadevices"),
+        "60 of 128, twice"
+    );
+}
+
+/// The paper's arithmetic: 200 volumes as stripes over 16 drives take 16·200 + 200 = 3,400 metadevices, where 1 + 200
+/// would do.
+#[test]
+fn a_soft_partition_for_each_column() {
+    let mut lab = Lab::default();
+    let disks: Vec<NodeId> = (0..16)
+        .map(|at| lab.bare(&format!("c1t{at}d0s0")))
+        .collect();
+    for volume in 0..200 {
+        let columns: Vec<NodeId> = disks
+            .iter()
+            .enumerate()
+            .map(|(at, disk)| {
+                let name = format!("d{}", 1000 + volume * 16 + at as u64);
+                let id = lab.runs(
+                    Kind::SoftPartition,
+                    &name,
+                    &[(*disk, volume * 2048 + 8, 2040)],
+                );
+                lab.fact(id, keys::MANAGER, "svm");
+                id
+            })
+            .collect();
+        let stripe = lab.stripe(&format!("d{volume}"), 1 << 20, &columns);
+        lab.fact(stripe, keys::MANAGER, "svm");
+    }
+    lab.host(keys::NMD, 8192);
+    let judged = lab.judge();
+    let finding = judged.finding("too-many-metadevices");
+    assert_eq!(evidence(finding, "metadevices_of_stripes"), 3400.0);
+    assert_eq!(evidence(finding, "metadevices_needed"), 201.0);
+    assert!(
+        finding
+            .summary()
+            .contains("3,400 metadevices for 200 stripes, 201 would do")
+    );
+}

@@ -1,0 +1,272 @@
+//! `misstated-grid`, and other rules on what targets export.
+
+use plumb_diagnose::layout::misstated_grid::Fault;
+use plumb_diagnose::{Confidence, Severity};
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_stack::node::keys;
+use plumb_stack::{GridFact, Kind, NodeId, What};
+
+use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+
+const RULE: &str = "misstated-grid";
+
+/// An export, or a disk of a guest, on a device: what it states is doubted, as readers do.
+fn show(
+    lab: &mut Lab,
+    kind: Kind,
+    on: NodeId,
+    logical: u64,
+    (physical, offset): (u64, u64),
+) -> NodeId {
+    let export = lab.runs(kind, "lun", &[(on, 0, 1 << 16)]);
+    lab.grid(export, What::LogicalBlock, logical, 0, kernel());
+    let grid = Grid::new(Bytes(physical), Bytes(offset), GridKind::Unit).expect("a grid");
+    lab.builder.grid(
+        export,
+        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "stated"),
+    );
+    export
+}
+
+/// On a drive of 4 KiB blocks, in a partition from `start` on.
+fn exported(start: u64, logical: u64, physical: (u64, u64), backstore: &str) -> Judged {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.grid(disk, What::LogicalBlock, 512, 0, kernel());
+    let partition = lab.partition("sda1", disk, start);
+    let export = show(&mut lab, Kind::Export, partition, logical, physical);
+    lab.fact(export, keys::BACKSTORE, backstore);
+    lab.judge()
+}
+
+/// Partition at 63: blocks of the drive begin 512 bytes into it. At 2048 they begin with it.
+#[test]
+fn statements_against_the_drive() {
+    let judged = |start, logical, physical, backstore| {
+        let judged = exported(start, logical, physical, backstore);
+        let found = judged
+            .findings(RULE)
+            .next()
+            .map(|finding| (finding.severity(), words(finding)));
+        assert_eq!(found.is_none(), judged.is_silent(RULE));
+        found
+    };
+    assert_eq!(judged(2048, 512, (4096, 0), "iblock"), None);
+    assert_eq!(
+        judged(63, 512, (4096, 512), "iblock"),
+        None,
+        "misaligned, and said so"
+    );
+    let cases = [
+        (
+            2048,
+            512,
+            (512, 0),
+            "fileio",
+            Fault::Hidden,
+            "hides the physical block of 4 KiB of sda",
+        ),
+        (
+            63,
+            512,
+            (512, 0),
+            "fileio",
+            Fault::Hidden,
+            "give a device to LIO as iblock",
+        ),
+        (
+            63,
+            512,
+            (4096, 0),
+            "nvmet",
+            Fault::Shifted,
+            "those of the physical block of sda begin at 512 B (1 sector)",
+        ),
+        (
+            63,
+            4096,
+            (32768, 4096),
+            "iblock",
+            Fault::Shifted,
+            "begin at 4 KiB (8 sectors)",
+        ),
+        (
+            63,
+            4096,
+            (4096, 0),
+            "fileio",
+            Fault::Shifted,
+            "states that blocks begin at 0 B",
+        ),
+        (
+            2048,
+            4096,
+            (32768, 0),
+            "iblock",
+            Fault::Larger,
+            "leave attrib/block_size",
+        ),
+    ];
+    for (start, logical, physical, backstore, fault, said) in cases {
+        let (severity, words) = judged(start, logical, physical, backstore).expect(said);
+        assert_eq!(severity, fault.severity(), "{words}");
+        assert!(words.contains(said), "{words}");
+    }
+    assert_eq!(
+        judged(2048, 4096, (4096, 0), "fileio"),
+        None,
+        "the block of the drive"
+    );
+}
+
+#[test]
+fn evidence_and_cost_are_arithmetic() {
+    let judged = exported(63, 512, (512, 0), "fileio");
+    let finding = judged.finding(RULE);
+    for (name, value) in [
+        ("stated_bytes", 512.0),
+        ("stated_offset_bytes", 0.0),
+        ("granularity_bytes", 4096.0),
+        ("grid_offset_bytes", 512.0),
+    ] {
+        assert_eq!(evidence(finding, name), value, "{name}");
+    }
+    assert_eq!(
+        finding.cost().map(|cost| cost.value),
+        Some(16.0),
+        "4 KiB read and written for 512 bytes"
+    );
+    assert_eq!(finding.confidence(), Confidence::High);
+    assert_eq!(finding.target().device, "lun");
+    assert_eq!(
+        exported(63, 512, (4096, 0), "nvmet").finding(RULE).cost(),
+        None
+    );
+}
+
+/// Blocks of 512 bytes on a device that takes 4 KiB: a file system in between would make whole ones of them.
+#[test]
+fn smaller_than_the_device_takes() {
+    let judge = |backstore: &str| {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        lab.grid(disk, What::LogicalBlock, 4096, 0, kernel());
+        let partition = lab.partition("sda1", disk, 2048);
+        let export = show(&mut lab, Kind::Export, partition, 512, (512, 0));
+        lab.fact(export, keys::BACKSTORE, backstore);
+        lab.judge()
+    };
+    for backstore in ["iblock", "pscsi"] {
+        let judged = judge(backstore);
+        assert_eq!(judged.finding(RULE).severity(), Severity::Critical);
+        assert!(words(judged.finding(RULE)).contains("sda takes none of less than 4 KiB"));
+    }
+    assert_eq!(judge("fileio").finding(RULE).severity(), Severity::Warning);
+}
+
+#[test]
+fn what_cannot_be_told() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 512, 0);
+    show(&mut lab, Kind::Export, disk, 512, (512, 0));
+    assert!(
+        lab.judge()
+            .unknown(RULE)
+            .contains("nothing is known of sda beyond 4 KiB")
+    );
+
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.runs(Kind::Export, "nqn/ns1", &[(disk, 0, 1 << 16)]);
+    assert!(lab.judge().unknown(RULE).contains("which blocks it states"));
+
+    // Memory has no units, and nothing is exported.
+    let mut lab = Lab::default();
+    let memory = lab.node(Kind::Ram, "memory");
+    show(&mut lab, Kind::Export, memory, 512, (512, 0));
+    lab.disk("sda", 4096, 0);
+    assert!(lab.judge().is_not_asked(RULE));
+
+    // 12 KiB chunks lay blocks of 8 KiB now so, now so.
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 8192, 0));
+    let stripe = lab.stripe("md0", 12 << 10, &disks);
+    show(&mut lab, Kind::Export, stripe, 512, (8192, 0));
+    assert!(
+        lab.judge()
+            .unknown(RULE)
+            .contains("from one chunk to the next")
+    );
+}
+
+/// A guest's disk that is known to lie on a volume of its host is shown too; one on an export repeats what that states.
+#[test]
+fn disks_that_are_seen_through() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    show(&mut lab, Kind::VirtualDisk, disk, 512, (512, 0));
+    let judged = lab.judge();
+    assert!(words(judged.finding(RULE)).contains("let the hypervisor state"));
+    assert_eq!(judged.finding(RULE).severity(), Severity::Warning);
+
+    // What stands on a disk of a guest is judged end to end, and may make up for the shift.
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let partition = lab.partition("sda1", disk, 63);
+    show(&mut lab, Kind::VirtualDisk, partition, 512, (4096, 0));
+    assert_eq!(lab.judge().finding(RULE).severity(), Severity::Note);
+
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let export = show(&mut lab, Kind::Export, disk, 512, (4096, 0));
+    let seen = lab.runs(Kind::VirtualDisk, "sdb", &[(export, 0, 1 << 16)]);
+    lab.grid(seen, What::LogicalBlock, 512, 0, kernel());
+    let grid = Grid::unit(Bytes(64 << 10)).expect("a grid");
+    lab.builder.grid(
+        seen,
+        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "nonsense"),
+    );
+    lab.partition("sdb1", seen, 2048);
+    let judged = lab.judge();
+    assert!(judged.is_silent(RULE));
+    assert!(
+        judged.is_silent("misaligned-partition"),
+        "{:?}",
+        judged.whys("misaligned-partition")
+    );
+    assert!(
+        judged.is_not_asked("implausible-hint"),
+        "it only hands on what its target says"
+    );
+
+    let mut lab = Lab::default();
+    lab.disk("sda", 4096, 0);
+    lab.node(Kind::VirtualDisk, "vda");
+    assert!(lab.judge().is_not_asked(RULE), "below is not seen");
+}
+
+/// The unit of the flash is no physical block: the drive does not state it either.
+#[test]
+fn units_that_no_disk_states() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.grid(disk, What::IndirectionUnit, 64 << 10, 0, kernel());
+    show(&mut lab, Kind::Export, disk, 512, (4096, 0));
+    assert!(lab.judge().is_silent(RULE));
+}
+
+/// Two sessions to one LUN of a target, and nothing joins them.
+#[test]
+fn paths_by_iscsi() {
+    let mut lab = Lab::default();
+    for name in ["sda", "sdb"] {
+        let disk = lab.node(Kind::VirtualDisk, name);
+        lab.fact(disk, keys::IDENTITY, "naa.6001405");
+    }
+    assert!(
+        lab.judge()
+            .finding("single-path")
+            .summary()
+            .contains("sda and sdb are one LUN")
+    );
+}

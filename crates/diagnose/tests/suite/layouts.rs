@@ -1,0 +1,292 @@
+//! Offsets and moves: what is said of where the I/O sit, and whether the advice is right.
+
+use crate::common::{Bench, Io, Judged, Random, words};
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_profile::codec::{self, Saved};
+use plumb_profile::infer::Verdict;
+use plumb_trace::Op::Read;
+use proptest::prelude::*;
+
+/// `count` random blocks of `block` sectors in `[from, from + blocks × block)`, none beside the last.
+fn blocks(random: &mut Random, count: u64, from: u64, block: u64) -> Vec<Io> {
+    let span = (1 << 26) / block;
+    (0..count)
+        .map(|_| Io(Read, from + random.below(span) * block, block))
+        .collect()
+}
+
+/// Sectors of the `--shift` that a finding advises.
+fn advised(judged: &Judged) -> Option<u64> {
+    let command = &judged.finding("misaligned-io").fix().first()?.command;
+    let (_, after) = command.split_once("--shift +")?;
+    after.split_once('s')?.0.parse().ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the phase and the grid: if a move is advised, these very I/O all stand on the grid after it; and one is
+    /// advised whenever the blocks are whole cells and off.
+    #[test]
+    fn the_move_advised_puts_all_on_the_grid(
+        power in 3u32..9,
+        cell in prop::sample::select(vec![4u64, 8, 16, 24, 96, 128, 256]),
+        phase in 0u64..256,
+        offset in 0u64..256,
+        seed in 1u64..1000,
+    ) {
+        let block = 1 << power;
+        let (phase, offset) = (phase % block, offset % cell);
+        let grid = Grid::new(Bytes(cell * 512), Bytes(offset * 512), GridKind::Unit).expect("a grid");
+        let mut bench = Bench::default();
+        bench.questions.grids = vec![grid];
+        let ios = blocks(&mut Random(seed), 2000, phase, block);
+        let off = |io: &&Io| !(io.1 + cell - offset).is_multiple_of(cell);
+        let (misaligned, wholes) = (ios.iter().filter(off).count(), block % cell == 0);
+        let judged = bench.judge_ios(ios.iter().copied());
+        if misaligned == 0 {
+            prop_assert!(judged.is_silent("misaligned-io"));
+            return Ok(());
+        }
+        match advised(&judged) {
+            Some(by) => {
+                prop_assert!(wholes, "blocks of {block} on cells of {cell} cannot all be moved onto them");
+                prop_assert!(by < cell, "no more than a cell");
+                let moved = ios.iter().map(|io| Io(Read, io.1 + by, io.2));
+                prop_assert!(bench.judge_ios(moved).is_silent("misaligned-io"), "+{by}");
+            }
+            None => prop_assert!(!wholes, "blocks of {block} at {phase}, cells of {cell} at {offset}: no advice"),
+        }
+    }
+}
+
+#[test]
+fn two_layouts_are_two_answers() {
+    for first in 0..8 {
+        for second in 0..8 {
+            if first == second {
+                continue;
+            }
+            let mut random = Random(1 + first * 8 + second);
+            let ios = [
+                blocks(&mut random, 1200, first, 8),
+                blocks(&mut random, 800, (1 << 27) + second, 8),
+            ];
+            let judged = Bench::grid("4k").judge_ios(ios.concat());
+            let verdict = &judged.analysis.places[0].inference.verdict;
+            let at = |sectors: u64| Bytes(sectors * 512);
+            match verdict {
+                Verdict::Two { phases } => {
+                    assert_eq!(
+                        phases.map(|phase| phase.granularity_bytes),
+                        [at(8); 2],
+                        "{first} {second}"
+                    );
+                    assert_eq!(
+                        phases.map(|phase| phase.offset_bytes),
+                        [at(first), at(second)]
+                    );
+                    let said = words(judged.finding("misaligned-io"));
+                    assert!(said.contains("two layouts"), "{said}");
+                    assert!(said.contains("--partition or --range"), "{said}");
+                }
+                // Half a block apart they look the same as one layout of half blocks: only a phase of 2 KiB is shown.
+                Verdict::One { phase } => {
+                    assert_eq!(first.abs_diff(second), 4, "{first} {second}");
+                    assert_eq!(
+                        (phase.granularity_bytes, phase.offset_bytes),
+                        (at(4), at(first % 4))
+                    );
+                }
+                other => panic!("{first} {second}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_offset_of_continuations_is_no_layout() {
+    let mut random = Random(5);
+    let mut ios = blocks(&mut random, 3000, 7, 8);
+    // Three streams whose first I/O has an odd length, so that all that follow it start at sector 4 of 8.
+    for stream in 0..3 {
+        let begin = (1 << 28) + stream * (1 << 20) + 7;
+        ios.push(Io(Read, begin, 5));
+        ios.extend((0..400).map(|at| Io(Read, begin + 5 + at * 16, 16)));
+    }
+    let judged = Bench::default().judge_ios(ios);
+    let said = words(judged.finding("misaligned-io"));
+    assert!(
+        said.contains(
+            "4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"
+        ),
+        "{said}"
+    );
+    assert!(
+        said.contains("the 1,200 I/O at sector 4 continue streams: no second layout"),
+        "{said}"
+    );
+}
+
+fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> Bench {
+    let bench = grid.map_or_else(Bench::default, Bench::grid);
+    Bench {
+        partitions: partitions.to_vec(),
+        ..bench
+    }
+}
+
+const FAR: u64 = 1 << 28;
+
+#[test]
+fn partitions_that_stand_differently_are_judged_apart() {
+    let bench = parted(&[("8,1", 63), ("8,2", FAR)], Some("4k"));
+    let mut random = Random(9);
+    let ios = [
+        blocks(&mut random, 1000, 63, 8),
+        blocks(&mut random, 3000, FAR, 8),
+    ]
+    .concat();
+    let judged = bench.judge_ios(ios);
+    let finding = judged.finding("misaligned-io");
+    assert_eq!(
+        finding.target().to_string(),
+        "partition 8,1 of device 8,0 (request layer)"
+    );
+    assert!(
+        finding.summary().starts_with("1,000 of 1,000 (100.0 %)"),
+        "{}",
+        finding.summary()
+    );
+    let said = words(finding);
+    assert!(
+        said.contains("partition 8,1 begins at sector 63, 3,584 B past the grid"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("consistent with"),
+        "nothing to guess where the start is known: {said}"
+    );
+    assert_eq!(
+        finding.fix()[0].command,
+        "plumb analyze FILE --partition 1 --shift +1s --grid 4k"
+    );
+
+    // The same from the saved profile.
+    let mut saved = Saved::default();
+    saved.profiles.add(&judged.profile);
+    let bytes = codec::encode(&saved).expect("encodes");
+    let back = codec::decode(&bytes).expect("decodes");
+    let again = bench.judge(back.profiles.iter().next().expect("one profile").clone());
+    assert_eq!(again.diagnosis, judged.diagnosis);
+    assert_eq!(again.analysis, judged.analysis);
+}
+
+#[test]
+fn two_phases_of_two_partitions_are_two_findings() {
+    let bench = parted(&[("8,1", 63), ("8,2", FAR + 34)], Some("4k"));
+    let mut random = Random(10);
+    let ios = [
+        blocks(&mut random, 500, 63, 8),
+        blocks(&mut random, 500, FAR + 34, 8),
+    ]
+    .concat();
+    let judged = bench.judge_ios(ios);
+    let commands: Vec<_> = judged
+        .findings("misaligned-io")
+        .map(|finding| finding.fix()[0].command.as_str())
+        .collect();
+    assert_eq!(
+        commands,
+        [
+            "plumb analyze FILE --partition 1 --shift +1s --grid 4k",
+            "plumb analyze FILE --partition 2 --shift +6s --grid 4k"
+        ]
+    );
+}
+
+#[test]
+fn partitions_that_stand_alike_are_one_finding() {
+    let bench = parted(&[("8,1", 63), ("8,2", FAR + 63), ("8,3", 2 * FAR)], None);
+    let mut random = Random(11);
+    let ios = [
+        blocks(&mut random, 900, 63, 8),
+        blocks(&mut random, 900, FAR + 63, 8),
+    ]
+    .concat();
+    let few = (0..20).map(|at| Io(Read, 2 * FAR + at * 1600, 8));
+    let judged = bench.judge_ios(ios.into_iter().chain(few));
+    let finding = judged.finding("misaligned-io");
+    assert_eq!(finding.target().to_string(), "device 8,0 (request layer)");
+    assert!(
+        finding.summary().starts_with("1,800 of 1,820"),
+        "{}",
+        finding.summary()
+    );
+}
+
+#[test]
+fn a_partition_with_few_io_among_different_ones_is_unknown() {
+    let bench = parted(&[("8,1", 63), ("8,2", FAR), ("8,3", 2 * FAR)], Some("4k"));
+    let mut random = Random(12);
+    let ios = [
+        blocks(&mut random, 900, 63, 8),
+        blocks(&mut random, 900, FAR, 8),
+    ]
+    .concat();
+    let few = (0..20).map(|at| Io(Read, 2 * FAR + at * 1600, 8));
+    let judged = bench.judge_ios(ios.into_iter().chain(few));
+    assert_eq!(judged.findings("misaligned-io").count(), 1);
+    let unknown = judged
+        .diagnosis
+        .unknown
+        .iter()
+        .find(|unjudged| unjudged.rule == "misaligned-io");
+    let unknown = unknown.expect("a partition of 20 I/O");
+    assert_eq!(unknown.target.part.as_deref(), Some("partition 8,3"));
+    assert_eq!(unknown.why, "20 I/O seen, 200 needed");
+}
+
+#[test]
+fn what_is_off_inside_a_partition_that_stands_is_said_so() {
+    let bench = parted(&[("8,1", 2048)], Some("4k"));
+    let judged = bench.judge_ios(blocks(&mut Random(13), 900, 2048 + 3, 8));
+    let said = words(judged.finding("misaligned-io"));
+    assert!(
+        said.contains(
+            "partition 8,1 begins at sector 2,048, on the grid: what is off comes from within"
+        ),
+        "{said}"
+    );
+}
+
+/// A few I/O beside a layout that stands: a move would only break what is well.
+#[test]
+fn no_move_is_advised_to_a_layout_that_stands() {
+    let mut random = Random(14);
+    let ios = [
+        blocks(&mut random, 970, 0, 8),
+        blocks(&mut random, 30, 3, 8),
+    ]
+    .concat();
+    let judged = Bench::grid("4k").judge_ios(ios);
+    let finding = judged.finding("misaligned-io");
+    assert!(finding.fix().is_empty());
+    assert!(words(finding).contains("these stand on the grid: the others are off by themselves"));
+}
+
+#[test]
+fn places_in_files_have_no_partition() {
+    let bench = Bench {
+        layer: plumb_trace::Layer::Vfs,
+        ..Bench::grid("4k")
+    };
+    let finding = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
+    let finding = finding.finding("misaligned-io");
+    assert!(finding.fix().is_empty());
+    let said = words(finding);
+    assert!(
+        !said.contains("partition") && said.contains("these are places in files"),
+        "{said}"
+    );
+}

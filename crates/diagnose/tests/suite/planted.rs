@@ -1,0 +1,138 @@
+//! The hard requirement: each rule finds one misfit in a hundred at its default threshold, counts it exactly, and
+//! says nothing where there is none, whatever the seed.
+
+use crate::common::{Bench, evidence};
+use plumb_diagnose::Severity;
+use plumb_testkit::workload::{MisfitKind, PlantedMisfits};
+
+const SEEDS: std::ops::Range<u64> = 0..10;
+
+/// The rule for each kind of misfit, and what the user asks.
+fn kinds() -> Vec<(MisfitKind, &'static str, Bench)> {
+    vec![
+        (MisfitKind::Misaligned, "misaligned-io", Bench::grid("4k")),
+        (MisfitKind::OddLength, "odd-length-io", Bench::grid("4k")),
+        (
+            MisfitKind::SplitChunk {
+                chunk_bytes: 65_536,
+            },
+            "split-io",
+            Bench::chunk(65_536, None),
+        ),
+        (
+            MisfitKind::LooksSequential,
+            "looks-sequential",
+            Bench::default(),
+        ),
+        (
+            MisfitKind::SmallRandomWrites,
+            "small-random-writes",
+            Bench::default(),
+        ),
+        (
+            MisfitKind::MemberSkew {
+                chunk_bytes: 131_072,
+                members: 5,
+            },
+            "member-skew",
+            Bench::chunk(131_072, Some(5)),
+        ),
+        (
+            MisfitKind::MemberSkew {
+                chunk_bytes: 65_536,
+                members: 4,
+            },
+            "member-skew",
+            Bench::chunk(65_536, Some(4)),
+        ),
+        (
+            MisfitKind::RecordMismatch {
+                record_bytes: 131_072,
+            },
+            "record-mismatch",
+            Bench::record(131_072),
+        ),
+    ]
+}
+
+/// Counted from the definition of the misfit, event by event.
+fn brute_force(plan: &PlantedMisfits) -> u64 {
+    plan.iter().filter(|event| plan.kind.matches(event)).count() as u64
+}
+
+/// `25,800`.
+fn grouped(value: u64) -> String {
+    plumb_geometry::group_digits(value)
+}
+
+#[test]
+fn one_percent_is_found_and_counted_exactly() {
+    for (kind, rule, bench) in kinds() {
+        for seed in SEEDS {
+            let plan = PlantedMisfits::standard(kind, seed);
+            let expected = brute_force(&plan);
+            let judged = bench.judge_synthetic(plan.iter());
+            let finding = judged.finding(rule);
+            assert_eq!(finding.severity(), Severity::Note, "{kind:?}, seed {seed}");
+            let n_of_m = format!("{} of {}", grouped(expected), grouped(plan.total));
+            assert!(
+                finding.summary().contains(&n_of_m),
+                "{kind:?}, seed {seed}: {}",
+                finding.summary()
+            );
+            let (part, whole) = if rule == "member-skew" {
+                ("busiest", "all")
+            } else {
+                ("ios_unfit", "ios")
+            };
+            assert_eq!(
+                evidence(finding, part),
+                expected as f64,
+                "{kind:?}, seed {seed}"
+            );
+            assert_eq!(
+                evidence(finding, whole),
+                plan.total as f64,
+                "{kind:?}, seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn none_is_not_found() {
+    for (kind, rule, bench) in kinds() {
+        for seed in SEEDS {
+            let judged = bench.judge_synthetic(PlantedMisfits::control(kind, seed).iter());
+            assert!(
+                judged.is_silent(rule),
+                "{kind:?}, seed {seed}: {:?}",
+                judged.diagnosis.unknown
+            );
+        }
+    }
+}
+
+#[test]
+fn three_in_ten_are_worth_mending() {
+    for (kind, rule, bench) in kinds() {
+        let plan = PlantedMisfits {
+            total: 20_000,
+            misfits: 6_000,
+            ..PlantedMisfits::standard(kind, 77)
+        };
+        let judged = bench.judge_synthetic(plan.iter());
+        let finding = judged.finding(rule);
+        assert_eq!(
+            finding.severity(),
+            Severity::Warning,
+            "{kind:?}: {}",
+            finding.summary()
+        );
+        assert!(
+            finding.summary().contains(&grouped(brute_force(&plan))),
+            "{kind:?}: {}",
+            finding.summary()
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Workloads as they are met in practice, and what an administrator must not be told about them.
+
+use crate::common::{Bench, Io, Random, words};
+use plumb_diagnose::Severity;
+use plumb_trace::Op::{Read, Write};
+
+fn rules_that_spoke(judged: &crate::common::Judged) -> Vec<(&'static str, Severity)> {
+    judged
+        .diagnosis
+        .findings
+        .iter()
+        .map(|finding| (finding.id(), finding.severity()))
+        .collect()
+}
+
+/// A database: random pages of 8 KiB, three reads for each write.
+fn database(count: u64, past: u64) -> Vec<Io> {
+    let mut random = Random(21);
+    (0..count)
+        .map(|at| {
+            Io(
+                if at % 4 == 0 { Write } else { Read },
+                past + random.below(1 << 24) * 16,
+                16,
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_database_on_its_pages_is_told_nothing_of_places() {
+    let mut bench = Bench::chunk(64 << 10, Some(4));
+    bench.questions.grids = Bench::grid("8k").questions.grids;
+    let judged = bench.judge_ios(database(20_000, 0));
+    for rule in [
+        "misaligned-io",
+        "odd-length-io",
+        "split-io",
+        "member-skew",
+        "looks-sequential",
+    ] {
+        assert!(
+            judged.is_silent(rule),
+            "{rule}: {:?}",
+            rules_that_spoke(&judged)
+        );
+    }
+}
+
+/// The same behind an EFI label at sector 34: every page covers two, which is one defect and not three.
+#[test]
+fn a_database_behind_sector_34_is_told_once() {
+    let judged = Bench::grid("8k").judge_ios(database(20_000, 34));
+    let finding = judged.finding("misaligned-io");
+    assert!(judged.is_silent("odd-length-io"), "its pages are whole");
+    let said = words(finding);
+    assert!(
+        said.contains("8 KiB blocks sit at sector 2 of 16: 100.0 % of the I/O"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "consistent with a partition at sector 34, right behind an EFI label (not proven"
+        ),
+        "{said}"
+    );
+    assert!(
+        said.contains("begins 14 sectors (7 KiB) later would put them on it and leave 0 of 20,000"),
+        "{said}"
+    );
+}
+
+/// Without a grid the move serves the pages: six sectors would do for 4 KiB, and leave every page across two of its own.
+#[test]
+fn a_database_without_a_grid_is_moved_to_whole_pages() {
+    let judged = Bench::default().judge_ios(database(20_000, 34));
+    let said = words(judged.finding("misaligned-io"));
+    assert!(
+        said.contains("begins 14 sectors (7 KiB) later would put blocks of 8 KiB on multiples"),
+        "{said}"
+    );
+}
+
+/// Large random reads of whole megabytes: a file server at its work.
+#[test]
+fn a_file_server_is_told_nothing() {
+    let mut random = Random(22);
+    let ios = (0..5000).map(|_| Io(Read, random.below(1 << 18) * 2048, 2048));
+    let judged = Bench::grid("4k").judge_ios(ios.collect::<Vec<_>>());
+    assert_eq!(rules_that_spoke(&judged), []);
+}
+
+/// Backup: a few long streams, from an aligned start.
+#[test]
+fn streams_are_told_nothing() {
+    let ios = (0..20_000u64).map(|at| Io(Read, (at % 4) * (1 << 30) + at / 4 * 256, 256));
+    let judged = Bench::grid("4k").judge_ios(ios);
+    assert_eq!(rules_that_spoke(&judged), []);
+}
+
+/// The same off the grid: it is counted, and no layout is made up from four heads.
+#[test]
+fn few_heads_show_no_layout() {
+    let ios = (0..20_000u64).map(|at| Io(Read, 63 + (at % 4) * (1 << 30) + at / 4 * 256, 256));
+    let judged = Bench::grid("4k").judge_ios(ios);
+    let finding = judged.finding("misaligned-io");
+    let said = words(finding);
+    assert!(
+        said.contains("which offset the I/O have cannot be said: 4 stream heads seen, 200 needed"),
+        "{said}"
+    );
+    assert!(finding.fix().is_empty());
+}
+
+/// Odd lengths put the next I/O of a stream off the grid; the cost of one is not counted for the other.
+#[test]
+fn odd_lengths_and_off_starts_are_counted_apart() {
+    let mut random = Random(23);
+    let ios: Vec<Io> = (0..4000)
+        .map(|_| {
+            Io(
+                Read,
+                random.below(1 << 24) * 8 + random.below(2) * 3,
+                8 - random.below(2) * 2,
+            )
+        })
+        .collect();
+    let off = ios.iter().filter(|io| io.1 % 8 != 0).count() as f64;
+    let odd = ios.iter().filter(|io| io.2 % 8 != 0).count() as f64;
+    let cells = |io: &Io| ((io.1 + io.2).div_ceil(8) - io.1 / 8) as f64;
+    let (touched, sectors): (f64, u64) =
+        (ios.iter().map(cells).sum(), ios.iter().map(|io| io.2).sum());
+    let judged = Bench::grid("4k").judge_ios(ios);
+    let cost = |rule| judged.finding(rule).cost().expect("a cost").value;
+    assert_eq!(
+        cost("misaligned-io"),
+        touched / 4000.0,
+        "cells touched for one that is needed"
+    );
+    assert_eq!(
+        cost("odd-length-io"),
+        4000.0 * 8.0 / sectors as f64,
+        "whole cells for parts of them"
+    );
+    assert_eq!(
+        crate::common::evidence(judged.finding("misaligned-io"), "ios_unfit"),
+        off
+    );
+    assert_eq!(
+        crate::common::evidence(judged.finding("odd-length-io"), "ios_unfit"),
+        odd
+    );
+}
+
+/// A log that is appended to in small parts: the cache makes whole records of them, so it is no warning.
+#[test]
+fn an_appended_file_is_no_warning_for_its_records() {
+    let ios = (0..5000).map(|at| Io(Write, at * 8, 8));
+    let judged = Bench::record(128 << 10).judge_ios(ios);
+    let finding = judged.finding("record-mismatch");
+    assert_eq!(finding.severity(), Severity::Note);
+    assert!(
+        words(finding).contains("follow another request without a gap"),
+        "{}",
+        words(finding)
+    );
+}

@@ -1,0 +1,440 @@
+//! Three fixtures for each rule: it fires, it stays silent, there is not enough to tell.
+
+use crate::common::{Bench, Io, Random, evidence, words};
+use plumb_diagnose::{Confidence, Flow, Severity, Throughput};
+use plumb_trace::Op::{Read, Write};
+
+/// Places far enough apart that none continues another, over 64 GiB, at multiples of `unit` sectors.
+fn spread(count: u64, unit: u64, seed: u64) -> impl Iterator<Item = u64> {
+    let mut random = Random(seed);
+    let slots = (1 << 27) / count / unit;
+    (0..count).map(move |at| (at * slots + random.below(slots / 2)) * unit)
+}
+
+fn reads(count: u64, unit: u64, past: u64, sectors: u64) -> Vec<Io> {
+    spread(count, unit, 1)
+        .map(|start| Io(Read, start + past, sectors))
+        .collect()
+}
+
+#[test]
+fn misaligned_io() {
+    let (rule, bench) = ("misaligned-io", Bench::grid("4k"));
+    let judged = bench.judge_ios([reads(700, 8, 7, 8), reads(300, 8, 0, 8)].concat());
+    let finding = judged.finding(rule);
+    assert_eq!(
+        finding.summary(),
+        "700 of 1,000 (70.0 %) I/O start off the given grid of 4 KiB at offset 0"
+    );
+    assert_eq!(finding.severity(), Severity::Warning);
+    assert_eq!(finding.confidence(), Confidence::High);
+    // 700 of them touch two cells where one would do.
+    assert_eq!(finding.cost().expect("a cost").value, 1.7);
+    assert!(bench.judge_ios(reads(1000, 8, 0, 8)).is_silent(rule));
+    assert_eq!(
+        bench.judge_ios(reads(199, 8, 7, 8)).unknown(rule),
+        "199 I/O seen, 200 needed"
+    );
+    assert_eq!(
+        bench.judge_ios([]).unknown(rule),
+        "no read or write was seen"
+    );
+}
+
+#[test]
+fn misaligned_io_on_the_assumed_grid() {
+    let (rule, bench) = ("misaligned-io", Bench::default());
+    let finding = bench.judge_ios(reads(1000, 8, 7, 8));
+    let finding = finding.finding(rule);
+    assert!(
+        finding
+            .summary()
+            .ends_with("4 KiB at offset 0, assumed since none is known")
+    );
+    assert_eq!(finding.confidence(), Confidence::Medium);
+    // On the assumed grid nothing is known of larger ones: that is no silence.
+    let why = bench.judge_ios(reads(1000, 8, 0, 8)).unknown(rule);
+    assert!(
+        why.starts_with("0 of 1,000 (0.0 %) start off the assumed grid of 4 KiB; unknown beyond"),
+        "{why}"
+    );
+}
+
+#[test]
+fn odd_length_io() {
+    let (rule, bench) = ("odd-length-io", Bench::grid("4k"));
+    let judged = bench.judge_ios([reads(600, 8, 0, 8), reads(400, 8, 0, 3)].concat());
+    let finding = judged.finding(rule);
+    assert_eq!(
+        finding.summary(),
+        "the length of 400 of 1,000 (40.0 %) I/O is no multiple of 4 KiB"
+    );
+    assert!(
+        words(finding).contains("commonest odd lengths: 1,536 B (400 I/O)"),
+        "{}",
+        words(finding)
+    );
+    // 1000 cells of 8 sectors for 600 × 8 + 400 × 3 of them.
+    assert_eq!(finding.cost().expect("a cost").value, 8000.0 / 6000.0);
+    assert!(judged.is_silent("misaligned-io"));
+    assert!(bench.judge_ios(reads(1000, 8, 0, 16)).is_silent(rule));
+    assert_eq!(
+        bench.judge_ios(reads(150, 8, 0, 3)).unknown(rule),
+        "150 I/O seen, 200 needed"
+    );
+}
+
+#[test]
+fn split_io() {
+    let (rule, bench) = ("split-io", Bench::chunk(64 << 10, None));
+    let judged = bench.judge_ios([reads(900, 128, 0, 16), reads(100, 128, 120, 16)].concat());
+    let finding = judged.finding(rule);
+    assert!(
+        finding
+            .summary()
+            .starts_with("100 of 1,000 (10.0 %) I/O touch more chunks of 64 KiB")
+    );
+    // A random sector of 128 lets 8 KiB spill over from 113 on: 15 of 128.
+    assert_eq!(evidence(finding, "split_share_expected"), 15.0 / 128.0);
+    assert_eq!(evidence(finding, "crossing_ios"), 100.0);
+    assert!(bench.judge_ios(reads(1000, 128, 64, 64)).is_silent(rule));
+    // Two whole chunks are two because of their length, which is no defect of place.
+    assert!(bench.judge_ios(reads(1000, 128, 0, 256)).is_silent(rule));
+    assert_eq!(
+        bench.judge_ios(reads(20, 128, 120, 16)).unknown(rule),
+        "20 I/O seen, 200 needed"
+    );
+    assert!(
+        Bench::default()
+            .judge_ios(reads(1000, 128, 120, 16))
+            .findings(rule)
+            .next()
+            .is_none(),
+        "not asked"
+    );
+}
+
+#[test]
+fn record_mismatch() {
+    let (rule, bench) = ("record-mismatch", Bench::record(128 << 10));
+    let judged = bench.judge_ios([reads(500, 256, 0, 256), reads(500, 256, 16, 16)].concat());
+    let finding = judged.finding(rule);
+    assert!(
+        finding
+            .summary()
+            .starts_with("500 of 1,000 (50.0 %) requests cover a record of 128 KiB only")
+    );
+    assert_eq!(finding.severity(), Severity::Warning);
+    // 1000 records of 256 sectors for 500 × 256 + 500 × 16 of them.
+    assert_eq!(
+        evidence(finding, "read_amplification"),
+        256_000.0 / 136_000.0
+    );
+    assert!(bench.judge_ios(reads(1000, 256, 0, 512)).is_silent(rule));
+    assert_eq!(
+        bench.judge_ios(reads(199, 256, 1, 16)).unknown(rule),
+        "199 I/O seen, 200 needed"
+    );
+    let below = Bench {
+        layer: plumb_trace::Layer::Request,
+        ..Bench::record(128 << 10)
+    };
+    let why = below.judge_ios(reads(1000, 256, 16, 16)).unknown(rule);
+    assert!(why.contains("decided above the request layer"), "{why}");
+}
+
+#[test]
+fn record_mismatch_advises_only_records_that_exist() {
+    let advice = |sectors: u64, record: u64, past: u64| {
+        let judged = Bench::record(record).judge_ios(reads(1000, record / 512, past, sectors));
+        judged
+            .finding("record-mismatch")
+            .fix()
+            .first()
+            .map(|step| step.command.clone())
+    };
+    let command = advice(16, 128 << 10, 16).expect("a command");
+    assert!(
+        command.starts_with("zfs set recordsize=8192 DATASET"),
+        "{command}"
+    );
+    // 8.5 KiB is no record; 512 bytes would cost more metadata than it saves; 128 KiB is what it is already.
+    for (sectors, past) in [(17, 16), (1, 16), (256, 16)] {
+        assert_eq!(advice(sectors, 128 << 10, past), None, "{sectors} sectors");
+    }
+}
+
+#[test]
+fn looks_sequential() {
+    let (rule, bench) = ("looks-sequential", Bench::default());
+    let judged = bench.judge_ios([reads(900, 8, 0, 8), reads(100, 8, 0, 256)].concat());
+    let finding = judged.finding(rule);
+    assert!(
+        finding
+            .summary()
+            .starts_with("100 of 1,000 (10.0 %) I/O are random and of 64 KiB or more")
+    );
+    assert_eq!(
+        finding.severity(),
+        Severity::Note,
+        "a tenth is nothing to mend"
+    );
+    assert!(
+        bench.judge_ios(reads(1000, 8, 0, 120)).is_silent(rule),
+        "60 KiB is not yet large"
+    );
+    let stream = (0..1000).map(|at| Io(Read, at * 256, 256));
+    assert!(
+        bench.judge_ios(stream).is_silent(rule),
+        "a stream is sequential, and does not only look so"
+    );
+    assert_eq!(
+        bench.judge_ios(reads(199, 8, 0, 256)).unknown(rule),
+        "199 I/O seen, 200 needed"
+    );
+}
+
+#[test]
+fn small_random_writes() {
+    let (rule, bench) = ("small-random-writes", Bench::default());
+    let writes: Vec<Io> = reads(1000, 8, 0, 16)
+        .into_iter()
+        .map(|io| Io(Write, io.1, io.2))
+        .collect();
+    let judged = bench.judge_ios(writes.clone());
+    let finding = judged.finding(rule);
+    assert!(
+        finding
+            .summary()
+            .starts_with("1,000 of 1,000 (100.0 %) I/O are random writes of at most 16 KiB")
+    );
+    // 1000 writes in 999 ms.
+    assert_eq!(
+        evidence(finding, "small_random_writes_per_second").round(),
+        1001.0
+    );
+    assert!(
+        bench.judge_ios(reads(1000, 8, 0, 16)).is_silent(rule),
+        "reads are no writes"
+    );
+    let stream = (0..1000).map(|at| Io(Write, at * 16, 16));
+    assert!(
+        bench.judge_ios(stream).is_silent(rule),
+        "a log is no random I/O"
+    );
+    assert_eq!(
+        bench.judge_ios(writes.into_iter().take(50)).unknown(rule),
+        "50 I/O seen, 200 needed"
+    );
+}
+
+#[test]
+fn member_skew() {
+    let (rule, bench) = ("member-skew", Bench::chunk(64 << 10, Some(4)));
+    let evenly =
+        |from: u64, to: u64| (from..to).map(|at| Io(Read, at * 7 % 4 * 128 + at / 4 * 512, 16));
+    let hot = (0..500).map(|at| Io(Read, (at + 1000) * 512 + 256, 16));
+    let judged = bench.judge_ios(evenly(0, 2000).chain(hot));
+    let finding = judged.finding(rule);
+    assert_eq!(
+        finding.summary(),
+        "member 2 (of 0 to 3) gets 1,000 of 2,500 pieces (40.0 %), its even part is 25.0 %"
+    );
+    assert_eq!(evidence(finding, "ratio_to_even"), 1.6);
+    assert!(bench.judge_ios(evenly(0, 2000)).is_silent(rule));
+    assert_eq!(
+        bench.judge_ios(evenly(0, 199)).unknown(rule),
+        "199 I/O seen, 200 needed",
+        "too few I/O for anything"
+    );
+    let many = Bench::chunk(4 << 10, Some(64));
+    assert_eq!(
+        many.judge_ios(reads(400, 8, 0, 8)).unknown(rule),
+        "400 pieces seen, 3200 needed for 64 members"
+    );
+}
+
+/// The fullest of many members has more than its part by chance alone: in 99 of 100 cases that is no finding.
+#[test]
+fn member_skew_is_not_fooled_by_many_members() {
+    let mut fired = 0;
+    for members in [8, 16, 32] {
+        for seed in 1..=100 {
+            let mut random = Random(seed * 1000 + members);
+            let ios = (0..50 * members).map(|_| Io(Read, random.below(1 << 30) * 8, 8));
+            let bench = Bench::chunk(4 << 10, u32::try_from(members).ok());
+            fired += bench
+                .judge_ios(ios.collect::<Vec<_>>())
+                .findings("member-skew")
+                .count();
+        }
+    }
+    assert!(fired <= 6, "{fired} of 300 even stripes were called uneven");
+}
+
+/// Silent is what never spoke: not on another grid, nor on another device.
+#[test]
+fn a_rule_that_spoke_is_not_silent() {
+    let mut bench = Bench::grid("4k");
+    bench
+        .questions
+        .grids
+        .extend(Bench::grid("64k").questions.grids);
+    let judged = bench.judge_ios(reads(1000, 8, 0, 8));
+    assert_eq!(
+        judged.findings("misaligned-io").count(),
+        1,
+        "on 64 KiB alone"
+    );
+    assert!(!judged.diagnosis.silent.contains(&"misaligned-io"));
+    let mut all = Bench::grid("4k").judge_ios(reads(1000, 8, 0, 8)).diagnosis;
+    assert!(all.silent.contains(&"misaligned-io"));
+    all.absorb(Bench::grid("4k").judge_ios(reads(1000, 8, 7, 8)).diagnosis);
+    assert!(!all.silent.contains(&"misaligned-io"));
+    all.absorb(Bench::grid("4k").judge_ios(reads(1000, 8, 0, 8)).diagnosis);
+    assert!(!all.silent.contains(&"misaligned-io"));
+    assert_eq!(
+        all.silent
+            .iter()
+            .filter(|rule| **rule == "looks-sequential")
+            .count(),
+        1,
+        "named once"
+    );
+}
+
+/// What was asked and moved in KiB, in so many calls.
+fn flow(calls: u64, asked: u64, direct: u64, device: u64) -> Flow {
+    Flow {
+        calls,
+        asked_bytes: asked << 10,
+        direct_bytes: direct << 10,
+        device_bytes: device << 10,
+    }
+}
+
+fn judge_throughput(throughput: &Throughput) -> crate::common::Judged {
+    let bench = Bench {
+        layer: plumb_trace::Layer::Vfs,
+        ..Bench::default()
+    };
+    let mut judged = bench.judge_ios(reads(1000, 8, 0, 8));
+    assert!(
+        judged.findings("throughput-inflation").next().is_none(),
+        "one layer alone asks nothing"
+    );
+    judged.diagnosis = plumb_diagnose::diagnose_throughput(
+        &judged.profile,
+        &judged.analysis,
+        &bench.questions,
+        throughput,
+    );
+    judged
+}
+
+#[test]
+fn throughput_inflation() {
+    let rule = "throughput-inflation";
+    // 8 KiB pages out of records of 128 KiB, past the cache.
+    let mut throughput = Throughput {
+        reads: flow(1000, 8000, 8000, 96_000),
+        ..Throughput::default()
+    };
+    let judged = judge_throughput(&throughput);
+    let finding = judged.finding(rule);
+    assert_eq!(
+        finding.summary(),
+        "12.0 bytes read at the device for each byte asked: 96,000 KiB for 8,000 KiB"
+    );
+    assert_eq!(
+        (finding.severity(), finding.confidence()),
+        (Severity::Warning, Confidence::High)
+    );
+    assert_eq!(finding.cost().expect("a cost").value, 12.0);
+    assert_eq!(evidence(finding, "bytes_asked"), 8000.0 * 1024.0);
+    assert!(
+        words(finding).contains("the cache has no part in it"),
+        "{}",
+        words(finding)
+    );
+    // The same through the cache is said to be so.
+    throughput.reads.direct_bytes = 0;
+    let judged = judge_throughput(&throughput);
+    assert_eq!(judged.finding(rule).confidence(), Confidence::Medium);
+    assert!(words(judged.finding(rule)).contains("the cache is in it"));
+    // A journal is no inflation, and a little metadata neither, whatever the ratio.
+    throughput.reads = flow(1000, 8000, 8000, 15_999);
+    assert!(judge_throughput(&throughput).is_silent(rule));
+    throughput.reads = flow(200, 100, 100, 1100);
+    assert!(judge_throughput(&throughput).is_silent(rule));
+    throughput.reads = flow(1000, 8000, 8000, 24_000);
+    assert_eq!(
+        judge_throughput(&throughput).finding(rule).severity(),
+        Severity::Note
+    );
+}
+
+#[test]
+fn throughput_inflation_of_writes_needs_a_synced_window() {
+    let rule = "throughput-inflation";
+    let mut throughput = Throughput {
+        writes: flow(500, 250, 0, 4000),
+        ..Throughput::default()
+    };
+    throughput.reads.device_bytes = 2000 << 10;
+    assert!(
+        judge_throughput(&throughput)
+            .unknown(rule)
+            .contains("did not begin and end synced")
+    );
+    throughput.is_synced = true;
+    let judged = judge_throughput(&throughput);
+    assert!(
+        judged
+            .finding(rule)
+            .summary()
+            .starts_with("16.0 bytes written at the device")
+    );
+    assert!(
+        words(judged.finding(rule)).contains("2,000 KiB were read beside that nobody asked for")
+    );
+    // Past the cache nothing is kept for later.
+    throughput = Throughput {
+        writes: flow(500, 2000, 2000, 2000),
+        ..Throughput::default()
+    };
+    assert!(judge_throughput(&throughput).is_silent(rule));
+}
+
+#[test]
+fn throughput_inflation_needs_both_sides_whole() {
+    let rule = "throughput-inflation";
+    let inflated = Throughput {
+        reads: flow(1000, 8000, 8000, 96_000),
+        ..Throughput::default()
+    };
+    let few = Throughput {
+        reads: flow(199, 8000, 8000, 96_000),
+        ..Throughput::default()
+    };
+    assert_eq!(
+        judge_throughput(&few).unknown(rule),
+        "199 calls seen, 200 needed"
+    );
+    let mapped = Throughput {
+        uncounted: vec!["mapped files".into()],
+        ..inflated.clone()
+    };
+    assert_eq!(
+        judge_throughput(&mapped).unknown(rule),
+        "processes use what is not counted: mapped files"
+    );
+    let shared = Throughput {
+        device_unknown: Some("its device is shared".into()),
+        ..inflated
+    };
+    assert_eq!(
+        judge_throughput(&shared).unknown(rule),
+        "its device is shared"
+    );
+}

@@ -1,0 +1,376 @@
+//! `plumb bench`: what it measures, what it refuses, and what it says of targets that fail.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::common::recording::read;
+use crate::common::{Folder, Ran, command, plumb};
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::require;
+use serde_json::Value;
+
+fn file(folder: &Folder, name: &str, bytes: u64) -> PathBuf {
+    let path = folder.path(name);
+    fs::write(&path, vec![7; bytes as usize]).expect("room for a file");
+    path
+}
+
+fn bench(target: &Path, flags: &str) -> Ran {
+    plumb(
+        [
+            &["bench", target.to_str().expect("a plain name")],
+            &flags.split_whitespace().collect::<Vec<_>>()[..],
+        ]
+        .concat(),
+    )
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("found {value}, expected a whole number"))
+}
+
+#[test]
+fn intervals_and_summary() {
+    let folder = Folder::new("bench-text");
+    let target = file(&folder, "disk", 1 << 20);
+    let ran = bench(
+        &target,
+        "--for 1s --interval 250ms --warmup 250ms --rate 1000 --size 4k:3,8k --threads 2",
+    );
+    ran.ends(0);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(
+        lines[0].trim_start().starts_with("interval") && lines[1].contains("1024**2"),
+        "{}",
+        ran.out
+    );
+    assert!(lines[2].trim_start().starts_with("w1 "), "{}", ran.out);
+    let columns: Vec<&str> = lines[3].split_whitespace().collect();
+    assert_eq!(
+        (columns[0], columns[4], columns.len()),
+        ("2", "100", 13),
+        "{}",
+        ran.out
+    );
+    let rate: f64 = columns[1].parse().expect("I/O a second");
+    assert!((rate - 1000.0).abs() < 100.0, "{rate}");
+    // Three of four I/O are 4 KiB, one is 8 KiB.
+    let mean: u64 = columns[3].parse().expect("bytes an I/O");
+    assert!((4500..5800).contains(&mean), "{mean}");
+    ran.says("reads, 4 KiB (3), 8 KiB (1), random; 2 threads with 1 in flight, at most 1,000/s");
+    ran.says("ended after its time")
+        .says("reads, due to complete")
+        .says("reads, issue to complete");
+}
+
+#[test]
+fn counts_are_exact_and_the_trace_has_them() {
+    let folder = Folder::new("bench-trace");
+    let (target, trace) = (file(&folder, "disk", 1 << 20), folder.path("all.parquet"));
+    let flags = format!(
+        "--ios 1009 --depth 8 --shift 512 --json --trace {}",
+        trace.display()
+    );
+    let ran = bench(&target, &flags);
+    let result = ran.ends(0).json()["result"].clone();
+    let total = &result["runs"][0]["total"];
+    assert_eq!(
+        (number(&total["ios"]), number(&total["bytes"])),
+        (1009, 1009 * 4096)
+    );
+    assert_eq!(
+        number(
+            &total["reads"]["latency"]["buckets"]
+                .as_array()
+                .expect("buckets")
+                .iter()
+                .map(|bucket| number(&bucket[1]))
+                .sum::<u64>()
+                .into()
+        ),
+        1009
+    );
+    assert_eq!(result["runs"][0]["targets"][0]["ended"], "after its I/O");
+    let analyzed = plumb(["analyze", &trace.display().to_string(), "--fail-on", "none"]);
+    analyzed
+        .ends(0)
+        .says("1,009 of 1,009 (100.0 %) I/O start off the grid of 4 KiB at offset 0");
+    // A trace takes nobody's place.
+    bench(&target, &flags)
+        .ends(2)
+        .complains("expected the name of a new file");
+}
+
+#[test]
+fn hits_have_their_area_alone() {
+    let folder = Folder::new("bench-hits");
+    let (target, trace) = (file(&folder, "disk", 1 << 20), folder.path("t.parquet"));
+    let flags = "--hit-area 64k --hit-percent 30 --ios 2003 --trace";
+    let ran = bench(&target, &format!("{flags} {}", trace.display()));
+    ran.ends(0)
+        .says("reads, 4 KiB, random, 30 % to the first 64 KiB; 1 thread");
+    let starts: Vec<u64> = read(&trace)
+        .events
+        .iter()
+        .map(|event| event.start_bytes)
+        .collect();
+    let hits = starts.iter().filter(|start| **start < 65_536).count();
+    // 601 expected, with a standard deviation of 21.
+    assert!(
+        starts.len() == 2003 && (500..700).contains(&hits),
+        "{hits} of {}",
+        starts.len()
+    );
+    bench(&target, "--hit-area 64k")
+        .ends(2)
+        .complains("--hit-percent");
+    bench(&target, "--hit-percent 5")
+        .ends(2)
+        .complains("--hit-area");
+    let all = bench(&target, "--hit-area 1m --hit-percent 5");
+    all.ends(2)
+        .complains("in the hit area of 1,048,576 bytes and behind it");
+    assert_eq!(all.out, "", "nothing was measured");
+}
+
+#[test]
+fn several_targets_side_by_side() {
+    let folder = Folder::new("bench-several");
+    let (one, other) = (
+        file(&folder, "one", 1 << 20),
+        file(&folder, "other", 1 << 20),
+    );
+    let (one, other) = (one.display().to_string(), other.display().to_string());
+    let page = folder.path("page.html");
+    let ran = plumb([
+        "bench",
+        &one,
+        &other,
+        "--ios",
+        "101",
+        "--json",
+        "--html",
+        &page.display().to_string(),
+    ]);
+    let result = ran.ends(0).json()["result"]["runs"][0].clone();
+    let ios: Vec<u64> = result["targets"]
+        .as_array()
+        .expect("targets")
+        .iter()
+        .map(|target| number(&target["measured"]["ios"]))
+        .collect();
+    assert_eq!(
+        (ios, number(&result["total"]["ios"])),
+        (vec![101, 101], 202)
+    );
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(
+        page.contains("<!DOCTYPE html>")
+            && page.contains("Time, cumulative")
+            && page.contains(&other)
+    );
+    plumb(["bench", &one, &one, "--ios", "1"])
+        .ends(2)
+        .complains("found the same target as");
+}
+
+/// A hole is answered without a medium, which a rate would not show.
+#[test]
+fn holes_are_told() {
+    let folder = Folder::new("bench-holes");
+    let target = file(&folder, "disk", 1 << 20);
+    let notes = || bench(&target, "--ios 11 --json").ends(0).json()["result"]["notes"].to_string();
+    let whole = notes();
+    assert!(!whole.contains("were ever written"), "{whole}");
+    let longer = fs::File::options()
+        .write(true)
+        .open(&target)
+        .and_then(|file| file.set_len(4 << 20));
+    longer.expect("a longer file");
+    let found = notes();
+    if found.contains("1 MiB of 4 MiB were ever written: reads of the rest touch no medium") {
+        return;
+    }
+    // Only a file system that maps files can tell.
+    require!(Tool("filefrag"));
+    let asked = Command::new("filefrag")
+        .arg(&target)
+        .output()
+        .expect("it starts");
+    assert!(!asked.status.success(), "{found}");
+}
+
+#[test]
+fn writes_are_asked_for_twice_and_stay_in_their_range() {
+    let folder = Folder::new("bench-write");
+    let target = file(&folder, "disk", 1 << 20);
+    let before = fs::read(&target).expect("its content");
+    bench(&target, "--read 0 --ios 1")
+        .ends(2)
+        .complains("expected --write with them");
+    bench(&target, "--write --ios 1")
+        .ends(2)
+        .complains("found reads alone");
+    bench(&target, "--read 0 --write --ios 1")
+        .ends(2)
+        .complains("found no --yes with its name");
+    bench(&target, "--read 0 --write --yes dis --ios 1")
+        .ends(2)
+        .complains("found no --yes with its name");
+    assert!(
+        fs::read(&target).expect("its content") == before,
+        "something was written without permission"
+    );
+    let flags = "--read 0 --write --yes disk --sequential --range 64k-128k --ios 16 --json";
+    let total = bench(&target, flags).ends(0).json()["result"]["runs"][0]["total"].clone();
+    assert_eq!(
+        (
+            number(&total["writes"]["ios"]),
+            number(&total["reads"]["ios"])
+        ),
+        (16, 0)
+    );
+    let after = fs::read(&target).expect("its content");
+    assert!(after[..65536] == before[..65536] && after[131_072..] == before[131_072..]);
+    assert!(
+        after[65536..131_072]
+            .chunks(4096)
+            .all(|block| block != &before[..4096])
+    );
+}
+
+#[test]
+fn bad_input_is_named() {
+    let folder = Folder::new("bench-bad");
+    let target = file(&folder, "disk", 8192);
+    bench(&target, "--size 16k")
+        .ends(2)
+        .complains("which is too small: expected room for one I/O of 16,384 bytes");
+    bench(&target, "--shift 100")
+        .ends(2)
+        .complains("found a shift of 100 bytes, expected a multiple of its logical");
+    bench(&target, "--range 4k-1m")
+        .ends(2)
+        .complains("found a range up to byte 1,048,576");
+    bench(&target, "--size 4MB").ends(2).complains("ambiguous");
+    bench(&target, "--batch 2")
+        .ends(2)
+        .complains("batch: found 2, expected 1 to the depth");
+    bench(&target, "--open").ends(2).complains("--rate");
+    bench(&target, "--zipf 11").ends(2).complains("theta");
+    // What would have no meaning beside the others is not passed over.
+    bench(&target, "--set a=b")
+        .ends(2)
+        .complains("--set")
+        .complains("cannot be used with");
+    for flags in [
+        "--open",
+        "--hit-percent 5",
+        "--record 1k",
+        "--gather 2",
+        "--at-threads 2",
+    ] {
+        let series = ["bench", "--vdbench", "no-such-file"]
+            .into_iter()
+            .chain(flags.split(' '));
+        plumb(series).ends(2).complains("cannot be used with");
+    }
+}
+
+#[test]
+fn devices_that_may_not_be_written() {
+    require!(Loop);
+    let folder = Folder::new("bench-loop");
+    let image = file(&folder, "image", 1 << 20);
+    let device = LoopDevice::attach(&image, &["--read-only"]);
+    let writes = |target: &Path| {
+        bench(
+            target,
+            &format!("--read 0 --write --yes {} --ios 1", target.display()),
+        )
+    };
+    writes(device.path()).ends(5).complains("is read-only");
+    writes(&image)
+        .ends(5)
+        .complains(&format!("is the file of {}", device.name()));
+    let blocks = file(&folder, "blocks", 1 << 20);
+    let device = LoopDevice::attach(&blocks, &["--sector-size", "4096"]);
+    bench(device.path(), "--shift 512")
+        .ends(2)
+        .complains("a multiple of its logical block of 4,096 bytes");
+    bench(device.path(), "--size 512")
+        .ends(2)
+        .complains("a length of 512 bytes");
+}
+
+#[test]
+fn ctrl_c_ends_with_the_summary() {
+    let folder = Folder::new("bench-stop");
+    let target = file(&folder, "disk", 1 << 20);
+    let running = command()
+        .args(["bench", &target.display().to_string(), "--rate", "100"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let sent = Command::new("kill")
+        .args(["-s", "INT", &running.id().to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+    let done = running.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        done.status.success() && text.contains("ended by a signal"),
+        "{text}"
+    );
+}
+
+/// Refuses io_uring_setup with EPERM to a program, as containers do by their filters of system calls.
+const FILTERED: &str = r#"
+import ctypes, os, struct, sys
+SETUP = 425
+# Load the number of the call; when it is the one, answer EPERM; allow all others.
+program = struct.pack("=HBBIHBBIHBBIHBBI", 0x20, 0, 0, 0, 0x15, 0, 1, SETUP, 0x06, 0, 0, 0x00050001, 0x06, 0, 0, 0x7fff0000)
+code = ctypes.create_string_buffer(program, len(program))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("program", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+wanted = Filter(4, ctypes.cast(code, ctypes.c_void_p))
+for call in ((38, 1, 0, 0, 0), (22, 2, ctypes.byref(wanted), 0, 0)):
+    if libc.prctl(*call) != 0:
+        sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn where_the_ring_is_refused_calls_do_it_and_that_is_said() {
+    require!(Tool("python3"));
+    let folder = Folder::new("bench-refused");
+    let target = file(&folder, "disk", 1 << 20);
+    let done = Command::new("python3")
+        .args([
+            "-c",
+            FILTERED,
+            env!("CARGO_BIN_EXE_plumb"),
+            "bench",
+            &target.display().to_string(),
+        ])
+        .args(["--ios", "1009", "--threads", "2", "--depth", "4", "--json"])
+        .output()
+        .expect("python3");
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{text}");
+    let result: Value = serde_json::from_slice(&done.stdout).expect("a document");
+    let target = &result["result"]["runs"][0]["targets"][0];
+    let engine = target["engine"].as_str().expect("words");
+    assert!(
+        engine.starts_with("calls that wait, as the kernel refused io_uring"),
+        "{engine}"
+    );
+    assert!(engine.contains("not permitted"), "{engine}");
+    assert_eq!(number(&target["measured"]["ios"]), 1009);
+}

@@ -1,0 +1,396 @@
+//! `plumb check --from`: what Solaris tools print of a host, to verdicts and exit statuses.
+
+use std::path::PathBuf;
+
+use crate::common::{Folder, Ran, node, plumb, real};
+use serde_json::Value;
+
+/// A label whose slice 0 begins at sector 34, as an EFI label has it.
+fn prtvtoc(disk: &str, first: u64) -> String {
+    let count = 1_000_000 - first;
+    format!(
+        "* /dev/rdsk/{disk}s2 partition map\n*\n* Dimensions:\n*     512 bytes/sector\n*     128 sectors/track\n\
+         *     128 tracks/cylinder\n*   16384 sectors/cylinder\n*     100 cylinders\n*      98 accessible cylinders\n\
+         *\n* Flags:\n*   1: unmountable\n*  10: read-only\n*\n\
+         *                          First     Sector    Last\n\
+         * Partition  Tag  Flags    Sector     Count    Sector  Mount Directory\n\
+         \x20      0      4    00  {first:>10} {count:>9} {:>9}\n",
+        first + count - 1
+    )
+}
+
+fn check(files: &[&PathBuf], flags: &str) -> Ran {
+    let flags = flags.split_whitespace().map(std::ffi::OsString::from);
+    let mut args: Vec<std::ffi::OsString> = vec!["check".into()];
+    args.extend(flags);
+    args.push("--from".into());
+    args.extend(files.iter().map(std::ffi::OsString::from));
+    plumb(args)
+}
+
+#[test]
+fn a_slice_at_sector_34() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let ran = check(&[&file], "");
+    ran.ends(1);
+    // 34 sectors are 17,408 bytes: 1,024 past 16,384.
+    ran.says("at 17,408 B (34 sectors)")
+        .says("misaligned by 1,024 B (2 sectors) of 4 KiB, assumed for c2t0d0");
+    // On a grid of 8 KiB, 17,408 = 2 x 8,192 + 1,024.
+    check(&[&file], "--grid 8k")
+        .ends(1)
+        .says("misaligned by 1,024 B (2 sectors) of the 8 KiB array unit of c2t0d0 (given)");
+    check(&[&file], "--grid 8k@1024")
+        .ends(0)
+        .says("aligned to the 8 KiB array unit at offset 1,024 B");
+    check(&[&file], "--disk-type sun-zfs-appliance-8k")
+        .ends(1)
+        .says("array unit of c2t0d0 (known arrays)");
+    check(&[&file], "--fail-on none").ends(0);
+}
+
+#[test]
+fn on_an_assumed_grid_nothing_is_aligned() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
+    check(&[&file], "")
+        .ends(3)
+        .says("unknown beyond 4 KiB: nothing more is known of c2t0d0");
+    check(&[&file], "--grid 8k")
+        .ends(0)
+        .says("aligned to the 8 KiB array unit of c2t0d0 (given)");
+    // 256 sectors are 128 KiB: 2 x 48 KiB + 32 KiB.
+    check(&[&file], "--segment 48k")
+        .ends(1)
+        .says("misaligned by 32,768 B (64 sectors) of the 48 KiB array unit");
+}
+
+#[test]
+fn what_is_read_only_in_part_is_never_clean() {
+    let folder = Folder::new("check");
+    let good = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
+    let empty = folder.file("empty.txt", "");
+    let other = folder.file("notes.txt", "buy milk\n");
+    let ran = check(&[&good, &other], "--grid 8k");
+    ran.ends(3)
+        .complains("notes.txt: found \"buy milk\", expected the output of a tool that is known")
+        .says("not read:");
+    ran.complains("help: known are metastat, ")
+        .complains("see docs/dumps.md");
+    assert_eq!(
+        ran.err.lines().count(),
+        2,
+        "a line each, where no terminal reads them: {}",
+        ran.err
+    );
+    check(&[&good, &empty], "--grid 8k")
+        .ends(3)
+        .complains("empty.txt is empty, expected the output of a tool");
+    check(&[&other, &empty], "").ends(5);
+    check(&[&good, &folder.path("none.txt")], "--grid 8k")
+        .ends(3)
+        .complains("No such file");
+    check(&[&folder.path("none.txt")], "")
+        .ends(5)
+        .complains("plumb: cannot read ")
+        .complains("none.txt");
+    check(&[&folder.path("")], "")
+        .ends(5)
+        .complains("because: Is a directory");
+    let document = check(&[&good, &other], "--json").json();
+    assert_eq!(document["inputs"][1]["tool"], Value::Null);
+    assert!(
+        document["inputs"][1]["error"]
+            .as_str()
+            .is_some_and(|why| why.contains("buy milk"))
+    );
+}
+
+#[test]
+fn usage() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
+    for (flags, words) in [
+        (
+            "--disk-type vax",
+            "no array named `vax`: expected one of sun-zfs-appliance-8k",
+        ),
+        ("--grid 8MB", "ambiguous"),
+        ("--grid 8k@9k", "not below its granularity"),
+        ("--page 0", "expected a size above 0"),
+        ("--segment x", "expected a size that begins with a digit"),
+        ("--image", "'--image' cannot be used with '--from"),
+    ] {
+        let ran = check(&[&file], flags);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (2, ""),
+            "{flags}: {}",
+            ran.err
+        );
+        ran.complains(words);
+    }
+}
+
+#[test]
+fn a_table_of_the_user() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let table = "[[array]]\nname = 'ours'\ndevice = ['c2*']\nunit = '64k'\noffset = '17408'\nkind = 'unit'\n\
+                 document = 'our book'\n";
+    let known = folder.file("known.toml", table);
+    check(&[&file], &format!("--known {}", known.display()))
+        .ends(0)
+        .says("aligned to the 64 KiB array unit");
+    let bad = folder.file("bad.toml", "[[array]]\nname = 'ours'\nsize = 3\n");
+    let ran = check(&[&file], &format!("--known {}", bad.display()));
+    ran.ends(5).complains("bad.toml:3: unknown field `size`");
+}
+
+#[test]
+fn only_what_was_asked_about() {
+    let folder = Folder::new("check");
+    let files = [("c2t0d0", 34), ("c2t1d0", 256)]
+        .map(|(disk, first)| folder.file(&format!("{disk}.txt"), prtvtoc(disk, first)));
+    check(&files.each_ref(), "--grid 8k").ends(1);
+    let ran = check(&files.each_ref(), "/dev/dsk/c2t1d0s0 --grid 8k");
+    ran.ends(0);
+    assert!(!ran.out.contains("c2t0d0s0"), "{}", ran.out);
+    check(&files.each_ref(), "c2t0d0 --grid 8k").ends(1);
+    let ran = check(&files.each_ref(), "c9t9d9 --grid 8k");
+    ran.ends(3)
+        .complains("no `c9t9d9` in what was read")
+        .complains("these are: c2t0d0, c2t0d0s0");
+}
+
+/// A stripe over so many disks of 80 a second that is asked for 265 writes: 240 are too few, and 320 leave 21 %.
+#[test]
+fn a_demanded_rate() {
+    let folder = Folder::new("check");
+    let stripe = |disks: usize| {
+        let members: String = (0..disks).map(|at| format!(" c1t{at}d0s0")).collect();
+        folder.file("metastat.txt", format!("d0 1 {disks}{members} -i 128k\n"))
+    };
+    let found = |ran: &Ran| {
+        let findings = ran.json()["findings"]
+            .as_array()
+            .cloned()
+            .expect("findings");
+        findings
+            .iter()
+            .any(|finding| finding["id"] == "too-few-disks")
+    };
+    for (disks, flags, expected) in [
+        (3, "--writes 265 --disk-rate 80", true),
+        (4, "--writes 265 --disk-rate 80", false),
+        (4, "--writes 265 --disk-rate 80 --response 50ms", true),
+        (4, "d0 --reads 200 --writes 65 --disk-rate 80", false),
+        (3, "d0 --reads 265 --disk-rate 80", true),
+        (3, "", false),
+    ] {
+        let ran = check(&[&stripe(disks)], &format!("{flags} --json"));
+        assert_eq!(found(&ran), expected, "{disks} {flags}");
+    }
+    check(&[&stripe(3)], "--writes 265").says("what one disk gives is not known");
+    check(&[&stripe(3)], "--disk-rate 80").says("how many I/O are asked is not known");
+    check(&[&stripe(3)], "--writes many")
+        .ends(2)
+        .complains("expected a rate a second");
+    // The rates of iostat, with reads that cost one and writes that cost one on a stripe.
+    let iostat =
+        "device r/s w/s kr/s kw/s wait actv svc_t %w %b\nd0 100.0 165.0 0.0 0.0 0.0 1.0 2.5 0 99\n";
+    let iostat = folder.file("iostat.txt", iostat);
+    let ran = check(&[&stripe(3), &iostat], "--disk-rate 80 --json");
+    assert!(found(&ran), "{}", ran.out);
+}
+
+/// A slice of 999,966 sectors that begins 2 past 4 KiB, full but for the header: the first offset that makes up for it is
+/// 6, and 999,965 from there on end 5 sectors beyond.
+#[test]
+fn what_does_not_fit_says_so() {
+    let folder = Folder::new("check");
+    let label = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");
+    check(&[&label, &volumes], "")
+        .ends(1)
+        .says("no commands for it: the last one would end 5 sectors beyond the component");
+}
+
+/// The files of the recorded host: labels of fourteen disks, one of them empty, and `metastat -p`.
+fn recorded() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(real("solaris-svm")).expect("a readable folder");
+    let mut files: Vec<PathBuf> = folder
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    files
+}
+
+/// Counts of `EXPECTED.json`: 38 of 40 soft partitions off 4 KiB from the start of their disks, 22 of 38 slices.
+#[test]
+fn forty_soft_partitions_of_a_recorded_host() {
+    plumb_testkit::require!(RealTraces);
+    let ran = check(&recorded().iter().collect::<Vec<_>>(), "--json");
+    ran.ends(1).complains("c0t0d0s2.txt");
+    let document = ran.json();
+    let summary = &document["result"]["summary"];
+    assert_eq!(summary["soft-partition"]["nodes"], 40);
+    assert_eq!(summary["soft-partition"]["misaligned"], 38);
+    assert_eq!(
+        (
+            &summary["partition"]["nodes"],
+            &summary["partition"]["misaligned"]
+        ),
+        (&38.into(), &22.into())
+    );
+    // Nothing is known of these disks, so what is on 4 KiB is unknown.
+    assert_eq!(
+        (
+            &summary["soft-partition"]["unknown"],
+            &summary["partition"]["unknown"]
+        ),
+        (&2.into(), &16.into())
+    );
+    // d57 begins a sector into slice 0 of c3t8d0, which begins at 5,778: 5,779 mod 8 is 3.
+    assert_eq!(node(&document, "d57")["verdicts"][0]["by_bytes"], 3 * 512);
+}
+
+#[test]
+fn a_recorded_host_fits_a_terminal() {
+    plumb_testkit::require!(RealTraces);
+    let ran = check(&recorded().iter().collect::<Vec<_>>(), "");
+    ran.says("soft partition: 38 of 40 misaligned, 2 of 40 unknown")
+        .says("partition: 22 of 38 misaligned");
+    let long: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.chars().count() > 80)
+        .collect();
+    // Paths in the list of sources may be longer than a line.
+    assert!(
+        long.iter().all(|line| line.contains("solaris-svm/")),
+        "{long:#?}"
+    );
+}
+
+#[test]
+fn a_profile_is_joined() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
+    let trace = folder.file(
+        "trace.csv",
+        crate::common::msr(crate::common::pages(1000, 0, 8192)),
+    );
+    let saved = folder.path("saved.profile");
+    crate::common::analyze(&trace, &format!("--grid 8k --save {}", saved.display())).ends(0);
+    check(
+        &[&file],
+        &format!("--grid 8k --profile {}", saved.display()),
+    )
+    .ends(0);
+    check(
+        &[&file],
+        &format!("--grid 8k --profile {}", trace.display()),
+    )
+    .ends(5)
+    .complains("not a profile")
+    .complains("must be a profile that `plumb analyze --save` wrote");
+}
+
+/// What `--collect` writes here is checked like this host; where the host can be read at all.
+#[test]
+fn a_collection_of_this_host() {
+    let folder = Folder::new("check");
+    let file = folder.path("host.tar.zst");
+    let ran = plumb(["check".as_ref(), "--collect".as_ref(), file.as_os_str()]);
+    ran.ends(0).says("block device");
+    let ran = check(&[&file], "--json");
+    assert!([0, 1, 3].contains(&ran.code), "{}", ran.err);
+    assert_eq!(ran.json()["inputs"][0]["tool"], "plumb check --collect");
+    let mut cut = std::fs::read(&file).expect("it was written");
+    cut.truncate(cut.len() / 2);
+    let cut = folder.file("cut.tar.zst", cut);
+    check(&[&cut], "")
+        .ends(5)
+        .complains("cut.tar.zst: cannot be unpacked at entry");
+    let usage = plumb(["check", "--collect", "x.tar.zst", "--from", "y"]);
+    usage.ends(2).complains("cannot be used with");
+}
+
+/// A collection takes the place of nothing: not of a disk, nor of an image that it was to be of.
+#[test]
+fn a_collection_overwrites_nothing() {
+    let folder = Folder::new("check");
+    let image = folder.file("disk.raw", [7; 512]);
+    let to = |name: &std::path::Path| {
+        plumb([
+            "check".as_ref(),
+            "--collect".as_ref(),
+            name.as_os_str(),
+            "--images".as_ref(),
+            image.as_os_str(),
+        ])
+    };
+    to(&image)
+        .ends(2)
+        .complains("disk.raw: found a file, expected the name of a new file");
+    to("/dev/null".as_ref())
+        .ends(2)
+        .complains("/dev/null: found a character device, expected a regular file");
+    let link = folder.path("nowhere");
+    std::os::unix::fs::symlink("/none/such", &link).expect("a link");
+    to(&link).ends(2).complains("found a symbolic link");
+    assert_eq!(std::fs::read(&image).expect("it is there"), [7; 512]);
+    assert!(
+        !std::fs::metadata("/dev/null")
+            .expect("it is there")
+            .is_file()
+    );
+    let names = std::fs::read_dir(folder.path("."))
+        .expect("a directory")
+        .count();
+    assert_eq!(names, 2, "nothing is left in part");
+}
+
+/// The commands that lay out all soft partitions of a volume are said once, not once for each.
+#[test]
+fn output_grows_with_the_number_of_soft_partitions() {
+    let folder = Folder::new("check-many");
+    let label = folder.file("c1t0d0.txt", prtvtoc("c1t0d0", 64));
+    let ran = |number: u64, flags: &str| {
+        let parts =
+            (0..number).map(|at| format!("d{} -p d1 -o {} -b 2000\n", 100 + at, 512 + 2001 * at));
+        let listing: String = std::iter::once("d1 1 1 c1t0d0s0\n".to_owned())
+            .chain(parts)
+            .collect();
+        let file = folder.file(&format!("many{number}.txt"), listing);
+        check(&[&file, &label], &format!("--grid 4k {flags}"))
+            .ends(1)
+            .out
+            .clone()
+    };
+    for flags in ["", "--json"] {
+        let (few, many) = (ran(50, flags), ran(200, flags));
+        assert!(few.contains("metainit d149 -p d1"), "{few}");
+        assert!(
+            many.len() * 2 <= few.len() * 9,
+            "{flags}: {} for 50, {} for 200",
+            few.len(),
+            many.len()
+        );
+    }
+    // Each of the others says where they are.
+    let document: Value = serde_json::from_str(&ran(50, "--json")).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let fixed = findings
+        .iter()
+        .filter(|finding| !finding["fix"].as_array().expect("steps").is_empty());
+    assert_eq!(fixed.count(), 1);
+    let pointing = findings.iter().filter(|finding| {
+        finding
+            .to_string()
+            .contains("are laid out anew together: see ")
+    });
+    assert_eq!(pointing.count(), findings.len() - 1);
+}

@@ -1,0 +1,191 @@
+//! Images of disks: what is unknown of them is never called aligned, and what is wrong with them is a finding.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Ran, node, plumb};
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
+
+/// Runs a script in a directory.
+fn shell(script: &str, directory: &Path) {
+    let done = Command::new("sh")
+        .args(["-e", "-c", script])
+        .current_dir(directory)
+        .output()
+        .expect("a shell");
+    assert!(
+        done.status.success(),
+        "{script}\n{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}
+
+fn check(folder: &Path, name: &str, flags: &str) -> Ran {
+    let image = folder.join(name);
+    let image = ["check", "--image", image.to_str().expect("a path")];
+    plumb(image.into_iter().chain(flags.split_whitespace()))
+}
+
+/// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known here.
+#[test]
+fn clusters_that_lie_otherwise_are_unknown() {
+    require!(Tool("qemu-img"), Tool("qemu-io"), Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    shell(
+        "truncate -s 64M raw; printf '2048,20480\n22528,\n' | sfdisk -q raw
+         yes plumb | dd of=raw bs=64k seek=32 count=64 conv=notrunc iflag=fullblock
+         qemu-img convert -f raw -O qcow2 -c raw packed
+         cp packed mixed; qemu-io -c 'write 0 1M' -c 'write 32M 64k' mixed
+         qemu-img convert -f raw -O qcow2 -o preallocation=metadata raw own
+         qemu-img create -q -f qcow2 -b raw -F raw empty
+         cp empty partly; qemu-io -f qcow2 -c 'write 32M 64k' partly
+         qemu-img create -q -f qcow2 -b raw -F raw whole; qemu-io -f qcow2 -c 'write 0 64M' whole
+         qemu-img create -q -f qcow2 -b raw -F raw -o extended_l2=on sub; qemu-io -f qcow2 -c 'write 0 4k' sub",
+        folder,
+    );
+    let compressed = "clusters are compressed, and those begin at any byte";
+    let backing = "clusters are in its backing file, of which nothing is known here";
+    for (name, words) in [
+        ("packed", compressed),
+        ("mixed", compressed),
+        ("empty", backing),
+        ("partly", backing),
+        ("sub", backing),
+    ] {
+        let path = folder.join(name).display().to_string();
+        for grid in ["--grid 4k", "--grid 512k", ""] {
+            let found = check(folder, name, &format!("{grid} --json"));
+            // Blocks that are in the file are off by what they are off.
+            let is_off = grid == "--grid 512k" && matches!(name, "mixed" | "partly" | "sub");
+            let expected = if is_off { "misaligned" } else { "unknown" };
+            let document = found.json();
+            let disk = node(&document, &format!("{path}:disk"));
+            assert_eq!(disk["overall"], expected, "{name} {grid}: {disk:#}");
+            assert_eq!(
+                found.code,
+                if is_off { 1 } else { 3 },
+                "{name} {grid}: {}",
+                found.out
+            );
+            let why = disk["lost"].to_string();
+            assert!(why.contains(words), "{name} {grid}: {why}");
+        }
+    }
+    for name in ["own", "whole"] {
+        let found = check(folder, name, "--grid 4k --json");
+        found.ends(0);
+    }
+}
+
+/// A note on the blocks of a virtual disk takes nothing away from what is unknown of the file that they are in.
+#[test]
+fn a_note_hides_nothing_that_is_unknown() {
+    require!(Tool("qemu-img"), Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    shell(
+        "truncate -s 64M raw; printf '2048,20480\n' | sfdisk -q raw
+         qemu-img convert -f raw -O vhdx raw vhdx",
+        folder,
+    );
+    for name in ["raw", "vhdx"] {
+        let found = check(folder, name, "");
+        found.ends(3).says("Unknown").says(&format!(
+            "{}#1: nothing is known of",
+            folder.join(name).display()
+        ));
+    }
+    check(folder, "vhdx", "--grid 4k")
+        .ends(0)
+        .says("NOTE misaligned-partition");
+    check(folder, "vhdx", "--grid 4k --fail-on note").ends(1);
+}
+
+/// A script gets a document also where nothing can be told, with the sentence that a person gets.
+#[test]
+fn a_refusal_is_a_document_too() {
+    require!(Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    shell(
+        "truncate -s 1M nothing; truncate -s 0 empty; truncate -s 64M raw; echo 2048 | sfdisk -q raw; sfdisk -d raw > dump",
+        folder,
+    );
+    let dump = folder.join("dump").display().to_string();
+    let ran = [
+        (check(folder, "nothing", "--json"), "found nothing known"),
+        (check(folder, "empty", "--json"), "is empty"),
+        (
+            plumb(["check", "sdz9", "--from", &dump, "--json"]),
+            "no `sdz9` in what was read",
+        ),
+    ];
+    for (found, words) in ran {
+        found.ends(3).complains(words);
+        let document = found.json();
+        assert_eq!(document["schema"], "plumb.check/1");
+        assert!(
+            document["result"]["notes"][0]
+                .as_str()
+                .expect("a note")
+                .contains(words),
+            "{}",
+            found.out
+        );
+        assert_eq!(
+            document["result"]["stack"]["nodes"]
+                .as_array()
+                .map(Vec::len),
+            Some(0)
+        );
+        assert_eq!(document["findings"].as_array().map(Vec::len), Some(0));
+    }
+}
+
+/// A physical volume on all of an image, without a volume on it: a grid that is given tells how its data will lie.
+#[test]
+fn an_image_that_is_a_physical_volume() {
+    require!(Loop, Tool("pvcreate"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let image = folder.path().join("pv.img");
+    File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room for a sparse file");
+    let device = LoopDevice::attach(&image, &[]);
+    let lvm = "devices { use_devicesfile = 0 }";
+    run(Command::new("pvcreate")
+        .args(["-q", "-q", "--config", lvm, "--dataalignment", "1m"])
+        .arg(device.path()));
+    drop(device);
+    check(folder.path(), "pv.img", "--grid 1m")
+        .ends(0)
+        .says("no finding");
+    check(folder.path(), "pv.img", "--grid 2m")
+        .ends(1)
+        .says("begins 1 MiB (2,048 sectors) past a boundary");
+    check(folder.path(), "pv.img", "").ends(3);
+}
+
+/// Slices of a Solaris label in a file: no command names them as if the file were a disk of Solaris.
+#[test]
+fn an_image_with_a_solaris_label_gets_no_commands() {
+    require!(Tool("parted"));
+    let folder = tempfile::tempdir().expect("a directory");
+    // Cylinders of 128 sectors are what parted takes for a file.
+    shell(
+        "truncate -s 64M sun.img; parted -s -a none sun.img mklabel sun unit s mkpart 128s 65535s",
+        folder.path(),
+    );
+    let found = check(folder.path(), "sun.img", "--grid 128k");
+    found
+        .ends(1)
+        .says("misaligned-partition")
+        .says("no commands for it")
+        .says("an image in a file");
+    for words in ["rdsk", "format -e", "fmthard"] {
+        assert!(!found.out.contains(words), "{words} in\n{}", found.out);
+    }
+}

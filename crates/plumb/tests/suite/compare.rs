@@ -1,0 +1,443 @@
+//! `plumb compare` as a user runs it.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::{Folder, Ran, plumb};
+use plumb_testkit::charging::Cells;
+use plumb_testkit::{Rng, require};
+use serde_json::Value;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/iostat")
+        .join(name)
+}
+
+fn compare(before: &Path, after: &Path, flags: &[&str]) -> Ran {
+    let files = [before.as_os_str().to_owned(), after.as_os_str().to_owned()];
+    plumb(
+        std::iter::once("compare".into())
+            .chain(files)
+            .chain(flags.iter().map(Into::into)),
+    )
+}
+
+/// Eight reads of 8 KiB always in flight, in lines of the MSR format: each takes `ms` on average, and begins `past` bytes
+/// behind a multiple of 8 KiB.
+fn closed_loop(seed: u64, ios: usize, ms: f64, past: u64) -> String {
+    let mut random = Rng::new(seed);
+    let mut free = [0u64; 8];
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    while lines.len() < ios {
+        let slot = (0..8).min_by_key(|slot| free[*slot]).expect("eight");
+        let ticks = (ms * 1e4 * (0.5 + random.below(1000) as f64 / 1000.0)) as u64;
+        let start = random.below(1 << 20) * 8192 + past;
+        let at = 128_166_372_003_061_629 + free[slot];
+        lines.push((at, format!("{at},host,0,Read,{start},8192,{ticks}\n")));
+        free[slot] += ticks;
+    }
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The published case: figures 2 and 6 of Oracle's paper on the alignment of LUNs.
+#[test]
+fn the_paper() {
+    let (before, after) = (example("misaligned.txt"), example("aligned.txt"));
+    let ran = compare(&before, &after, &[]);
+    ran.ends(0)
+        .says("BETTER c0t6d0: I/O a second +27.4 % (+21.2 to +34.0 %), latency −21.7 % (−25.6 to −17.5 %)")
+        .says("reads 15,655/s 19,947/s +27.4 % +21.2 to +34.0 % 3, 3")
+        .says("mean latency 4.00 ms 3.13 ms −21.7 % −25.6 to −17.5 % 3, 3")
+        .says("Little's law holds")
+        .says("left out: c2t0d0 before");
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
+    compare(&after, &before, &[]).ends(1).says("WORSE c0t6d0");
+    let json = compare(&before, &after, &["--json"]).json();
+    let verdict = &json["result"]["comparisons"][0]["verdict"];
+    assert_eq!(verdict["outcome"], "better");
+    let ratio = verdict["rate"]["value"].as_f64().expect("a ratio");
+    assert!(
+        (ratio - 1.274_091_6).abs() < 1e-6,
+        "reads and writes: {ratio}"
+    );
+}
+
+/// A run, cut in half, and a change by a tenth.
+#[test]
+fn halves_of_a_run_do_not_differ() {
+    let folder = Folder::new("compare-halves");
+    let trace = closed_loop(1, 40_000, 1.0, 0);
+    let middle = trace
+        .char_indices()
+        .filter(|(_, letter)| *letter == '\n')
+        .nth(19_999)
+        .expect("lines")
+        .0
+        + 1;
+    let one = folder.file("one.csv", &trace[..middle]);
+    let other = folder.file("other.csv", &trace[middle..]);
+    compare(&one, &other, &[])
+        .ends(0)
+        .says("NO DIFFERENCE above 3.0 % for host_0")
+        .says("p99 of reads");
+    let slower = folder.file("slower.csv", closed_loop(2, 20_000, 1.1, 0));
+    compare(&one, &slower, &[]).ends(1).says("WORSE host_0");
+    compare(&slower, &one, &[]).ends(0).says("BETTER host_0");
+    // A tenth is nothing to whoever says so.
+    compare(&one, &slower, &["--margin", "20%"])
+        .ends(0)
+        .says("NO DIFFERENCE above 20.0 %");
+    // The true ratio of each percentile is 1.
+    for (before, after, truth) in [(&one, &other, 1.0), (&one, &slower, 1.1)] {
+        let measures =
+            compare(before, after, &["--json"]).json()["result"]["comparisons"][0]["measures"]
+                .clone();
+        for name in ["read_ns_p50", "read_ns_p90", "read_ns_p99"] {
+            let measures = measures.as_array().expect("measures");
+            let ratio = &measures
+                .iter()
+                .find(|measure| measure["name"] == name)
+                .expect("it is there")["ratio"];
+            let end = |name: &str| ratio[name].as_f64().expect("an interval");
+            // To the steps that latencies are known in.
+            assert!(
+                end("low") <= truth * 1.01 && truth * 0.99 <= end("high"),
+                "{name}: {ratio}"
+            );
+            assert!(end("high") / end("low") < 1.06, "{name}: {ratio}");
+        }
+    }
+    // A saved profile says the same as its trace, but for percentiles, which it knows to a sixteenth and without an interval.
+    let saved = folder.path("one.plumb");
+    plumb([
+        "analyze".as_ref(),
+        one.as_os_str(),
+        "--save".as_ref(),
+        saved.as_os_str(),
+    ]);
+    let measures = |before: &Path| {
+        let json = compare(before, &slower, &["--json"]).json();
+        let mut measures = json["result"]["comparisons"][0]["measures"]
+            .as_array()
+            .expect("measures")
+            .clone();
+        let (percentiles, others): (Vec<Value>, Vec<Value>) =
+            measures.drain(..).partition(|measure| {
+                measure["name"]
+                    .as_str()
+                    .is_some_and(|name| name.contains("_ns_p"))
+            });
+        (percentiles, others)
+    };
+    let (saved, traced) = (measures(&saved), measures(&one));
+    assert_eq!(saved.1, traced.1);
+    for (saved, traced) in saved.0.iter().zip(&traced.0) {
+        let before = |measure: &Value| measure["before"].as_f64().expect("a percentile");
+        assert!(
+            (before(saved) / before(traced) - 1.0).abs() < 0.07,
+            "{saved} {traced}"
+        );
+        assert!(
+            saved["ratio"]["low"].is_null() && traced["ratio"]["low"].is_f64(),
+            "{saved} {traced}"
+        );
+    }
+}
+
+/// A device made to take two turns for a read off its grid: the true ratio is 2.00.
+#[test]
+fn a_device_that_charges_for_a_miss() {
+    let (off, on) = (example("linux-off.txt"), example("linux-on-1.txt"));
+    let ran = compare(&off, &on, &[]);
+    ran.ends(0)
+        .says("BETTER loop1")
+        .says("the first report is left out: sysstat begins with an average since boot");
+    for before in [off, example("linux-off.json")] {
+        let json = compare(&before, &on, &["--json"]).json();
+        let verdict = &json["result"]["comparisons"][0]["verdict"];
+        let number = |name: &str, end: &str| verdict[name][end].as_f64().expect("an interval");
+        assert!(
+            number("rate", "low") <= 2.0 && 2.0 <= number("rate", "high"),
+            "{verdict:#}"
+        );
+        assert!(
+            number("rate", "high") / number("rate", "low") < 1.06,
+            "{verdict:#}"
+        );
+        // Four are in flight as fio sees it; what it takes to send the next one is not in the kernel's latency.
+        assert!(
+            (number("latency", "value") / 0.5 - 1.0).abs() < 0.03,
+            "{verdict:#}"
+        );
+    }
+    compare(&on, &example("linux-on-2.txt"), &[])
+        .ends(0)
+        .says("NO DIFFERENCE above 3.0 % for loop1")
+        .says("12, 12");
+}
+
+#[test]
+fn how_io_lie_stands_beside_what_it_gives() {
+    let folder = Folder::new("compare-grid");
+    let before = folder.file("before.csv", closed_loop(3, 20_000, 2.0, 17 * 1024));
+    let after = folder.file("after.csv", closed_loop(4, 20_000, 1.0, 0));
+    let ran = compare(&before, &after, &["--grid", "8k"]);
+    ran.ends(0)
+        .says("BETTER")
+        .says("off 8 KiB at offset 0 100 % 0 %")
+        .says("moved per read 2.00 1.00");
+    let page = folder.path("page.html");
+    compare(&before, &after, &["--html", page.to_str().expect("text")]).ends(0);
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert!(html.contains("BETTER") && html.contains("<svg") && html.ends_with("</html>\n"));
+}
+
+#[test]
+fn kinds_of_sources_may_differ() {
+    let folder = Folder::new("compare-kinds");
+    // 20,000 reads a second of 0.4 ms after 15,655 of 4.0 ms: the same length and operation.
+    let after = folder.file("after.csv", closed_loop(5, 20_000, 0.4, 0));
+    compare(
+        &example("misaligned.txt"),
+        &after,
+        &["--device", "c0t6d0=host_0"],
+    )
+    .ends(0)
+    .says("BETTER c0t6d0 and then host_0")
+    .says("mean latency 4.00 ms");
+}
+
+/// What `plumb bench --json` prints, with the rate that it gives itself.
+#[test]
+fn a_benchmark_is_read() {
+    let folder = Folder::new("compare-bench");
+    let disk = folder.file("disk", vec![7; 16 << 20]);
+    let bench = |name: &str| {
+        let flags = "--ios 2000 --rate 1000 --interval 250ms --json"
+            .split(' ')
+            .map(Into::into);
+        let ran = plumb(
+            ["bench".into(), disk.as_os_str().to_owned()]
+                .into_iter()
+                .chain(flags),
+        );
+        (
+            ran.json()["result"]["runs"][0]["total"]["ios_per_second"].as_f64(),
+            folder.file(name, ran.ends(0).out.as_bytes()),
+        )
+    };
+    let ((rate, one), (_, other)) = (bench("one.json"), bench("other.json"));
+    let json = compare(&one, &other, &["--json"]).json();
+    let comparison = &json["result"]["comparisons"][0];
+    assert_eq!(comparison["sides"][0]["sampling"]["unit"], "interval");
+    assert_eq!(comparison["sides"][1]["size_bytes"], 16 << 20);
+    let seen = comparison["measures"][0]["before"]
+        .as_f64()
+        .zip(rate)
+        .expect("rates");
+    assert!((seen.0 / seen.1 - 1.0).abs() < 0.2, "{seen:?}");
+    let text = std::fs::read_to_string(&one).expect("a document");
+    let cut = folder.file("cut.json", &text[..text.len() / 2]);
+    compare(&cut, &other, &[])
+        .ends(5)
+        .complains("cut.json: expected a whole document of plumb bench --json");
+    let newer = folder.file(
+        "newer.json",
+        text.replacen("plumb.bench/1", "plumb.bench/9", 1),
+    );
+    compare(&newer, &other, &[])
+        .ends(5)
+        .complains("found schema plumb.bench/9, expected plumb.bench/1");
+}
+
+/// A benchmark of a disk that takes two turns for a read off its grid, off the grid and on it, and two halves of one.
+#[test]
+fn benchmarks_of_a_device_that_charges() {
+    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    let folder = Folder::new("compare-charging");
+    // Slow enough for what a busy machine adds.
+    let device = Cells {
+        units_per_second: 500,
+        ..Cells::of_ratio(4096, 0, 2.0)
+    }
+    .up();
+    let disk = device.path().to_str().expect("text");
+    let bench = |name: &str, flags: &str| {
+        let flags = flags.split(' ').map(str::to_owned);
+        let ran = plumb(
+            ["bench".to_owned(), "--json".to_owned()]
+                .into_iter()
+                .chain(flags),
+        );
+        folder.file(name, ran.ends(0).out.as_bytes())
+    };
+    let how = "--for 3s --warmup 500ms --interval 250ms --threads 4";
+    let off = bench("off.json", &format!("{disk} {how} --shift +1s"));
+    let on = bench("on.json", &format!("{disk} {how}"));
+    let json = compare(&off, &on, &["--json"]).ends(0).json();
+    let comparison = &json["result"]["comparisons"][0];
+    assert_eq!(comparison["verdict"]["outcome"], "better");
+    let ends = |of: &Value| {
+        (
+            of["low"].as_f64().expect("an interval"),
+            of["high"].as_f64().expect("an interval"),
+        )
+    };
+    let holds = |(low, high): (f64, f64), truth: f64| low <= truth * 1.02 && truth <= high * 1.02;
+    assert!(
+        holds(ends(&comparison["verdict"]["rate"]), 2.0),
+        "{}",
+        comparison["verdict"]
+    );
+    assert!(
+        holds(ends(&comparison["verdict"]["latency"]), 0.5),
+        "{}",
+        comparison["verdict"]
+    );
+    let measures = comparison["measures"].as_array().expect("measures");
+    let p50 = measures
+        .iter()
+        .find(|measure| measure["name"] == "read_ns_p50")
+        .expect("it is there");
+    assert!(holds(ends(&p50["ratio"]), 0.5), "{p50}");
+    // One run in two halves: the second goes on where the first has ended. A busy machine may leave it open, but makes no
+    // difference of them.
+    let text = format!(
+        "sd=disk,lun={disk},openflags=o_direct,threads=4\nwd=reads,sd=disk,xfersize=4k,seekpct=100,rdpct=100\n\
+         rd=default,wd=reads,iorate=max,elapsed=3,interval=1\nrd=first\nrd=second\n"
+    );
+    let file = folder.file("halves.vdb", text);
+    let outcomes = (0..3).map(|_| {
+        let halves = bench(
+            "halves.json",
+            &format!("--vdbench {} --interval 250ms", file.display()),
+        );
+        let ran = compare(
+            &halves,
+            &halves,
+            &["--device", "first=second", "--margin", "10%", "--json"],
+        );
+        ran.json()["result"]["comparisons"][0]["verdict"]["outcome"].clone()
+    });
+    let told = outcomes
+        .inspect(|outcome| println!("{outcome}"))
+        .find(|outcome| *outcome != "inconclusive");
+    assert_eq!(
+        told.expect("a verdict in one of three runs"),
+        "no-difference"
+    );
+}
+
+/// One capture in two halves, at every report that it could be cut at.
+#[test]
+fn halves_of_a_capture_do_not_differ() {
+    let folder = Folder::new("compare-capture");
+    let text = std::fs::read_to_string(example("linux-on-1.txt")).expect("an example");
+    let starts: Vec<usize> = text
+        .match_indices("\n2026-")
+        .map(|(at, _)| at + 1)
+        .collect();
+    assert!(starts.len() > 10, "{}", starts.len());
+    for cut in 5..starts.len() - 3 {
+        let one = folder.file("one.txt", &text[..starts[cut]]);
+        let other = folder.file("other.txt", &text[starts[cut]..]);
+        let json = compare(&one, &other, &["--json", "--margin", "5%"]).json();
+        let verdict = &json["result"]["comparisons"][0]["verdict"];
+        assert_eq!(verdict["outcome"], "no-difference", "{cut}: {verdict:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let folder = Folder::new("compare-why");
+    let one = folder.file("one.csv", closed_loop(6, 20_000, 1.0, 0));
+    let long = folder.file(
+        "long.csv",
+        closed_loop(7, 20_000, 1.0, 0).replace(",8192,", ",65536,"),
+    );
+    compare(&one, &long, &[])
+        .ends(3)
+        .says("NOT COMPARABLE")
+        .says("0 % of them agree in operation and length");
+    let untimed = folder.file("untimed.txt", crate::common::msr([('R', 0, 4096)]));
+    compare(&one, &untimed, &[])
+        .ends(3)
+        .says("an interval needs at least 2");
+    compare(&one, &one.with_file_name("none.csv"), &[])
+        .ends(5)
+        .complains("none.csv");
+    let empty = folder.file("empty", "");
+    compare(&empty, &one, &[])
+        .ends(5)
+        .complains("empty is empty: found 0 bytes");
+    let words = folder.file("words", "neither a trace nor a capture\n");
+    compare(&words, &one, &[])
+        .ends(5)
+        .complains("no known trace format");
+    compare(&one, &one, &["--device", "sda"])
+        .ends(3)
+        .complains("no device `sda` in")
+        .complains("these are: host_0");
+    compare(&example("aligned.txt"), &one, &[])
+        .says("c0t6d0 and host_0 are compared as the only busy ones");
+    let more = one.with_file_name("more.csv");
+    std::fs::write(
+        &more,
+        closed_loop(8, 9000, 1.0, 0)
+            + &closed_loop(9, 9000, 1.0, 0).replace(",host,0,", ",host,1,"),
+    )
+    .expect("a file");
+    compare(&example("aligned.txt"), &more, &[])
+        .ends(3)
+        .complains("no busy device is on both sides")
+        .complains("has host_0, host_1")
+        .complains("--device BEFORE=AFTER says which belong together");
+    compare(&one, &one, &["--margin", "3"])
+        .ends(2)
+        .complains("expected a share above 0%");
+    compare(&one, &one, &["--device", "=x"])
+        .ends(2)
+        .complains("expected NAME, or NAME=NAME");
+    compare(&one, &one, &["--html", one.to_str().expect("text")])
+        .ends(2)
+        .complains("is read too");
+}
+
+/// Read only in part is never 0, and the place is said.
+#[test]
+fn damage_is_said() {
+    let folder = Folder::new("compare-damage");
+    let text = std::fs::read_to_string(example("aligned.txt")).expect("an example");
+    let cut = folder.file("cut.txt", text.replacen("161002.7", "161O02.7", 1));
+    compare(&example("misaligned.txt"), &cut, &[])
+        .ends(3)
+        .says("1 line not understood, the first: line 8: found `161O02.7`, expected a number of 0 or more");
+}
+
+#[test]
+fn the_first_report_is_left_out_where_it_is_since_boot() {
+    let folder = Folder::new("compare-first");
+    let text = std::fs::read_to_string(example("aligned.txt")).expect("an example");
+    let boot = folder.file(
+        "boot.txt",
+        text.replacen("20233.6", "   12.5", 1)
+            .replacen("62.8", " 0.0", 1),
+    );
+    let says = "the first report is left out: its rate lies far from that of all others";
+    compare(&example("aligned.txt"), &boot, &[])
+        .says(says)
+        .says("3, 2");
+    let dropped = compare(
+        &example("aligned.txt"),
+        &example("aligned.txt"),
+        &["--first", "drop"],
+    );
+    dropped.says("2, 2").says("as was asked");
+    let kept = compare(&example("aligned.txt"), &boot, &["--first", "keep"]);
+    assert!(!kept.flat().contains(says), "{}", kept.out);
+}

@@ -1,0 +1,635 @@
+//! `plumb diagnose`: a layout and the I/O through it told as one, and what it says where it may not look.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, plumb};
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
+use serde_json::Value;
+
+/// Two partitions: the first at sector 34, right behind a GPT, the second at 100 MiB.
+const LABEL: &str = "label: gpt\nfirst-lba: 34\nstart=34, size=163840\nstart=204800, size=163840\n";
+const SIZE: usize = 200 << 20;
+
+/// A disk with both partitions. Its file has no holes, so that bytes are followed to what the file lies on.
+struct Lab {
+    disk: LoopDevice,
+}
+
+impl Lab {
+    fn within(folder: &Folder) -> Lab {
+        let image = folder.file("disk", vec![0; SIZE]);
+        fs::File::open(&image)
+            .and_then(|file| file.sync_all())
+            .expect("room for a file");
+        let label = folder.file("label", LABEL);
+        let label = fs::File::open(label).expect("the label");
+        run(Command::new("sfdisk")
+            .arg("--quiet")
+            .arg(&image)
+            .stdin(label));
+        let disk = LoopDevice::attach(&image, &[]);
+        assert_eq!(disk.add_partitions(), 2);
+        Lab { disk }
+    }
+
+    fn part(&self, number: u32) -> PathBuf {
+        let path = PathBuf::from(format!("{}p{number}", self.disk.path().display()));
+        for _ in 0..50 {
+            if is_block(&path) {
+                return path;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{} is no block device", path.display());
+    }
+
+    fn name(&self, number: u32) -> String {
+        format!("{}p{number}", self.disk.name())
+    }
+}
+
+fn is_block(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
+/// `dd` with O_DIRECT: `count` reads of 4 KiB from `skip` bytes on.
+fn read(device: &Path, count: u64, skip: u64) {
+    let mut dd = Command::new("dd");
+    dd.arg(format!("if={}", device.display()));
+    dd.args([
+        "of=/dev/null",
+        "iflag=direct,skip_bytes",
+        "bs=4096",
+        "status=none",
+    ]);
+    run(dd.args([format!("count={count}"), format!("skip={skip}")]));
+}
+
+/// As many writes of zeros, where nothing else is.
+fn write(device: &Path, count: u64) {
+    assert!(is_block(device), "never a file of that name");
+    let mut dd = Command::new("dd");
+    dd.args([
+        "if=/dev/zero",
+        "oflag=direct",
+        "bs=4096",
+        "seek=1000",
+        "conv=notrunc",
+        "status=none",
+    ]);
+    run(dd.args([format!("of={}", device.display()), format!("count={count}")]));
+}
+
+/// A diagnosis that watches until it is told to end.
+struct Diagnosing(Child);
+
+impl Diagnosing {
+    /// Returns when its programs count: it then holds the links that keep them attached, and no more of them come.
+    fn begin(args: &[&str]) -> Diagnosing {
+        let mut command = crate::common::command();
+        command.arg("diagnose").args(args).args(["--for", "300s"]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
+        let descriptors = format!("/proc/{}/fd", child.id());
+        let mut diagnosing = Diagnosing(child);
+        let began = Instant::now();
+        let is_link = |entry: &fs::DirEntry| {
+            let target = fs::read_link(entry.path()).unwrap_or_default();
+            target.to_string_lossy().contains("bpf_link")
+                || target.to_string_lossy().contains("raw-tracepoint")
+        };
+        // To attach one takes a moment in which the kernel waits for all its processors.
+        let (mut before, mut since) = (0, Instant::now());
+        loop {
+            let links = fs::read_dir(&descriptors)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter(is_link)
+                .count();
+            if links != before {
+                (before, since) = (links, Instant::now());
+            }
+            if links >= 3 && since.elapsed() > Duration::from_secs(1) {
+                return diagnosing;
+            }
+            let ended = diagnosing.0.try_wait().expect("a child");
+            assert!(
+                ended.is_none() && began.elapsed() < Duration::from_secs(60),
+                "it never watched: {ended:?}"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ctrl-C; the report comes all the same, and soon.
+    fn end(mut self) -> (Option<i32>, String) {
+        let pid = self.0.id().to_string();
+        run(Command::new("kill").args(["-INT", &pid]));
+        let began = Instant::now();
+        let mut out = String::new();
+        std::io::Read::read_to_string(&mut self.0.stdout.take().expect("its output"), &mut out)
+            .expect("text");
+        let code = self.0.wait().expect("an end").code();
+        assert!(began.elapsed() < Duration::from_secs(60), "it ended late");
+        (code, out)
+    }
+}
+
+impl Drop for Diagnosing {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+}
+
+/// Findings of a rule about a device, or a part of it.
+fn findings<'a>(document: &'a Value, id: &str, device: &str) -> Vec<&'a Value> {
+    let all = document["findings"].as_array().expect("findings").iter();
+    all.filter(|finding| finding["id"] == id && finding["target"]["device"] == device)
+        .collect()
+}
+
+fn evidence(finding: &Value, name: &str) -> Option<f64> {
+    let all = finding["evidence"].as_array().expect("evidence").iter();
+    all.filter(|one| one["name"] == name)
+        .find_map(|one| one["value"].as_f64())
+}
+
+fn words(finding: &Value) -> String {
+    let all = finding["explanation"].as_array().expect("sentences").iter();
+    all.map(|one| one.as_str().expect("text"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// 211 reads and 101 writes through the partition that is off, 307 through the one that is not: one finding tells the
+/// start, the I/O and the commands.
+#[test]
+fn a_start_and_the_io_through_it_are_one_finding() {
+    require!(Bpf, Loop, Tool("dd"), Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("diagnose-one");
+    let lab = Lab::within(&folder);
+    let (name, first) = (lab.disk.name(), lab.name(1));
+    let saved = folder.path("saved.profile");
+    let saved = saved.to_str().expect("text");
+    let diagnosing = Diagnosing::begin(&[&name, "--grid", "4k", "--json", "--save", saved]);
+    read(&lab.part(1), 211, 0);
+    write(&lab.part(1), 101);
+    read(&lab.part(2), 307, 0);
+    let (code, text) = diagnosing.end();
+    assert_eq!(code, Some(1), "{text}");
+    let document = document(&text);
+    let found = findings(&document, "misaligned-partition", &first);
+    let [finding] = found.as_slice() else {
+        panic!("{} findings about {first}", found.len())
+    };
+    assert_eq!(
+        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (Some(312.0), Some(312.0))
+    );
+    assert_eq!(evidence(finding, "past_boundary_bytes"), Some(1024.0));
+    assert!(
+        evidence(finding, "device_ns_mean").is_some_and(|ns| ns > 0.0),
+        "{finding}"
+    );
+    for said in [
+        "211 reads and 101 writes, 1.2 MiB; 312 of 312 (100.0 %) start off the 4 KiB",
+        "begun 3 KiB (6 sectors) further on, 0 of 312 (0.0 %) of them would still start off it",
+        "sent by dd 312",
+    ] {
+        assert!(
+            words(finding).contains(said),
+            "no `{said}` in\n{}",
+            words(finding)
+        );
+    }
+    assert!(
+        finding["fix"].as_array().is_some_and(|fix| !fix.is_empty()),
+        "{finding}"
+    );
+    assert!(
+        findings(&document, "misaligned-io", &name).is_empty(),
+        "told twice: {text}"
+    );
+    // Counted independently: the profile that was saved.
+    let again = plumb(["analyze", saved, "--device", &name, "--json"]).json();
+    let places = again["result"]["profiles"][0]["places"]
+        .as_array()
+        .expect("places");
+    let ios: Vec<u64> = places
+        .iter()
+        .filter_map(|place| place["grids"][0]["all"]["ios"].as_u64())
+        .collect();
+    // Others may look for a label on the disk meanwhile, but nobody else reads the partitions.
+    assert!(ios[0] >= 619, "{ios:?}");
+    assert_eq!(ios[1..], [312, 307]);
+}
+
+/// 401 reads that begin 512 bytes past every block of a partition that stands well stay a finding of their own.
+#[test]
+fn io_that_no_layout_explains_are_a_finding_of_their_own() {
+    require!(Bpf, Loop, Tool("dd"), Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("diagnose-own");
+    let lab = Lab::within(&folder);
+    let (name, first, second) = (lab.disk.name(), lab.name(1), lab.name(2));
+    let diagnosing = Diagnosing::begin(&[&name, "--grid", "4k", "--json"]);
+    read(&lab.part(1), 307, 0);
+    read(&lab.part(2), 401, 512);
+    let (code, text) = diagnosing.end();
+    assert_eq!(code, Some(1), "{text}");
+    let document = document(&text);
+    let found = findings(&document, "misaligned-partition", &first);
+    assert_eq!(
+        found
+            .iter()
+            .map(|one| evidence(one, "ios_unfit"))
+            .collect::<Vec<_>>(),
+        [Some(307.0)]
+    );
+    let found = findings(&document, "misaligned-io", &name);
+    let [finding] = found.as_slice() else {
+        panic!("{} findings about {name}: {text}", found.len())
+    };
+    assert_eq!(finding["target"]["part"], format!("partition {second}"));
+    assert_eq!(
+        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (Some(401.0), Some(401.0))
+    );
+}
+
+/// As a person reads it: the summary first, and a partition through which nothing went says so. The page has the same.
+#[test]
+fn text_for_80_columns_and_a_page() {
+    require!(Bpf, Loop, Tool("dd"), Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("diagnose-text");
+    let lab = Lab::within(&folder);
+    let (name, first, second) = (lab.disk.name(), lab.name(1), lab.name(2));
+    let page = folder.path("page.html");
+    let diagnosing = Diagnosing::begin(&[
+        &name,
+        "--grid",
+        "4k",
+        "--html",
+        page.to_str().expect("text"),
+    ]);
+    read(&lab.part(2), 307, 0);
+    let (code, text) = diagnosing.end();
+    assert_eq!(code, Some(1), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let headline = text.lines().next().unwrap_or_default();
+    assert!(
+        headline.contains(" findings in ") && flat.contains("watched for "),
+        "{text}"
+    );
+    for said in [
+        &format!("WARNING misaligned-partition: 1 of 2, {first}"),
+        "no I/O through it seen in ",
+        &format!("{second} 307 1.20 MiB 0 of 307 (0 %)"),
+        &format!("dd 307 to {second}"),
+        "Stack, from the devices up",
+    ] {
+        assert!(flat.contains(said), "no `{said}` in\n{text}");
+    }
+    let is_command = |line: &str| line.starts_with("    ") && !line.starts_with("     ");
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= 80 || is_command(line)),
+        "{text}"
+    );
+    let page = fs::read_to_string(page).expect("the page");
+    for said in [
+        "<h2 id=\"findings\"",
+        "misaligned-partition",
+        "class=\"tree\"",
+        "word-critical",
+        "<svg",
+    ] {
+        assert!(page.contains(said), "no `{said}` in the page");
+    }
+}
+
+/// How each layer stands. Numbers of nodes count other devices as well, which come and go.
+fn stands(document: &Value) -> Vec<(String, String)> {
+    let nodes = document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("nodes")
+        .iter();
+    let mut stands: Vec<_> = nodes
+        .map(|node| (node["name"].to_string(), node["overall"].to_string()))
+        .collect();
+    stands.sort();
+    assert!(stands.len() >= 3, "{stands:?}");
+    stands
+}
+
+/// Without the watch it says of a layout what a check says.
+#[test]
+fn no_time_is_the_layout_alone() {
+    require!(Loop, Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("diagnose-0");
+    let lab = Lab::within(&folder);
+    let name = lab.disk.name();
+    let diagnosed = plumb(["diagnose", &name, "--grid", "4k", "--for", "0", "--json"]);
+    let checked = plumb(["check", &name, "--grid", "4k", "--json"]);
+    assert_eq!(diagnosed.code, checked.code);
+    let (diagnosed, checked) = (diagnosed.json(), checked.json());
+    assert_eq!(diagnosed["findings"], checked["findings"]);
+    assert!(
+        !findings(&diagnosed, "misaligned-partition", &lab.name(1)).is_empty(),
+        "{diagnosed}"
+    );
+    assert_eq!(diagnosed["result"]["watched"], Value::Null);
+    assert_eq!(stands(&diagnosed), stands(&checked));
+}
+
+#[test]
+fn who_may_not_gets_what_can_be_had() {
+    require!(Root, Tool("setpriv"));
+    let as_nobody = |flag: &str| {
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ]);
+        command
+            .arg(env!("CARGO_BIN_EXE_plumb"))
+            .args(["diagnose", "--for", "1s", flag]);
+        let done = command.output().expect("setpriv");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let code = done.status.code();
+        assert!(
+            matches!(code, Some(1 | 3)),
+            "{code:?}: not watched is never clean: {said}"
+        );
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let text = as_nobody("--color=never");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("I/O not watched") && flat.contains("expected CAP_BPF and CAP_PERFMON"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n    sudo ") && text.contains("diagnose --for 1s --color=never\n"),
+        "{text}"
+    );
+    let document = document(&as_nobody("--json"));
+    assert_eq!(document["result"]["watched"], Value::Null);
+    let unseen = document["result"]["unseen"].as_array().expect("a list");
+    let has_command = |one: &&Value| {
+        one["commands"][0]
+            .as_str()
+            .is_some_and(|command| command.starts_with("sudo "))
+    };
+    assert!(unseen.iter().filter(has_command).count() >= 1, "{unseen:?}");
+}
+
+/// A loop device of a number of its own, which is taken away altogether.
+struct Passing {
+    number: u32,
+}
+
+/// From linux/loop.h: LOOP_CTL_ADD and LOOP_CTL_REMOVE.
+fn loop_control(request: u32, number: u32) -> bool {
+    let script = format!(
+        "open F, '+<', '/dev/loop-control' or exit 1; ioctl(F, {request}, {number}) or exit 1;"
+    );
+    Command::new("perl")
+        .args(["-e", &script])
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+impl Passing {
+    fn new(image: &Path) -> Passing {
+        let number = 3000 + std::process::id() % 1000;
+        assert!(
+            loop_control(0x4C80, number),
+            "no loop device of number {number}"
+        );
+        let passing = Passing { number };
+        run(Command::new("losetup").arg(passing.path()).arg(image));
+        passing
+    }
+
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/dev/loop{}", self.number))
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // Fails where it is gone already.
+        let _ = Command::new("losetup")
+            .arg("--detach")
+            .arg(self.path())
+            .output();
+        loop_control(0x4C81, self.number);
+    }
+}
+
+#[test]
+fn a_disk_that_goes_away_keeps_its_name_and_counts() {
+    require!(Bpf, Loop, Tool("dd"), Tool("perl"));
+    let folder = Folder::new("diagnose-gone");
+    let image = folder.file("disk", vec![0; 4 << 20]);
+    let disk = Passing::new(&image);
+    let name = format!("loop{}", disk.number);
+    let diagnosing = Diagnosing::begin(&[&name, "--json"]);
+    read(&disk.path(), 223, 0);
+    let number = disk.number;
+    drop(disk);
+    assert!(
+        !Path::new(&format!("/sys/class/block/loop{number}")).exists(),
+        "it is still there"
+    );
+    let (code, text) = diagnosing.end();
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {text}");
+    let document = document(&text);
+    let profiles = document["result"]["profiles"].as_array().expect("profiles");
+    // Others may look for a label on it meanwhile.
+    let mine = profiles
+        .iter()
+        .find(|profile| profile["target"]["device"] == name);
+    assert!(
+        mine.and_then(|profile| profile["ios"].as_u64()) >= Some(223),
+        "{profiles:?}"
+    );
+    let senders = document["result"]["watched"]["processes"]
+        .as_array()
+        .expect("processes")
+        .iter();
+    let mut mine = senders.filter(|one| one["comm"] == "dd" && one["device"] == name);
+    assert_eq!(
+        mine.next().map(|one| &one["ios"]),
+        Some(&Value::from(223)),
+        "{text}"
+    );
+    let notes = document["result"]["notes"].to_string();
+    assert!(
+        notes.contains(&format!("{name} went away while it was watched")),
+        "{notes}"
+    );
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    plumb(["diagnose", "--for", "50ms"])
+        .ends(2)
+        .complains("expected 0, or a time from 100ms to 8760h");
+    plumb(["diagnose", "no-such-device", "--for", "0"])
+        .ends(3)
+        .complains("no `no-such-device` in what was read");
+    plumb(["diagnose", "--for", "0", "--html", "/no/such/folder/x.html"])
+        .ends(2)
+        .complains("/no/such/folder: found no such directory");
+    plumb(["diagnose", "--for", "0", "--known", "/dev/null/x"]).ends(5);
+}
+
+/// A directory of its own in memory: what lies there lies on no disk of this machine, so that reports are alike anywhere.
+struct Memory {
+    folder: Folder,
+}
+
+impl Memory {
+    fn new(name: &str) -> Memory {
+        let folder = Folder::new(name);
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "tmpfs"])
+            .arg(folder.path("")));
+        Memory { folder }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Out of sight at least, and gone when its last user is.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.folder.path(""))
+            .status();
+    }
+}
+
+/// Words without what differs from run to run: numbers of loop devices, times, how latencies compare, and the marks that
+/// a tree has before each line, since where lines break hangs on the lengths of names.
+fn lasting(text: &str) -> Vec<String> {
+    let is_time =
+        |word: &str| ["s", "ms", "µs", "ns"].contains(&word.trim_end_matches([',', ';', ':', '.']));
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| *word != "│")
+        .collect();
+    let mut lasting: Vec<String> = Vec::new();
+    let mut is_compared = false;
+    for (at, word) in words.iter().enumerate() {
+        is_compared = (is_compared || *word == "latency") && *word != "-";
+        if is_compared {
+            continue;
+        }
+        let is_number = word.starts_with(|letter: char| letter.is_ascii_digit());
+        if is_number && words.get(at + 1).is_some_and(|next| is_time(next)) {
+            lasting.push("TIME".to_owned());
+            continue;
+        }
+        lasting.push(match word.split_once("loop") {
+            Some((head, tail)) => {
+                format!(
+                    "{head}loop{}",
+                    tail.trim_start_matches(|c: char| c.is_ascii_digit())
+                )
+            }
+            None => (*word).to_owned(),
+        });
+    }
+    lasting
+}
+
+/// Of a report what tells of the partition that is off, of the I/O through both, and the tree.
+fn parts(report: &str) -> [String; 3] {
+    let part = |from: &str| {
+        let begin = report
+            .find(from)
+            .unwrap_or_else(|| panic!("no `{from}` in\n{report}"));
+        let len = report[begin..].find("\n\n").unwrap_or(report.len() - begin);
+        report[begin..begin + len].to_owned()
+    };
+    // Others may look for a label on the disk meanwhile, so its own line is left out.
+    let is_of_part = |line: &&str| {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let disk = name
+            .trim_end_matches(|letter: char| letter.is_ascii_digit())
+            .strip_suffix('p');
+        disk.is_some_and(|disk| disk.ends_with(|letter: char| letter.is_ascii_digit()))
+    };
+    let io = part("\nI/O seen in")
+        .lines()
+        .filter(is_of_part)
+        .collect::<Vec<_>>()
+        .join("\n");
+    [
+        part("\nWARNING  misaligned-partition"),
+        io,
+        part("\nStack, from"),
+    ]
+}
+
+/// `examples/diagnose.md`: a disk as it says, the I/O that it says, and what it prints of them.
+#[test]
+fn the_worked_session_is_true() {
+    require!(
+        Bpf,
+        Loop,
+        Root,
+        Tool("dd"),
+        Tool("sfdisk"),
+        Tool("partx"),
+        Tool("mount")
+    );
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/diagnose.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let memory = Memory::new("diagnose-session");
+    let lab = Lab::within(&memory.folder);
+    let diagnosing = Diagnosing::begin(&[&lab.disk.name()]);
+    let dd = |args: &str| run(Command::new("sh").args(["-c", args]));
+    let is_io = |line: &&str| line.starts_with("# dd ") && line.contains("/dev/loop0p");
+    let sessions: Vec<&str> = page.lines().filter(is_io).collect();
+    assert_eq!(sessions.len(), 3, "{sessions:?}");
+    assert!(
+        is_block(&lab.part(1)) && is_block(&lab.part(2)),
+        "dd never makes a file of that name"
+    );
+    for line in sessions {
+        dd(&line
+            .trim_start_matches("# ")
+            .replace("/dev/loop0", &lab.disk.path().display().to_string()));
+    }
+    let (code, text) = diagnosing.end();
+    assert_eq!(code, Some(1), "{text}");
+    let image = memory.folder.path("disk").display().to_string();
+    let now = text.replace(&image, "/mnt/lab/disk");
+    for (now, was) in parts(&now).into_iter().zip(parts(&page)) {
+        assert_eq!(
+            lasting(&now),
+            lasting(&was),
+            "\nit prints now:{now}\n\nthe page says:{was}"
+        );
+    }
+}

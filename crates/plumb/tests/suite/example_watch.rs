@@ -1,0 +1,219 @@
+//! Keeps `examples/watch.md` true: makes the disk that it speaks of, runs its commands, and compares what they print.
+//!
+//! Times, latencies and PIDs are another run's; so may be the number of the loop device. All else has to be as on the page:
+//! fio draws the same random numbers each time.
+
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::common::Folder;
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
+
+/// The device on the page.
+const NAME: &str = "loop0";
+
+struct Session {
+    folder: Folder,
+    disk: LoopDevice,
+    /// A command that runs while the next watch does.
+    load: Option<String>,
+    status: i32,
+}
+
+impl Session {
+    fn new() -> Session {
+        let folder = Folder::new("example-watch");
+        let image = folder.path("disk");
+        File::create(&image)
+            .and_then(|file| file.set_len(256 << 20))
+            .expect("room for a sparse file");
+        Session {
+            disk: LoopDevice::attach(&image, &[]),
+            folder,
+            load: None,
+            status: 0,
+        }
+    }
+
+    fn shell(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(line.replace(NAME, &self.disk.name()))
+            .current_dir(self.folder.path(""));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// A line that begins with `# `: of root, in another window where it is a load.
+    fn as_root(&mut self, line: &str) {
+        if line.starts_with("fio ") {
+            self.load = Some(line.to_owned());
+        } else {
+            run(&mut self.shell(line));
+            if line.starts_with("partx ") {
+                self.await_partition();
+            }
+        }
+    }
+
+    /// A tool that writes to a node that is not there makes a regular file of it.
+    fn await_partition(&self) {
+        let node = PathBuf::from(format!("{}p1", self.disk.path().display()));
+        let is_there = |_: &u32| {
+            std::thread::sleep(Duration::from_millis(100));
+            std::fs::metadata(&node).is_ok_and(|found| found.file_type().is_block_device())
+        };
+        assert!(
+            (0..50).any(|at| is_there(&at)),
+            "no block device {}",
+            node.display()
+        );
+    }
+
+    /// A line that begins with `$ plumb `: what it prints.
+    fn plumb(&mut self, line: &str) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        let line = line.replace(NAME, &self.disk.name());
+        command
+            .args(line.split(' ').skip(1))
+            .current_dir(self.folder.path(""))
+            .stdin(Stdio::null());
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
+        if let Some(load) = self.load.take() {
+            await_programs(child.id());
+            run(&mut self.shell(&load));
+        }
+        self.ended(child)
+    }
+
+    fn ended(&mut self, child: Child) -> String {
+        let done = child.wait_with_output().expect("an end");
+        self.status = done.status.code().unwrap_or(-1);
+        assert!(
+            done.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        String::from_utf8(done.stdout)
+            .expect("text")
+            .replace(&self.disk.name(), NAME)
+    }
+
+    /// The page with what its commands print now.
+    fn replayed(&mut self, page: &str) -> String {
+        let mut now = String::new();
+        let (mut fenced, mut dropping) = (false, false);
+        for line in page.lines() {
+            let is_fence = line.starts_with("```");
+            let is_command = fenced && (line.starts_with("# ") || line.starts_with("$ "));
+            dropping &= !is_fence && !is_command;
+            fenced ^= is_fence;
+            if dropping {
+                continue;
+            }
+            now += &format!("{line}\n");
+            if !is_command {
+                continue;
+            }
+            if let Some(line) = line.strip_prefix("# ") {
+                self.as_root(line);
+            } else if line == "$ echo $?" {
+                now += &format!("{}\n", self.status);
+            } else {
+                now += &self.plumb(&line[2..]);
+            }
+            dropping = true;
+        }
+        now
+    }
+}
+
+/// Waits until the programs of a watch are at work: no more of them come for a while.
+fn await_programs(pid: u32) {
+    let attached = || {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        files
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .filter(|to| to.ends_with("anon_inode:bpf_link"))
+            .count()
+    };
+    let mut before = 0;
+    for _ in 0..150 {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = attached();
+        if now > 0 && now == before {
+            return;
+        }
+        before = now;
+    }
+    panic!("no program was attached");
+}
+
+/// What has to be alike: words and counts, without what hangs on the clock and on how lines break.
+fn told(page: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut in_latency = false;
+    for line in page.lines() {
+        let trimmed = line.trim_start();
+        in_latency = (in_latency && !trimmed.is_empty()) || trimmed.starts_with("Latency, ");
+        let is_timed = in_latency && !trimmed.starts_with("Latency, ");
+        let is_timed = is_timed
+            || [
+                "from first to last issue",
+                "up to the last issue",
+                "typed tracepoints, ",
+                "Z, 4.",
+            ]
+            .iter()
+            .any(|w| line.contains(w));
+        if is_timed || trimmed.starts_with('─') {
+            continue;
+        }
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        // The PID stands behind the name of the process.
+        if words.first() == Some(&"fio") && words.len() > 5 {
+            words.remove(1);
+        }
+        told.extend(words.into_iter().map(str::to_owned));
+    }
+    told
+}
+
+#[test]
+fn the_session_prints_what_the_page_says() {
+    require!(Bpf, Loop, Tool("fio"), Tool("sgdisk"), Tool("partx"));
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/watch.md");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    let now = Session::new().replayed(&page);
+    if std::env::var_os("PLUMB_BLESS").is_some() {
+        return std::fs::write(&path, now).expect("a writable page");
+    }
+    let (was, is) = (told(&page), told(&now));
+    let differs = was
+        .iter()
+        .zip(&is)
+        .position(|(was, is)| was != is)
+        .or((was.len() != is.len()).then_some(was.len().min(is.len())));
+    if let Some(at) = differs {
+        let around =
+            |words: &[String]| words[at.saturating_sub(8)..(at + 8).min(words.len())].join(" ");
+        panic!(
+            "the page says: … {} …\n it prints now: … {} …\nif that is wanted: PLUMB_BLESS=1 cargo test -p plumb --test \
+             example_watch",
+            around(&was),
+            around(&is)
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! A guest that is told what to do on its console, whose disks' writes are logged, and that can be killed: see
+//! `lab/move-guest`.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use plumb_testkit::log_writes::WriteLog;
+use plumb_testkit::loop_device::run;
+use plumb_testkit::tempdir::TempDir;
+
+/// An emulated processor of a busy machine is slow.
+pub const PATIENCE: Duration = Duration::from_secs(900);
+
+/// What a guest boots from.
+pub struct Boot(TempDir);
+
+impl Boot {
+    pub fn new() -> Boot {
+        let dir = plumb_testkit::temp_dir("move-guest");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/move-guest");
+        run(Command::new(script)
+            .arg(dir.path())
+            .arg(crate::guests::program()));
+        Boot(dir)
+    }
+
+    /// Starts it with disks, as SCSI targets from 0 on, and waits until it takes commands.
+    pub fn start(&self, disks: &[&LoggedDisk]) -> Guest {
+        let mut command = Command::new(self.0.path().join("run"));
+        command.args([
+            "-nodefaults",
+            "-m",
+            "1024",
+            "-smp",
+            "1",
+            "-device",
+            "virtio-scsi-pci,id=scsi",
+        ]);
+        for (target, disk) in disks.iter().enumerate() {
+            command.args(["-blockdev", &disk.node(target)]);
+            command.args(["-device", &disk.device(target)]);
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("QEMU starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = child.stdout.take().expect("a pipe");
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
+            for line in lines {
+                let line = String::from_utf8_lossy(&line).trim().to_owned();
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut guest = Guest {
+            child,
+            input,
+            lines,
+            said: Vec::new(),
+            begun_at: 0,
+        };
+        guest.until("ready");
+        guest
+    }
+}
+
+/// A disk of a guest: an image, and the log of what is written to it.
+pub struct LoggedDisk {
+    dir: PathBuf,
+    /// Whether QEMU goes past the page cache (`cache=none`), or through it (`writeback`).
+    pub is_direct: bool,
+}
+
+impl LoggedDisk {
+    /// In a directory of its own, in which the image may be already.
+    pub fn new(dir: PathBuf, size_bytes: u64) -> LoggedDisk {
+        fs::create_dir_all(&dir).expect("room");
+        let disk = LoggedDisk {
+            dir,
+            is_direct: false,
+        };
+        let image = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(disk.image());
+        image
+            .and_then(|image| image.set_len(size_bytes))
+            .expect("room");
+        File::create(disk.log_path()).expect("room");
+        disk
+    }
+
+    pub fn image(&self) -> PathBuf {
+        self.dir.join("image")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// What was written so far.
+    ///
+    /// # Errors
+    /// When nothing was.
+    pub fn log(&self) -> io::Result<WriteLog> {
+        WriteLog::open(&self.log_path())
+    }
+
+    fn node(&self, target: usize) -> String {
+        let direct = if self.is_direct { "on" } else { "off" };
+        format!(
+            "driver=blklogwrites,node-name=disk{target},file.driver=file,file.filename={},file.cache.direct={direct},\
+             log.driver=file,log.filename={},log-super-update-interval=1",
+            self.image().display(),
+            self.log_path().display()
+        )
+    }
+
+    fn device(&self, target: usize) -> String {
+        format!("scsi-hd,drive=disk{target},bus=scsi.0,scsi-id={target},serial=plumb{target}")
+    }
+}
+
+/// A running guest.
+pub struct Guest {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    said: Vec<String>,
+    /// What of it was said before the last line that it was given.
+    begun_at: usize,
+}
+
+impl Guest {
+    /// Gives it a line, and returns what it says until it is ready again.
+    #[track_caller]
+    pub fn tell(&mut self, words: &str) -> Vec<String> {
+        self.begin(words);
+        self.until("ready")
+    }
+
+    /// Gives it a line.
+    pub fn begin(&mut self, words: &str) {
+        self.begun_at = self.said.len();
+        writeln!(self.input, "{words}").expect("the guest listens");
+    }
+
+    /// What it says for the host, up to the words that are waited for.
+    #[track_caller]
+    pub fn until(&mut self, last: &str) -> Vec<String> {
+        let (began, mut found) = (Instant::now(), Vec::new());
+        loop {
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE.saturating_sub(began.elapsed()));
+            let line = match line {
+                Ok(line) => line,
+                Err(why) => panic!("waited for `{last}`: {why}:\n{}", self.said.join("\n")),
+            };
+            self.said.push(line.clone());
+            let Some(words) = line.strip_prefix("GUEST: ") else {
+                continue;
+            };
+            assert!(!words.starts_with("failed"), "{}", self.said_and_more());
+            if words == last {
+                return found;
+            }
+            found.push(words.to_owned());
+        }
+    }
+
+    /// A failure is told before what the tool said.
+    fn said_and_more(&mut self) -> String {
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(2)) {
+            self.said.push(line);
+        }
+        self.said.join("\n")
+    }
+
+    /// Whether it said this since the last line that it was given.
+    #[track_caller]
+    pub fn has_said(&mut self, words: &str) -> bool {
+        self.said.extend(self.lines.try_iter());
+        let mut since = self.said[self.begun_at..].iter();
+        assert!(
+            !since.clone().any(|line| line.starts_with("GUEST: failed")),
+            "{}",
+            self.said()
+        );
+        since.any(|line| line.strip_prefix("GUEST: ") == Some(words))
+    }
+
+    /// Everything that it printed.
+    pub fn said(&self) -> String {
+        self.said.join("\n")
+    }
+
+    /// Ends the virtual machine between two instructions.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,289 @@
+//! What `plumb plan` and `plumb check` print, run as it is printed on disks, arrays and volumes of a guest: see
+//! `lab/plan-guest`. What came of it is read from what mdadm, LVM, dumpe2fs, xfs_info and the kernel say.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plumb_testkit::require;
+use serde_json::Value;
+
+use crate::common::rows_of_guest;
+
+/// What the guest left of a case.
+struct Case(PathBuf);
+
+impl Case {
+    #[track_caller]
+    fn read(&self, name: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    #[track_caller]
+    fn json(&self, name: &str) -> Value {
+        let text = self.read(name);
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}: {text}", self.0.display()))
+    }
+
+    /// Names of the findings of a check.
+    #[track_caller]
+    fn findings(&self, name: &str) -> Vec<String> {
+        let document = self.json(name);
+        let findings = document["findings"].as_array().expect("findings").iter();
+        findings
+            .map(|one| one["id"].as_str().expect("a name").to_owned())
+            .collect()
+    }
+
+    /// A figure that was planned.
+    #[track_caller]
+    fn planned(&self, name: &str) -> u64 {
+        let document = self.json("plan.json");
+        let figures = document["result"]["plans"][0]["target"]
+            .as_array()
+            .expect("figures");
+        let found = figures.iter().find(|figure| figure["name"] == name);
+        found
+            .and_then(|figure| figure["value"].as_u64())
+            .unwrap_or_else(|| panic!("no {name}: {document}"))
+    }
+
+    /// The number behind `name`, a sign or none, and blanks.
+    #[track_caller]
+    fn says(&self, file: &str, name: &str) -> u64 {
+        let text = self.read(file);
+        let number = text.split(name).nth(1).and_then(|rest| {
+            let rest = rest.trim_start_matches([' ', ':', '=']);
+            rest[..rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len())]
+                .parse()
+                .ok()
+        });
+        number.unwrap_or_else(|| panic!("no {name}: {text}"))
+    }
+
+    /// The commands ran to their end.
+    #[track_caller]
+    fn ran(&self) -> &Case {
+        assert!(
+            !self.read("script").trim().is_empty(),
+            "no commands: {}",
+            self.0.display()
+        );
+        assert_eq!(
+            self.read("status").trim(),
+            "0",
+            "{}\n{}",
+            self.read("script"),
+            self.read("ran")
+        );
+        self
+    }
+}
+
+/// Findings of what a plan is for. That parity is worked out by the host, and that kernel's hints cannot be, remain.
+const OF_LAYOUT: [&str; 8] = [
+    "misaligned-partition",
+    "geometry-mismatch",
+    "stripe-segment-mismatch",
+    "split-io",
+    "beyond-device",
+    "broken-label",
+    "contradiction",
+    "indirection-unit",
+];
+
+#[test]
+fn commands_make_what_was_planned() {
+    require!(Qemu, Tool("apt-get"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/plan-guest");
+    let out = tempfile::tempdir().expect("a directory");
+    let done = Command::new(script)
+        .arg(out.path())
+        .arg(crate::guests::program())
+        .output()
+        .expect("a shell");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(done.status.success(), "{said}");
+    let said_by_guest: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("GUEST:"))
+        .collect();
+    let expected =
+        ["partitions done", "md done", "lvm done", "done"].map(|words| format!("GUEST: {words}"));
+    assert_eq!(said_by_guest, expected, "{said}");
+    let of = |name: &str| Case(out.path().join(name));
+    let rows = rows_of_guest(out.path());
+    // Seven partitions, four arrays, four file systems, two volumes in chunks, three moves.
+    assert_eq!(rows.len(), 20, "{rows:?}");
+    for name in rows.iter().filter_map(|fields| fields.first()) {
+        let findings = of(name).ran().findings("check.json");
+        let wrong: Vec<&String> = findings
+            .iter()
+            .filter(|id| OF_LAYOUT.contains(&id.as_str()))
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{name}: {wrong:?}\n{}",
+            of(name).read("check.txt")
+        );
+    }
+    partitions(&of);
+    arrays(&of);
+    file_systems(&of);
+    volumes(&of);
+    moves(&of);
+}
+
+/// The kernel counts sectors of 512 bytes, whatever the blocks of the disk.
+fn partitions(of: &dyn Fn(&str) -> Case) {
+    for tool in ["sgdisk", "sfdisk", "parted"] {
+        for (geometry, first) in [
+            // The first 64 KiB from block 33 of 4 KiB on: 128 sectors of 512 bytes.
+            ("4kn", 128),
+            // 2047 = 7 + 255 × 8.
+            ("offset", 2047),
+        ] {
+            let case = of(&format!("part-{geometry}-{tool}"));
+            let start: u64 = case.read("start").trim().parse().expect("a sector");
+            assert_eq!(
+                (start, case.planned("start_sectors")),
+                (first, first),
+                "{geometry} {tool}"
+            );
+        }
+    }
+    let fixed = of("part-fixed");
+    assert!(
+        fixed
+            .findings("before.json")
+            .contains(&"misaligned-partition".to_owned())
+    );
+    assert_eq!(
+        fixed.read("start").trim(),
+        "64",
+        "the first multiple of 8 from 63 on"
+    );
+}
+
+fn arrays(of: &dyn Fn(&str) -> Case) {
+    for (name, level, chunk) in [
+        ("md-raid0", "raid0", 64),
+        ("md-raid5", "raid5", 64),
+        ("md-raid6", "raid6", 64),
+        ("md-raid10", "raid10", 1024),
+    ] {
+        let case = of(name);
+        assert_eq!(case.says("detail", "Raid Devices"), 4, "{name}");
+        assert!(
+            case.read("detail")
+                .contains(&format!("Raid Level : {level}\n")),
+            "{}",
+            case.read("detail")
+        );
+        assert!(
+            case.read("examine")
+                .contains(&format!("Chunk Size : {chunk}K")),
+            "{}",
+            case.read("examine")
+        );
+        // So far the data begin on each member: a multiple of its physical block.
+        assert_eq!(case.says("examine", "Data Offset") % 8, 0, "{name}");
+    }
+    assert_eq!(of("md-raid5").planned("chunk_bytes"), 64 << 10);
+    assert_eq!(of("md-raid5").planned("stripe_bytes"), 192 << 10);
+}
+
+/// What is true: 64 KiB are 16 blocks, on four, three and two members with data.
+fn file_systems(of: &dyn Fn(&str) -> Case) {
+    for (name, data) in [("ext4-made", 4), ("ext4-retrofit", 3)] {
+        let case = of(name);
+        assert_eq!(case.says("dumpe2fs", "RAID stride"), 16, "{name}");
+        assert_eq!(
+            case.says("dumpe2fs", "RAID stripe width"),
+            16 * data,
+            "{name}"
+        );
+    }
+    for (name, data) in [("xfs-made", 2), ("xfs-retrofit", 3)] {
+        let case = of(name);
+        assert_eq!(
+            (
+                case.says("xfs_info", "sunit"),
+                case.says("xfs_info", "swidth")
+            ),
+            (16, 16 * data),
+            "{name}"
+        );
+    }
+    // Left alone both took what the kernel states, which is no stripe.
+    for name in ["ext4-retrofit", "xfs-retrofit"] {
+        assert!(
+            of(name)
+                .findings("before.json")
+                .contains(&"geometry-mismatch".to_owned()),
+            "{name}"
+        );
+    }
+}
+
+fn volumes(of: &dyn Fn(&str) -> Case) {
+    for (name, kind, members, data) in [
+        ("lvm-parity0", "striped", 4, 4),
+        ("lvm-parity1", "raid5", 4, 3),
+    ] {
+        let lvs = of(name).read("lvs");
+        let words: Vec<&str> = lvs.split_whitespace().collect();
+        let expected = [
+            kind.to_owned(),
+            members.to_string(),
+            "64.00".to_owned(),
+            data.to_string(),
+        ];
+        assert_eq!(words, expected, "{name}");
+    }
+    // 1 MiB, and the sector that 63 lacks.
+    assert!(
+        of("pv-later")
+            .read("pvs")
+            .contains(&((1 << 20) + 512).to_string()),
+        "{}",
+        of("pv-later").read("pvs")
+    );
+}
+
+/// Data in use come along, from where they were misaligned.
+fn moves(of: &dyn Fn(&str) -> Case) {
+    for name in ["lvm-online", "md-online"] {
+        let case = of(name);
+        assert!(
+            case.findings("before.json")
+                .contains(&"misaligned-partition".to_owned()),
+            "{name}"
+        );
+        assert_eq!(
+            case.read("sum-before").len(),
+            "d41d8cd98f00b204e9800998ecf8427e  -\n".len()
+        );
+        assert_eq!(case.read("sum-before"), case.read("sum-after"), "{name}");
+    }
+    of("md-first").ran();
+    let pvs = of("lvm-online").read("pvs");
+    assert!(
+        pvs.contains("/dev/sdb1") && !pvs.contains("/dev/sda1"),
+        "{pvs}"
+    );
+    let detail = of("md-online").read("detail");
+    let active: Vec<&str> = detail
+        .lines()
+        .filter(|line| line.contains("active sync"))
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
+    assert_eq!(active, ["/dev/sdc1", "/dev/sdd1"], "{detail}");
+}

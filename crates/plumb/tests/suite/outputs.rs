@@ -1,0 +1,530 @@
+//! What comes out: documents, colours, pipes, saved profiles, other formats.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{Folder, analyze, analyze_input, command, msr, pages, plumb, real};
+use plumb_testkit::require;
+use serde_json::Value;
+
+const VSCSI: &str = "vscsi/cloudPhysicsIO.vscsi";
+
+fn keys(value: &Value) -> Vec<&str> {
+    value
+        .as_object()
+        .map(|object| object.keys().map(String::as_str).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn the_document() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let ran = analyze(&file, "--json --grid 4k");
+    ran.ends(1);
+    assert_eq!(ran.err, "", "nothing but the document");
+    let json = ran.json();
+    assert_eq!(
+        keys(&json),
+        ["findings", "inputs", "plumb", "result", "schema"]
+    );
+    assert_eq!(json["schema"], "plumb.analyze/1");
+    assert_eq!(json["plumb"], env!("CARGO_PKG_VERSION"));
+    let finding = &json["findings"][0];
+    assert_eq!(
+        keys(finding),
+        [
+            "confidence",
+            "cost",
+            "evidence",
+            "explanation",
+            "fix",
+            "id",
+            "layer",
+            "severity",
+            "summary",
+            "target"
+        ]
+    );
+    assert_eq!(
+        (&finding["id"], &finding["severity"]),
+        (&"misaligned-io".into(), &"warning".into())
+    );
+    assert_eq!(
+        keys(&finding["evidence"][0]),
+        ["name", "source", "unit", "value"]
+    );
+    assert_eq!(keys(&finding["cost"]), ["basis", "unit", "value"]);
+    assert_eq!(finding["cost"]["basis"], "estimated");
+    assert_eq!(keys(&finding["fix"][0]), ["command", "risk", "undo"]);
+    assert_eq!(json["inputs"][0]["format"], "msr");
+    // Absent is null, and a rule that was not asked is neither silent nor unknown.
+    assert_eq!(json["result"]["profiles"][0]["size_bytes"], Value::Null);
+    assert_eq!(
+        json["result"]["profiles"][0]["what_if"]["striped"],
+        Value::Null
+    );
+    assert!(
+        !json["result"]["silent"]
+            .as_array()
+            .expect("rules")
+            .contains(&"split-io".into())
+    );
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let coloured = |flags: &str| analyze(&file, flags).out.contains('\x1b');
+    assert!(!coloured(""), "a pipe is no terminal");
+    assert!(coloured("--color always"));
+    assert!(!coloured("--color never"));
+    let asked = command()
+        .arg("analyze")
+        .arg(&file)
+        .args(["--color", "always"])
+        .env("NO_COLOR", "1")
+        .output();
+    let asked = asked.expect("the program starts").stdout;
+    assert!(
+        asked.contains(&0x1b),
+        "who says always on the command line means it"
+    );
+    // Colour changes no line: a terminal shows the same columns.
+    let plain = analyze(&file, "--color always").out;
+    let plain = plain
+        .replace("\x1b[1;33m", "")
+        .replace("\x1b[1;36m", "")
+        .replace("\x1b[0m", "");
+    assert_eq!(
+        plain.lines().skip(1).collect::<Vec<_>>(),
+        analyze(&file, "").out.lines().skip(1).collect::<Vec<_>>()
+    );
+}
+
+/// `plumb … | head -1`: the reader goes away, which is no failure and no message.
+#[test]
+fn a_reader_that_goes_away() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    for flags in [vec![], vec!["--json"]] {
+        let mut child = command()
+            .arg("analyze")
+            .arg(&file)
+            .args(&flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child
+            .stderr
+            .take()
+            .expect("a pipe")
+            .read_to_string(&mut said)
+            .expect("text");
+        assert_eq!(said, "");
+        assert_eq!(child.wait().expect("ends").code(), Some(1));
+    }
+    let mut child = command()
+        .arg("--help")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("a line");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+}
+
+/// Everything but where it is from.
+fn judged(json: &Value) -> (Value, Value) {
+    let mut result = json["result"].clone();
+    result.as_object_mut().expect("an object").remove("notes");
+    (json["findings"].clone(), result)
+}
+
+#[test]
+fn a_saved_profile_gives_the_same_answers() {
+    require!(RealTraces);
+    let folder = Folder::new("outputs");
+    let saved = folder.path("guest");
+    let asked = "--grid 4k --grid 8k@1k --chunk 64k --members 4 --shift +1s --json";
+    let trace = analyze(&real(VSCSI), &format!("{asked} --save {}", saved.display()));
+    let profile = analyze(&saved, asked);
+    assert_eq!(profile.code, trace.code);
+    assert_eq!(judged(&profile.json()), judged(&trace.json()));
+    assert_eq!(
+        profile.json()["inputs"],
+        Value::Array(Vec::new()),
+        "a profile is no trace"
+    );
+    assert_eq!(
+        profile.json()["result"]["notes"],
+        trace.json()["result"]["notes"]
+    );
+    assert!(std::fs::metadata(&saved).expect("saved").len() < 200_000);
+    // A question outside what was kept is unknown and no rounded figure.
+    analyze(&saved, "--grid 7m")
+        .says("which 7 MiB does not divide")
+        .ends(3);
+    analyze(&saved, "--layer bio")
+        .ends(3)
+        .says("no finding in 0 I/O");
+}
+
+#[test]
+fn a_profile_and_a_trace_add_up() {
+    let folder = Folder::new("outputs");
+    let one = folder.file("one.csv", msr(pages(1000, 512, 8192)));
+    let two = folder.file("two.csv", msr(pages(500, 0, 8192)));
+    let saved = folder.path("saved");
+    analyze(&one, &format!("--save {}", saved.display())).ends(1);
+    for files in [[&one, &two], [&two, &one], [&saved, &two], [&two, &saved]] {
+        let ran = plumb([Path::new("analyze"), files[0], files[1]]);
+        ran.ends(1)
+            .says("1,000 of 1,500 (66.7 %) I/O start off the grid");
+    }
+    let both = folder.path("both");
+    plumb([
+        Path::new("analyze"),
+        &saved,
+        &two,
+        Path::new("--save"),
+        &both,
+    ])
+    .ends(1);
+    analyze(&both, "")
+        .says("1,000 of 1,500")
+        .says("one.csv")
+        .says("two.csv");
+}
+
+#[test]
+fn standard_input_packed_or_not() {
+    use std::io::Write;
+    let text = msr(pages(1000, 512, 8192));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text.as_bytes()).expect("packs");
+    let zstd = zstd::encode_all(text.as_bytes(), 1).expect("packs");
+    for bytes in [
+        text.clone().into_bytes(),
+        gzip.finish().expect("packs"),
+        zstd,
+    ] {
+        analyze_input(&bytes, "")
+            .ends(1)
+            .says("1,000 of 1,000 (100.0 %)")
+            .says("standard input: msr");
+    }
+}
+
+/// A day of blkparse text: two partitions, the first of which begins at sector 63.
+fn parted() -> String {
+    let mut random = plumb_testkit::Rng::new(8);
+    let (mut text, mut ns) = (String::new(), 0u64);
+    for at in 0..2000u64 {
+        let (first, part) = if at % 4 == 0 { (63, 1) } else { (1 << 26, 2) };
+        let sector = first + random.below(1 << 22) * 8;
+        let op = if at % 2 == 0 { 'R' } else { 'W' };
+        for (action, rest) in [
+            (
+                'A',
+                format!("{sector} + 8 <- (8,{part}) {}", sector - first),
+            ),
+            ('Q', format!("{sector} + 8 [db]")),
+            ('D', format!("{sector} + 8 [db]")),
+            ('C', format!("{sector} + 8 [0]")),
+        ] {
+            ns += 250_000;
+            let time = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+            text.push_str(&format!(
+                "  8,0    1 {at:8} {time:>14}   100  {action}   {op} {rest}\n"
+            ));
+        }
+    }
+    text
+}
+
+#[test]
+fn some_of_the_io() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("parted.txt", parted());
+    let counted = |flags: &str| {
+        let ran = analyze(&file, &format!("--json --grid 4k {flags}"));
+        let json = ran.json();
+        let profile = &json["result"]["profiles"][0];
+        let misaligned = profile["places"][0]["grids"][0]["all"]["misaligned"].as_u64();
+        (
+            profile["ios"].as_u64(),
+            misaligned,
+            profile["target"]["layer"].as_str().map(str::to_owned),
+        )
+    };
+    let check = |flags: &str, ios: u64, misaligned: u64, layer: &str| {
+        assert_eq!(
+            counted(flags),
+            (Some(ios), Some(misaligned), Some(layer.to_owned())),
+            "{flags}"
+        );
+    };
+    check("", 2000, 500, "request");
+    check("--layer bio", 2000, 500, "bio");
+    check("--op read", 1000, 500, "request");
+    check("--op W", 1000, 0, "request");
+    check("--op read,write", 2000, 500, "request");
+    check("--partition 1", 500, 500, "request");
+    check("--partition 2", 1500, 0, "request");
+    check("--range 63s-32g", 500, 500, "request");
+    check("--range 67108864s-1t", 1500, 0, "request");
+    // An I/O each millisecond: issues are 750 µs after the first event, and the first issue is time 0.
+    check("--since 1", 1000, 250, "request");
+    check("--until 500ms", 500, 125, "request");
+    check("--since 0.5s --until 1500ms", 1000, 250, "request");
+    check("--format blkparse", 2000, 500, "request");
+    check("--device 8,0", 2000, 500, "request");
+    let ran = analyze(&file, "--grid 4k --op read --since 1 --partition 1");
+    ran.says(
+        "only some of the I/O were asked for: read; partition 1; from 1 s after the first I/O on",
+    );
+    ran.says("misaligned-io: partition 1 of device 8,0 (request layer)");
+    analyze(&file, "--since 2026-01-01T00:00:00Z")
+        .ends(5)
+        .complains("does not know the time of day");
+    analyze(&file, "--format msr").ends(5).complains("line 1");
+}
+
+#[test]
+fn partitions_are_judged_apart() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("parted.txt", parted());
+    let ran = analyze(&file, "--grid 4k");
+    ran.ends(1)
+        .says("misaligned-io: partition 8,1 of device 8,0 (request layer)")
+        .says("500 of 500 (100.0 %) I/O start off the given grid")
+        .says("next: plumb analyze FILE --partition 1 --shift +1s --grid 4k");
+    // The advice, taken.
+    analyze(&file, "--partition 1 --shift +1s --grid 4k").says("0 of 500 I/O would start off it");
+    let saved = folder.path("saved");
+    let with_save = analyze(
+        &file,
+        &format!("--grid 4k --json --save {}", saved.display()),
+    );
+    assert_eq!(
+        judged(&analyze(&saved, "--grid 4k --json").json()),
+        judged(&with_save.json())
+    );
+}
+
+#[test]
+fn sums_cannot_be_taken_apart() {
+    let table = "# plumb-residue 1 unit=512 modulus=2048\nsda R 7 16 1000\nsda W 0 16 1000\n";
+    analyze_input(table.as_bytes(), "")
+        .ends(1)
+        .says("1,000 of 2,000 (50.0 %)");
+    for flags in ["--op read", "--range 0-1g", "--since 1"] {
+        analyze_input(table.as_bytes(), flags)
+            .ends(2)
+            .complains("holds ready-made counts");
+    }
+}
+
+#[test]
+fn a_directory_of_one_recording() {
+    require!(RealTraces);
+    let json = analyze(&real("blktrace"), "--json --grid 512").json();
+    assert_eq!(json["inputs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["inputs"][0]["missing_files"], 8, "CPU 2 to 9");
+    // Without all CPUs nothing can be said of streams, and it is never clean.
+    let ran = analyze(&real("blktrace"), "--grid 512 --fail-on none");
+    ran.ends(3)
+        .says("looks-sequential: streams have holes: the recording lacks 8 files");
+}
+
+#[test]
+fn a_trace_in_another_format_gives_the_same_answers() {
+    require!(RealTraces);
+    let folder = Folder::new("outputs");
+    let asked = "--grid 4k --grid 64k --chunk 64k --members 4 --shift +1s --json";
+    let numbers = |path: &Path| judged(&analyze(path, asked).json());
+    let direct = numbers(&real(VSCSI));
+    let parquet = folder.path("guest.parquet");
+    let ran = plumb([Path::new("convert"), &real(VSCSI), &parquet]);
+    ran.ends(0).complains("113,872 I/O of");
+    assert_eq!(numbers(&parquet), direct);
+    // MSR's CSV names a host beside the disk, and a job for fio is what an application asks: the same I/O elsewhere.
+    for (name, code) in [("guest.csv", 0), ("guest.iolog", 0)] {
+        let path = folder.path(name);
+        plumb([Path::new("convert"), &real(VSCSI), &path]).ends(code);
+        let json = analyze(&path, "--grid 4k --json").json();
+        let tally = &json["result"]["profiles"][0]["places"][0]["grids"][0]["all"];
+        let expected = &direct.1["profiles"][0]["places"][0]["grids"][0]["all"];
+        assert_eq!(tally, expected, "{name}");
+    }
+    plumb([
+        Path::new("convert"),
+        &real(VSCSI),
+        &folder.path("guest.unknown"),
+    ])
+    .ends(2)
+    .complains(".parquet");
+}
+
+#[test]
+fn converting_what_is_not_there() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let to = folder.path("n.parquet");
+    let convert = |flags: &[&str]| {
+        let paths = ["convert".as_ref(), file.as_os_str(), to.as_os_str()];
+        plumb(
+            paths
+                .into_iter()
+                .chain(flags.iter().map(|flag| flag.as_ref())),
+        )
+    };
+    convert(&["--device=sdq"])
+        .ends(3)
+        .complains("no device `sdq`")
+        .complains("these are: host_0");
+    convert(&["--partition=3"])
+        .ends(3)
+        .complains("does not reveal a partition 3")
+        .complains("--range");
+    assert!(!to.exists());
+    convert(&["--device=sdq", "--device=host_0"])
+        .ends(3)
+        .complains("no device `sdq`")
+        .complains("1,000 I/O of");
+    convert(&["--device=host_0"]).ends(0);
+}
+
+/// Two layers are no sum of I/O; a damaged source says what is wrong with it.
+#[test]
+fn what_converting_says() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("parted.txt", parted());
+    let to = folder.path("n.parquet");
+    let both = plumb([Path::new("convert"), &file, &to]);
+    both.ends(0).complains("2,000 bio and 2,000 request I/O of");
+    let damaged = folder.file("damaged.csv", msr(pages(10, 0, 512)) + "garbage\n");
+    let ran = plumb([Path::new("convert"), &damaged, &to]);
+    ran.ends(3)
+        .complains("10 I/O of")
+        .complains("1 place could not be understood")
+        .complains("line 11");
+}
+
+#[test]
+fn a_trace_whose_reader_goes_away() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(200_000, 512, 8192)));
+    for format in ["fio-iolog", "msr-csv", "parquet"] {
+        let mut child = command()
+            .arg("convert")
+            .arg(&file)
+            .args(["-", "--to", format])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child
+            .stderr
+            .take()
+            .expect("a pipe")
+            .read_to_string(&mut said)
+            .expect("text");
+        assert_eq!(
+            (said.as_str(), child.wait().expect("ends").code()),
+            ("", Some(0)),
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn saved_profiles_come_packed_and_by_pipe_too() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let saved = folder.path("saved");
+    analyze(&file, &format!("--save {}", saved.display())).ends(1);
+    let bytes = std::fs::read(&saved).expect("saved");
+    let expected = judged(&analyze(&saved, "--json").json());
+    assert_eq!(judged(&analyze_input(&bytes, "--json").json()), expected);
+    let packed = folder.file("saved.gz", gzip(&bytes));
+    assert_eq!(judged(&analyze(&packed, "--json").json()), expected);
+    analyze_input(&bytes, "--op read")
+        .ends(2)
+        .complains("standard input is a saved profile");
+    analyze_input(&bytes[..bytes.len() / 2], "").ends(5);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, bytes).expect("packs");
+    packed.finish().expect("packs")
+}
+
+/// A grid given twice is one.
+#[test]
+fn a_grid_given_twice_is_judged_once() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let (once, twice) = (
+        analyze(&file, "--grid 4k --json"),
+        analyze(&file, "--grid 4k --grid 4k --json"),
+    );
+    assert_eq!(judged(&twice.json()), judged(&once.json()));
+}
+
+/// What names of a trace hold stands in the report, and moves no cursor.
+#[test]
+fn names_reach_no_terminal_as_commands() {
+    let folder = Folder::new("outputs");
+    let evil = "sd\u{1b}]0;owned\u{7}\u{1b}[2J";
+    let text = msr(pages(1000, 512, 8192)).replace(",host,", &format!(",{evil},"));
+    let file = folder.file("evil.csv", &text);
+    let ran = analyze(&file, "");
+    ran.ends(1).says("device sd\u{fffd}]0;owned");
+    let sent = folder.file("sent.txt", parted().replace("[db]", "[d\u{1b}[2Jb]"));
+    let sent = analyze(&sent, "");
+    sent.ends(1).says("d\u{fffd}[2Jb");
+    let named = analyze(&file, "--device nothing");
+    named.ends(3).complains("sd\u{fffd}]0;owned");
+    let bad = folder.file("\u{1b}[31mname", "nonsense");
+    let failed = analyze(&bad, "");
+    let converted = plumb([
+        Path::new("convert"),
+        &file,
+        &folder.path("\u{1b}[2Jx.iolog"),
+    ]);
+    converted.ends(0);
+    for said in [
+        &ran.out,
+        &ran.err,
+        &sent.out,
+        &sent.err,
+        &named.out,
+        &named.err,
+        &failed.err,
+        &converted.err,
+    ] {
+        assert!(
+            !said
+                .chars()
+                .any(|letter| letter.is_control() && letter != '\n'),
+            "{said:?}"
+        );
+    }
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
+}

@@ -1,0 +1,379 @@
+//! `plumb probe --write` on devices that charge for writes off a grid and not for reads: what it finds, and that the target
+//! holds what it held, whatever happens to the probe.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::Folder;
+use crate::common::probed::{Probed, probe, probe_text};
+use crate::common::schema::Schema;
+use plumb_testkit::cell_disk::{CellDisk, Served};
+use plumb_testkit::charging::delayed_writes;
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::opener::Opener;
+use plumb_testkit::{Machine, Rng, require};
+
+/// With the name typed.
+fn probe_writes(target: &Path, flags: &str) -> Probed {
+    probe(
+        target,
+        &format!("--write --yes {} {flags}", target.display()),
+    )
+}
+
+/// Some MiB without a zero.
+fn noise(mib: usize) -> Vec<u8> {
+    let mut random = Rng::new(mib as u64);
+    (0..mib << 17)
+        .flat_map(|_| (random.next_u64() | 1).to_le_bytes())
+        .collect()
+}
+
+/// Reads show no grid there, and do not call it aligned; writes show the grid, what a miss costs, and change nothing.
+#[test]
+fn writes_are_charged_and_reads_are_not() {
+    require!(Tool("nbdfuse"), Tool("fusermount3"));
+    let disk = CellDisk::of(1024, 1.0).up();
+    let read = probe(disk.path(), "--margin 15 --limit 5s");
+    assert_eq!(
+        (read.grid(), &read.result["op"]),
+        (None, &"read".into()),
+        "{}",
+        read.result
+    );
+    assert!(
+        ["no-penalty", "inconclusive"].contains(&read.verdict()),
+        "{}",
+        read.result
+    );
+    assert_eq!(disk.writes(), 0);
+    let machine = Machine::watched();
+    let probed = probe_writes(disk.path(), "--limit 60s");
+    assert_eq!(disk.changes(), 0, "of {} writes", disk.writes());
+    crate::undecided_on_a_busy_machine!(machine, probed);
+    let Probed {
+        document, result, ..
+    } = &probed;
+    assert!(probed.is_right(4096, 1024), "{result}");
+    assert_eq!(
+        (&result["op"], &result["durability"]),
+        (&"write".into(), &"medium".into())
+    );
+    assert!(probed.is_near(2.0), "{}", result["penalty"]);
+    assert_eq!(document["findings"][0]["id"], "misaligned-target");
+    let evidence = document["findings"][0]["evidence"][0]["source"]
+        .as_str()
+        .expect("a source");
+    assert!(evidence.ends_with(" writes"), "{evidence}");
+    let said = result["writes"].as_u64().expect("a count");
+    assert!(
+        said > 500 && disk.writes() >= said,
+        "{said} said, {} seen",
+        disk.writes()
+    );
+    assert_eq!(Schema::of("probe").faults(document), Vec::<String>::new());
+}
+
+/// Seen through a loop device that begins elsewhere and declares nothing: a device, with a write cache that it states. Its
+/// flushes are in the times, so that a miss costs less than two writes.
+#[test]
+fn a_device_at_an_offset() {
+    require!(Root, Loop, Tool("nbdfuse"), Tool("fusermount3"));
+    let disk = CellDisk::of(0, 1.0).up();
+    let shifted = LoopDevice::attach(
+        disk.path(),
+        &["--direct-io=on", "--sector-size", "512", "--offset", "1536"],
+    );
+    let machine = Machine::watched();
+    let ran = probe_text(
+        shifted.path(),
+        &format!("--write --yes {} --limit 60s", shifted.name()),
+    );
+    assert_eq!(disk.changes(), 0);
+    if let Some(why) = machine.was_busy().filter(|_| ran.code == 3) {
+        plumb_testkit::undecided!(why);
+    }
+    ran.ends(1)
+        .says("misaligned for writes: the grid of")
+        .says("is 4 KiB at offset 2.50 KiB (5 sectors)");
+    ran.says("reads: unknown, a probe of writes says nothing of them")
+        .says("O_DSYNC");
+}
+
+/// The same by a server of others, which reads and rewrites blocks itself. Its overhead makes a miss cost a little less than
+/// two writes.
+#[test]
+fn blocks_that_are_rewritten() {
+    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
+    let device = delayed_writes(64, "2ms", 1536);
+    let content = &noise(64)[1536..];
+    fs::File::options()
+        .write(true)
+        .open(device.path())
+        .and_then(|file| file.write_all_at(content, 0))
+        .expect("room");
+    // It writes whole blocks side by side, and parts of blocks one after the other.
+    let machine = Machine::watched();
+    let probed = probe_writes(device.path(), "--depth 1 --limit 60s");
+    assert!(
+        fs::read(device.path()).expect("its bytes") == content,
+        "the probe has changed it"
+    );
+    crate::undecided_on_a_busy_machine!(machine, probed);
+    assert!(probed.is_right(4096, 2560), "{}", probed.result);
+    let (low, high) = probed.penalty();
+    assert!(low < 2.1 && high > 1.5, "{low} to {high}");
+}
+
+/// Writes that cost the same wherever they start: no grid.
+#[test]
+fn writes_without_a_penalty() {
+    require!(Tool("nbdfuse"), Tool("fusermount3"));
+    let disk = CellDisk::of(1024, 0.0).up();
+    let probed = probe_writes(disk.path(), "--margin 15 --limit 20s");
+    assert_eq!(probed.grid(), None, "{}", probed.result);
+    // A machine that is busy with other tests may not get to the end of it; it never says anything else.
+    assert!(
+        probed.is_blank() || (probed.verdict(), probed.code) == ("no-penalty", 0),
+        "{}",
+        probed.result
+    );
+    assert_eq!(disk.changes(), 0);
+}
+
+/// Ended in the middle, by whatever signal: every write that arrived was of what is there.
+#[test]
+fn a_probe_that_is_killed_changes_nothing() {
+    require!(Tool("nbdfuse"), Tool("fusermount3"));
+    let disk = CellDisk::of(512, 1.0).up();
+    for signal in ["INT", "KILL"] {
+        let before = disk.writes();
+        let mut running = started(disk.path());
+        wait_until(&disk, before + 100);
+        run(Command::new("kill").args([&format!("-{signal}"), &running.id().to_string()]));
+        running.wait().expect("it ends");
+        assert_eq!(disk.changes(), 0, "{signal}: of {} writes", disk.writes());
+    }
+}
+
+fn started(target: &Path) -> Child {
+    let mut command = crate::common::command();
+    command
+        .arg("probe")
+        .arg(target)
+        .arg("--write")
+        .arg("--yes")
+        .arg(target);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts")
+}
+
+fn wait_until(disk: &Served, writes: u64) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while disk.writes() < writes {
+        assert!(
+            Instant::now() < until,
+            "{} writes, expected {writes}",
+            disk.writes()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What is in use, read-only or not named is not written to, and the reason is said.
+#[test]
+fn what_may_not_be_written_is_refused() {
+    require!(Root, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("refused");
+    let before = noise(16);
+    let image = folder.file("image", &before);
+    let disk = LoopDevice::attach(&image, &[]);
+    let (path, shown) = (disk.path(), disk.path().display().to_string());
+    let named = format!("--write --yes {shown}");
+    // Nobody can be asked, and another name is none.
+    probe_text(path, "--write").ends(2).complains(&format!(
+        "found no --yes with its name, expected --yes {shown}"
+    ));
+    probe_text(path, "--write --yes loop")
+        .ends(2)
+        .complains("found no --yes with its name");
+    probe_text(path, &format!("--yes {shown}"))
+        .ends(2)
+        .complains("--write");
+    probe_text(&image, &format!("--write --yes {}", image.display()))
+        .ends(5)
+        .complains("detach that first");
+    let file = fs::File::open(path).expect("the device");
+    let mut other = Command::new("sleep")
+        .arg("60")
+        .stdin(file)
+        .spawn()
+        .expect("sleep");
+    let refused = probe_text(path, &named);
+    other.kill().and_then(|()| other.wait()).expect("it sleeps");
+    refused
+        .ends(5)
+        .complains(&format!("is open in process {} (sleep)", other.id()));
+    let above = LoopDevice::attach(path, &[]);
+    probe_text(path, &named).ends(5).complains(&format!(
+        "is the file of {}: detach that first",
+        above.name()
+    ));
+    drop(above);
+    assert!(
+        fs::read(&image).expect("the image") == before,
+        "something was written"
+    );
+    drop(disk);
+    let disk = LoopDevice::attach(&image, &["--read-only"]);
+    let shown = disk.path().display().to_string();
+    probe_text(disk.path(), &format!("--write --yes {shown}"))
+        .ends(5)
+        .complains("read-only");
+    drop(disk);
+    assert!(
+        fs::read(&image).expect("the image") == before,
+        "something was written"
+    );
+    run(Command::new("mkfs.ext4").arg("-q").arg(&image));
+    let disk = LoopDevice::attach(&image, &[]);
+    let at = folder.path("mounted");
+    fs::create_dir(&at).expect("a directory");
+    let mounted = Mounted::mount(disk.path(), &at);
+    let shown = disk.path().display().to_string();
+    probe_text(disk.path(), &format!("--write --yes {shown}"))
+        .ends(5)
+        .complains("in use");
+    drop(mounted);
+}
+
+/// Partitions have bytes of their disk: who has one open would find older ones written back.
+#[test]
+fn what_shares_bytes_with_the_target_is_looked_at() {
+    require!(Root, Loop, Tool("addpart"));
+    let folder = Folder::new("sharers");
+    let before = noise(16);
+    let image = folder.file("image", &before);
+    let disk = LoopDevice::attach(&image, &[]);
+    run(Command::new("addpart")
+        .arg(disk.path())
+        .args(["1", "2048", "16384"]));
+    let part = format!("{}p1", disk.path().display());
+    let part = Path::new(&part);
+    for (open, target) in [(part, disk.path()), (disk.path(), part)] {
+        let name = open.file_name().expect("a node").to_string_lossy();
+        let other = Opener::of(open);
+        let by = format!("{} ({})", other.pid(), other.command());
+        probe_text(target, &format!("--write --yes {}", target.display()))
+            .ends(5)
+            .complains(&format!(
+                "{}: {name} is open in process {by}",
+                target.display()
+            ));
+    }
+    let above = LoopDevice::attach(part, &[]);
+    let words = format!(
+        "{}p1 is the file of {}: detach that first",
+        disk.name(),
+        above.name()
+    );
+    probe_text(disk.path(), &format!("--write --yes {}", disk.name()))
+        .ends(5)
+        .complains(&words);
+    drop(above);
+    assert!(
+        fs::read(&image).expect("the image") == before,
+        "something was written"
+    );
+}
+
+/// Zeros may stand for what was never written: a thin volume would have to make room for them.
+#[test]
+fn zeros_are_not_written_back() {
+    require!(Root, Loop);
+    let folder = Folder::new("zeros");
+    let image = folder.file("image", []);
+    fs::File::options()
+        .write(true)
+        .open(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room");
+    let disk = LoopDevice::attach(&image, &[]);
+    let probed = probe_writes(disk.path(), "");
+    let Probed {
+        document, result, ..
+    } = &probed;
+    assert!(probed.is_blank() && result["writes"] == 0, "{result}");
+    assert_eq!(Schema::of("probe").faults(document), Vec::<String>::new());
+    let reason = probed.reason();
+    assert!(
+        reason.starts_with("not backed by media") && reason.contains("nothing is written there"),
+        "{reason}"
+    );
+    assert!(
+        result["commands"].to_string().contains("--write --range"),
+        "{}",
+        result["commands"]
+    );
+    assert_eq!(
+        fs::metadata(&image).expect("the image").blocks(),
+        0,
+        "it has grown"
+    );
+}
+
+/// Hundreds of runs: `make soak` shows the rates. `PLUMB_PROBE_RUNS` is how many for each ratio.
+#[test]
+#[ignore = "an hour or more: make soak"]
+fn rates_of_writes_over_many_runs() {
+    let runs = std::env::var("PLUMB_PROBE_RUNS")
+        .ok()
+        .and_then(|runs| runs.parse().ok())
+        .unwrap_or(100);
+    let (mut held, mut decided) = (0, 0);
+    for more in [1.0, 0.5, 0.25, 0.1] {
+        let (mut wrong, mut inconclusive, mut covered, mut seconds) = (0, 0, 0, Vec::new());
+        for number in 0..runs {
+            let (cell, offset) = [(4096, 512), (8192, 7168), (4096, 0), (8192, 512)][number % 4];
+            let disk = CellDisk {
+                cell_bytes: cell,
+                ..CellDisk::of(offset, more)
+            }
+            .up();
+            let probed = probe_writes(disk.path(), "");
+            seconds.push(probed.seconds());
+            assert_eq!(disk.changes(), 0);
+            match probed {
+                _ if probed.is_open() => inconclusive += 1,
+                _ if probed.is_right(cell, offset) => {
+                    covered += u32::from(probed.holds(1.0 + more))
+                }
+                _ => wrong += 1,
+            }
+        }
+        seconds.sort_by(f64::total_cmp);
+        let median = seconds[seconds.len() / 2];
+        let ratio = 1.0 + more;
+        println!(
+            "writes, ratio {ratio}: {runs} runs, {wrong} wrong, {inconclusive} inconclusive, {covered} intervals hold it, {median:.1} s"
+        );
+        assert_eq!(wrong, 0);
+        assert!(inconclusive * 50 <= runs as u32);
+        held += covered;
+        decided += runs as u32 - inconclusive;
+    }
+    assert!(held * 100 >= decided * 97, "{held} of {decided}");
+    let alarms = (0..runs).filter(|_| {
+        let disk = CellDisk::of(512, 0.0).up();
+        probe_writes(disk.path(), "--limit 20s").grid().is_some()
+    });
+    let alarms = alarms.count();
+    println!("writes, ratio 1.0: {runs} runs, {alarms} false alarms");
+    assert!(alarms <= 1);
+}

@@ -1,0 +1,499 @@
+//! `plumb record`: every I/O that is known is in the file, whatever becomes of the recording.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::common::recording::{Recording, dd, fio, number, read};
+use crate::common::{Folder, plumb};
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::require;
+use plumb_trace::Op;
+use serde_json::Value;
+
+const SIZE: u64 = 64 << 20;
+/// Behind an EFI label.
+const FIRST_SECTOR: u64 = 34;
+
+fn disk(folder: &Folder) -> LoopDevice {
+    let image = folder.path("disk");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
+    LoopDevice::attach(&image, &[])
+}
+
+/// The node of the partition of a disk: no udev runs everywhere.
+fn partition(disk: &LoopDevice, folder: &Folder) -> PathBuf {
+    let sysfs = format!("/sys/class/block/{}p1/dev", disk.name());
+    let number = std::fs::read_to_string(sysfs).expect("its number");
+    let (major, minor) = number.trim().split_once(':').expect("two numbers");
+    let node = folder.path("partition");
+    run(Command::new("mknod").arg(&node).args(["b", major, minor]));
+    node
+}
+
+/// 1,009 reads and writes of six processes, through the disk and through a partition of it.
+#[test]
+fn every_io_is_in_the_file() {
+    require!(
+        Bpf,
+        Loop,
+        Tool("dd"),
+        Tool("sgdisk"),
+        Tool("partx"),
+        Tool("mknod")
+    );
+    let folder = Folder::new("record-every");
+    let disk = disk(&folder);
+    run(Command::new("sgdisk")
+        .args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")])
+        .arg(disk.path()));
+    assert_eq!(disk.add_partitions(), 1);
+    let part = partition(&disk, &folder);
+    let file = folder.path("every.parquet");
+    let recording = Recording::begin(
+        &file,
+        &["--output", &file.display().to_string(), &disk.name()],
+    );
+    let (whole, first) = (disk.path().to_owned(), FIRST_SECTOR * 512);
+    let plan = [
+        (&whole, 0, Op::Read, 4096, 400, 1 << 20),
+        (&part, first, Op::Read, 8192, 300, 0),
+        (&part, first, Op::Write, 512, 101, 7 * 512),
+        (&whole, 0, Op::Write, 65_536, 99, 50 << 20),
+        (&part, first, Op::Read, 1024, 102, 1 << 20),
+        (&whole, 0, Op::Read, 16_384, 7, 51 << 20),
+    ];
+    let (mut expected, mut in_partition) = (Vec::new(), 0);
+    for (node, begins, op, block, count, at) in plan {
+        let pid = dd(node, op, block, count, at) as i32;
+        expected.extend((0..count).map(|io| (op, begins + at + io * block, block, Some(pid))));
+        in_partition += if begins > 0 { count } else { 0 };
+    }
+    assert_eq!(expected.len(), 1009);
+    let result = recording.end(0);
+    let found = read(&file);
+    let dd_only = found.of("dd");
+    let got: Vec<_> = dd_only
+        .iter()
+        .map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid))
+        .collect();
+    assert_eq!(got, expected);
+    assert!(
+        dd_only
+            .iter()
+            .all(|event| event.device_ns.is_some() && event.queue_ns.is_some())
+    );
+    assert_eq!(number(&result["ios"]), found.events.len() as u64);
+    assert_eq!(
+        (&result["ended"], number(&result["lost"])),
+        (&Value::from("by a signal"), 0)
+    );
+    let device = &found.names.devices()[dd_only[0].device as usize];
+    assert_eq!(
+        (&device.name, device.size_bytes),
+        (&disk.name(), Some(SIZE))
+    );
+    assert_eq!(device.partitions, [(format!("{}p1", disk.name()), first)]);
+    assert!(found.info.unix_ns_at_zero.is_some());
+    let answer = plumb([
+        "analyze",
+        &file.display().to_string(),
+        "--json",
+        "--fail-on",
+        "none",
+    ])
+    .json();
+    let places = answer["result"]["profiles"][0]["places"]
+        .as_array()
+        .expect("places")
+        .clone();
+    assert!(places.len() == 2 && in_partition < 1009, "{places:?}");
+}
+
+#[test]
+fn the_count_is_that_of_fio() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-fio");
+    let disk = disk(&folder);
+    let file = folder.path("fio.parquet");
+    let name = file.display().to_string();
+    let seen = folder.path("watched");
+    let watch = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args([
+            "watch",
+            &disk.name(),
+            "--json",
+            "--interval",
+            "15s",
+            "--count",
+            "1",
+        ])
+        .stdout(File::create(&seen).expect("a file"))
+        .spawn();
+    let mut watch = watch.expect("plumb runs");
+    let recording = Recording::begin(&file, &["-o", &name, &disk.name()]);
+    // The watch was started first, and takes no longer.
+    sleep(Duration::from_secs(2));
+    let sent = fio(disk.path(), "randrw", 40_009);
+    run(Command::new("kill").args(["-INT", &watch.id().to_string()]));
+    watch.wait().expect("an end");
+    let result = recording.end(0);
+    let read = read(&file);
+    assert_eq!(
+        (number(&result["ios"]), read.of("fio").len() as u64),
+        (read.events.len() as u64, sent)
+    );
+    assert_eq!(
+        (number(&result["lost"]), number(&result["out_of_order"])),
+        (0, 0)
+    );
+    assert!(read.events.is_sorted_by_key(|event| event.time_ns));
+    // What was watched at the same time has the same numbers.
+    let watched: Value =
+        serde_json::from_str(&std::fs::read_to_string(&seen).expect("text")).expect("a line");
+    let analyzed = plumb(["analyze", &name, "--json", "--fail-on", "none"]).json();
+    let numbers = |document: &Value| {
+        let profile = &document["result"]["profiles"][0];
+        let ops: Vec<_> = profile["ops"]
+            .as_array()
+            .expect("operations")
+            .iter()
+            .collect();
+        let ops: BTreeMap<String, (u64, u64)> = ops
+            .into_iter()
+            .map(|op| {
+                (
+                    op["op"].to_string(),
+                    (number(&op["ios"]), number(&op["bytes"])),
+                )
+            })
+            .filter(|(_, (ios, _))| *ios > 0)
+            .collect();
+        (ops, profile["places"][0]["grids"][0]["all"].clone())
+    };
+    assert_eq!(numbers(&watched), numbers(&analyzed));
+}
+
+/// What was completed some seconds before the kill is in the file, in order and without a gap.
+#[test]
+fn a_killed_recording_can_be_read() {
+    require!(Bpf, Loop, Tool("dd"));
+    let mut rng = plumb_testkit::Rng::new(u64::from(std::process::id()));
+    for round in 0..3 {
+        let folder = Folder::new(&format!("record-killed-{round}"));
+        let disk = disk(&folder);
+        let file = folder.path("killed.parquet");
+        let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+        let kill_at = Instant::now() + Duration::from_millis(4000 + rng.below(3000));
+        let (mut sent, mut settled) = (Vec::new(), 0);
+        while Instant::now() < kill_at {
+            let at = sent.len() as u64 % 8000 * 8192;
+            dd(disk.path(), Op::Read, 4096, 40, at);
+            sent.extend((0..40).map(|io| at + io * 4096));
+            // Two seconds until rows are written, and some for a busy machine.
+            if kill_at.saturating_duration_since(Instant::now()) > Duration::from_millis(3500) {
+                settled = sent.len();
+            }
+        }
+        recording.kill("-KILL");
+        assert!(recording.output().status.code().is_none(), "it was killed");
+        let read = read(&file);
+        let starts: Vec<u64> = read
+            .of("dd")
+            .iter()
+            .map(|event| event.start_bytes)
+            .collect();
+        assert!(
+            starts.len() >= settled && settled > 0,
+            "{} of {settled}",
+            starts.len()
+        );
+        assert_eq!(starts, sent[..starts.len()]);
+        let _ = plumb(["analyze", &file.display().to_string(), "--fail-on", "none"]).says("I/O");
+    }
+}
+
+#[test]
+fn files_follow_each_other_and_the_oldest_go() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-files");
+    let disk = disk(&folder);
+    let file = folder.path("part.parquet");
+    let (name, first) = (file.display().to_string(), folder.path("part-0001.parquet"));
+    let recording = Recording::begin(
+        &first,
+        &[
+            "-o",
+            &name,
+            "--max-size",
+            "1m",
+            "--files",
+            "2",
+            &disk.name(),
+        ],
+    );
+    let sent = fio(disk.path(), "randread", 500_009);
+    let result = recording.end(0);
+    let files = result["files"].as_array().expect("files");
+    assert!(files.len() >= 3, "{files:?}");
+    let issued = number(&result["devices"][0]["sent"]);
+    assert_eq!(
+        files.iter().map(|file| number(&file["ios"])).sum::<u64>(),
+        issued
+    );
+    assert!(issued >= sent, "{issued} of {sent}");
+    let mut last_ns = i64::MIN;
+    for (at, told) in files.iter().enumerate() {
+        let path = folder.path(&format!("part-{:04}.parquet", at + 1));
+        assert_eq!(told["path"], path.display().to_string());
+        let is_deleted = at + 2 < files.len();
+        assert_eq!(
+            (told["deleted"].as_bool(), path.exists()),
+            (Some(is_deleted), !is_deleted)
+        );
+        if is_deleted {
+            continue;
+        }
+        let len = std::fs::metadata(&path).expect("it is there").len();
+        assert!(len == number(&told["bytes"]) && len <= 1 << 20, "{len}");
+        let events = read(&path).events;
+        assert_eq!(events.len() as u64, number(&told["ios"]));
+        assert!(events[0].time_ns >= last_ns);
+        last_ns = events[events.len() - 1].time_ns;
+    }
+    // None of the names is taken over.
+    plumb(["record", "-o", &name, "--max-size", "1m", "--files", "2"])
+        .ends(2)
+        .complains("expected the name of a new file");
+}
+
+#[test]
+fn a_recording_ends_where_its_file_is_full() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-full");
+    let disk = disk(&folder);
+    let file = folder.path("full.parquet");
+    let recording = Recording::begin(
+        &file,
+        &[
+            "-o",
+            &file.display().to_string(),
+            "--max-size",
+            "1m",
+            &disk.name(),
+        ],
+    );
+    let sent = fio(disk.path(), "randread", 300_007);
+    let result = recording.ends(0);
+    assert_eq!(result["ended"], "as the file is full");
+    let in_file = read(&file).events.len() as u64;
+    assert!(
+        number(&result["ios"]) == in_file && in_file > 10_000 && in_file < sent,
+        "{in_file} of {sent}"
+    );
+    assert!(std::fs::metadata(&file).expect("it is there").len() <= 1 << 20);
+    let issued = number(&result["devices"][0]["sent"]);
+    assert_eq!(
+        in_file + number(&result["after_the_end"]) + number(&result["lost"]),
+        issued
+    );
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_written() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-no-room");
+    let disk = disk(&folder);
+    let place = folder.path("small");
+    std::fs::create_dir(&place).expect("a directory");
+    let _mounted = Mounted::tmpfs(1 << 20, &place);
+    let file = place.join("trace.parquet");
+    let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+    let first = fio(disk.path(), "randread", 20_011);
+    sleep(Duration::from_secs(4));
+    fio(disk.path(), "randread", 600_011);
+    let output = recording.output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("No space left on device") && said.contains("can be read"),
+        "{said}"
+    );
+    let read = read(&file);
+    assert!(
+        read.events.len() as u64 >= first,
+        "{} of {first}",
+        read.events.len()
+    );
+    // Cut behind the last footer: any reader takes it.
+    assert_eq!(read.info.counts.skipped_bytes, 0);
+    let ios = plumb_geometry::group_digits(read.events.len() as u64);
+    assert!(
+        said.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains(&format!("the first {ios} I/O")),
+        "{said}"
+    );
+}
+
+/// A buffer of a page loses nearly everything, and says so: in what is printed, in the file and by the exit status.
+#[test]
+fn what_is_lost_is_said() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-lost");
+    let disk = disk(&folder);
+    let file = folder.path("lost.parquet");
+    let name = file.display().to_string();
+    let recording = Recording::begin(&file, &["-o", &name, "--buffer", "4k", &disk.name()]);
+    let sent = fio(disk.path(), "randread", 50_021);
+    let result = recording.end(3);
+    let lost = number(&result["lost"]);
+    let issued = number(&result["devices"][0]["sent"]);
+    assert_eq!(number(&result["ios"]) + lost, issued);
+    assert!(
+        issued >= sent && lost > 1000,
+        "{issued} of {sent}, {lost} lost"
+    );
+    assert_eq!(read(&file).info.counts.lost, lost);
+    let said = format!("{} events were lost", plumb_geometry::group_digits(lost));
+    plumb(["analyze", &name, "--fail-on", "none"])
+        .ends(3)
+        .says(&said);
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("its memory");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number")
+}
+
+/// The ring buffer seen twice (32 MiB), what waits for its turn and what is in order (each 20 MiB, vectors that grow by
+/// doubling), batches between the threads (24 MiB), a row group, the kernel's types while they were read. To keep all two
+/// million I/O would take 160 MiB more.
+const MEMORY_KIB: u64 = 288 << 10;
+
+/// A machine that is too busy may lose some, and keeps no more of them for that.
+#[test]
+fn memory_is_bounded() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-memory");
+    let disk = disk(&folder);
+    let file = folder.path("long.parquet");
+    let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+    let mut sent = fio(disk.path(), "randread", 700_001);
+    let early = resident_kib(recording.pid());
+    sent += fio(disk.path(), "randread", 1_400_003);
+    let late = resident_kib(recording.pid());
+    recording.kill("-INT");
+    let output = recording.output();
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let lost = number(&document["result"]["lost"]);
+    assert_eq!(output.status.code(), Some(if lost > 0 { 3 } else { 0 }));
+    let (in_file, issued) = (
+        read(&file).events.len() as u64,
+        number(&document["result"]["devices"][0]["sent"]),
+    );
+    assert!(
+        in_file + lost == issued && issued >= sent,
+        "{in_file} and {lost} lost of {issued}, fio sent {sent}"
+    );
+    eprintln!("{early} KiB, then {late} KiB");
+    assert!(late < MEMORY_KIB, "{early} KiB, then {late} KiB");
+}
+
+#[test]
+fn operations_and_processes() {
+    require!(Bpf, Loop, Tool("dd"));
+    let folder = Folder::new("record-some");
+    let disk = disk(&folder);
+    let begin = |name: &str, flags: &[&str]| {
+        let file = folder.path(name);
+        let (path, disk) = (file.display().to_string(), disk.name());
+        Recording::begin(&file, &[flags, &["-o", &path, &disk]].concat())
+    };
+    let writes = begin("writes.parquet", &["--op", "W,discard"]);
+    let nobody = begin("nobody.parquet", &["--pid", "1"]);
+    dd(disk.path(), Op::Read, 4096, 13, 0);
+    dd(disk.path(), Op::Write, 4096, 5, 0);
+    assert_eq!(number(&writes.end(0)["ios"]), 5);
+    assert_eq!(number(&nobody.end(0)["ios"]), 0);
+}
+
+#[test]
+fn who_may_not_is_told_the_command() {
+    require!(Root, Tool("setpriv"));
+    let folder = Folder::new("record-nobody");
+    let done = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ])
+        .arg(env!("CARGO_BIN_EXE_plumb"))
+        .args(["record", "-o", "/tmp/not-permitted.parquet"])
+        .output()
+        .expect("setpriv");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(4), "{said}");
+    assert!(said.contains("expected CAP_BPF and CAP_PERFMON"), "{said}");
+    assert!(
+        said.contains("help: run: sudo ") && said.contains("record -o"),
+        "{said}"
+    );
+    assert!(!Path::new("/tmp/not-permitted.parquet").exists());
+    drop(folder);
+}
+
+#[test]
+fn what_cannot_be_recorded() {
+    let folder = Folder::new("record-usage");
+    let taken = folder.path("taken.parquet");
+    std::fs::write(&taken, "mine").expect("room");
+    let taken = taken.display().to_string();
+    plumb(["record", "-o", &taken])
+        .ends(2)
+        .complains("found a file, expected the name of a new file");
+    assert_eq!(std::fs::read(&taken).expect("it stays"), b"mine");
+    let free = folder.path("free.parquet").display().to_string();
+    plumb(["record"]).ends(2);
+    plumb(["record", "-o", "-"])
+        .ends(2)
+        .complains("expected the name of a file");
+    plumb(["record", "-o", "/no/such/folder/x.parquet"])
+        .ends(2)
+        .complains("found no such directory");
+    plumb(["record", "-o", &free, "no-such-disk"])
+        .ends(2)
+        .complains("no-such-disk: found no such device");
+    plumb(["record", "-o", &free, "--max-size", "4k"])
+        .ends(2)
+        .complains("expected 1m or more");
+    plumb(["record", "-o", &free, "--files", "3"])
+        .ends(2)
+        .complains("--max-size");
+    plumb(["record", "-o", &free, "--buffer", "5000"])
+        .ends(2)
+        .complains("a power of two");
+    plumb(["record", "-o", &free, "--duration", "0"])
+        .ends(2)
+        .complains("a time above 0");
+    let many: Vec<String> = (1..=17).map(|pid| pid.to_string()).collect();
+    plumb(["record", "-o", &free, "--pid", &many.join(",")])
+        .ends(2)
+        .complains("expected at most 16");
+    assert!(!Path::new(&free).exists());
+}

@@ -1,0 +1,386 @@
+//! `plumb watch`: what it prints of I/O that are known, and what it says where it may not look.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::common::{Folder, plumb};
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::require;
+use serde_json::Value;
+
+const SIZE: u64 = 64 << 20;
+
+/// `dd` with O_DIRECT: `count` reads of `block`, `skip` bytes into the device.
+fn read(device: &Path, block: u64, count: u64, skip: u64) {
+    let done = Command::new("dd")
+        .arg(format!("if={}", device.display()))
+        .args(["of=/dev/null", "iflag=direct,skip_bytes", "status=none"])
+        .args([
+            format!("bs={block}"),
+            format!("count={count}"),
+            format!("skip={skip}"),
+        ])
+        .status();
+    assert!(done.expect("dd").success());
+}
+
+fn disk(folder: &Folder) -> LoopDevice {
+    let image = folder.path("disk");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
+    LoopDevice::attach(&image, &[])
+}
+
+/// A watch whose lines are read as they come.
+struct Watching {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Watching {
+    fn begin(args: &[&str]) -> Watching {
+        Watching::of(
+            Command::new(env!("CARGO_BIN_EXE_plumb"))
+                .arg("watch")
+                .args(args)
+                .stdout(Stdio::piped()),
+        )
+    }
+
+    fn of(command: &mut Command) -> Watching {
+        let mut child = command.spawn().expect("plumb runs");
+        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        Watching { child, lines }
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self.lines.next().expect("one more interval").expect("text");
+        serde_json::from_str(&line).expect("a document")
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ios(document: &Value) -> u64 {
+    let profiles = document["result"]["profiles"].as_array().expect("profiles");
+    profiles
+        .iter()
+        .map(|profile| profile["ios"].as_u64().expect("a count"))
+        .sum()
+}
+
+/// 211 reads of 8 KiB from sector 34 on, over several intervals: none is lost between two of them.
+#[test]
+fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
+    require!(Bpf, Loop, Tool("dd"));
+    let folder = Folder::new("watch-sum");
+    let disk = disk(&folder);
+    let saved = folder.path("saved.profile");
+    let name = disk.name();
+    let mut watching = Watching::begin(&[
+        &name,
+        "--json",
+        "--interval",
+        "300ms",
+        "--save",
+        saved.to_str().expect("text"),
+    ]);
+    // Programs are at work when the first interval is over.
+    assert_eq!(ios(&watching.next()), 0);
+    (0..211)
+        .step_by(30)
+        .for_each(|at: u64| read(disk.path(), 8192, 30.min(211 - at), 34 * 512 + at * 8192));
+    let mut seen = 0;
+    let mut misaligned = 0;
+    for _ in 0..10 {
+        let document = watching.next();
+        seen += ios(&document);
+        let processes = document["result"]["processes"]
+            .as_array()
+            .expect("processes")
+            .clone();
+        assert!(
+            processes
+                .iter()
+                .all(|process| process["comm"] == "dd" && process["device"] == *name)
+        );
+        misaligned += processes
+            .iter()
+            .map(|process| process["misaligned"].as_u64().expect("a count"))
+            .sum::<u64>();
+        if seen >= 211 {
+            break;
+        }
+    }
+    assert_eq!((seen, misaligned), (211, 211));
+    let pid = watching.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    assert_eq!(watching.child.wait().expect("an end").code(), Some(1));
+    let again = plumb(["analyze".as_ref(), saved.as_os_str(), "--json".as_ref()])
+        .ends(1)
+        .json();
+    let profile = &again["result"]["profiles"][0];
+    assert_eq!(
+        (profile["ios"].as_u64(), profile["timed"].as_u64()),
+        (Some(211), Some(211))
+    );
+    assert_eq!(again["findings"][0]["id"], "misaligned-io");
+}
+
+/// As a person reads it: a block for the interval, then the findings.
+#[test]
+fn text_for_80_columns() {
+    require!(Bpf, Loop, Tool("dd"));
+    let folder = Folder::new("watch-text");
+    let disk = disk(&folder);
+    let name = disk.name();
+    let reader = disk.path().to_owned();
+    let reading = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        read(&reader, 4096, 401, 512);
+    });
+    let ran = plumb(["watch", &name, "--interval", "4s", "--count", "1"]);
+    ran.ends(1);
+    reading.join().expect("dd");
+    for words in [
+        "401 reads          1.57 MiB",
+        "401 I/O misaligned (100 %), mean offset 512 bytes (1 sector)",
+        "dd  ",
+        "this host: request layer by typed tracepoints",
+        "WARNING  misaligned-io: device",
+    ] {
+        assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
+    }
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn nothing_seen_is_not_clean() {
+    require!(Bpf, Loop);
+    let folder = Folder::new("watch-nothing");
+    let disk = disk(&folder);
+    plumb(["watch", &disk.name(), "--interval", "200ms", "--count", "2"])
+        .ends(3)
+        .says("no I/O");
+}
+
+#[test]
+fn who_may_not_is_told_the_command() {
+    require!(Root, Tool("setpriv"));
+    let done = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ])
+        .arg(env!("CARGO_BIN_EXE_plumb"))
+        .args(["watch", "--count", "1"])
+        .output()
+        .expect("setpriv");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(4), "{said}");
+    assert!(said.contains("expected CAP_BPF and CAP_PERFMON"), "{said}");
+    assert!(
+        said.contains("help: run: sudo ") && said.contains("watch --count 1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_watched() {
+    plumb(["watch", "no-such-disk"])
+        .ends(2)
+        .complains("no-such-disk: found no such device");
+    plumb(["watch", "--interval", "50ms"])
+        .ends(2)
+        .complains("expected a time from 100ms to 8760h");
+    plumb(["watch", "--count", "0"]).ends(2);
+    plumb(["watch", "--save", "/no/such/folder/x.profile"])
+        .ends(2)
+        .complains("/no/such/folder: found no such directory");
+}
+
+/// A device without requests is watched by bios; by requests there is nothing to watch.
+#[test]
+fn a_device_without_requests() {
+    let disks = std::fs::read_dir("/sys/block").expect("sysfs").flatten();
+    let Some(disk) = disks
+        .map(|disk| disk.path())
+        .find(|disk| !disk.join("mq").exists())
+    else {
+        let why = "this host has no dm, md or zram device";
+        plumb_testkit::skip!(why);
+    };
+    let name = disk
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    plumb(["watch", &name, "--layer", "request"])
+        .ends(3)
+        .complains("hands its I/O on as it comes");
+    require!(Bpf);
+    plumb(["watch", &name, "--count", "1", "--interval", "100ms"])
+        .ends(3)
+        .says("this host: bio layer by");
+}
+
+/// What does not meet the filter is in no figure, and the output says that there is one.
+#[test]
+fn filtered_by_operation_and_command() {
+    require!(Bpf, Loop, Tool("dd"));
+    let folder = Folder::new("watch-filter");
+    let disk = disk(&folder);
+    let name = disk.name();
+    for layer in ["request", "bio"] {
+        let args = [
+            &name,
+            "--json",
+            "--interval",
+            "1s",
+            "--layer",
+            layer,
+            "--op",
+            "read,flush",
+            "--comm",
+            "dd",
+        ];
+        let mut watching = Watching::begin(&args);
+        watching.next();
+        read(disk.path(), 4096, 101, 0);
+        let done = Command::new("dd")
+            .args([
+                "if=/dev/zero",
+                "bs=4096",
+                "count=53",
+                "oflag=direct",
+                "status=none",
+            ])
+            .arg(format!("of={}", disk.path().display()))
+            .status();
+        assert!(done.expect("dd").success());
+        std::fs::write("/proc/self/comm", "another").expect("a name of this thread");
+        let mut bytes = vec![0; 4096];
+        File::open(disk.path())
+            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+            .expect("a read");
+        let document = watching.next();
+        assert_eq!(
+            document["result"]["filter"],
+            "operation read or flush, command dd"
+        );
+        assert_eq!(ios(&document), 101, "{document}");
+        assert_eq!(document["result"]["profiles"][0]["target"]["layer"], layer);
+    }
+    let ran = plumb([
+        "watch",
+        &name,
+        "--pid",
+        "1",
+        "--interval",
+        "100ms",
+        "--count",
+        "1",
+    ]);
+    ran.ends(3)
+        .says("filtered: only process 1")
+        .says("layer by typed tracepoints, 0.1 s, only process 1");
+    plumb(["watch", "--cgroup", "/no/such/group", "--count", "1"])
+        .ends(2)
+        .complains("/no/such/group: ");
+    plumb(["watch", "--pid", "0"]).ends(2);
+    plumb(["watch", "--comm", ""]).ends(2);
+}
+
+/// A line of /proc/PID/status.
+fn status(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("a line of that name")
+        .split_whitespace()
+        .next()
+        .expect("a value")
+        .to_owned()
+}
+
+/// A watch in `directory` as root, or through sudo by user 65533; what it holds while it watches, and who owns what it saves.
+fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
+    let saved = directory.join("saved.profile");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command
+        .args(["watch", "--json", "--interval", "100ms", "--save"])
+        .arg(&saved)
+        .stdout(Stdio::piped());
+    if by_sudo {
+        command.env("SUDO_UID", "65533").env("SUDO_GID", "65532");
+    }
+    let mut watching = Watching::of(&mut command);
+    watching.next();
+    let pid = watching.child.id();
+    let held = ["CapEff", "CapPrm", "CapBnd", "NoNewPrivs", "Uid"].map(|name| status(pid, name));
+    if held[4] != "0" {
+        assert_eq!(status(pid, "Groups"), "65532");
+    }
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid.to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    let ended = watching.child.wait().expect("an end").code();
+    assert!(matches!(ended, Some(0 | 1 | 3)), "{ended:?}");
+    let found = std::fs::metadata(&saved).expect("what was saved");
+    assert!(found.len() > 0);
+    (held, std::os::unix::fs::MetadataExt::uid(&found))
+}
+
+/// Nothing is left to a watch that it does not need, and what it saves is saved wherever root could.
+#[test]
+fn privileges_are_dropped_once_it_watches() {
+    require!(Bpf, Root);
+    let none = "0000000000000000";
+    let folder = Folder::new("watch-privileges");
+    let own = |name: &str, owner: u32| {
+        let path = folder.path(name);
+        std::fs::create_dir(&path).expect("room");
+        std::os::unix::fs::chown(&path, Some(owner), Some(owner)).expect("an owner");
+        path
+    };
+    let (of_root, of_user, of_other) = (own("root", 0), own("user", 65_533), own("other", 65_531));
+    let dropped = |uid: &str| [none, none, none, "1", uid].map(str::to_owned);
+    assert_eq!(held(&of_root, false), (dropped("0"), 0));
+    assert_eq!(
+        held(&of_root, true),
+        (dropped("0"), 0),
+        "only root may write there"
+    );
+    assert_eq!(held(&of_user, true), (dropped("65533"), 65_533));
+    // Only the right to write anywhere permits it.
+    let writer = "0000000000000002";
+    let kept = [writer, writer, writer, "1", "0"].map(str::to_owned);
+    assert_eq!(held(&of_other, false), (kept, 0));
+}

@@ -1,0 +1,424 @@
+//! `plumb watch --app`: bytes that processes ask of a file system of their own, beside those at its device.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::common::{Folder, plumb};
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::require;
+use serde_json::Value;
+
+/// ext4 in blocks of 4 KiB on a loop device, mounted, with a file of 32 MiB in it that no cache holds.
+struct Disk {
+    _mounted: Mounted,
+    device: LoopDevice,
+    at: PathBuf,
+}
+
+impl Disk {
+    fn new(folder: &Folder) -> Disk {
+        let image = folder.path("disk");
+        File::create(&image)
+            .and_then(|file| file.set_len(64 << 20))
+            .expect("room for a sparse file");
+        let device = LoopDevice::attach(&image, &[]);
+        // Nothing is to be initialized later, while somebody counts.
+        let now = [
+            "-q",
+            "-b",
+            "4096",
+            "-E",
+            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+        ];
+        run(Command::new("mkfs.ext4").args(now).arg(device.path()));
+        let at = folder.path("at");
+        std::fs::create_dir(&at).expect("a directory");
+        let mut disk = Disk {
+            _mounted: Mounted::mount(device.path(), &at),
+            device,
+            at,
+        };
+        std::fs::write(disk.file(), vec![7; 32 << 20]).expect("a file");
+        File::open(disk.file())
+            .and_then(|file| file.sync_all())
+            .expect("written");
+        disk.mount_again();
+        disk
+    }
+
+    /// What is mounted afresh is in no cache.
+    fn mount_again(&mut self) {
+        run(Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(&self.at));
+        run(Command::new("umount").arg(&self.at));
+        run(Command::new("mount").arg(self.device.path()).arg(&self.at));
+    }
+
+    fn file(&self) -> PathBuf {
+        self.at.join("data")
+    }
+}
+
+/// A watch whose programs are at work.
+struct Watching {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Watching {
+    fn begin(disk: &Disk, args: &[&str]) -> Watching {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command
+            .args(["watch", &disk.device.name(), "--app", "--interval", "1s"])
+            .args(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("plumb runs");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        // The first interval is over.
+        lines.next().expect("an interval").expect("text");
+        Watching { child, lines }
+    }
+
+    /// Ends it as Ctrl-C does; what it printed since it was at work, and its status.
+    fn end(mut self) -> (String, Option<i32>) {
+        run(Command::new("kill").args(["-INT", &self.child.id().to_string()]));
+        let text: Vec<String> = self
+            .lines
+            .by_ref()
+            .map(|line| line.expect("text"))
+            .collect();
+        (text.join("\n"), self.child.wait().expect("an end").code())
+    }
+
+    /// What all intervals have in a list of `app`, of those where a key has this value.
+    fn list(self, list: &str, key: &str, value: &str) -> Vec<Value> {
+        let (text, _) = self.end();
+        let documents = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("a document"));
+        let all = documents.flat_map(|document| {
+            document["result"]["app"][list]
+                .as_array()
+                .expect("a list")
+                .clone()
+        });
+        all.filter(|one| one[key] == value).collect()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn sum(all: &[Value], direction: &str, name: &str) -> u64 {
+    all.iter()
+        .map(|one| one[direction][name].as_u64().expect("a number"))
+        .sum()
+}
+
+fn fio(disk: &Disk, args: &[&str]) {
+    run(Command::new("fio")
+        .args([
+            "--name=ask",
+            "--size=32m",
+            "--allow_file_create=0",
+            "--output-format=json",
+            "--overwrite=1",
+        ])
+        .arg(format!("--filename={}", disk.file().display()))
+        .args(args));
+}
+
+/// 211 direct reads of 8 KiB are as many bytes at the device, but for what the file system reads of itself.
+#[test]
+fn direct_reads_are_as_many_bytes_at_the_device() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let folder = Folder::new("app-direct");
+    let disk = Disk::new(&folder);
+    let bytes = 211 * 8192;
+    for engine in ["psync", "io_uring"] {
+        for list in ["file_systems", "processes"] {
+            let watching = Watching::begin(&disk, &["--json"]);
+            fio(
+                &disk,
+                &[
+                    "--rw=randread",
+                    "--bs=8k",
+                    "--io_size=1688k",
+                    "--direct=1",
+                    &format!("--ioengine={engine}"),
+                ],
+            );
+            if list == "processes" {
+                let by: Vec<Value> = watching.list(list, "comm", "fio");
+                assert_eq!(sum(&by, "reads", "calls"), 211, "{engine}");
+                assert!(
+                    by.iter()
+                        .all(|by| by["unknown_ways"] == serde_json::json!([])),
+                    "{engine}: {by:?}"
+                );
+                let sent: u64 = by.iter().filter_map(|by| by["device_bytes"].as_u64()).sum();
+                assert!(sent >= bytes, "{engine}: {sent}");
+                continue;
+            }
+            let of = watching.list(list, "name", disk.at.to_str().expect("text"));
+            for (name, expected) in [
+                ("calls", 211),
+                ("asked_bytes", bytes),
+                ("moved_bytes", bytes),
+                ("direct_bytes", bytes),
+            ] {
+                assert_eq!(sum(&of, "reads", name), expected, "{engine}: {name}");
+            }
+            let device = sum(&of, "reads", "device_bytes");
+            assert!(
+                (bytes..bytes + (256 << 10)).contains(&device),
+                "{engine}: {device}"
+            );
+            for of in &of {
+                assert_eq!(of["devices"], serde_json::json!([disk.device.name()]));
+                let reads = &of["reads"];
+                let asked = reads["asked_bytes"].as_f64().filter(|asked| *asked > 0.0);
+                let times =
+                    asked.map(|asked| reads["device_bytes"].as_f64().expect("a number") / asked);
+                assert_eq!(
+                    (reads["amplification"].as_f64(), &reads["ratio_with_cache"]),
+                    (times, &Value::Null)
+                );
+            }
+        }
+    }
+}
+
+/// A file that is mapped, or asked for by `io_submit`: the process is unknown, and no ratio is told.
+#[test]
+fn what_is_not_counted_is_unknown() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let folder = Folder::new("app-mapped");
+    let disk = Disk::new(&folder);
+    for (engine, way) in [("mmap", "mapped files"), ("libaio", "io_submit")] {
+        for list in ["file_systems", "processes"] {
+            let watching = Watching::begin(&disk, &["--json"]);
+            fio(
+                &disk,
+                &[
+                    "--rw=randread",
+                    "--bs=8k",
+                    "--io_size=1688k",
+                    &format!("--ioengine={engine}"),
+                ],
+            );
+            if list == "processes" {
+                let by = watching.list(list, "comm", "fio");
+                let unknown = |by: &Value| {
+                    by["unknown_ways"]
+                        .as_array()
+                        .is_some_and(|ways| ways.contains(&way.into()))
+                };
+                assert!(by.iter().any(unknown), "{engine}: {by:?}");
+                // What is not counted is no 0.
+                let is_null = |by: &Value| by["reads"]["asked_bytes"].is_null();
+                assert!(
+                    by.iter().filter(|by| unknown(by)).all(is_null),
+                    "{engine}: {by:?}"
+                );
+                continue;
+            }
+            for of in watching.list(list, "name", disk.at.to_str().expect("text")) {
+                assert!(
+                    of["reads"]["amplification"].is_null()
+                        && of["reads"]["ratio_with_cache"].is_null(),
+                    "{of}"
+                );
+            }
+        }
+    }
+}
+
+/// What the whole time came to stands in the last line: findings, and bytes written against those at the device.
+#[test]
+fn the_last_line_has_the_whole_time() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("app-whole");
+    let disk = Disk::new(&folder);
+    let watching = Watching::begin(&disk, &["--json", "--sync"]);
+    let file = File::options()
+        .write(true)
+        .open(disk.file())
+        .expect("the file");
+    (0..1009).for_each(|at| {
+        file.write_all_at(&[1; 512], at * 7 * 4096 + 1024)
+            .expect("a write")
+    });
+    let (text, status) = watching.end();
+    assert_eq!(status, Some(1), "{text}");
+    let documents: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a document"))
+        .collect();
+    let (last, before) = documents.split_last().expect("a line");
+    assert!(
+        before
+            .iter()
+            .all(|line| line["result"]["whole"].is_null()
+                && line["findings"] == serde_json::json!([]))
+    );
+    let found = last["findings"].as_array().expect("a list");
+    assert!(
+        found
+            .iter()
+            .any(|finding| finding["id"] == "throughput-inflation"),
+        "{found:?}"
+    );
+    let all = last["result"]["whole"]["app"]["file_systems"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    let of: Vec<Value> = all
+        .into_iter()
+        .filter(|of| of["name"] == disk.at.to_str().expect("text"))
+        .collect();
+    assert_eq!(
+        (
+            sum(&of, "writes", "calls"),
+            sum(&of, "writes", "asked_bytes")
+        ),
+        (1009, 1009 * 512),
+        "{of:?}"
+    );
+    // Single intervals have the cache in them.
+    assert!(
+        of[0]["writes"]["amplification"]
+            .as_f64()
+            .is_some_and(|times| times >= 8.0),
+        "{of:?}"
+    );
+}
+
+/// What the kernel is told to read ahead nobody asked for: it is at the device, and with the cache in the ratio.
+#[test]
+fn advice_asks_for_nothing() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("app-advice");
+    let disk = Disk::new(&folder);
+    let watching = Watching::begin(&disk, &["--json"]);
+    let file = File::open(disk.file()).expect("the file");
+    // Each as short as any kernel takes it whole.
+    let len = std::num::NonZeroU64::new(64 << 10);
+    for at in 0..16 {
+        rustix::fs::fadvise(&file, at << 20, len, rustix::fs::Advice::WillNeed).expect("advice");
+    }
+    // Some of it is asked for, so that there is something to set the rest against.
+    let mut part = vec![0; 64 << 10];
+    file.read_exact_at(&mut part, 0).expect("a read");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let of = watching.list("file_systems", "name", disk.at.to_str().expect("text"));
+    assert_eq!(sum(&of, "reads", "asked_bytes"), 64 << 10, "{of:?}");
+    assert!(
+        sum(&of, "reads", "device_bytes") >= 16 * (64 << 10),
+        "{of:?}"
+    );
+    assert!(
+        of.iter().all(|of| of["reads"]["amplification"].is_null()),
+        "{of:?}"
+    );
+}
+
+/// Random writes of 512 bytes through the cache: a block of 4 KiB is read and written for each.
+#[test]
+fn partial_writes_inflate() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let folder = Folder::new("app-partial");
+    let disk = Disk::new(&folder);
+    let saved = folder.path("saved.profile");
+    let watching = Watching::begin(
+        &disk,
+        &["--plain", "--sync", "--save", saved.to_str().expect("text")],
+    );
+    // Each block once, so that none is gathered in the cache.
+    let file = File::options()
+        .write(true)
+        .open(disk.file())
+        .expect("the file");
+    (0..1009).for_each(|at| {
+        file.write_all_at(&[1; 512], at * 7 * 4096 + 1024)
+            .expect("a write")
+    });
+    let (text, status) = watching.end();
+    assert_eq!(status, Some(1), "{text}");
+    for words in [
+        "WARNING  throughput-inflation: device",
+        "bytes written at the device for each byte asked",
+    ] {
+        assert!(text.contains(words), "no {words:?} in\n{text}");
+    }
+    assert!(
+        text.contains("were read beside that nobody asked for"),
+        "{text}"
+    );
+    let long: Vec<&str> = text
+        .lines()
+        .filter(|line| line.chars().count() > 80)
+        .collect();
+    assert!(long.is_empty(), "{long:?}");
+    // The least that it can be is 8 bytes for one; metadata come on top.
+    let times = text.split("  bytes written").next().and_then(|_| {
+        let (before, _) = text.split_once(" bytes written at the device")?;
+        before.split_whitespace().next_back()?.parse::<f64>().ok()
+    });
+    assert!(
+        (8.0..9.5).contains(&times.expect("a number")),
+        "{times:?} in\n{text}"
+    );
+    takes_the_profile(&saved, &disk.at);
+}
+
+/// What was saved is judged by the record that it is for.
+fn takes_the_profile(saved: &Path, at: &Path) {
+    let analyzed = plumb([
+        "analyze".as_ref(),
+        saved.as_os_str(),
+        "--layer".as_ref(),
+        "vfs".as_ref(),
+        "--json".as_ref(),
+    ]);
+    let document = analyzed.json();
+    let profile = &document["result"]["profiles"][0];
+    assert_eq!(profile["target"]["device"], at.to_str().expect("text"));
+    assert_eq!(profile["ios"], 1009, "{profile}");
+    let planned = plumb([
+        "plan".as_ref(),
+        "record".as_ref(),
+        "data".as_ref(),
+        "--profile".as_ref(),
+        saved.as_os_str(),
+    ]);
+    planned.ends(0);
+    // Of the disk's own requests nothing is said, since they ask for no record.
+    let of = format!("the I/O of {} (vfs layer)", at.display());
+    let out = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains(&of) && !out.contains("request layer"), "{out}");
+}
+
+/// Without a sync the writes may still be in the cache: that is unknown and not clean.
+#[test]
+fn buffered_writes_without_a_sync_are_unknown() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("app-unsynced");
+    let disk = Disk::new(&folder);
+    let watching = Watching::begin(&disk, &["--plain"]);
+    let file = File::options()
+        .write(true)
+        .open(disk.file())
+        .expect("the file");
+    (0..401).for_each(|at| file.write_all_at(&[1; 4096], at * 4096).expect("a write"));
+    let (text, _) = watching.end();
+    assert!(text.contains("did not begin and end synced"), "{text}");
+}

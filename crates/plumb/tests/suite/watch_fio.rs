@@ -1,0 +1,166 @@
+//! `plumb watch` against those who sent the I/O and against another who counts them: fio and bpftrace, in the same run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::{Folder, command};
+use plumb_profile::codec;
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::{require, require::tool};
+use plumb_trace::{Layer, Op};
+use serde_json::Value;
+
+const MODULUS: u64 = 1 << 20;
+const IOS: u64 = 10_007;
+
+/// (whether it writes, start modulo 1 MiB, length) to I/O.
+type Counted = BTreeMap<(bool, u64, u64), u64>;
+
+/// The rows of one device of what `residue.bt` printed: `@[7, 0, RS, 34, 16]: 5`, in sectors.
+fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
+    let mut counted = Counted::new();
+    for line in text.lines() {
+        let Some((keys, ios)) = line
+            .strip_prefix("@[")
+            .and_then(|row| row.split_once("]: "))
+        else {
+            continue;
+        };
+        let Some(keys) = keys.strip_prefix(device) else {
+            continue;
+        };
+        let keys: Vec<&str> = keys.split(", ").skip(1).collect();
+        let [op, residue, length] = keys[..] else {
+            panic!("{line}")
+        };
+        let sectors = |word: &str| word.parse::<u64>().expect("a number") * 512;
+        let key = (op.starts_with('W'), sectors(residue), sectors(length));
+        *counted.entry(key).or_default() += ios.parse::<u64>().expect("a count");
+    }
+    counted
+}
+
+/// The rows that a watch has saved.
+fn rows_of_plumb(saved: &Path, device: &str) -> Counted {
+    let saved = codec::decode(&std::fs::read(saved).expect("the profile")).expect("a profile");
+    let profile = saved
+        .profiles
+        .find(device, Layer::Request)
+        .expect("the disk");
+    let mut counted = Counted::new();
+    for (key, row) in profile.places.table.iter() {
+        let at = (
+            key.op() == Op::Write,
+            key.residue() * 512,
+            key.length() * 512,
+        );
+        *counted.entry(at).or_default() += row.ios;
+    }
+    counted
+}
+
+#[test]
+fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
+    require!(Bpf, Loop, Tool("fio"), Tool("bpftrace"));
+    let folder = Folder::new("watch-fio");
+    let image = folder.path("disk");
+    File::create(&image)
+        .and_then(|file| file.set_len(256 << 20))
+        .expect("room for a sparse file");
+    let disk = LoopDevice::attach(&image, &[]);
+    let name = disk.name();
+    let of_disk = |what: &str| Path::new("/sys/class/block").join(&name).join(what);
+    // What fio sends is what the driver is sent: nothing is merged, and 64 KiB are let through whole.
+    std::fs::write(of_disk("queue/nomerges"), "2").expect("a setting of the queue");
+    std::fs::write(of_disk("queue/max_sectors_kb"), "64").expect("a setting of the queue");
+    let number = std::fs::read_to_string(of_disk("dev"))
+        .expect("its number")
+        .trim()
+        .replace(':', ", ");
+
+    let saved = folder.path("saved.profile");
+    let mut watching = command()
+        .args([
+            "watch",
+            &name,
+            "--json",
+            "--interval",
+            "500ms",
+            "--fail-on",
+            "none",
+            "--save",
+        ])
+        .arg(&saved)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("plumb runs");
+    let mut lines = BufReader::new(watching.stdout.take().expect("its output")).lines();
+    // Its programs are at work.
+    lines.next().expect("an interval").expect("text");
+
+    let said = folder.path("fio.json");
+    let fio = format!(
+        "{} --name=load --filename={} --direct=1 --rw=randrw --bssplit=512/20:4k/40:8k/20:64k/20 --blockalign=8k \
+         --offset=17408 --norandommap --io_size=1t --number_ios={IOS} --ioengine=libaio --iodepth=16 --output-format=json --output={}",
+        tool("fio").expect("asked for before").display(),
+        disk.path().display(),
+        said.display()
+    );
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../collectors/residue.bt");
+    let traced = Command::new("bpftrace")
+        .env("BPFTRACE_MAP_KEYS_MAX", "65536")
+        .args(["-c", &fio])
+        .arg(script)
+        .output()
+        .expect("bpftrace");
+    assert!(
+        traced.status.success(),
+        "{}",
+        String::from_utf8_lossy(&traced.stderr)
+    );
+    let pid = watching.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    let intervals: Vec<Value> = lines
+        .map(|line| serde_json::from_str(&line.expect("text")).expect("a document"))
+        .collect();
+    watching.wait().expect("an end");
+
+    // fio begins its output with what it has to complain of.
+    let text = std::fs::read_to_string(said).expect("what fio said");
+    let fio: Value =
+        serde_json::from_str(&text[text.find('{').expect("a document")..]).expect("a document");
+    let sent =
+        ["read", "write"].map(|op| fio["jobs"][0][op]["total_ios"].as_u64().expect("a count"));
+    assert_eq!(sent.iter().sum::<u64>(), IOS);
+    let profiles = intervals
+        .iter()
+        .flat_map(|one| one["result"]["profiles"].as_array().into_iter().flatten());
+    let ops: Vec<&Value> = profiles
+        .flat_map(|one| one["ops"].as_array().into_iter().flatten())
+        .collect();
+    let seen = ["read", "write"].map(|op| {
+        ops.iter()
+            .filter(|one| one["op"] == op)
+            .map(|one| one["ios"].as_u64().expect("a count"))
+            .sum::<u64>()
+    });
+    assert_eq!(seen, sent);
+
+    let by_bpftrace = rows_of_bpftrace(&String::from_utf8_lossy(&traced.stdout), &number);
+    assert!(by_bpftrace.len() > 500, "{} rows", by_bpftrace.len());
+    assert!(
+        by_bpftrace
+            .keys()
+            .all(|&(_, residue, _)| residue < MODULUS && residue % 8192 == 1024)
+    );
+    assert_eq!(rows_of_plumb(&saved, &name), by_bpftrace);
+}

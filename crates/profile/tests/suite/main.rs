@@ -1,0 +1,3 @@
+//! The integration tests of `plumb-profile`, in one program: linking costs more than compiling them.
+
+mod model;

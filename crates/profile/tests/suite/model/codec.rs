@@ -1,0 +1,417 @@
+//! The encoded form: what was written comes back; what is cut, changed or made up is refused or harmless.
+
+use std::collections::BTreeSet;
+
+use plumb_geometry::Grid;
+use plumb_profile::codec::{CodecError, MAGIC, Saved, VERSION, decode, encode};
+use plumb_profile::infer::infer;
+use plumb_profile::{Select, what_if};
+use plumb_testkit::Rng;
+use plumb_testkit::workload::Mixed;
+
+use crate::model::support::{Recording, Spread, random};
+
+/// Byte at which the compressed frame begins.
+const HEAD_BYTES: usize = 12;
+
+fn saved(recording: &Recording) -> Saved {
+    Saved {
+        profiles: recording.profiles(100),
+        sources: BTreeSet::from(["a.trace: 300 events".to_owned(), "b.trace".to_owned()]),
+        notes: BTreeSet::from(["lost: 3".to_owned()]),
+    }
+}
+
+fn small() -> Saved {
+    saved(&random(
+        Spread {
+            events: 60,
+            ..Spread::SMALL
+        },
+        4,
+    ))
+}
+
+fn packed(body: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&[0, 0]);
+    bytes.extend_from_slice(&zstd::encode_all(body, 1).expect("room to pack"));
+    bytes
+}
+
+fn body_of(bytes: &[u8]) -> Vec<u8> {
+    zstd::decode_all(&bytes[HEAD_BYTES..]).expect("just packed")
+}
+
+/// Asks everything of profiles from a source that nobody vouches for: whatever they say, nothing may break.
+fn use_it_all(saved: &Saved) {
+    let mut twice = saved.clone();
+    twice.merge(saved);
+    for profile in twice.profiles.iter() {
+        let _ = (
+            profile.ios(),
+            profile.placed_ios(),
+            profile.bytes(),
+            profile.timed_ios(),
+        );
+        let _ = (
+            profile.top.most(5),
+            profile.timeline.iter().count(),
+            profile.ordered.runs(),
+        );
+        let _ = profile.ordered.in_flight.depth_ns.log_linear_quantile(1, 2);
+        for places in std::iter::once(&profile.places).chain(profile.partitions.values()) {
+            let _ = infer(places);
+            let table = &places.table;
+            let _ = table
+                .fit(&Grid::ASSUMED, Select::DATA)
+                .map(|tally| tally.known_length());
+            let _ = (
+                table.latency_by_fit(&Grid::ASSUMED),
+                table.lengths(Select::DATA),
+            );
+            let _ = what_if::striped(table, &Grid::ASSUMED, Some(4));
+        }
+    }
+    let bytes = encode(&twice).expect("room to encode");
+    assert!(bytes.starts_with(MAGIC));
+}
+
+#[test]
+fn what_was_written_comes_back_and_equal_profiles_give_equal_bytes() {
+    let mixed = Mixed {
+        events: 60_000,
+        devices: 2,
+        ..Mixed::default()
+    };
+    for saved in [
+        Saved::default(),
+        small(),
+        saved(&Recording::of(mixed.iter())),
+    ] {
+        let bytes = encode(&saved).expect("room to encode");
+        let back = decode(&bytes).expect("just written");
+        assert_eq!(back, saved);
+        assert_eq!(encode(&back).expect("room to encode"), bytes);
+    }
+}
+
+#[test]
+fn a_head_must_be_ours() {
+    let bytes = encode(&small()).expect("room to encode");
+    assert!(matches!(decode(b""), Err(CodecError::Magic { .. })));
+    assert!(matches!(
+        decode(b"PLUMBPRx\x01\0\0\0"),
+        Err(CodecError::Magic { .. })
+    ));
+    for version in [0u16, 2, 256, u16::MAX] {
+        let mut other = bytes.clone();
+        other[8..10].copy_from_slice(&version.to_le_bytes());
+        assert!(matches!(decode(&other), Err(CodecError::Version { found }) if found == version));
+    }
+    for byte in [10, 11] {
+        let mut other = bytes.clone();
+        other[byte] = 1;
+        assert!(matches!(decode(&other), Err(CodecError::Contents { .. })));
+    }
+}
+
+#[test]
+fn cut_off_anywhere_it_is_refused() {
+    let bytes = encode(&small()).expect("room to encode");
+    for len in 0..bytes.len() {
+        assert!(
+            decode(&bytes[..len]).is_err(),
+            "cut after {len} of {} bytes",
+            bytes.len()
+        );
+    }
+    let body = body_of(&bytes);
+    for len in 0..body.len() {
+        assert!(
+            decode(&packed(&body[..len])).is_err(),
+            "body cut after {len} of {} bytes",
+            body.len()
+        );
+    }
+    let longer: Vec<u8> = body.iter().copied().chain([0]).collect();
+    assert!(
+        decode(&packed(&longer)).is_err(),
+        "something follows the profiles"
+    );
+    let twice: Vec<u8> = bytes.iter().chain(&bytes[HEAD_BYTES..]).copied().collect();
+    assert!(decode(&twice).is_err(), "a second frame follows the first");
+}
+
+#[test]
+fn a_changed_bit_is_found_or_harmless() {
+    let saved = small();
+    let bytes = encode(&saved).expect("room to encode");
+    for bit in 0..bytes.len() * 8 {
+        let mut other = bytes.clone();
+        other[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(found) = decode(&other) {
+            assert_eq!(found, saved, "bit {bit}: the checksum must have noticed");
+        }
+    }
+}
+
+/// Behind the checksum: bodies that somebody made up.
+#[test]
+fn made_up_contents_do_no_harm() {
+    let body = body_of(&encode(&small()).expect("room to encode"));
+    let mut rng = Rng::announced("made_up_contents", 21);
+    let mut read = 0;
+    for at in 0..body.len() {
+        for byte in [
+            0,
+            1,
+            0x7f,
+            0x80,
+            0xff,
+            body[at] ^ 1 << rng.below(8),
+            rng.next_u64() as u8,
+        ] {
+            let mut other = body.clone();
+            other[at] = byte;
+            if let Ok(found) = decode(&packed(&other)) {
+                read += 1;
+                if read % 32 == 0 {
+                    use_it_all(&found);
+                }
+            }
+        }
+    }
+    assert!(
+        read > 1_000,
+        "{read} bodies could be read: too few to show anything"
+    );
+    // Several numbers as large as they go.
+    for _ in 0..2_000 {
+        let mut other = body.clone();
+        for _ in 0..rng.between(1, 4) {
+            let at = rng.below(other.len() as u64) as usize;
+            let one = at + 1;
+            other.splice(
+                at..one,
+                [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            );
+        }
+        if let Ok(found) = decode(&packed(&other)) {
+            use_it_all(&found);
+        }
+    }
+}
+
+fn resident_peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// A few bytes that claim to be more: lengths that are not there, and lists longer than any profile has.
+#[test]
+fn claims_of_length_take_no_memory() {
+    const MIB: usize = 1 << 20;
+    let name = |len: usize| [&[1u8][..], &vec![b'x'; len]].concat();
+    let before = resident_peak_kib();
+    let mut bodies: Vec<Vec<u8>> = Vec::new();
+    for count in [
+        &[0xff, 0xff, 0xff, 0xff, 0x0f][..],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+    ] {
+        bodies.push(count.to_vec());
+        bodies.push([count, &vec![0; MIB]].concat());
+        bodies.push([count, &vec![1; MIB]].concat());
+        bodies.push([&[0][..], count, &name(100)].concat());
+    }
+    let body = body_of(&encode(&small()).expect("room to encode"));
+    let mut rng = Rng::new(3);
+    for _ in 0..500 {
+        // Any length in the body may become a huge one that a long run of small elements follows.
+        let at = rng.below(body.len() as u64) as usize;
+        let fill = rng.below(3) as u8;
+        bodies.push(
+            [
+                &body[..at],
+                &[0x80, 0x80, 0x80, 0x01],
+                &vec![fill; MIB / 2],
+                &body[at..],
+            ]
+            .concat(),
+        );
+    }
+    for body in &bodies {
+        let _ = decode(&packed(body));
+    }
+    if let (Some(before), Some(after)) = (before, resident_peak_kib()) {
+        let bodies: usize = bodies.iter().map(Vec::len).sum();
+        let grown = (after - before) as usize * 1024;
+        assert!(
+            grown < bodies + 64 * MIB,
+            "{grown} bytes more in use at most"
+        );
+    }
+}
+
+/// A frame that wants a larger window than any that is written takes no memory for it.
+#[test]
+fn a_frame_with_a_huge_window_is_refused() {
+    use std::io::Write;
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("room to pack");
+    encoder.window_log(27).expect("a window");
+    let zeros = vec![0; 1 << 20];
+    (0..5).for_each(|_| encoder.write_all(&zeros).expect("room to pack"));
+    let mut bytes = packed(&[]);
+    bytes.truncate(HEAD_BYTES);
+    bytes.extend(encoder.finish().expect("room to pack"));
+    assert!(matches!(decode(&bytes), Err(CodecError::Unpack { .. })));
+}
+
+/// What only somebody who made it up can have written.
+mod unbelievable {
+    use std::collections::BTreeMap;
+
+    use plumb_profile::Table;
+    use plumb_profile::histogram::Counts;
+    use plumb_profile::table::{ROWS_MAX, Row};
+    use plumb_profile::timeline::{Timeline, WINDOWS_MAX, Window};
+    use plumb_profile::top::{NAMES_MAX, Share, Top};
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    fn read<T: DeserializeOwned>(given: &impl Serialize) -> Option<T> {
+        postcard::from_bytes(&postcard::to_allocvec(given).expect("room to encode")).ok()
+    }
+
+    /// Unit, M to begin with, M, lengths rounded, moduli mixed, spread unknown, region shift, rows.
+    type Written = (u64, u64, u64, bool, bool, bool, u32, Vec<(u64, Row)>);
+
+    /// A read of 8 sectors at a residue.
+    fn key(residue: u64) -> u64 {
+        residue << 35 | 8
+    }
+
+    #[test]
+    fn tables() {
+        let row = Row {
+            ios: 2,
+            timed: 1,
+            ns_sum: 5,
+            ns_squared_sum: 25,
+            regions: 1,
+        };
+        let good = || -> Written {
+            (
+                512,
+                2048,
+                1024,
+                false,
+                false,
+                false,
+                20,
+                vec![(key(1), row), (key(2), row)],
+            )
+        };
+        let table: Table = read(&good()).expect("nothing is wrong with it");
+        assert_eq!((table.modulus_bytes(), table.len()), (1 << 19, 2));
+        type Bend = fn(&mut Written);
+        let refused: [(&str, Bend); 12] = [
+            ("unit", |table| table.0 = 256),
+            ("M of nothing", |table| table.2 = 0),
+            ("M too large", |table| {
+                (table.1, table.2) = (1 << 16, 1 << 16)
+            }),
+            ("M that the first one is no multiple of", |table| {
+                table.2 = 1000
+            }),
+            ("region shift", |table| table.6 = 59),
+            ("rows out of order", |table| table.7.swap(0, 1)),
+            ("a row twice", |table| table.7[1].0 = table.7[0].0),
+            ("residue not below M", |table| table.7[1].0 = key(1024)),
+            ("operation", |table| table.7[1].0 = key(2) | 6 << 61),
+            ("exact length where lengths are rounded", |table| {
+                table.3 = true;
+                table.7[1].0 += 1;
+            }),
+            ("length beyond the longest exact one", |table| {
+                table.7[1].0 |= 1 << 34
+            }),
+            ("more timed than there are", |table| table.7[0].1.timed = 3),
+        ];
+        for (what, change) in refused {
+            let mut table = good();
+            change(&mut table);
+            assert!(read::<Table>(&table).is_none(), "{what}");
+        }
+        let rows = |count| -> Written {
+            let rows = (0..count)
+                .map(|n| (key(n as u64 % 1024) | (n as u64 / 1024) << 60, row))
+                .collect();
+            (512, 2048, 1024, false, false, false, 20, rows)
+        };
+        let mut most = rows(ROWS_MAX);
+        most.7
+            .iter_mut()
+            .enumerate()
+            .for_each(|(n, row)| row.0 = key(n as u64 / 64) + n as u64 % 64);
+        assert_eq!(
+            read::<Table>(&most).map(|table| table.len()),
+            Some(ROWS_MAX)
+        );
+        most.7.push((key(1000), row));
+        assert!(read::<Table>(&most).is_none(), "a row too many");
+    }
+
+    #[test]
+    fn lists_and_maps() {
+        assert!(read::<Counts>(&vec![1u64; 976]).is_some());
+        assert!(read::<Counts>(&vec![1u64; 977]).is_none());
+        let names = |count: usize| (0..count).map(|n| (format!("{n:05}"), Share::default()));
+        let top = |names: Vec<(String, Share)>| {
+            let map = Entries(names);
+            read::<Top>(&(0u8, map)).is_some()
+        };
+        assert!(top(names(NAMES_MAX).collect()));
+        assert!(!top(names(NAMES_MAX + 1).collect()));
+        assert!(!top(names(2)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect()));
+        let windows = |count: i64| -> BTreeMap<i64, Window> {
+            (0..count).map(|n| (n, Window::default())).collect()
+        };
+        assert!(read::<Timeline>(&(20u32, 20u32, windows(WINDOWS_MAX as i64))).is_some());
+        assert!(read::<Timeline>(&(20u32, 20u32, windows(WINDOWS_MAX as i64 + 1))).is_none());
+    }
+
+    /// A map in the order given.
+    struct Entries(Vec<(String, Share)>);
+
+    impl Serialize for Entries {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().map(|(name, share)| (name, share)))
+        }
+    }
+
+    #[test]
+    fn a_profile_under_another_name() {
+        let body = body_of(&encode(&small()).expect("room to encode"));
+        let at = body
+            .windows(3)
+            .position(|bytes| bytes == b"sda")
+            .expect("a device of that name");
+        let mut other = body.clone();
+        other[at + 2] = b'A';
+        let refused = decode(&packed(&other));
+        assert!(
+            matches!(refused, Err(CodecError::Contents { what }) if what.contains("another one's name"))
+        );
+    }
+}

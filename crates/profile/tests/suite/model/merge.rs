@@ -1,0 +1,432 @@
+//! Merging in any order and grouping gives the same bytes, also where tables, lists and clocks give something up.
+
+use proptest::prelude::*;
+
+use plumb_profile::profile::TimeBase;
+use plumb_profile::table::{ROWS_MAX, Row};
+use plumb_profile::top::{NAMES_MAX, Share, Top};
+use plumb_profile::{ProfileSet, Table};
+use plumb_testkit::Rng;
+use plumb_trace::{Event, Op};
+
+use crate::model::support::{Recording, Spread, bytes_of, merge_anyhow, random, table_bytes};
+
+/// An I/O as a table counts it.
+type Io = (Op, u64, u64, bool, Option<i64>);
+
+fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng) -> Vec<Io> {
+    (0..count)
+        .map(|_| {
+            let op = Op::ALL[rng.below(6) as usize];
+            let ns = rng.percent(50).then(|| rng.next_u64() as i64);
+            (
+                op,
+                rng.below(starts) * unit,
+                rng.below(lengths) * unit,
+                rng.percent(50),
+                ns,
+            )
+        })
+        .collect()
+}
+
+fn table_of(modulus: u64, ios: &[Io]) -> Table {
+    let mut table = Table::new(modulus).expect("a modulus");
+    ios.iter()
+        .for_each(|&(op, start, len, continues, ns)| table.add(op, start, len, continues, ns));
+    table
+}
+
+/// Tables of random parts, merged anyhow, against one table of all I/O in another order.
+fn check_tables(modulus: u64, ios: &[Io], rng: &mut Rng) -> Table {
+    let mut ios = ios.to_vec();
+    let whole = table_of(modulus, &ios);
+    let bytes = table_bytes(&whole);
+    for _ in 0..3 {
+        for at in (1..ios.len()).rev() {
+            ios.swap(at, rng.below(at as u64 + 1) as usize);
+        }
+        let mut tables = Vec::new();
+        let mut rest = &ios[..];
+        while !rest.is_empty() {
+            let at = (1 + rng.below(rest.len() as u64)) as usize;
+            tables.push(table_of(modulus, &rest[..at]));
+            rest = &rest[at..];
+        }
+        let merged = merge_anyhow(tables, rng, |into, table| into.merge(&table));
+        assert!(
+            table_bytes(&merged) == bytes,
+            "merged in another order, the table is another"
+        );
+    }
+    whole
+}
+
+/// Modulus, unit, starts, lengths.
+type Kind = (u64, u64, u64, u64);
+
+/// What a table of 30,000 I/O of a kind comes to: (lengths rounded, M).
+const OVERFLOWS: [(Kind, (bool, u64)); 5] = [
+    ((1 << 20, 512, 64, 9), (false, 1 << 20)),
+    ((1 << 20, 512, 32, 4_000), (true, 1 << 20)),
+    ((1 << 20, 512, 1 << 30, 1_000), (true, 1 << 18)),
+    ((48 << 10, 512, 1 << 30, 1 << 17), (true, 48 << 10)),
+    ((96 << 10, 1, 1 << 30, 1 << 14), (true, 96 << 2)),
+];
+
+#[test]
+fn tables_that_overflow_merge_in_any_order() {
+    let mut rng = Rng::announced("tables_that_overflow", 11);
+    for ((modulus, unit, starts, lengths), (rounded, left)) in OVERFLOWS {
+        let ios = random_ios(30_000, unit, starts, lengths, &mut rng);
+        let table = check_tables(modulus, &ios, &mut rng);
+        assert!(table.len() <= ROWS_MAX);
+        assert_eq!(
+            table.are_lengths_rounded(),
+            rounded,
+            "{modulus} {unit} {starts} {lengths}"
+        );
+        assert_eq!(
+            table.modulus_bytes(),
+            left,
+            "{modulus} {unit} {starts} {lengths}"
+        );
+        assert_eq!(
+            table.iter().map(|(_, row)| row.ios).sum::<u64>(),
+            30_000,
+            "nothing is dropped"
+        );
+    }
+}
+
+#[test]
+fn tables_of_sectors_and_of_bytes_merge_in_any_order() {
+    let mut rng = Rng::announced("tables_of_sectors_and_of_bytes", 12);
+    for (odd, lengths) in [(1, 100), (3_000, 5_000), (20_000, 1 << 40)] {
+        let mut ios = random_ios(20_000, 512, 1 << 30, lengths, &mut rng);
+        ios.extend(random_ios(odd, 1, 1 << 30, lengths, &mut rng));
+        assert_eq!(check_tables(1 << 20, &ios, &mut rng).unit_bytes(), 1);
+    }
+}
+
+/// Lengths near and beyond the longest that a key holds exactly, in sectors first and then in bytes.
+#[test]
+fn very_long_lengths_merge_in_any_order() {
+    let mut rng = Rng::announced("very_long_lengths", 13);
+    let mut ios: Vec<Io> = Vec::new();
+    for n in 0..20_000u64 {
+        ios.push((Op::Discard, 0, (1 << 34) + n * (1 << 21), false, None));
+    }
+    ios.push((Op::Read, 1, 1, false, None));
+    let table = check_tables(1 << 20, &ios, &mut rng);
+    assert_eq!(table.unit_bytes(), 1);
+    let whole_sectors = check_tables(1 << 20, &ios[..20_000], &mut rng);
+    assert_eq!(
+        whole_sectors.are_lengths_rounded(),
+        table.are_lengths_rounded()
+    );
+}
+
+#[test]
+fn tables_of_different_moduli_meet_at_their_common_divisor() {
+    let mut rng = Rng::announced("tables_of_different_moduli", 14);
+    let ios = random_ios(900, 512, 1 << 20, 60, &mut rng);
+    let tables = || {
+        [1 << 20, 48 << 10, 80 << 10]
+            .iter()
+            .zip(ios.chunks(300))
+            .map(|(&m, ios)| table_of(m, ios))
+            .collect()
+    };
+    let merged: Table = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+    for _ in 0..6 {
+        let again = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+        assert_eq!(table_bytes(&again), table_bytes(&merged));
+    }
+    assert!(merged.has_mixed_moduli());
+    assert_eq!(merged.modulus_bytes(), 16 << 10);
+    let direct = table_of(16 << 10, &ios);
+    let rows = |table: &Table| {
+        let mut rows: Vec<_> = table
+            .iter()
+            .map(|(key, row)| (key, row.ios, row.ns_sum, row.regions))
+            .collect();
+        rows.sort_unstable_by_key(|row| row.0);
+        rows
+    };
+    assert_eq!(rows(&merged), rows(&direct));
+}
+
+#[test]
+fn regions_fold_to_the_coarser_of_two_tables() {
+    let start = |region: u64| region << 20;
+    let mut near = Table::default();
+    [0, 1, 5, 63]
+        .iter()
+        .for_each(|&region| near.add(Op::Read, start(region), 512, false, None));
+    assert_eq!(near.region_shift(), 20);
+    assert_eq!(
+        near.iter().map(|(_, row)| row.regions).sum::<u64>(),
+        1 | 1 << 1 | 1 << 5 | 1 << 63
+    );
+    let mut far = Table::default();
+    far.add(Op::Read, start(64 * 4), 512, false, None);
+    near.merge(&far);
+    // 257 regions of 1 MiB need regions of 8 MiB.
+    assert_eq!(near.region_shift(), 23);
+    let regions = near
+        .iter()
+        .fold(0, |regions, (_, row)| regions | row.regions);
+    assert_eq!(regions, 1 | 1 << 7 | 1 << 32);
+    near.set_region_shift(23 + 9);
+    assert_eq!(
+        near.iter()
+            .fold(0, |regions, (_, row)| regions | row.regions),
+        1
+    );
+}
+
+fn name(n: u64) -> String {
+    let stems = [
+        "kworker/",
+        "jbd2-",
+        "ééééx",
+        "ééééy",
+        "цццццц",
+        "w",
+        "",
+        "app:",
+    ];
+    format!("{}{n}", stems[(n % stems.len() as u64) as usize])
+}
+
+#[test]
+fn long_lists_of_processes_merge_in_any_order() {
+    for names in [100u64, 1_024, 1_025, 5_000, 200_000] {
+        let mut rng = Rng::announced("long_lists", names);
+        let spread = |n: u64| {
+            if names < 10_000 {
+                name(n)
+            } else {
+                format!("{}{n}", unusual(n))
+            }
+        };
+        let top_of = |numbers: &mut dyn Iterator<Item = u64>| {
+            let mut top = Top::default();
+            numbers.for_each(|n| {
+                top.add(
+                    &spread(n),
+                    Share {
+                        ios: n,
+                        bytes: 512 * n,
+                    },
+                )
+            });
+            top
+        };
+        let tops: Vec<Top> = (0..5)
+            .map(|part| top_of(&mut (0..names).filter(|n| n % 5 == part)))
+            .collect();
+        let merge = |rng: &mut Rng| merge_anyhow(tops.clone(), rng, |into, top| into.merge(&top));
+        let one = merge(&mut rng);
+        (0..5).for_each(|_| assert_eq!(merge(&mut rng), one));
+        assert_eq!(top_of(&mut (0..names)), one);
+        assert_eq!(top_of(&mut (0..names).rev()), one);
+        let all = one.most(usize::MAX);
+        assert!(all.len() <= NAMES_MAX);
+        assert_eq!(one.is_shortened(), names > 1_024);
+        assert_eq!(
+            all.iter().map(|(_, share)| share.ios).sum::<u64>(),
+            names * (names - 1) / 2
+        );
+    }
+}
+
+/// Four letters of which there are many, most of them not ASCII, then one that is.
+fn unusual(n: u64) -> String {
+    let letter = |n: u64| char::from_u32(0x400 + (n % 200) as u32).unwrap_or('x');
+    [
+        letter(n),
+        letter(n / 7),
+        letter(n / 11),
+        letter(n / 13),
+        (b'a' + (n % 26) as u8) as char,
+    ]
+    .iter()
+    .collect()
+}
+
+/// Profiles of several devices and layers, with everything in them.
+fn profiles(parts: u64, seed: u64) -> Vec<ProfileSet> {
+    (0..parts)
+        .map(|part| {
+            let mut recording = random(Spread::SMALL, seed ^ part);
+            let later = ((part * 7) as i64 * 1_000_000_000) << (3 * part);
+            recording
+                .events
+                .iter_mut()
+                .for_each(|event| event.time_ns += later);
+            recording.profiles(100)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(crate::model::support::cases(24))]
+
+    #[test]
+    fn profiles_merge_in_any_order(seed: u64) {
+        let sets = profiles(5, seed);
+        let mut rng = Rng::new(seed);
+        let one = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+        for _ in 0..4 {
+            let again = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+            prop_assert_eq!(bytes_of(&again), bytes_of(&one));
+        }
+        prop_assert!(one.iter().all(|profile| profile.pieces <= 5));
+    }
+}
+
+#[test]
+fn busy_profiles_that_overflow_merge_in_any_order() {
+    let spread = Spread {
+        events: 60_000,
+        devices: 1,
+        unit: 512,
+        starts: 1 << 22,
+        lengths: 300,
+    };
+    let mut recording = random(spread, 8);
+    recording
+        .events
+        .iter_mut()
+        .for_each(|event| event.layer = plumb_trace::Layer::Bio);
+    let sets: Vec<ProfileSet> = recording
+        .events
+        .chunks(12_000)
+        .map(|events| {
+            Recording {
+                events: events.to_vec(),
+                names: recording.names.clone(),
+            }
+            .profiles(4096)
+        })
+        .collect();
+    assert!(
+        sets.iter()
+            .flat_map(ProfileSet::iter)
+            .all(|profile| !profile.places.table.are_lengths_rounded())
+    );
+    let mut rng = Rng::new(1);
+    let one = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+    assert!(
+        one.iter()
+            .all(|profile| profile.places.table.are_lengths_rounded())
+    );
+    for _ in 0..4 {
+        let again = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+        assert_eq!(bytes_of(&again), bytes_of(&one));
+    }
+}
+
+#[test]
+fn clocks_that_differ_give_up_the_course_over_time() {
+    let sets: Vec<ProfileSet> = [
+        plumb_trace::Clock::Unix,
+        plumb_trace::Clock::Boot,
+        plumb_trace::Clock::Unix,
+    ]
+    .into_iter()
+    .map(|clock| {
+        let recording = random(
+            Spread {
+                devices: 1,
+                ..Spread::SMALL
+            },
+            5,
+        );
+        let mut collector = crate::model::support::collector(1 << 20);
+        collector.set_clock(clock);
+        recording
+            .batches(100)
+            .for_each(|batch| collector.fold(&batch));
+        collector.finish(&plumb_trace::SourceInfo::default())
+    })
+    .collect();
+    let mut rng = Rng::new(1);
+    let one = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+    for profile in one.iter() {
+        assert_eq!(profile.time_base, TimeBase::Mixed);
+        assert_eq!(
+            (
+                profile.first_ns,
+                profile.last_ns,
+                profile.timeline.iter().count()
+            ),
+            (None, None, 0)
+        );
+    }
+    for _ in 0..6 {
+        let again = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
+        assert_eq!(bytes_of(&again), bytes_of(&one));
+    }
+}
+
+#[test]
+fn sums_that_run_over_stay_at_their_end() {
+    let row = Row {
+        ios: u64::MAX,
+        timed: u64::MAX,
+        ns_sum: u128::MAX,
+        ns_squared_sum: u128::MAX,
+        regions: 1,
+    };
+    let mut table = Table::default();
+    (0..3).for_each(|_| table.add_row(Op::Read, 0, 4096, false, &row));
+    (0..3).for_each(|_| table.add_row(Op::Read, 512, 4096, true, &row));
+    let other = table.clone();
+    table.merge(&other);
+    assert_eq!(table.iter().map(|(_, row)| row.ios).max(), Some(u64::MAX));
+    let tally = table
+        .fit(&plumb_geometry::Grid::ASSUMED, plumb_profile::Select::DATA)
+        .expect("an answer");
+    assert_eq!(tally.ios, u64::MAX);
+    let mut profile = plumb_profile::Profile::new("sda", plumb_trace::Layer::Bio, Table::default());
+    (0..3).for_each(|_| profile.add_residue(Op::Read, 0, u64::MAX, false, &row));
+    let same = profile.clone();
+    profile.merge(&same);
+    assert_eq!(
+        (profile.ios(), profile.placed_ios(), profile.bytes()),
+        (u64::MAX, u64::MAX, u64::MAX)
+    );
+}
+
+/// Ten times the events of one profile are ten profiles merged, where nothing depends on order.
+#[test]
+fn merging_a_profile_with_itself_doubles_it() {
+    let recording = random(
+        Spread {
+            devices: 1,
+            ..Spread::SMALL
+        },
+        9,
+    );
+    let set = recording.profiles(100);
+    let mut twice = set.clone();
+    twice.merge(&set);
+    for (one, two) in set.iter().zip(twice.iter()) {
+        assert_eq!(two.ios(), 2 * one.ios());
+        assert_eq!(two.bytes(), 2 * one.bytes());
+        assert_eq!(two.pieces, 2);
+        assert_eq!(
+            two.ordered.interarrival_ns.total(),
+            2 * one.ordered.interarrival_ns.total()
+        );
+        assert_eq!(two.last_ns, one.last_ns);
+    }
+    let events: &[Event] = &recording.events;
+    assert_eq!(
+        twice.iter().map(|profile| profile.ios()).sum::<u64>(),
+        2 * events.len() as u64
+    );
+}
