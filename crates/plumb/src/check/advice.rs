@@ -5,6 +5,9 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 use plumb_diagnose::{Diagnosis, Finding, Fix};
 use plumb_plan::{Answer, Plan, Remedy, Wishes};
@@ -73,6 +76,9 @@ fn recommend(finding: &mut Finding, stack: &Stack, found: NodeId, answer: Answer
             if let Some(host) = host_of_commands(stack, found, changes) {
                 finding.explain(host);
             }
+            if is_empty {
+                finding.explain("the partition holds no data");
+            }
             add_steps(finding, remedy);
         }
         (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
@@ -82,15 +88,22 @@ fn recommend(finding: &mut Finding, stack: &Stack, found: NodeId, answer: Answer
 }
 
 fn destroys_data(stack: &Stack, changes: NodeId, plan: &Plan) -> String {
+    let node = stack.node(changes);
+    let disk = node.placing.below().first().map(|id| stack.node(*id));
+    // `plumb fix move` needs a device node for the partition.
+    if disk.is_some_and(|disk| disk.kind == Kind::File) && node.kind == Kind::Partition {
+        return "no commands for an image that holds data: attach it with `losetup --find --show --partscan`, and check \
+                the loop device"
+            .to_owned();
+    }
     format!(
         "no commands for it: every fix destroys the data on {}. `plumb plan {}` prints the steps, which need a backup",
-        stack.node(changes).name,
-        plan.kind
+        node.name, plan.kind
     )
 }
 
-/// Whether a partition holds no data: it is part of an image file that is a hole there, and nothing stands on it. The
-/// bytes of a block device are not all read, so a device is never known to be empty.
+/// Whether a partition holds no data: nothing stands on it, and it is part of an image file that is a hole there, or has
+/// zeros. The bytes of a block device are not all read, so a device is never known to be empty.
 fn is_known_empty(stack: &Stack, id: NodeId) -> bool {
     let node = stack.node(id);
     let (Kind::Partition, Placing::Parts { parts }) = (node.kind, &node.placing) else {
@@ -108,11 +121,37 @@ fn is_known_empty(stack: &Stack, id: NodeId) -> bool {
     let (Some(end), Ok(file)) = (end, file) else {
         return false;
     };
-    match rustix::fs::seek(&file, SeekFrom::Data(part.start.0)) {
-        Ok(data) => data >= end.0,
-        // No data from there to the end of the file.
-        Err(rustix::io::Errno::NXIO) => true,
-        Err(_) => false,
+    has_only_zeros(&file, part.start.0..end.0).unwrap_or(false)
+}
+
+/// The most that is read of an image to find out that a partition is empty. A hole begins and ends with a block of the
+/// file system, so the first and the last block of an empty partition usually hold a part of the label.
+const READ_MAX_BYTES: u64 = 16 << 20;
+
+/// Whether a range of a file has no byte other than zero; `false` if that would take too long to find out.
+fn has_only_zeros(file: &File, range: Range<u64>) -> io::Result<bool> {
+    let (mut at, mut read_bytes) = (range.start, 0);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        at = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // No data from there to the end of the file.
+            Err(rustix::io::Errno::NXIO) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        if at >= range.end {
+            return Ok(true);
+        }
+        let wanted = (range.end - at).min(buffer.len() as u64) as usize;
+        let found = file.read_at(&mut buffer[..wanted], at)?;
+        if found == 0 {
+            return Ok(true);
+        }
+        read_bytes += found as u64;
+        if read_bytes > READ_MAX_BYTES || buffer[..found].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        at += found as u64;
     }
 }
 

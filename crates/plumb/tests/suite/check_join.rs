@@ -93,9 +93,10 @@ fn without_the_join_nothing_is_known_below() {
         .ends(1)
         .says("web1:/srv: file system")
         .says("begins 512 B (1 sector) past a boundary of the 4 KiB physical block of kvm3:sda")
-        .says("commands are for web1")
+        .says("run the commands on web1")
+        .says("umount /srv")
         // 2055 and the 2048 and 2049 below are 8 times 769.
-        .says("sgdisk -d 1 -a 1 -n 1:2055:");
+        .says("plumb fix move /dev/vda1 --to 2055s");
 }
 
 /// Names of devices mean nothing on another host: commands are for the one whose partition they make anew.
@@ -117,9 +118,9 @@ fn commands_are_for_the_host_of_what_they_change() {
     };
     let (commands, words) = (off["fix"].to_string(), off["explanation"].to_string());
     assert!(commands.contains("/dev/sdb"), "{commands}");
-    assert!(words.contains("commands are for kvm3"), "{words}");
+    assert!(words.contains("run the commands on kvm3"), "{words}");
     assert!(words.contains("they change kvm3:sdb1"), "{words}");
-    assert!(!words.contains("commands are for web2"), "{words}");
+    assert!(!words.contains("run the commands on web2"), "{words}");
 }
 
 #[test]
