@@ -6,7 +6,7 @@ PLUMB  := target/release/plumb
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run demo build static test bench soak torture fuzz docs clean
+.PHONY: help run demo build static check test bench soak torture fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -30,24 +30,28 @@ build: ## Build target/release/plumb
 
 static: ## Build a binary that needs no libraries, for any Linux of this processor
 	@scripts/setup static
-	cargo build --release --locked -p plumb --target $$(uname -m)-unknown-linux-musl
-	@echo "target/$$(uname -m)-unknown-linux-musl/release/plumb"
+	cargo build --profile dist --locked -p plumb --target $$(uname -m)-unknown-linux-musl
+	@echo "target/$$(uname -m)-unknown-linux-musl/dist/plumb"
 
-test: ## Format, lints, all tests, documentation; what is missing is installed first
+check: ## Format, lints, documentation, and all tests that need no root and no device: some minutes
+	@scripts/setup check
+	@scripts/test check
+
+test: ## The same with the tests on devices and in guests; installs the tools that it needs
 	@scripts/setup test
 	@scripts/test
 
 bench: ## Speed beside the peers, paired; prints medians and spread
 	@scripts/setup bench
-	cargo build --release --locked -p plumb -p plumb-testkit
-	cargo build --release --locked -p plumb-trace --example synthetic_parquet
-	cargo build --release --locked -p plumb-stack --example collect
-	cargo build --release --locked -p plumb-capture --example cost
+	cargo build --profile dist --locked -p plumb -p plumb-testkit
+	cargo build --profile dist --locked -p plumb-trace --example synthetic_parquet
+	cargo build --profile dist --locked -p plumb-stack --example collect
+	cargo build --profile dist --locked -p plumb-capture --example cost
 	python3 bench/run.py
 
 soak: ## Long proofs: how often probes are right, memory over 500 million events, kills of moves
 	@scripts/setup test
-	cargo build --release --locked -p plumb -p plumb-testkit
+	@scripts/setup static
 	scripts/soak
 
 torture: ## 100 million crashes of moves on simulated disks, some hours; with PLUMB_TORTURE_SHARE=1/4 the first quarter of them

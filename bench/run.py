@@ -23,11 +23,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "target" / "bench"
-PLUMB = ROOT / "target" / "release" / "plumb"
-TESTKIT = ROOT / "target" / "release" / "plumb-testkit"
-COLLECT = ROOT / "target" / "release" / "examples" / "collect"
-COST = ROOT / "target" / "release" / "examples" / "cost"
-SYNTHETIC = ROOT / "target" / "release" / "examples" / "synthetic_parquet"
+PLUMB = ROOT / "target" / "dist" / "plumb"
+TESTKIT = ROOT / "target" / "dist" / "plumb-testkit"
+COLLECT = ROOT / "target" / "dist" / "examples" / "collect"
+COST = ROOT / "target" / "dist" / "examples" / "cost"
+SYNTHETIC = ROOT / "target" / "dist" / "examples" / "synthetic_parquet"
 
 QUERY = """
 SELECT device, op, sector % 2048 AS residue, len_bytes, count(*), count(device_ns), sum(device_ns)

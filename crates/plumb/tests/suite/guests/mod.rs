@@ -12,12 +12,7 @@ mod watch;
 
 use std::path::PathBuf;
 
-/// The static binary that `make test` builds for guests and hosts without libraries, where it can: it is fast there.
-fn static_binary() -> Option<PathBuf> {
-    std::env::var_os("PLUMB_STATIC").map(PathBuf::from)
-}
-
-/// What runs in a guest.
+/// The program that runs in a guest, with the libraries that it is linked to.
 fn program() -> PathBuf {
-    static_binary().unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_plumb")))
+    PathBuf::from(env!("CARGO_BIN_EXE_plumb"))
 }
