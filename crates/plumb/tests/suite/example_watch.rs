@@ -210,8 +210,8 @@ fn the_session_prints_what_the_page_says() {
         let around =
             |words: &[String]| words[at.saturating_sub(8)..(at + 8).min(words.len())].join(" ");
         panic!(
-            "the page says: … {} …\n it prints now: … {} …\nif that is wanted: PLUMB_BLESS=1 cargo test -p plumb --test \
-             example_watch",
+            "the page says: … {} …\n it prints now: … {} …\nif that is wanted: PLUMB_BLESS=1 cargo test --workspace \
+             --test suite example_watch::",
             around(&was),
             around(&is)
         );

@@ -133,7 +133,7 @@ fn sessions_print_what_the_pages_say() {
         }
         assert!(
             was == now,
-            "{}, {}\nif that is wanted: PLUMB_BLESS=1 cargo test -p plumb --test examples",
+            "{}, {}\nif that is wanted: PLUMB_BLESS=1 cargo test --workspace --test suite examples::",
             page.file_name().unwrap_or_default().display(),
             first_difference(&was, &now)
         );
