@@ -48,15 +48,6 @@ impl Extent {
         Ok(Self { start, len })
     }
 
-    /// For callers in this crate that have proved the end to fit.
-    pub(crate) fn proven(start: u64, len: u64) -> Self {
-        debug_assert!(start.checked_add(len).is_some());
-        Self {
-            start: Bytes(start),
-            len: Bytes(len),
-        }
-    }
-
     /// First byte.
     #[must_use]
     pub const fn start(self) -> Bytes {

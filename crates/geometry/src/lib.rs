@@ -1,5 +1,5 @@
-//! The arithmetic under every answer Plumb gives: where an I/O lies, which cells of a grid it
-//! touches, and where each of its bytes ends up on the layers below.
+//! The arithmetic under every answer Plumb gives: the start and length of an I/O, and the cells of
+//! a grid that it touches.
 //!
 //! Everything here is integer arithmetic that is exact for every `u64`; a result that does not fit
 //! is `None` or an error, never a wrapped or rounded figure. The crate does no I/O, reads no clock
@@ -9,7 +9,7 @@
 //! - [`align`]: rounding up and down, and the next aligned start after an extent
 //! - [`extent`], [`grid`], [`fit`]: an I/O, a lattice of boundaries, and one laid on the other
 //! - [`mod@split_share`]: how many I/O chance alone would lay across a boundary
-//! - [`map`]: one file for each way a layer places its bytes on its members
+//! - [`parity_layout`]: the rotating layouts of parity arrays, by name
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub mod align;
 pub mod extent;
 pub mod fit;
 pub mod grid;
-pub mod map;
+pub mod parity_layout;
 pub mod parse;
 pub mod split_share;
 pub mod units;
@@ -26,10 +26,7 @@ pub use align::{align_down, align_up, next_aligned_start};
 pub use extent::{Extent, ExtentError};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
-pub use map::{
-    Concat, ConcatPart, Direction, LayerMap, LayoutError, MapError, Mirror, ParityLayout,
-    ParityStripe, Piece, Shift, Stripe, StripeWrite,
-};
+pub use parity_layout::ParityLayout;
 pub use parse::{SizeError, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};
 pub use units::{Bytes, Nanos, SECTOR, Sectors, gcd, group_digits, lcm_checked, plural};

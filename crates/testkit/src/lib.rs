@@ -1,8 +1,10 @@
-//! What the tests hold Plumb against: synthetic I/O with answers known in advance, writers of foreign
-//! trace formats, converters, an NVMe drive of chosen Identify data, and checks of what a machine can do.
+//! The references that the tests hold Plumb against: synthetic I/O with answers known in advance,
+//! writers of foreign trace formats, converters, maps of layers byte by byte, an NVMe drive of chosen
+//! Identify data, and checks of the machine's abilities.
 //!
-//! The crate knows nothing of Plumb's readers. A writer here follows the description of a format, so
-//! that a reader and its test cannot share one mistake.
+//! The crate knows nothing of Plumb's readers, and of Plumb uses the units of `geometry` alone. A
+//! writer here follows the description of a format, so that a reader and its test cannot share one
+//! mistake.
 //!
 //! Left out: anything that opens a device itself. Loop devices are left to losetup, guests to scripts.
 
@@ -17,6 +19,7 @@ pub mod fake_sysfs;
 pub mod log_writes;
 pub mod loop_device;
 pub mod machine;
+pub mod maps;
 pub mod nvme_target;
 pub mod opener;
 pub mod require;

@@ -4,3 +4,4 @@ mod blkparse;
 mod command;
 mod fio;
 mod log_writes;
+mod maps;

@@ -1,11 +1,10 @@
-//! `misaligned-partition` against laying every block by hand, with the maps of `geometry`, over random stacks.
+//! `misaligned-partition` against laying every block by hand, with the maps of `testkit`, over random stacks.
 
 use proptest::prelude::*;
 
-use plumb_geometry::{
-    Bytes, Concat, ConcatPart, Direction, Extent, Grid, GridKind, LayerMap, SECTOR, Shift, Stripe,
-};
+use plumb_geometry::{Bytes, Extent, Grid, GridKind, SECTOR};
 use plumb_stack::{Kind, NodeId, Part, Placing};
+use plumb_testkit::maps::{Concat, ConcatPart, Direction, LayerMap, Shift, Stripe};
 
 use crate::layout::lab::{Lab, kernel};
 

@@ -1,9 +1,10 @@
 //! Shift, concat, stripe and mirror against models that place one byte at a time.
 
-use crate::common::{Place, bytes_of, check_reads, extent};
-use plumb_geometry::{
-    Bytes, Concat, ConcatPart, Direction, Extent, LayerMap, LayoutError, MapError, Mirror,
-    ParityLayout, ParityStripe, Piece, Shift, Stripe,
+use super::{Place, bytes_of, check_reads, extent};
+use plumb_geometry::{Bytes, Extent, ParityLayout};
+use plumb_testkit::maps::{
+    Concat, ConcatPart, Direction, LayerMap, LayoutError, MapError, Mirror, ParityStripe, Piece,
+    Shift, Stripe,
 };
 use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! A concatenation: parts of members one after another, as in a linear md array, an LVM linear
 //! volume, or a soft partition of several extents.
 
+use plumb_geometry::{Bytes, Extent};
+
 use super::{Direction, LayerMap, LayoutError, MapError, Piece, check_range, push_merged};
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// One run of bytes on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Cutting an extent at the chunk boundaries of its upper address space, which striped layers
-//! share.
+//! Cuts an extent at the chunk boundaries of its upper address space; all striped layers share it.
+
+use plumb_geometry::Extent;
 
 use super::{MapError, check_pieces};
-use crate::extent::Extent;
 
 /// The part of an extent that lies in one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

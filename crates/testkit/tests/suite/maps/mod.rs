@@ -1,8 +1,12 @@
-//! The slow, obvious side of the layer-map tests: bytes one by one.
+//! The maps of `testkit::maps` against slow, obvious models, which place bytes one by one.
+
+mod model;
+mod parity_tables;
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::{Bytes, Direction, Extent, LayerMap, MapError, Piece};
+use plumb_geometry::{Bytes, Extent};
+use plumb_testkit::maps::{Direction, LayerMap, MapError, Piece};
 
 /// Where one byte lies: member, and byte on it.
 pub type Place = (u32, u64);

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{Place, bytes_of, check_reads, extent};
+use super::{Place, bytes_of, check_reads, extent};
 use plumb_geometry::ParityLayout::{
     LeftAsymmetric, LeftSymmetric, RightAsymmetric, RightSymmetric,
 };
-use plumb_geometry::{Bytes, Direction, Extent, LayerMap, LayoutError, ParityLayout, ParityStripe};
+use plumb_geometry::{Bytes, Extent, ParityLayout};
+use plumb_testkit::maps::{Direction, LayerMap, LayoutError, ParityStripe};
 
 /// Parity count, layout, and one full rotation.
 type Table = (u32, ParityLayout, &'static str);

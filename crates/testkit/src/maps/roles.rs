@@ -1,31 +1,8 @@
-//! Which disk of a parity array holds what in each stripe: the four rotating layouts of md.
+//! The role of each disk in one stripe of a parity array: a chunk of data, or one of parity.
 //!
-//! From `raid5_compute_sector` in the kernel's `drivers/md/raid5.c`, and the layouts named in
-//! md(4). Left out: the layouts without rotation (RAID 4, parity first or last), those for
-//! exchange with DDF controllers, and the `-6` forms that exist while RAID 5 becomes RAID 6.
+//! From `raid5_compute_sector` in the kernel's `drivers/md/raid5.c`, and the layouts named in md(4).
 
-use serde::{Deserialize, Serialize};
-
-/// How parity moves from stripe to stripe, and where a stripe's data begins.
-///
-/// *Left*: parity begins on the last disk and moves down; *right*: on the first, and moves up.
-/// *Symmetric*: data begins after the parity and wraps around; *asymmetric*: data begins on the
-/// first disk and skips the parity.
-#[derive(
-    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ParityLayout {
-    /// Parity moves down, data skips it.
-    LeftAsymmetric,
-    /// Parity moves up, data skips it.
-    RightAsymmetric,
-    /// Parity moves down, data follows it. What md creates unless told otherwise.
-    #[default]
-    LeftSymmetric,
-    /// Parity moves up, data follows it.
-    RightSymmetric,
-}
+use plumb_geometry::ParityLayout;
 
 /// The roles of the disks in one stripe.
 #[derive(Debug, Clone, Copy)]

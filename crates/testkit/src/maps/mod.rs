@@ -1,7 +1,8 @@
-//! How layers place their bytes: each map takes extents of the upper address space (what the layer
-//! shows) to extents on its members (what it is built of), and single bytes back.
+//! Maps that tests use as an oracle: each maps an extent of a layer's upper address space (the one
+//! that the layer shows) to extents on its members, and single bytes back.
 //!
-//! A map is the arithmetic of a healthy layer. Left out: degraded arrays, reshapes in progress,
+//! The production code folds layers instead (`stack::fold`), so that the two share no mistake. A map
+//! is the arithmetic of a healthy layer. Left out: degraded arrays, reshapes in progress,
 //! caches and thin pools, whose placement is data rather than arithmetic, and where metadata puts
 //! the first byte of a member ([`Shift`] composes with the others for that).
 
@@ -10,7 +11,7 @@ mod concat;
 mod error;
 mod mirror;
 mod parity;
-mod parity_layout;
+mod roles;
 mod shift;
 mod stripe;
 
@@ -18,14 +19,10 @@ pub use concat::{Concat, ConcatPart};
 pub use error::{LayoutError, MapError};
 pub use mirror::Mirror;
 pub use parity::{ParityStripe, StripeWrite};
-pub use parity_layout::ParityLayout;
 pub use shift::Shift;
 pub use stripe::Stripe;
 
-use serde::{Deserialize, Serialize};
-
-use crate::extent::Extent;
-use crate::units::Bytes;
+use plumb_geometry::{Bytes, Extent};
 
 /// Most members a map takes: above anything md (384 devices) or SVM builds, and low enough that a
 /// damaged superblock cannot make a single write fan out without bound.
@@ -36,8 +33,7 @@ pub const MAX_MEMBERS: usize = 4096;
 pub const MAX_PIECES: u64 = 1 << 20;
 
 /// Whether bytes are fetched or stored, which redundant layers treat differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Bytes are fetched: one copy serves.
     Read,
@@ -46,7 +42,7 @@ pub enum Direction {
 }
 
 /// One extent on one member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Piece {
     /// Index of the member within its layer, from 0.
     pub member: u32,
@@ -106,11 +102,16 @@ fn push_merged(pieces: &mut Vec<Piece>, member: u32, start: u64, len: u64) {
         && last.member == member
         && last.extent.end().0 == start
     {
-        last.extent = Extent::proven(last.extent.start().0, last.extent.len().0 + len);
+        last.extent = proven(last.extent.start().0, last.extent.len().0 + len);
         return;
     }
     pieces.push(Piece {
         member,
-        extent: Extent::proven(start, len),
+        extent: proven(start, len),
     });
+}
+
+/// An extent whose end the caller has proved to fit 64 bits.
+fn proven(start: u64, len: u64) -> Extent {
+    Extent::new(Bytes(start), Bytes(len)).expect("the caller has proved that the end fits 64 bits")
 }

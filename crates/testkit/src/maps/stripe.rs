@@ -3,12 +3,12 @@
 //! Members count alike. An md RAID 0 of unequal members has further zones behind the shortest one;
 //! those are further stripes, joined by a [`Concat`](super::Concat).
 
+use plumb_geometry::{Bytes, Extent};
+
 use super::chunks::{self, ChunkPart};
 use super::{
     Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged,
 };
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// Chunk i of the upper address space is chunk ⌊i / n⌋ of member i mod n, counted from that
 /// member's own start. Reads and writes are placed alike.

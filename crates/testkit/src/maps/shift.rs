@@ -1,8 +1,8 @@
 //! A partition, or any layer that is a window on one parent: the same bytes, further along.
 
+use plumb_geometry::{Bytes, Extent};
+
 use super::{Direction, LayerMap, LayoutError, MapError, Piece, check_range, push_merged};
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// Bytes 0 up to `len` of the child lie at `by` up to `by + len` of the parent, its member 0.
 /// Reads and writes are placed alike.

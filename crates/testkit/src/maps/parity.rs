@@ -4,14 +4,14 @@
 //! Says which stripes a write covers in full. Left out: what the array does about the others (read
 //! the old data and parity, or read the rest), which depends on its cache and is a matter of cost.
 
+use plumb_geometry::{Bytes, Extent, ParityLayout};
+
 use super::chunks::{self, ChunkPart};
-use super::parity_layout::{ParityLayout, Roles};
+use super::roles::Roles;
 use super::{
     Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_pieces, check_range,
-    push_merged,
+    proven, push_merged,
 };
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// A parity array whose members all begin at byte 0; put a [`Shift`](super::Shift) beneath for a
 /// data offset.
@@ -132,7 +132,7 @@ impl ParityStripe {
         let base = part.index * self.chunk;
         let piece = |disk, (from, to): (u64, u64)| Piece {
             member: disk,
-            extent: Extent::proven(base + from, to - from),
+            extent: proven(base + from, to - from),
         };
         let disks = self.roles(part.index).parity_disks();
         disks

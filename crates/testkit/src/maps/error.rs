@@ -1,10 +1,9 @@
-//! What can be wrong with a layout, and with an extent that is to be mapped through one.
+//! Errors of a layout, and of an extent that is to be mapped through one.
 
+use plumb_geometry::{Bytes, Extent};
 use thiserror::Error;
 
 use super::MAX_MEMBERS;
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// Why a layer cannot be laid out as described.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

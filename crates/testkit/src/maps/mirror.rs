@@ -3,11 +3,11 @@
 //! Which copy a read goes to is a policy of the running system (round robin, nearest head, first)
 //! that no layout records; the map takes one copy as given.
 
+use plumb_geometry::{Bytes, Extent};
+
 use super::{
     Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged,
 };
-use crate::extent::Extent;
-use crate::units::Bytes;
 
 /// `copies` members of `len` bytes each. A write becomes one piece a copy, in order of the
 /// members; a read becomes one piece on the copy chosen, the first unless told otherwise.
