@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::solaris::text::{count, lines};
+use super::text::{count, lines};
 use super::{Input, Taken};
 
 /// What a line is, apart from a row.

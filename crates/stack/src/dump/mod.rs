@@ -13,6 +13,7 @@ use crate::grid::Source;
 mod iostat;
 pub(crate) mod linux;
 pub(crate) mod solaris;
+mod text;
 
 /// The text of one dump.
 #[derive(Clone, Copy, Debug)]

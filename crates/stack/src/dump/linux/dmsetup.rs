@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::super::solaris::text::{anything, count, lines};
+use super::super::text::{anything, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, of_number, on_linux};
 use super::pending::Table;

@@ -5,7 +5,7 @@
 
 use plumb_geometry::Bytes;
 
-use super::super::solaris::text::{anything, lines, sniff_by};
+use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{in_file_name, on_linux};
 use crate::builder::Builder;

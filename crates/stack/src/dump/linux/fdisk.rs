@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 
-use super::super::solaris::text::{anything, count, lines, sniff_by};
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{self, Label, Row};
 use super::limits::{self, Limits};

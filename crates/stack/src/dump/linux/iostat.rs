@@ -1,7 +1,7 @@
 //! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, told apart by their names.
 
 use super::super::iostat::{self, Line, Rates};
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, on_linux};
 use crate::builder::Builder;

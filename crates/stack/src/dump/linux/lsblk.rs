@@ -6,7 +6,7 @@
 use plumb_geometry::{Bytes, Sectors};
 use serde_json::Value;
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken, shown};
 use super::limits::{self, Limits};
 use super::mounts::Mounted;

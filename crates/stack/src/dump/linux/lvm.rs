@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use plumb_geometry::Bytes;
 use serde_json::Value;
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::lsblk::json;
 use super::names::{self, on_linux};

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Sectors};
 
-use super::super::solaris::text::{anything, lines, sniff_by};
+use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md::{Array, Layout, Superblock};
 use super::names::{self, on_linux};

@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md::{Array, Layout};
 use super::names::on_linux;

@@ -1,6 +1,6 @@
 //! `multipath -ll`: disks with several paths. *Unverified*: after the manuals of Red Hat and SUSE.
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, on_linux};
 use crate::builder::Builder;

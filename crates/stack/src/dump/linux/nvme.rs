@@ -3,7 +3,7 @@
 //! Neither tells which namespace it is of: the name of the file has to, `id-ns-nvme0n1.txt`. Both become the structure that
 //! the drive returned, which the reader of live drives understands.
 
-use super::super::solaris::text::{anything, lines, sniff_by};
+use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{in_file_name, on_linux};
 use crate::builder::Builder;

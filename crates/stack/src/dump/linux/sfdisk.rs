@@ -3,7 +3,7 @@
 use plumb_geometry::Bytes;
 use serde_json::Value;
 
-use super::super::solaris::text::{anything, count, lines, sniff_by};
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{self, Label, Row};
 use super::lsblk::{json, number};

@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 
-use super::super::solaris::text::{anything, lines, sniff_by};
+use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names;
 use crate::builder::Builder;

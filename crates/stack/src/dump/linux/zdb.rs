@@ -1,6 +1,6 @@
 //! `zdb -C`: pools with their vdevs as ZFS keeps them, ashift among them. A level of indentation is a level of the tree.
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names;
 use super::zfs::{self, Shape, Vdev};

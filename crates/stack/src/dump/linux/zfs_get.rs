@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
-use super::super::solaris::text::{anything, count, lines};
+use super::super::text::{anything, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use crate::builder::Builder;
 use crate::grid::{GridFact, What};

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
-use super::super::solaris::text::{anything, sniff_by};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::zfs::{self, Shape, Vdev};
 use crate::builder::Builder;

@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::names::is_disk;
+use super::names::{is_disk, on_solaris};
 use super::prtvtoc::disk_of_file;
 use super::table::{Geometry, Print, row, table};
-use super::text::{anything, count, lines, on_solaris, sniff_by};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, keys};
 

@@ -4,9 +4,9 @@
 //! by their driver's number, which nothing else here tells.
 
 use super::super::iostat::{self, Line, Rates};
+use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::names::is_disk;
-use super::text::{anything, on_solaris, sniff_by};
+use super::names::{is_disk, on_solaris};
 use crate::builder::Builder;
 use crate::node::{Kind, keys};
 

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 
-use super::text::on_solaris;
+use super::names::on_solaris;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source, What};

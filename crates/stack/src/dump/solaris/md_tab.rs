@@ -8,9 +8,10 @@
 
 use plumb_geometry::Bytes;
 
+use super::super::text::{anything, beginning, count};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::names::NAME_MAX;
-use super::text::{self, anything, blocks, count, on_solaris};
+use super::names::{NAME_MAX, on_solaris};
+use super::units::{self, blocks};
 use super::volume::{Component, Row, Run, Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 
@@ -39,9 +40,7 @@ pub(super) enum Statement {
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let (mut good, mut bad) = (0, 0);
-    let beginning: String = text::beginning(input)
-        .flat_map(|line| [line, "\n"])
-        .collect();
+    let beginning: String = beginning(input).flat_map(|line| [line, "\n"]).collect();
     for (_, words) in statements(&beginning) {
         if statement(&split(&words)).is_some() {
             good += 1
@@ -218,7 +217,7 @@ fn rows(words: &mut Words<'_>) -> Option<Shape> {
 }
 
 fn interlace(words: &mut Words<'_>) -> Option<Bytes> {
-    text::size(words.next()?).filter(|interlace| interlace.0 > 0)
+    units::size(words.next()?).filter(|interlace| interlace.0 > 0)
 }
 
 fn mirror(words: &mut Words<'_>) -> Option<Shape> {
@@ -286,13 +285,13 @@ fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
         return Some((Shape::Soft { on, extents }, None));
     }
     let align = if words.option("-A") {
-        Some(text::size(words.next()?).filter(|unit| unit.0 > 0)?)
+        Some(units::size(words.next()?).filter(|unit| unit.0 > 0)?)
     } else {
         None
     };
     let size = match words.next()? {
         "all" => None,
-        word => Some(text::size(word)?),
+        word => Some(units::size(word)?),
     };
     words.end()?;
     // All of a component begins at its beginning, whatever is asked for.

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
+use super::super::text::{anything, beginning, count};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md_tab::{Statement, continued, statement};
-use super::text::{anything, beginning, count, on_solaris};
+use super::names::on_solaris;
 use super::volume::{Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 

@@ -7,10 +7,11 @@
 
 use plumb_geometry::Bytes;
 
+use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md_tab::PREWRITE_SLOTS;
-use super::names::{NAME_MAX, disk_of};
-use super::text::{anything, blocks, lines, on_solaris, sniff_by};
+use super::names::{NAME_MAX, disk_of, on_solaris};
+use super::units::blocks;
 use super::volume::{Component, Row, Run, Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, keys};

@@ -17,7 +17,7 @@ mod names;
 mod prtvtoc;
 mod system;
 mod table;
-pub(super) mod text;
+mod units;
 mod volume;
 mod vxdisk;
 mod vxprint;

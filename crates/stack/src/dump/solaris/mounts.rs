@@ -3,8 +3,9 @@
 //! What is mounted counts more than what is to be. Only devices below `/dev` are told of; what NFS, ZFS and the kernel
 //! mount is passed over without a word.
 
+use super::super::text::{anything, beginning, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::text::{anything, beginning, count, lines, on_solaris};
+use super::names::on_solaris;
 use crate::builder::Builder;
 use crate::grid::Source;
 use crate::node::keys;

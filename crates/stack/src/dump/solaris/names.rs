@@ -1,8 +1,18 @@
 //! Names of Solaris devices: `c1t0d0` is a disk, `c1t0d0s3` its slice 3, `c1t0d0p1` an fdisk partition.
 
+use crate::builder::Builder;
+use crate::grid::Source;
+use crate::node::keys;
+
 /// Longest name of a device that is read: far more than any system takes. What repeats a name as often as it has
 /// lines stays small by it.
 pub(super) const NAME_MAX: usize = 255;
+
+/// Notes that the host runs Solaris.
+pub(super) fn on_solaris(builder: &mut Builder, source: &Source) {
+    let host = builder.host();
+    builder.fact(host, keys::SYSTEM, "solaris", source);
+}
 
 /// A slice or fdisk partition by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

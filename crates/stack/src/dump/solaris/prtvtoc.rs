@@ -5,10 +5,10 @@
 
 use plumb_geometry::{Bytes, SECTOR, plural};
 
+use super::super::text::{anything, beginning, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{Label, RESERVED, Slice};
 use super::names::{NAME_MAX, disk_in, disk_of};
-use super::text::{anything, beginning, count, lines};
 use crate::builder::{Builder, device_name};
 use crate::node::Problem;
 use crate::problem_ids::BROKEN_LABEL;

@@ -2,8 +2,9 @@
 
 use plumb_geometry::SECTOR;
 
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::text::{anything, count, lines, on_solaris, sniff_by};
+use super::names::on_solaris;
 use crate::builder::Builder;
 use crate::node::keys;
 

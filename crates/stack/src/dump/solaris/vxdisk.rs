@@ -6,9 +6,10 @@
 
 use plumb_geometry::Bytes;
 
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::names::disk_of;
-use super::text::{anything, blocks, count, lines, on_solaris, sniff_by};
+use super::names::{disk_of, on_solaris};
+use super::units::blocks;
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, Part, Placing, keys};
 

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use plumb_geometry::Bytes;
 
+use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::names::{NAME_MAX, disk_of};
-use super::text::{anything, blocks, count, lines, on_solaris, sniff_by};
+use super::names::{NAME_MAX, disk_of, on_solaris};
+use super::units::blocks;
 use crate::builder::{Builder, device_name};
 use crate::graph::NodeId;
 use crate::grid::Source;
