@@ -6,6 +6,25 @@ use std::collections::BTreeMap;
 use super::text::{count, lines};
 use super::{Input, Taken};
 
+/// No heading has more words.
+const WORDS_MAX: usize = 64;
+
+/// Words of a line, parted by commas where it has no blanks (`iostat -xr`); else a comma is a decimal point.
+pub(super) fn words(line: &str) -> Vec<&str> {
+    let line = line.trim();
+    let is_csv = line.contains(',') && !line.contains([' ', '\t']);
+    line.split(|c: char| c.is_whitespace() || is_csv && c == ',')
+        .filter(|word| !word.is_empty())
+        .take(WORDS_MAX)
+        .collect()
+}
+
+/// A rate of 0 or more.
+pub(super) fn rate(word: &str) -> Option<f64> {
+    let rate = word.replace(',', ".").parse::<f64>().ok();
+    rate.filter(|rate| rate.is_finite() && *rate >= 0.0)
+}
+
 /// What a line is, apart from a row.
 pub(super) enum Line<C> {
     /// A new report with these columns.

@@ -25,7 +25,7 @@ struct Columns {
 
 /// Solaris writes `device` small.
 fn heading(line: &str) -> Option<Columns> {
-    let words: Vec<&str> = line.split_whitespace().take(40).collect();
+    let words = iostat::words(line);
     let at = |name: &str| words.iter().position(|word| *word == name);
     matches!(words.first(), Some(&("Device" | "Device:"))).then_some(())?;
     at("%util")?;
@@ -41,15 +41,11 @@ fn sniff(input: &Input<'_>) -> Sniff {
 }
 
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
-    let words: Vec<&str> = line.split_whitespace().take(40).collect();
+    let words = iostat::words(line);
     if words.len() != columns.width {
         return None;
     }
-    // Some languages write a comma.
-    let rate = |at: usize| {
-        let rate = words[at].replace(',', ".").parse::<f64>().ok();
-        rate.filter(|rate| rate.is_finite() && *rate >= 0.0)
-    };
+    let rate = |at: usize| iostat::rate(words[at]);
     Some((words[0], [rate(columns.reads)?, rate(columns.writes)?]))
 }
 

@@ -27,21 +27,13 @@ struct Columns {
     reads: usize,
     writes: usize,
     width: usize,
-}
-
-fn words(line: &str) -> Vec<&str> {
-    let split = |c: char| c.is_whitespace() || c == ',';
-    line.trim()
-        .trim_end_matches(',')
-        .split(split)
-        .filter(|word| !word.is_empty())
-        .take(16)
-        .collect()
+    /// Columns without those of terminals and processors (`-t`, `-c`), which only the first row of a report has.
+    device_width: usize,
 }
 
 /// Linux has no `actv`, which is how the two are told apart.
 fn heading(line: &str) -> Option<Columns> {
-    let words = words(line);
+    let words = iostat::words(line);
     let at = |name| words.iter().position(|word| *word == name);
     at("actv")?;
     Some(Columns {
@@ -49,6 +41,7 @@ fn heading(line: &str) -> Option<Columns> {
         reads: at("r/s")?,
         writes: at("w/s")?,
         width: words.len(),
+        device_width: at("tin").or(at("us")).unwrap_or(words.len()),
     })
 }
 
@@ -78,18 +71,13 @@ fn kind(line: &str) -> Line<Columns> {
 }
 
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
-    let words = words(line);
-    let rate = |at: usize| {
-        words[at]
-            .parse::<f64>()
-            .ok()
-            .filter(|rate| rate.is_finite() && *rate >= 0.0)
-    };
-    if words.len() != columns.width {
+    let words = iostat::words(line);
+    if words.len() != columns.width && words.len() != columns.device_width {
         return None;
     }
+    let rate = |at: usize| iostat::rate(words.get(at)?);
     Some((
-        words[columns.device],
+        words.get(columns.device)?,
         [rate(columns.reads)?, rate(columns.writes)?],
     ))
 }
@@ -189,6 +177,18 @@ mod tests {
             rates(text, &["d26", "md26", "ora/d2", "ssd3"]),
             [Some(402); 4]
         );
+    }
+
+    #[test]
+    fn rows_of_all_shapes_count() {
+        // Only the first row has the columns of terminals and processors.
+        let terminals = "device    r/s    w/s   kr/s   kw/s wait actv  svc_t  %w  %b   tin  tout  us sy wt id\n\
+                         sd0       1.0    2.0    8.0   16.0  0.0  0.1   30.0   0   1     0   10   1  2  0 97\n\
+                         sd1       5.0    0.0   24.0    0.0  0.0  0.1   30.0   0   1\n";
+        assert_eq!(rates(terminals, &["sd0", "sd1"]), [Some(3), Some(5)]);
+        let commas = "device    r/s    w/s   kr/s   kw/s wait actv  svc_t  %w  %b\n\
+                      sd0       1,0    2,0    8,0   16,0  0,0  0,1   30,0   0   1\n";
+        assert_eq!(rates(commas, &["sd0"]), [Some(3)]);
     }
 
     #[test]
