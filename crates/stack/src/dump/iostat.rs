@@ -1,41 +1,12 @@
-//! What `iostat` of Linux and of Solaris have in common: reports of rows below a heading. The first report of several
-//! counts from the boot of the host, and is left out; a device that is not in a report had no I/O.
+//! Mean rates of devices from reports of `iostat`, of Linux and of Solaris alike. The first report of several counts from the
+//! boot of the host, and is left out; a device that is not in a report had no I/O. `plumb_iostat` knows the columns.
 
 use std::collections::BTreeMap;
 
-use super::text::{count, lines};
-use super::{Input, Taken};
+use plumb_iostat::{IostatColumns, IostatLine, Tool};
 
-/// No heading has more words.
-const WORDS_MAX: usize = 64;
-
-/// Words of a line, parted by commas where it has no blanks (`iostat -xr`); else a comma is a decimal point.
-pub(super) fn words(line: &str) -> Vec<&str> {
-    let line = line.trim();
-    let is_csv = line.contains(',') && !line.contains([' ', '\t']);
-    line.split(|c: char| c.is_whitespace() || is_csv && c == ',')
-        .filter(|word| !word.is_empty())
-        .take(WORDS_MAX)
-        .collect()
-}
-
-/// A rate of 0 or more.
-pub(super) fn rate(word: &str) -> Option<f64> {
-    let rate = word.replace(',', ".").parse::<f64>().ok();
-    rate.filter(|rate| rate.is_finite() && *rate >= 0.0)
-}
-
-/// What a line is, apart from a row.
-pub(super) enum Line<C> {
-    /// A new report with these columns.
-    Heading(C),
-    /// What follows is of no device.
-    End,
-    /// A row, where there are columns.
-    Row,
-    /// Neither.
-    Other,
-}
+use super::text::{count, lines, sniff_by};
+use super::{Input, Sniff, Taken};
 
 /// The mean of a device over the reports that count.
 pub(super) struct Rates<'a> {
@@ -54,23 +25,30 @@ struct Sums {
     others: [f64; 2],
 }
 
-/// Reads all reports; `row` takes a device and its rates out of a line.
-pub(super) fn reports<'a, C: Copy>(
-    input: &Input<'a>,
-    kind: impl Fn(&str) -> Line<C>,
-    row: impl Fn(&'a str, C) -> Option<(&'a str, [f64; 2])>,
-) -> (Taken, Vec<Rates<'a>>) {
+/// *Yes* where the beginning has a heading of the tool.
+pub(super) fn sniff(input: &Input<'_>, tool: Tool) -> Sniff {
+    let is_of_tool = |columns: IostatColumns| columns.tool() == tool;
+    sniff_by(input, |line| {
+        IostatColumns::of_heading(line).is_some_and(is_of_tool)
+    })
+}
+
+/// Reads all reports of the tool.
+pub(super) fn reports<'a>(input: &Input<'a>, tool: Tool) -> (Taken, Vec<Rates<'a>>) {
     let mut taken = Taken::default();
     let (mut columns, mut reports) = (None, 0_u64);
     let mut devices: BTreeMap<&str, Sums> = BTreeMap::new();
     for (line, text) in lines(input) {
-        match kind(text) {
-            Line::Heading(found) => (columns, reports) = (Some(found), reports + 1),
-            Line::End => columns = None,
-            Line::Other => {}
-            Line::Row => {
-                let Some(columns) = columns else { continue };
-                let row = row(text, columns);
+        match IostatLine::parse(text) {
+            IostatLine::Heading(found) if found.tool() == tool => {
+                columns = Some(found);
+                reports += 1;
+            }
+            IostatLine::Banner | IostatLine::Processors if tool == Tool::Sysstat => columns = None,
+            IostatLine::Title if tool == Tool::Solaris => {}
+            _ => {
+                let Some(columns) = &columns else { continue };
+                let row = columns.rates(text);
                 count(&mut taken, row.is_some());
                 let Some((device, seen)) = row else { continue };
                 let sums = devices.entry(device).or_insert(Sums {

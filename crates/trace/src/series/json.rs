@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::columns::{Cells, printed};
+use super::cells::SeriesCells;
 use super::{Printed, Report, Row, Series, Tool};
 use crate::error::{Damage, Place, shown};
 
@@ -81,7 +81,7 @@ fn missing(what: &str, found: &Value) -> Damage {
 fn row(disk: &Value) -> Option<(String, Row)> {
     let members: &Map<String, Value> = disk.as_object()?;
     let device = members.get("disk_device")?.as_str()?;
-    let mut cells = Cells::default();
+    let mut cells = SeriesCells::default();
     for (name, value) in members.iter().filter(|(name, _)| *name != "disk_device") {
         cells.put_named(name, number(value)?);
     }
@@ -91,7 +91,7 @@ fn row(disk: &Value) -> Option<(String, Row)> {
 
 /// A number as it was printed; sysstat prints two decimals, which a JSON number may have lost.
 fn number(value: &Value) -> Option<Printed> {
-    let mut printed = printed(&value.as_number()?.to_string())?;
+    let mut printed = Printed::parse(&value.as_number()?.to_string())?;
     printed.half_step = printed.half_step.min(0.005);
     Some(printed)
 }

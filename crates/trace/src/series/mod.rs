@@ -1,60 +1,19 @@
-//! Interval series: what `iostat` printed of each device every so many seconds. They are no traces: no I/O stands in them by
-//! itself, so that they become no profile; `compare` sets them side by side.
+//! Interval series: the figures that `iostat` prints of each device at regular intervals. They are no traces: they hold no
+//! single I/O and become no profile; `compare` sets them side by side.
 //!
 //! Read are `iostat -x` of Solaris, with any of `-n -p -z -r -M -c -t -e -T d -T u`, and of sysstat, old columns and new ones,
-//! in kilobytes, megabytes or sectors, as text and as JSON. Left out is `-I` of Solaris, which counts and does not rate. Both
-//! were held against real prints.
+//! in kilobytes, megabytes or sectors, as text and as JSON; `plumb_iostat` knows headings and columns. Left out is `-I` of
+//! Solaris, which prints counts in place of rates. Both tools were held against real prints.
 
-mod columns;
+mod cells;
 mod json;
 mod since_boot;
 mod text;
 
-use serde::Serialize;
-
 use crate::error::{Damage, Error, Place, shown};
 
+pub use plumb_iostat::{Printed, Span, Tool};
 pub use since_boot::{FirstReport, SinceBoot};
-
-/// Who printed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// `iostat` of Solaris and illumos.
-    Solaris,
-    /// `iostat` of Linux, from sysstat.
-    Sysstat,
-}
-
-impl Tool {
-    /// In words.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Tool::Solaris => "iostat of Solaris",
-            Tool::Sysstat => "iostat of sysstat",
-        }
-    }
-}
-
-/// A printed number, and how far the true one may be from it: half a step of its last digit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Printed {
-    /// As printed, in the unit of its column.
-    pub value: f64,
-    /// Half a step, in the same unit.
-    pub half_step: f64,
-}
-
-/// What a latency spans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Span {
-    /// Issue to complete: `asvc_t`, or the time within the device.
-    Device,
-    /// Insert to complete: `svc_t`, `await`.
-    Response,
-}
 
 /// One operation of a device in one report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

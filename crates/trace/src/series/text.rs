@@ -1,20 +1,23 @@
 //! `iostat -x` as text: reports of rows below a heading, with lines of processors, terminals and dates between them.
 
-use super::columns::{Columns, words};
+use plumb_iostat::{IostatColumns, IostatLine, words};
+
+use super::cells::row;
 use super::{Report, Series, Tool};
 use crate::error::{Damage, Place};
 
 /// Whether there is a heading among the first lines.
 pub fn sniff(head: &str) -> bool {
-    head.lines().any(|line| Columns::of_heading(line).is_some())
+    head.lines()
+        .any(|line| IostatColumns::of_heading(line).is_some())
 }
 
 /// Reads all reports.
 pub fn read(text: &str) -> Series {
     let tool = text
         .lines()
-        .find_map(Columns::of_heading)
-        .map_or(Tool::Solaris, |columns| columns.tool);
+        .find_map(IostatColumns::of_heading)
+        .map_or(Tool::Solaris, |columns| columns.tool());
     let mut reader = Reader {
         series: Series::new(tool),
         columns: None,
@@ -28,14 +31,15 @@ pub fn read(text: &str) -> Series {
 
 struct Reader {
     series: Series,
-    columns: Option<Columns>,
+    columns: Option<IostatColumns>,
     /// The last time seen that belongs to no report yet.
     at: Option<String>,
 }
 
 impl Reader {
     fn line(&mut self, number: u64, line: &str) {
-        if let Some(columns) = Columns::of_heading(line) {
+        let shape = IostatLine::parse(line);
+        if let IostatLine::Heading(columns) = shape {
             self.columns = Some(columns);
             let at = self.at.take();
             return self.series.reports.push(Report {
@@ -48,16 +52,19 @@ impl Reader {
             self.at = Some(at);
             return;
         }
-        if line.starts_with("Linux ") {
-            self.series.has_banner |= self.series.reports.is_empty();
-            self.columns = None;
-        } else if line.starts_with("avg-cpu:") || line.contains("extended device statistics") {
-            self.columns = None;
-        } else if has_flag_y(line) {
-            self.series.left_out_first |= self.series.reports.is_empty();
+        match shape {
+            IostatLine::Banner => {
+                self.series.has_banner |= self.series.reports.is_empty();
+                self.columns = None;
+            }
+            IostatLine::Processors | IostatLine::Title => self.columns = None,
+            IostatLine::Other if has_flag_y(line) => {
+                self.series.left_out_first |= self.series.reports.is_empty();
+            }
+            IostatLine::Heading(_) | IostatLine::Other => {}
         }
         let Some(columns) = &self.columns else { return };
-        match columns.row(line, number) {
+        match row(columns, line, number) {
             Ok(None) => {}
             Ok(Some(row)) => {
                 if let Some(report) = self.series.reports.last_mut() {

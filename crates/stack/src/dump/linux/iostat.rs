@@ -1,7 +1,9 @@
 //! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, told apart by their names.
 
-use super::super::iostat::{self, Line, Rates};
-use super::super::text::{anything, sniff_by};
+use plumb_iostat::Tool;
+
+use super::super::iostat::{self, Rates};
+use super::super::text::anything;
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, on_linux};
 use crate::builder::Builder;
@@ -15,42 +17,12 @@ pub(super) static FORMAT: Format = Format {
     read,
 };
 
-/// Where in a row the rates of reads and writes are.
-#[derive(Clone, Copy)]
-struct Columns {
-    reads: usize,
-    writes: usize,
-    width: usize,
-}
-
-/// Solaris writes `device` small.
-fn heading(line: &str) -> Option<Columns> {
-    let words = iostat::words(line);
-    let at = |name: &str| words.iter().position(|word| *word == name);
-    matches!(words.first(), Some(&("Device" | "Device:"))).then_some(())?;
-    at("%util")?;
-    Some(Columns {
-        reads: at("r/s")?,
-        writes: at("w/s")?,
-        width: words.len(),
-    })
-}
-
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| heading(line).is_some())
-}
-
-fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
-    let words = iostat::words(line);
-    if words.len() != columns.width {
-        return None;
-    }
-    let rate = |at: usize| iostat::rate(words[at]);
-    Some((words[0], [rate(columns.reads)?, rate(columns.writes)?]))
+    iostat::sniff(input, Tool::Sysstat)
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
-    let (taken, devices) = iostat::reports(input, kind, row);
+    let (taken, devices) = iostat::reports(input, Tool::Sysstat);
     for Rates {
         device,
         line,
@@ -70,15 +42,6 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         FORMAT.tool,
         "rates below \"Device … r/s … w/s …\"",
     )
-}
-
-/// Until the next heading come rows of processors.
-fn kind(line: &str) -> Line<Columns> {
-    match heading(line) {
-        Some(columns) => Line::Heading(columns),
-        None if line.starts_with("avg-cpu:") || line.starts_with("Linux ") => Line::End,
-        None => Line::Row,
-    }
 }
 
 /// Notes the rates: `dm-0` is known by another name once lsblk was read.

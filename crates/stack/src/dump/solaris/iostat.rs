@@ -3,8 +3,10 @@
 //! Rates are rounded to whole I/O: they are for comparing layers. Without `-n` volume `d26` is called `md26`, and disks
 //! by their driver's number, which nothing else here tells.
 
-use super::super::iostat::{self, Line, Rates};
-use super::super::text::{anything, sniff_by};
+use plumb_iostat::Tool;
+
+use super::super::iostat::{self, Rates};
+use super::super::text::anything;
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{is_disk, on_solaris};
 use crate::builder::Builder;
@@ -20,37 +22,12 @@ pub(super) static FORMAT: Format = Format {
 /// Drivers of disks.
 const DISK_DRIVERS: [&str; 5] = ["sd", "ssd", "cmdk", "dad", "blkdev"];
 
-/// Where in a row a device and its rates are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Columns {
-    device: usize,
-    reads: usize,
-    writes: usize,
-    width: usize,
-    /// Columns without those of terminals and processors (`-t`, `-c`), which only the first row of a report has.
-    device_width: usize,
-}
-
-/// Linux has no `actv`, which is how the two are told apart.
-fn heading(line: &str) -> Option<Columns> {
-    let words = iostat::words(line);
-    let at = |name| words.iter().position(|word| *word == name);
-    at("actv")?;
-    Some(Columns {
-        device: at("device")?,
-        reads: at("r/s")?,
-        writes: at("w/s")?,
-        width: words.len(),
-        device_width: at("tin").or(at("us")).unwrap_or(words.len()),
-    })
-}
-
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| heading(line).is_some())
+    iostat::sniff(input, Tool::Solaris)
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
-    let (taken, devices) = iostat::reports(input, kind, row);
+    let (taken, devices) = iostat::reports(input, Tool::Solaris);
     for rates in devices {
         tell(&rates, input, builder);
     }
@@ -60,26 +37,6 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         FORMAT.tool,
         "rates below \"r/s w/s … device\"",
     )
-}
-
-fn kind(line: &str) -> Line<Columns> {
-    match heading(line) {
-        Some(columns) => Line::Heading(columns),
-        None if line.contains("extended device statistics") => Line::Other,
-        None => Line::Row,
-    }
-}
-
-fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
-    let words = iostat::words(line);
-    if words.len() != columns.width && words.len() != columns.device_width {
-        return None;
-    }
-    let rate = |at: usize| iostat::rate(words.get(at)?);
-    Some((
-        words.get(columns.device)?,
-        [rate(columns.reads)?, rate(columns.writes)?],
-    ))
 }
 
 fn tell(rates: &Rates<'_>, input: &Input<'_>, builder: &mut Builder) {
@@ -193,9 +150,10 @@ mod tests {
 
     #[test]
     fn linux_is_another() {
-        assert_eq!(
-            heading("Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %util"),
-            None
-        );
+        let input = Input {
+            name: "iostat",
+            text: "Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %util",
+        };
+        assert_eq!(sniff(&input), Sniff::No);
     }
 }
