@@ -10,7 +10,7 @@ use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::linux::Live;
 use plumb_stack::survey::Overall;
-use plumb_stack::{NodeId, Stack, Survey};
+use plumb_stack::{NodeId, Stack, Survey, collection, devices};
 
 use crate::cli::Check;
 use crate::exit::Exit;
@@ -19,10 +19,9 @@ use crate::inputs;
 use crate::output;
 
 pub(crate) mod advice;
-mod archive;
 mod beneath;
-mod disks;
 mod hosts;
+mod image;
 pub(crate) mod sources;
 pub(crate) mod target;
 
@@ -137,14 +136,14 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     let mut bytes = Vec::new();
     let kernel = Live::default();
     let root = Path::new("/");
-    let origin = archive::Origin {
+    let origin = collection::Origin {
         root,
         kernel: &kernel,
-        disks: &disks::Here,
+        disks: &devices::Here,
         images: &images,
         asks_tools: true,
     };
-    let found = archive::collect(&origin, &mut bytes).map_err(|error| {
+    let found = collection::collect(&origin, &mut bytes).map_err(|error| {
         let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
         Failure::failed(&error).with_help(help)
     })?;
@@ -156,7 +155,7 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 }
 
 /// What a collection holds, for whoever hands it on.
-fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
+fn gathered_words(path: &Path, found: &collection::Gathered, len: usize) -> String {
     let held = [
         format!(
             "files of sysfs and procfs of {}",

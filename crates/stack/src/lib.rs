@@ -12,7 +12,8 @@
 //! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
 //! - [`dump`]: what other tools print
 //! - [`linux`]: a live Linux host, or the files of one
-//! - [`ondisk`]: what labels and superblocks say
+//! - [`ondisk`]: what labels and superblocks say; [`devices`]: reads those of all devices of a host
+//! - [`collection`]: everything that a check reads of a host, packed into a file and unpacked elsewhere
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
 //! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
@@ -21,6 +22,8 @@
 
 pub mod builder;
 pub mod catalogue;
+pub mod collection;
+pub mod devices;
 pub mod dm_table;
 pub mod dump;
 pub mod fold;

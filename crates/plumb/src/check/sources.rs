@@ -7,11 +7,11 @@ use std::path::Path;
 use plumb_report::check::Input;
 use plumb_stack::catalogue::Catalogue;
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
-use plumb_stack::{Builder, NodeId, dump};
+use plumb_stack::{Builder, NodeId, collection, devices, dump};
 
-use super::disks::{self, NoDisk};
 use super::hosts::{self, Hosts};
-use super::{archive, target};
+use super::image::{self, NoDisk};
+use super::target;
 use crate::cli::Check;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,8 +38,8 @@ pub struct Gathered {
 /// When nothing of it could be read.
 pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
-    if let Some(image) = args.target.as_ref().filter(|_| args.image) {
-        gathered.target = Some(disks::of_image(image, &mut gathered.builder)?);
+    if let Some(path) = args.target.as_ref().filter(|_| args.image) {
+        gathered.target = Some(image::read(path, &mut gathered.builder)?);
         return Ok(gathered);
     }
     if let Some(directory) = &args.root {
@@ -57,7 +57,7 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
             return Err(hosts::not_two("--join"));
         }
         live(args.target.as_deref(), &mut gathered, &[])?;
-        disks::note(&mut gathered.builder, &gathered.unread);
+        devices::note(&mut gathered.builder, &gathered.unread);
         return Ok(gathered);
     }
     let hosts = gathered.hosts(args)?;
@@ -65,7 +65,7 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
     let nodes = match &asked {
         Some(names) => {
             let nodes = live(args.target.as_deref(), &mut gathered, names)?;
-            disks::note(&mut gathered.builder, &gathered.unread);
+            devices::note(&mut gathered.builder, &gathered.unread);
             nodes
         }
         None => HashMap::new(),
@@ -94,7 +94,7 @@ pub fn live(
     if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
     }
-    disks::of_guests(&[], &host, &root, builder, &disks::Here).map_err(|source| {
+    devices::of_guests(&[], &host, &root, builder, &devices::Here).map_err(|source| {
         Failure::failed(&NoDisk {
             name: "the image of a guest".to_owned(),
             source,
@@ -104,7 +104,7 @@ pub fn live(
     for path in paths.iter().filter(|path| path.starts_with('/')) {
         let node = if Path::new(path).is_file() {
             let image = target::whole_path(Path::new(path))?;
-            let disk = disks::image_of_guest(&image, &host, &root, builder, &disks::Here);
+            let disk = devices::image_of_guest(&image, &host, &root, builder, &devices::Here);
             Some(disk.map_err(|source| {
                 Failure::failed(&NoDisk {
                     name: image,
@@ -116,7 +116,7 @@ pub fn live(
         };
         nodes.extend(node.map(|node| (path.clone(), node)));
     }
-    gathered.unread = disks::of_host(builder, &disks::Here);
+    gathered.unread = devices::of_host(builder, &devices::Here);
     Ok(nodes)
 }
 
@@ -124,7 +124,7 @@ impl Gathered {
     /// Reads the files of the command line: each collection is a host, and outputs of tools are of the only one or of one
     /// of their own.
     fn hosts(&mut self, args: &Check) -> Result<Hosts, Failure> {
-        let here = std::fs::read_to_string(Path::new("/").join(archive::HOSTNAME)).ok();
+        let here = std::fs::read_to_string(Path::new("/").join(collection::HOSTNAME)).ok();
         let mut hosts = Hosts {
             here: here.as_deref().and_then(hosts::plain_name),
             ..Hosts::default()
@@ -136,7 +136,7 @@ impl Gathered {
             let name = path.display().to_string();
             let is_first = hosts.read.is_empty();
             let done = inputs::read(path, inputs::DUMP_BYTES_MAX).and_then(|bytes| {
-                if !archive::is_archive(&bytes) {
+                if !collection::is_archive(&bytes) {
                     text.get_or_insert(path);
                     let builder = hosts
                         .read
@@ -201,17 +201,18 @@ impl Gathered {
     ) -> Result<Option<String>, Failure> {
         let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
         let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let form = archive::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
+        let form =
+            collection::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
         let collected = match form {
-            archive::Form::Files => archive::Collected::default(),
-            archive::Form::Whole => {
-                archive::read(name, folder.path()).map_err(|error| failed(&error))?
+            collection::Form::Files => collection::Collected::default(),
+            collection::Form::Whole => {
+                collection::read(name, folder.path()).map_err(|error| failed(&error))?
             }
         };
         let root = Root::open(&folder.path().join("root"), &collected.answers);
         let root = root.map_err(|error| failed(&error))?;
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
-        disks::of_guests(&collected.images, &host, &root, builder, &collected.disks).map_err(
+        devices::of_guests(&collected.images, &host, &root, builder, &collected.disks).map_err(
             |source| {
                 failed(&NoDisk {
                     name: format!("an image in {name}"),
@@ -219,9 +220,9 @@ impl Gathered {
                 })
             },
         )?;
-        let refused = disks::of_host(builder, &collected.disks);
-        disks::note(builder, &refused);
-        if form == archive::Form::Files {
+        let refused = devices::of_host(builder, &collected.disks);
+        devices::note(builder, &refused);
+        if form == collection::Form::Files {
             builder.note(format!(
                 "{name} is of an older form, without labels, superblocks and places of files"
             ));
@@ -234,7 +235,7 @@ impl Gathered {
             passed_over: 0,
             error: None,
         });
-        for dump in archive::dumps(folder.path()) {
+        for dump in collection::dumps(folder.path()) {
             let bytes = inputs::read(&dump, inputs::DUMP_BYTES_MAX)?;
             let within = dump.strip_prefix(folder.path()).unwrap_or(&dump);
             let within = format!("{name}/{}", within.display());
@@ -242,7 +243,9 @@ impl Gathered {
                 self.fail(within, &failure);
             }
         }
-        Ok(archive::own_name(folder.path()))
+        Ok(collection::own_name(folder.path())
+            .as_deref()
+            .and_then(hosts::plain_name))
     }
 
     /// Notes an input of which nothing could be made.

@@ -9,7 +9,7 @@ use plumb_stack::linux::{Host, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, NodeId, Stack};
 
-use super::disks::NoDisk;
+use super::image::NoDisk;
 use crate::failure::Failure;
 
 /// Devices that are named when one asked for is not among them.

@@ -1,9 +1,10 @@
-//! A collection: what a check reads of a host, in one file for another host to check. `docs/formats/collection.md`
-//! describes it.
+//! A collection: everything that a check reads of a host, in one file for another host to check.
+//! `docs/formats/collection.md` describes it.
 //!
-//! A tar archive in a zstd frame. Files of sysfs and procfs stand below `root/` as they stand below `/`, output of tools
-//! below `dumps/`, and beside these what the kernel answered and what was read of devices. It comes from anywhere, so unpacking takes only files, directories and links, below a new
-//! directory, up to fixed sizes; links are made when no file is written any more, so that none is written through one.
+//! It is a tar archive in a zstd frame. Files of sysfs and procfs have the same paths below `root/` as below `/`; `dumps/`
+//! has the output of tools, and further entries the answers of the kernel and the bytes read from devices. A collection may
+//! come from anywhere, so unpacking takes only files, directories and links, below a new directory, up to fixed sizes. Links
+//! are made after the last file is written, so that no file is written through one.
 
 use std::collections::HashSet;
 use std::fs;
@@ -152,15 +153,13 @@ pub fn dumps(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What the host of an unpacked collection calls itself, if that is in it.
+/// The name that the host of an unpacked collection gives itself, if that is in it: any text at all.
 pub fn own_name(folder: &Path) -> Option<String> {
     let path = folder.join("root").join(HOSTNAME);
-    let text = if is_plain(folder, &path) {
-        fs::read_to_string(path).ok()?
-    } else {
+    if !is_plain(folder, &path) {
         return None;
-    };
-    super::hosts::plain_name(&text)
+    }
+    fs::read_to_string(path).ok()
 }
 
 /// Unpacks a collection into a directory that is empty.

@@ -1,8 +1,8 @@
-//! What a collection keeps of devices: the bytes of labels and superblocks, and which reads there were.
+//! The parts of devices that a collection keeps: the bytes of labels and superblocks, and the list of reads.
 //!
-//! Of what was read only the bytes are kept that something was made of. All others read as zeros: whoever looked at them
-//! found nothing, and finds nothing in zeros. So no content of a device goes along that nobody recognized, and no key of
-//! an encrypted volume. Places that nobody asked for cannot be read, and say so.
+//! Only bytes that a reader recognized are kept. All others read as zeros: a reader found nothing in them, and finds
+//! nothing in zeros. So a collection holds no unrecognized content of a device, and no key of an encrypted volume. A read of
+//! places that nobody asked for is an error that says so.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use plumb_label::Disk;
 use serde::{Deserialize, Serialize};
 
-use crate::check::disks::Open;
+use crate::devices::Open;
 
 /// Most bytes that are kept of one device: LVM's text, the longest of all, has a mebibyte or some.
 pub const BYTES_MAX: u64 = 16 << 20;
@@ -417,7 +417,7 @@ mod tests {
         let watching = Watching::new(&One);
         drop(watching.open("sda"));
         watching.logs.borrow()[0].reads.replace(reads);
-        watching.counted("sda", &[crate::check::disks::ALL]);
+        watching.counted("sda", &[crate::devices::ALL]);
         let (device, pieces) = watching.into_kept().remove(0);
         assert!(pieces.values().map(Vec::len).sum::<usize>() as u64 <= BYTES_MAX);
         assert!(

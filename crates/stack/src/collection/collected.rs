@@ -8,11 +8,11 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use plumb_geometry::group_digits;
-use plumb_stack::linux::{Answers, Identified};
 use serde::{Deserialize, Serialize};
 
 use super::kept::{BYTES_MAX, Device, Kept, Pieces};
 use super::{ArchiveError, Packer, is_plain, shown};
+use crate::linux::{Answers, Identified};
 
 const ANSWERS: &str = "answers.json";
 const DEVICES: &str = "devices.json";

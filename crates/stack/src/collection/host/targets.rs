@@ -163,14 +163,14 @@ fn below(root: &Path, folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use plumb_stack::Builder;
-    use plumb_stack::linux::{self, Elsewhere, Root};
     use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
     use serde_json::Value;
 
+    use super::super::super::kept::Kept;
     use super::super::Origin;
     use super::*;
-    use crate::check::archive::kept::Kept;
+    use crate::builder::Builder;
+    use crate::linux::{self, Elsewhere, Root};
 
     /// All nodes with all that is known of them.
     fn known(root: &Path) -> Vec<Value> {

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plumb_stack::Builder;
-use plumb_stack::linux::{self, Kernel, Recorder, Root};
-
 use super::kept::Watching;
 use super::{LEVEL, Packer, collected};
-use crate::check::disks::{self, Open};
+use crate::builder::Builder;
+use crate::devices::{self, Open};
+use crate::linux::{self, Kernel, Recorder, Root};
 
 mod targets;
 
@@ -135,8 +134,8 @@ fn ask(origin: &Origin<'_>, kernel: &dyn Kernel, disks: &dyn Open) -> io::Result
     let mut builder = Builder::default();
     let root = Root::open(origin.root, kernel).map_err(io::Error::other)?;
     let host = linux::collect(&root, &mut builder).map_err(io::Error::other)?;
-    disks::of_guests(origin.images, &host, &root, &mut builder, disks)?;
-    disks::of_host(&mut builder, disks);
+    devices::of_guests(origin.images, &host, &root, &mut builder, disks)?;
+    devices::of_host(&mut builder, disks);
     Ok(())
 }
 
@@ -278,12 +277,12 @@ fn output_of(command: &[&str]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use plumb_stack::linux::Elsewhere;
-    use plumb_stack::{GridFact, Placing, Stack};
     use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
 
+    use super::super::kept::Kept;
     use super::*;
-    use crate::check::archive::kept::Kept;
+    use crate::linux::Elsewhere;
+    use crate::{GridFact, Placing, Stack};
 
     /// A tree of files, without a kernel or devices.
     fn origin(root: &Path) -> Origin<'_> {
