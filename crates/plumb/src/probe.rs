@@ -4,6 +4,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_diagnose::Finding;
 use plumb_load::probe::beside as load_beside;
+use plumb_load::probe::conclusion::{Conclusion, Facts, Why};
+use plumb_load::probe::counters::{self, Counters};
 use plumb_load::probe::media::Survey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
@@ -19,19 +21,15 @@ use crate::failure::Failure;
 use crate::output;
 
 mod beside;
-mod counters;
 mod finding;
 mod hints;
 mod ranges;
-mod verdict;
+mod reason;
 mod words;
 mod writes;
 
-use beside::CACHE_SPEED;
-use counters::Counters;
 use hints::Stated;
 use ranges::{depth_in, readable, with_data};
-use verdict::NOT_BACKED;
 use writes::Writing;
 
 /// Powers of two that are looked for.
@@ -137,8 +135,9 @@ impl Run {
         });
         let seconds = begin.elapsed().as_secs_f64();
         let counters = Counters::of(target).zip(before).zip(outcome.as_ref().ok());
-        let others =
-            counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
+        let others = counters.map(|((after, before), probed)| {
+            beside::others(after.others(before, own(probed, &writing)))
+        });
         if let Ok(probed) = &outcome {
             notes.extend(words::notes(probed, op_of(&writing)));
         }
@@ -169,15 +168,28 @@ impl Run {
         })
     }
 
+    /// The facts beside the reads.
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            survey: &self.survey,
+            is_writing: self.writing.is_some(),
+            lone_write_ns: self.lone_write_ns,
+            passes_cache: self.passes_cache,
+            answer_ns: self.answer_ns,
+            others_share: self.others.map(|others| others.share),
+            is_device: self.is_device,
+        }
+    }
+
     fn report(self, args: &Probe, target: &Target) -> Result<Exit, Failure> {
-        let (verdict, reason) = self.verdict();
+        let conclusion = self.facts().conclude(&self.outcome);
+        let (verdict, why) = verdict_of(conclusion);
+        let reason = why.map(|why| self.reason(why));
         let probed = self.outcome.as_ref().ok();
         // What was seen of something that is not believed is not shown as if it were.
         let believed = probed.filter(|_| verdict != report::Verdict::Inconclusive);
-        // Writing to it would fill a cache once more.
-        let is_unbacked =
-            |reason: &str| reason.starts_with(NOT_BACKED) && !reason.starts_with(CACHE_SPEED);
-        let is_unbacked = reason.as_deref().is_some_and(is_unbacked);
+        // Where a cache answered (`Why::Against`), writing would only fill it once more.
+        let is_unbacked = matches!(why, Some(Why::NotBacked(_)));
         let op = op_of(&self.writing);
         let commands = if is_unbacked {
             words::scratch(target, op)
@@ -285,6 +297,16 @@ const fn op_of(writing: &Option<Writing>) -> report::Op {
     match writing {
         None => report::Op::Read,
         Some(_) => report::Op::Write,
+    }
+}
+
+/// A conclusion as a report shows it, with the reason for an inconclusive one.
+const fn verdict_of(conclusion: Conclusion) -> (report::Verdict, Option<Why>) {
+    match conclusion {
+        Conclusion::Misaligned => (report::Verdict::Misaligned, None),
+        Conclusion::Aligned => (report::Verdict::Aligned, None),
+        Conclusion::NoPenalty => (report::Verdict::NoPenalty, None),
+        Conclusion::Inconclusive(why) => (report::Verdict::Inconclusive, Some(why)),
     }
 }
 

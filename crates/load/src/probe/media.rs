@@ -31,7 +31,7 @@ const LEN_BYTES: u64 = 4096;
 /// Places that are read again at the end.
 const AGAIN: usize = 48;
 /// Parts with data that are enough to read from, in bytes: some ten thousand reads of 4 KiB without coming back.
-pub const DATA_BYTES_MIN: u64 = 64 << 20;
+const DATA_BYTES_MIN: u64 = 64 << 20;
 /// Faster than any flash answers a single read: the fastest parts made for low latency take some 10 µs from cell to pin alone,
 /// and the way to them as much again (Z-NAND, XL-FLASH data sheets); memory takes a few.
 pub const MEMORY_NS: u64 = 12_000;
@@ -132,6 +132,16 @@ impl Survey {
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         self.data.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Whether only the parts with data of these ranges should be measured: some places read as zeros, not all, and the parts
+    /// with data are long enough.
+    #[must_use]
+    pub fn is_data_enough(&self, ranges: &[(u64, u64)]) -> bool {
+        let all: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+        let data = self.data_bytes();
+        let is_mixed = self.zeros > 0 && self.zeros < self.places;
+        is_mixed && data >= DATA_BYTES_MIN && data != all
     }
 
     /// What stands against a measurement; `passes_cache` where reads are known to go through one. `settled_ns` is what a read

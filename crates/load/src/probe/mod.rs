@@ -7,8 +7,9 @@
 //! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`). Beside that the
 //! pace of the target is followed ([`drift`]), and in the end what was read is read again ([`cache`]).
 //!
-//! Nothing here opens a device or asks a clock: reads go through a [`Reader`], and time is what it says. What the reads mean
-//! where no medium stands behind them is judged by [`media`].
+//! The search opens no device and asks no clock: reads go through a [`Reader`], which tells the time. [`media`] judges reads
+//! that no medium answered, [`conclusion`] weighs the verdict against everything known beside the reads, and [`stated`] holds
+//! the grids that others state against the measured one.
 
 use std::time::Duration;
 
@@ -18,8 +19,10 @@ use plumb_stats::equivalence::Margin;
 pub mod beside;
 mod beyond;
 pub mod cache;
+pub mod conclusion;
 mod confirm;
 mod cost;
+pub mod counters;
 pub mod drift;
 mod locate;
 mod mapped;
@@ -29,11 +32,14 @@ mod scale;
 mod search;
 pub mod session;
 mod space;
+pub mod stated;
 pub mod write_back;
+mod write_cache;
 mod written;
 
 pub use confirm::Candidate;
 pub use search::probe;
+pub use write_cache::WriteCache;
 pub use written::written;
 
 /// Reads for a probe.

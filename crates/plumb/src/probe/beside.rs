@@ -4,12 +4,13 @@
 use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
 use plumb_load::probe::cache::Reach;
+use plumb_load::probe::counters::Others;
 use plumb_load::probe::drift::Change;
 use plumb_report::format;
 use plumb_report::probe as report;
 
-/// How a reason begins where a cache answered instead of media.
-pub const CACHE_SPEED: &str = "not backed by media: cache speed";
+/// The beginning of a reason where a cache answered instead of media.
+const CACHE_SPEED: &str = "not backed by media: cache speed";
 
 /// What is known of a cache, found or stated.
 pub fn cache(probed: Option<&Probed>, stated_bytes: Option<u64>) -> Option<report::Cache> {
@@ -61,6 +62,24 @@ pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
         after_ns,
         factor: change.factor(),
     })
+}
+
+/// The I/O of others.
+pub fn others(others: Others) -> report::Others {
+    let Others {
+        reads,
+        read_bytes,
+        writes,
+        written_bytes,
+        share,
+    } = others;
+    report::Others {
+        reads,
+        read_bytes,
+        writes,
+        written_bytes,
+        share,
+    }
 }
 
 /// Why a verdict is not believed.

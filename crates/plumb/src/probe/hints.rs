@@ -1,8 +1,9 @@
-//! What the stack under a target and the user state of its grid, and what the measurement says of that.
+//! Statements of the stack under a target and of the user about its grid, beside the measurement.
 
 use std::path::Path;
 
 use plumb_geometry::Grid;
+use plumb_load::probe::stated::{Statement, StatementComparison};
 use plumb_load::probe::{Candidate, Probed};
 use plumb_report::probe::{Hint, HintOutcome, Op, Verdict};
 use plumb_stack::fold::Phase;
@@ -112,13 +113,11 @@ fn is_measured(what: What) -> bool {
 }
 
 impl Stated {
-    /// Held against what was seen.
+    /// The statement beside the measurement: `probed` is `None` where the measurement is not believed.
     pub fn judged(&self, probed: Option<&Probed>, verdict: Verdict, op: Op) -> Hint {
-        let (outcome, why) = match probed.and_then(|probed| probed.grid) {
-            Some(seen) => against(self.what, self.grid, seen, op),
-            None if verdict == Verdict::NoPenalty => self.without_penalty(probed, op),
-            None => (HintOutcome::Open, "nothing was decided".to_owned()),
-        };
+        let (is_flat, is_writing) = (verdict == Verdict::NoPenalty, op == Op::Write);
+        let comparison = statement(self.what, self.grid).compare(probed, is_flat, is_writing);
+        let (outcome, why) = words(comparison, op);
         Hint {
             what: self.what.words().to_owned(),
             layer: self.layer.clone(),
@@ -132,85 +131,54 @@ impl Stated {
             doubt: self.doubt.clone(),
         }
     }
+}
 
-    fn without_penalty(&self, probed: Option<&Probed>, op: Op) -> (HintOutcome, String) {
-        let granularity = self.grid.granularity_bytes;
-        let searched = probed.map_or(&[][..], |probed| &probed.searched);
-        let smallest = searched
-            .iter()
-            .map(|one| one.granularity_bytes)
-            .min()
-            .unwrap_or(0);
-        if granularity < smallest / 4 {
-            return (
-                HintOutcome::Open,
-                format!("smaller than any {} that can cross it", op.one()),
-            );
-        }
-        let flat = searched.iter().take_while(|one| one.flat_within.is_some());
-        if flat
-            .map(|one| one.granularity_bytes)
-            .max()
-            .is_none_or(|most| granularity > most)
-        {
-            return (HintOutcome::Open, "not decided in the time".to_owned());
-        }
-        let is_of_both = matches!(
-            self.what,
+fn statement(what: What, grid: Candidate) -> Statement {
+    Statement {
+        grid,
+        is_of_blocks: what == What::PhysicalBlock,
+        is_of_reads: matches!(
+            what,
             What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit
-        );
-        let none = format!("no {} pays for crossing it", op.one());
-        match op {
-            Op::Read if is_of_both => (HintOutcome::Refuted, format!("{none}; writes may")),
-            Op::Read => (HintOutcome::Open, format!("{none}; it may be about writes")),
-            Op::Write => (HintOutcome::Refuted, none),
-        }
+        ),
     }
 }
 
-/// One grid against the one that was seen.
-fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutcome, String) {
-    let (large, small) = match stated.granularity_bytes >= seen.granularity_bytes {
-        true => (stated, seen),
-        false => (seen, stated),
-    };
-    let is_within = large
-        .granularity_bytes
-        .is_multiple_of(small.granularity_bytes)
-        && large.offset_bytes % small.granularity_bytes == small.offset_bytes;
+/// A comparison as a report shows it.
+fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
+    use HintOutcome::{Confirmed, Open, Refuted};
     let (bytes, ios) = (plumb_report::format::bytes, op.all());
-    if stated == seen {
-        (HintOutcome::Confirmed, format!("that is what {ios} show"))
-    } else if stated.granularity_bytes == seen.granularity_bytes {
-        (
-            HintOutcome::Refuted,
-            format!("{ios} show the offset {}", bytes(seen.offset_bytes)),
-        )
-    } else if is_within && stated.granularity_bytes > seen.granularity_bytes {
-        match what {
-            // Nothing within a block can be missed.
-            What::PhysicalBlock => (
-                HintOutcome::Refuted,
-                format!(
-                    "{ios} show smaller blocks, of {}",
-                    bytes(seen.granularity_bytes)
-                ),
-            ),
-            _ => (
-                HintOutcome::Open,
-                format!("lies on the grid that {ios} show; whether it costs more was not measured"),
-            ),
+    let none = || format!("no {} pays for crossing it", op.one());
+    match comparison {
+        StatementComparison::Same => (Confirmed, format!("that is what {ios} show")),
+        StatementComparison::OtherOffset { measured } => {
+            let offset = bytes(measured.offset_bytes);
+            (Refuted, format!("{ios} show the offset {offset}"))
         }
-    } else if is_within {
-        (
-            HintOutcome::Refuted,
-            format!("{ios} show blocks of {}", bytes(seen.granularity_bytes)),
-        )
-    } else {
-        (
-            HintOutcome::Refuted,
-            format!("does not lie on the grid that {ios} show"),
-        )
+        StatementComparison::SmallerBlocks { measured } => {
+            let blocks = bytes(measured.granularity_bytes);
+            (Refuted, format!("{ios} show smaller blocks, of {blocks}"))
+        }
+        StatementComparison::OnMeasured => (
+            Open,
+            format!("lies on the grid that {ios} show; whether it costs more was not measured"),
+        ),
+        StatementComparison::LargerBlocks { measured } => {
+            let blocks = bytes(measured.granularity_bytes);
+            (Refuted, format!("{ios} show blocks of {blocks}"))
+        }
+        StatementComparison::Apart => {
+            (Refuted, format!("does not lie on the grid that {ios} show"))
+        }
+        StatementComparison::NoPenalty if op == Op::Read => (Refuted, none() + "; writes may"),
+        StatementComparison::NoPenalty => (Refuted, none()),
+        StatementComparison::NoPenaltyOfReads => (Open, none() + "; it may be about writes"),
+        StatementComparison::TooFine => (
+            Open,
+            format!("smaller than any {} that can cross it", op.one()),
+        ),
+        StatementComparison::NotDecided => (Open, "not decided in the time".to_owned()),
+        StatementComparison::NoVerdict => (Open, "nothing was decided".to_owned()),
     }
 }
 
@@ -253,7 +221,7 @@ mod tests {
             (What::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
             assert_eq!(
-                against(what, stated, seen, Op::Read).0,
+                words(statement(what, stated).compare_grid(seen), Op::Read).0,
                 outcome,
                 "{what:?} {stated:?} {seen:?}"
             );

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Grid, plural};
 use plumb_load::Target;
-use plumb_load::probe::media::{DATA_BYTES_MIN, Survey};
+use plumb_load::probe::media::Survey;
 use plumb_load::probe::{self, write_back};
 use plumb_report::format;
 
@@ -100,16 +100,15 @@ pub fn with_data(
     ranges: Vec<(u64, u64)>,
     notes: &mut Vec<String>,
 ) -> Vec<(u64, u64)> {
-    let data = survey.data_bytes();
-    let all: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    if survey.zeros == 0 || survey.zeros == survey.places || data < DATA_BYTES_MIN || data == all {
+    if !survey.is_data_enough(&ranges) {
         return ranges;
     }
+    let all: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     notes.push(format!(
         "{} of {} read as zeros: only parts with other bytes were measured, {} of {}",
         format::count(survey.zeros),
         plural(survey.places, "place"),
-        format::bytes(data),
+        format::bytes(survey.data_bytes()),
         format::bytes(all)
     ));
     survey.data.clone()

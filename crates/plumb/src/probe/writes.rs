@@ -1,13 +1,10 @@
 //! `--write`: the name that has to be typed, and when a write counts as done.
 
-use std::fs;
-use std::path::Path;
-
+use plumb_load::probe::WriteCache;
 use plumb_load::probe::write_back::WriteDoubt;
 use plumb_load::{Durability, MayWrite, Target};
 use plumb_report::{format, probe as report};
 
-use super::counters::sysfs;
 use crate::bench::targets::{Fate, Opened, open_to_write};
 use crate::cli::Probe;
 use crate::failure::Failure;
@@ -20,17 +17,6 @@ pub struct Writing {
     pub done: report::Durability,
     /// Why.
     pub note: &'static str,
-}
-
-/// What the kernel knows of a device's write cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteCache {
-    /// The device says that it has none, or one that loses nothing.
-    None,
-    /// One that loses its content without power.
-    Volatile { has_fua: bool },
-    /// Nobody tells: of a file.
-    Unknown,
 }
 
 /// Opens the target once its name was typed.
@@ -58,58 +44,29 @@ pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
         Writing {
             may_write,
             done,
-            note: cache.note(),
+            note: note(cache),
         },
     ))
 }
 
-impl WriteCache {
-    fn of(target: &Target) -> WriteCache {
-        sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::told(&place))
-    }
-
-    /// What the queue of a disk tells, or of the disk that a partition is on (Documentation/ABI/stable/sysfs-block).
-    fn told(place: &Path) -> WriteCache {
-        let read = |name: &str| {
-            let own = fs::read_to_string(place.join("queue").join(name));
-            own.or_else(|_| fs::read_to_string(place.join("../queue").join(name)))
-                .unwrap_or_default()
-        };
-        match read("write_cache").trim() {
-            "write through" => WriteCache::None,
-            "write back" => WriteCache::Volatile {
-                has_fua: read("fua").trim() == "1",
-            },
-            _ => WriteCache::Unknown,
+/// A note for the reader of the result.
+const fn note(cache: WriteCache) -> &'static str {
+    match cache {
+        WriteCache::None => {
+            "writes are done when the device says so: it states no volatile write cache; one that needs no power to \
+             keep what it has may still hide what a miss costs"
         }
-    }
-
-    /// A cache would hide what a miss costs, so that a write has to reach the medium where there may be one.
-    fn durability(self) -> Durability {
-        match self {
-            WriteCache::None => Durability::Accepted,
-            WriteCache::Volatile { .. } | WriteCache::Unknown => Durability::Medium,
+        WriteCache::Volatile { has_fua: true } => {
+            "each write reaches the medium (O_DSYNC, by force unit access): the device's write cache, which is on, \
+             would hide what a miss costs"
         }
-    }
-
-    const fn note(self) -> &'static str {
-        match self {
-            WriteCache::None => {
-                "writes are done when the device says so: it states no volatile write cache; one that needs no power to \
-                 keep what it has may still hide what a miss costs"
-            }
-            WriteCache::Volatile { has_fua: true } => {
-                "each write reaches the medium (O_DSYNC, by force unit access): the device's write cache, which is on, \
-                 would hide what a miss costs"
-            }
-            WriteCache::Volatile { has_fua: false } => {
-                "each write reaches the medium (O_DSYNC, by a flush after it): the device's write cache, which is on, \
-                 would hide what a miss costs; the flush is in the times"
-            }
-            WriteCache::Unknown => {
-                "each write reaches the medium (O_DSYNC): nobody tells whether a write cache below would hide what a miss \
-                 costs; a flush may be in the times"
-            }
+        WriteCache::Volatile { has_fua: false } => {
+            "each write reaches the medium (O_DSYNC, by a flush after it): the device's write cache, which is on, \
+             would hide what a miss costs; the flush is in the times"
+        }
+        WriteCache::Unknown => {
+            "each write reaches the medium (O_DSYNC): nobody tells whether a write cache below would hide what a miss \
+             costs; a flush may be in the times"
         }
     }
 }
@@ -121,46 +78,6 @@ pub fn doubt_words(doubt: WriteDoubt) -> String {
         WriteDoubt::PageCache => {
             "writes go through a page cache of this host, which writes whole pages by itself"
                 .to_owned()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cache_that_may_be_there_is_written_through() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let queue = folder.path().join("sdx/queue");
-        fs::create_dir_all(&queue)
-            .and_then(|()| fs::create_dir(folder.path().join("sdx/sdx1")))
-            .expect("folders");
-        let volatile = |has_fua| WriteCache::Volatile { has_fua };
-        for (cache, fua, expected, durability) in [
-            ("write back", "1", volatile(true), Durability::Medium),
-            ("write back", "0", volatile(false), Durability::Medium),
-            ("write through", "0", WriteCache::None, Durability::Accepted),
-            (
-                "something else",
-                "0",
-                WriteCache::Unknown,
-                Durability::Medium,
-            ),
-        ] {
-            let told = |name: &str, text: &str| {
-                fs::write(queue.join(name), format!("{text}\n")).expect("a file")
-            };
-            told("write_cache", cache);
-            told("fua", fua);
-            for place in ["sdx", "sdx/sdx1"] {
-                let found = WriteCache::told(&folder.path().join(place));
-                assert_eq!(
-                    (found, found.durability()),
-                    (expected, durability),
-                    "{place}: {cache}"
-                );
-            }
         }
     }
 }

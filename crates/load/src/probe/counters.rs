@@ -1,16 +1,15 @@
-//! The kernel's own counters of a device: whether others used it meanwhile.
+//! The kernel's own counters of a device: they show whether others used it meanwhile.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use plumb_load::Target;
-use plumb_report::probe::Others;
+use crate::target::Target;
 
 /// Bytes of a sector in these counters, whatever the device's blocks are.
 const SECTOR: u64 = 512;
 
-/// I/O that ended, of everybody.
+/// I/O that ended, of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
     /// Reads.
@@ -23,8 +22,24 @@ pub struct Counters {
     pub written_bytes: u64,
 }
 
+/// I/O of others on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Others {
+    /// Reads.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
+    /// Their share of all I/O, by count or by bytes, the larger of both.
+    pub share: f64,
+}
+
 impl Counters {
     /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
+    #[must_use]
     pub fn of(target: &Target) -> Option<Counters> {
         // What passes the page cache is not what reaches a device.
         let found = fs::metadata(target.path())
@@ -62,6 +77,7 @@ impl Counters {
     }
 
     /// What others did since, beside the probe's own I/O.
+    #[must_use]
     pub fn others(self, before: Counters, own: Counters) -> Others {
         let since =
             |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
@@ -87,13 +103,14 @@ impl Counters {
 }
 
 /// Whether it is a loop device that reads its file through the page cache.
+#[must_use]
 pub fn is_buffered_loop(target: &Target) -> bool {
     let direct = sysfs(target).and_then(|place| fs::read_to_string(place.join("loop/dio")).ok());
     direct.is_some_and(|direct| direct.trim() == "0")
 }
 
 /// Where the kernel tells of a device.
-pub fn sysfs(target: &Target) -> Option<PathBuf> {
+pub(super) fn sysfs(target: &Target) -> Option<PathBuf> {
     let number = fs::metadata(target.path())
         .ok()
         .filter(|_| target.is_block_device())?
