@@ -8,7 +8,7 @@ use std::fs;
 
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
-use plumb_profile::top::Share;
+use plumb_profile::top::ProcessShare;
 use plumb_profile::{ProfileSet, Table};
 use plumb_trace::{Layer, Op};
 
@@ -216,7 +216,7 @@ impl Tallies {
                 .entry(&name(file_system), Layer::Vfs, Table::default);
             let ios = asker.calls.iter().map(|calls| calls.calls).sum();
             let bytes = asker.calls.iter().map(|calls| calls.moved_bytes).sum();
-            profile.top.add(&asker.comm, Share { ios, bytes });
+            profile.top.add(&asker.comm, ProcessShare { ios, bytes });
             profile.losses.lost += asker.unplaced;
         }
         asked.of_unlisted_process = grown(&self.counters.totals[0].processes_lost, &mut self.lost);

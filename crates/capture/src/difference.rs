@@ -7,7 +7,7 @@ use std::time::Duration;
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
-use plumb_profile::top::Share;
+use plumb_profile::top::ProcessShare;
 use plumb_profile::{Places, Profile, Table};
 use plumb_trace::{Layer, Op};
 
@@ -343,7 +343,7 @@ impl Readings {
             let (device, disk) = (name(dev), name(*disk));
             if reading.profiles.find(&disk, self.layer).is_some() {
                 let profile = reading.profiles.entry(&disk, self.layer, Table::default);
-                profile.top.add(&comm, Share { ios, bytes });
+                profile.top.add(&comm, ProcessShare { ios, bytes });
             }
             let threads = threads
                 .range((index as u32, 0)..=(index as u32, u32::MAX))

@@ -113,7 +113,7 @@ fn part<'a, T>(column: &'a [T], rows: &Range<usize>) -> &'a [T] {
 
 /// Rows of one device and layer, taken out of a batch that mixes them.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredRows {
     time_ns: Vec<i64>,
     op: Vec<Op>,
     flags: Vec<i32>,
@@ -125,7 +125,7 @@ pub(crate) struct Gathered {
     comm: Vec<u32>,
 }
 
-impl Gathered {
+impl GatheredRows {
     /// The rows given, which are rows of the batch.
     pub(crate) fn take(&mut self, batch: &Batch, rows: &[u32]) -> Ios<'_> {
         let from = Ios::of(batch);

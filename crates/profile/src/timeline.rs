@@ -93,7 +93,7 @@ impl Default for Timeline {
 
 /// What of an I/O a timeline takes note of.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct TimelineIo {
     /// Time of issue, ns.
     pub time_ns: i64,
     /// Operation.
@@ -127,7 +127,7 @@ impl Timeline {
     }
 
     /// Takes note of I/O in the order given.
-    pub fn add_all(&mut self, ios: impl Iterator<Item = Seen>) {
+    pub fn add_all(&mut self, ios: impl Iterator<Item = TimelineIo>) {
         let mut open = Open::default();
         for io in ios {
             self.make_ready(io.start_bytes, &mut open);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plumb_profile::collector::{Collector, Settings};
 use plumb_profile::{ProfileSet, Table};
-use plumb_trace::blk::{Action, BlockEvents, Present, Record};
+use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
 use plumb_trace::{Batch, Clock, Layer, LayerChoice, Names, Op, SourceInfo};
 
 use super::event::{Event, Kind};
@@ -155,7 +155,7 @@ impl Disk {
         self.bios.insert(event);
         let pid = Some(sender.process.cast_signed());
         let comm = self.comm(&words(sender.comm));
-        self.take(&Record {
+        self.take(&BlockRecord {
             pid,
             comm,
             ..record(Action::Queue, event)
@@ -265,7 +265,7 @@ impl Disk {
         self.names.word(name)
     }
 
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &BlockRecord) {
         self.events.accept(record, &mut self.info);
         self.events
             .drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
@@ -388,8 +388,8 @@ pub(super) fn entry<'a>(
     })
 }
 
-fn record(action: Action, event: &Event) -> Record {
-    Record {
+fn record(action: Action, event: &Event) -> BlockRecord {
+    BlockRecord {
         action,
         time_ns: event.time_ns.cast_signed(),
         device: 0,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 
-use plumb_trace::pending::{Key, Recent};
+use plumb_trace::pending::{IoKey, Recent};
 
 use super::event::{Comm, Event};
 use crate::filter::Filter;
@@ -67,7 +67,7 @@ fn process_of(thread: u32) -> Option<u32> {
 #[derive(Default)]
 pub(super) struct Senders {
     by_place: Recent<Sender>,
-    in_flight: HashMap<Key, InFlight>,
+    in_flight: HashMap<IoKey, InFlight>,
     sent: BTreeMap<(u32, u32), Sent>,
     /// I/O that were sent back, and have been counted.
     back: Recent<()>,
@@ -102,25 +102,25 @@ impl Senders {
             dev,
             is_wanted,
         };
-        self.by_place.insert(Key::place(0, event.sector), sender);
+        self.by_place.insert(IoKey::place(0, event.sector), sender);
         sender
     }
 
     /// What is left of a bio that is cut in two is sent by the same.
     pub(super) fn split(&mut self, sector: u64, rest_sector: u64) {
         if let Some(sender) = self.at(sector) {
-            self.by_place.insert(Key::place(0, rest_sector), sender);
+            self.by_place.insert(IoKey::place(0, rest_sector), sender);
         }
     }
 
     /// Who sent what begins at a sector; `None` when that is forgotten.
     pub(super) fn at(&self, sector: u64) -> Option<Sender> {
-        self.by_place.get(Key::place(0, sector)).copied()
+        self.by_place.get(IoKey::place(0, sector)).copied()
     }
 
     /// Counts an I/O that begins.
     pub(super) fn begin(&mut self, event: &Event, sender: &Sender) {
-        let key = Key::place(0, event.sector);
+        let key = IoKey::place(0, event.sector);
         let is_again = self.back.remove(key).is_some();
         let dev_process = (sender.dev, sender.process);
         if self.sent.len() >= PROCESSES_MAX && !self.sent.contains_key(&dev_process) {
@@ -146,11 +146,11 @@ impl Senders {
 
     /// An I/O went back to the queue, and will begin again.
     pub(super) fn back(&mut self, sector: u64) {
-        self.back.insert(Key::place(0, sector), ());
+        self.back.insert(IoKey::place(0, sector), ());
     }
 
     pub(super) fn end(&mut self, sector: u64) {
-        self.in_flight.remove(&Key::place(0, sector));
+        self.in_flight.remove(&IoKey::place(0, sector));
     }
 
     /// What each process sent to which disk or partition since this was last asked, and bios of those without room.

@@ -7,7 +7,7 @@ use crate::common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, p
 use plumb_capture::{Attached, Block, Filter, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
-use plumb_profile::infer::{Verdict, infer};
+use plumb_profile::infer::{InferenceVerdict, infer};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -174,7 +174,7 @@ fn a_partition_shows_its_offset() {
     let spread =
         |within: &mut Direct| (0..401).for_each(|at| within.io(Op::Read, at * 5 * 8192, 8192));
     spread(&mut within);
-    let Verdict::One { phase } = verdict(&block.read()) else {
+    let InferenceVerdict::One { phase } = verdict(&block.read()) else {
         panic!("no offset")
     };
     assert_eq!(
@@ -185,7 +185,7 @@ fn a_partition_shows_its_offset() {
     // Half of them at one place are no layout.
     spread(&mut within);
     (0..401).for_each(|_| within.io(Op::Read, 1 << 20, 8192));
-    let Verdict::NotEnoughData { why } = verdict(&block.read()) else {
+    let InferenceVerdict::NotEnoughData { why } = verdict(&block.read()) else {
         panic!("one place decides")
     };
     assert!(

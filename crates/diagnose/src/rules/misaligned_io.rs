@@ -7,7 +7,7 @@
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
-use plumb_profile::infer::Verdict;
+use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
 use super::{Context, IOS_MIN, Outcome, Rule, of, severity_of};
@@ -95,7 +95,7 @@ impl Place<'_> {
             .ok()
             .filter(|tally| tally.ios >= IOS_MIN)?;
         let past = match &self.place.inference.verdict {
-            Verdict::One { phase } => offset::past(&self.fit.grid, phase),
+            InferenceVerdict::One { phase } => offset::past(&self.fit.grid, phase),
             _ => None,
         };
         Some((severity_of(Share::new(tally.misaligned, tally.ios)), past))

@@ -3,7 +3,7 @@
 use crate::common::{Bench, Io, Judged, Random, words};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_profile::codec::{self, Saved};
-use plumb_profile::infer::Verdict;
+use plumb_profile::infer::InferenceVerdict;
 use plumb_trace::Op::Read;
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ fn two_layouts_are_two_answers() {
             let verdict = &judged.analysis.places[0].inference.verdict;
             let at = |sectors: u64| Bytes(sectors * 512);
             match verdict {
-                Verdict::Two { phases } => {
+                InferenceVerdict::Two { phases } => {
                     assert_eq!(
                         phases.map(|phase| phase.granularity_bytes),
                         [at(8); 2],
@@ -91,7 +91,7 @@ fn two_layouts_are_two_answers() {
                     assert!(said.contains("--partition or --range"), "{said}");
                 }
                 // Half a block apart they look the same as one layout of half blocks: only a phase of 2 KiB is shown.
-                Verdict::One { phase } => {
+                InferenceVerdict::One { phase } => {
                     assert_eq!(first.abs_diff(second), 4, "{first} {second}");
                     assert_eq!(
                         (phase.granularity_bytes, phase.offset_bytes),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use plumb_geometry::Bytes;
-use plumb_label::{Label, Partition, Place};
+use plumb_label::{Label, Partition, PartitionPlace};
 use plumb_plan::partition::SMALLER_MAX;
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl Stated {
         let number = self.number.unwrap_or(1);
         let is_it = |part: &&Partition| {
             !part.is_whole_disk
-                && part.place != Place::Extended
+                && part.place != PartitionPlace::Extended
                 && part.id.slice.unwrap_or(part.id.number) == number
         };
         let sectors = |at: Bytes| plumb_geometry::group_digits(at.0 / plumb_geometry::SECTOR);

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_geometry::{Bytes, Extent, Grid, align_down};
-use plumb_label::{Detail, Guid, Kind, Label, Partition, Place, Role};
+use plumb_label::{Detail, Guid, Label, LabelKind, Partition, PartitionPlace, Role};
 use plumb_plan::meet::{meet_all, next_boundary};
 use plumb_plan::partition::usual_grid;
 use plumb_relocate::labels::edit::{blanked_gpt, encode, relocated};
@@ -100,7 +100,8 @@ fn must_be_empty(
     block: u32,
 ) -> Result<(), FixError> {
     let mut places: Vec<Extent> = label.map_or_else(Vec::new, |label| {
-        let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
+        let has_data =
+            |part: &&Partition| !part.is_whole_disk && part.place != PartitionPlace::Extended;
         label
             .partitions
             .iter()
@@ -215,7 +216,7 @@ impl<'a> Work<'a> {
     fn moved(&self, label: &Label) -> Result<(Detail, Extent, String), Failure> {
         let part = self.chosen(label)?;
         if label.partitions.iter().any(|inner| {
-            inner.place == Place::Slice
+            inner.place == PartitionPlace::Slice
                 && inner.id.within == Some(part.id.number)
                 && part.id.within.is_none()
         }) {
@@ -295,7 +296,9 @@ impl<'a> Work<'a> {
     fn chosen(&self, label: &'a Label) -> Result<&'a Partition, Failure> {
         let reserved = label.solaris_reserved().map(|part| part.id);
         let has_data = |part: &&Partition| {
-            !part.is_whole_disk && part.place != Place::Extended && Some(part.id) != reserved
+            !part.is_whole_disk
+                && part.place != PartitionPlace::Extended
+                && Some(part.id) != reserved
         };
         let mut all = label.partitions.iter().filter(has_data);
         let Some(number) = self.args.number.or(self.wanted.number) else {
@@ -474,13 +477,13 @@ impl<'a> Work<'a> {
 }
 
 /// What a label of that kind is when it is read.
-fn kind_of(asked: NewLabelKind) -> Kind {
+fn kind_of(asked: NewLabelKind) -> LabelKind {
     match asked {
-        NewLabelKind::Gpt => Kind::Gpt,
-        NewLabelKind::Dos => Kind::Mbr,
-        NewLabelKind::Efi => Kind::SolarisEfi,
-        NewLabelKind::Smi => Kind::SparcVtoc,
-        NewLabelKind::SmiX86 => Kind::X86Vtoc,
+        NewLabelKind::Gpt => LabelKind::Gpt,
+        NewLabelKind::Dos => LabelKind::Mbr,
+        NewLabelKind::Efi => LabelKind::SolarisEfi,
+        NewLabelKind::Smi => LabelKind::SparcVtoc,
+        NewLabelKind::SmiX86 => LabelKind::X86Vtoc,
     }
 }
 

@@ -78,12 +78,15 @@ impl Change {
     ///
     /// # Errors
     /// When a place cannot be read, or two steps write to one.
-    pub fn of(steps: &[label::Step], disk: &dyn plumb_label::Disk) -> Result<Change, ChangeError> {
+    pub fn of(
+        steps: &[label::WriteStep],
+        disk: &dyn plumb_label::Disk,
+    ) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in steps {
             match step {
-                label::Step::Flush => change.push(Step::Flush),
-                label::Step::Write { at, bytes } => {
+                label::WriteStep::Flush => change.push(Step::Flush),
+                label::WriteStep::Write { at, bytes } => {
                     let mut old = vec![0; bytes.len()];
                     let read = disk.read_at(at.0, &mut old);
                     read.map_err(|source| ChangeError::Read { at: *at, source })?;
@@ -382,8 +385,8 @@ mod tests {
         }
     }
 
-    fn write(at: u64, byte: u8) -> label::Step {
-        label::Step::Write {
+    fn write(at: u64, byte: u8) -> label::WriteStep {
+        label::WriteStep::Write {
             at: Bytes(at),
             bytes: vec![byte; 512],
         }
@@ -395,7 +398,7 @@ mod tests {
         let steps = [
             write(2048, 1),
             write(512, 2),
-            label::Step::Flush,
+            label::WriteStep::Flush,
             write(0, 3),
         ];
         let change = Change::of(&steps, &disk.bytes).expect("places apart");
@@ -423,13 +426,13 @@ mod tests {
     #[test]
     fn what_is_there_already_is_not_written() {
         let disk = vec![7u8; 2048];
-        let steps = [write(0, 7), label::Step::Flush, write(512, 7)];
+        let steps = [write(0, 7), label::WriteStep::Flush, write(512, 7)];
         assert!(Change::of(&steps, &disk).expect("readable").is_empty());
         let steps = [
             write(0, 7),
-            label::Step::Flush,
+            label::WriteStep::Flush,
             write(512, 8),
-            label::Step::Flush,
+            label::WriteStep::Flush,
         ];
         let change = Change::of(&steps, &disk).expect("readable");
         assert_eq!(change.steps().len(), 1, "{change:?}");
@@ -444,7 +447,7 @@ mod tests {
             };
             let steps = [
                 write(2048, 1),
-                label::Step::Flush,
+                label::WriteStep::Flush,
                 write(512, 2),
                 write(0, 3),
             ];

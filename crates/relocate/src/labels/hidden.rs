@@ -3,7 +3,7 @@
 
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
-use plumb_label::{Detail, Disk, Label, PartId, Place, Role, gpt, mbr};
+use plumb_label::{Detail, Disk, Label, PartId, PartitionPlace, Role, gpt, mbr};
 
 use crate::labels::change::{Change, ChangeError, Changed, Step};
 use crate::labels::edit::{EditError, encode, relocated};
@@ -94,11 +94,11 @@ pub fn label_move(
 }
 
 /// Without what a label has among the data of the partition itself.
-fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
+fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
     let lies_within = |at: Bytes| at >= union.start() && at < union.end();
     let kept = steps.iter().filter(|step| match step {
-        label::Step::Write { at, .. } => !lies_within(*at),
-        label::Step::Flush => true,
+        label::WriteStep::Write { at, .. } => !lies_within(*at),
+        label::WriteStep::Flush => true,
     });
     kept.cloned().collect()
 }
@@ -163,7 +163,11 @@ fn joined(change: &Change) -> Vec<moving::Change> {
     joined
 }
 
-fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), LabelMoveError> {
+fn take_type(
+    detail: &mut Detail,
+    part: PartId,
+    place: PartitionPlace,
+) -> Result<(), LabelMoveError> {
     let missing = LabelMoveError::Edit(EditError::NoSuchPartition { part });
     let number = usize::try_from(part.number).unwrap_or(usize::MAX);
     match detail {
@@ -174,7 +178,7 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
                 .ok_or(missing)?;
             entry.kind = gpt::types::MOVING;
         }
-        Detail::Mbr(mbr, _) if place == Place::Disk => {
+        Detail::Mbr(mbr, _) if place == PartitionPlace::Disk => {
             let entries = &mut mbr.first.entries;
             number
                 .checked_sub(1)
@@ -182,7 +186,7 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
                 .ok_or(missing)?
                 .kind = mbr::types::MOVING;
         }
-        Detail::Mbr(mbr, _) if place == Place::Logical => {
+        Detail::Mbr(mbr, _) if place == PartitionPlace::Logical => {
             let index = number.checked_sub(5).ok_or(missing)?;
             let missing = LabelMoveError::Edit(EditError::NoSuchPartition { part });
             mbr.logical_mut(index).ok_or(missing)?.1.kind = mbr::types::MOVING;

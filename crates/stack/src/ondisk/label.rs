@@ -1,7 +1,7 @@
 //! Partitions and slices as a disk's own label has them, under the names that Linux gives them.
 
 use plumb_geometry::Bytes;
-use plumb_label::{Disk, Kind as LabelKind, Label, PartId, Partition, Place, Problem as Found};
+use plumb_label::{Disk, Label, LabelKind, PartId, Partition, PartitionPlace, Problem as Found};
 
 use super::content::ids;
 use super::nodes;
@@ -107,9 +107,9 @@ pub(crate) fn tell(
     builder.label_judged(id, overlaps);
     let holds_others = |partition: &Partition| {
         let is_parent = |other: &Partition| other.id.within == Some(partition.id.number);
-        partition.place == Place::Extended
+        partition.place == PartitionPlace::Extended
             || partition.is_whole_disk
-            || partition.place == Place::Disk && label.partitions.iter().any(is_parent)
+            || partition.place == PartitionPlace::Disk && label.partitions.iter().any(is_parent)
     };
     let pieces = nodes
         .iter()
@@ -118,7 +118,8 @@ pub(crate) fn tell(
             node: *node,
             start: partition.extent.start().0,
             len: partition.extent.len().0,
-            noted_start: (partition.place == Place::Disk).then_some(partition.extent.start().0),
+            noted_start: (partition.place == PartitionPlace::Disk)
+                .then_some(partition.extent.start().0),
         });
     Some(pieces.collect())
 }
@@ -149,11 +150,11 @@ struct Names {
 
 impl Names {
     fn of(label: &Label, naming: Naming) -> Names {
-        let is_slice = |partition: &&Partition| partition.place == Place::Slice;
+        let is_slice = |partition: &&Partition| partition.place == PartitionPlace::Slice;
         let next = label
             .partitions
             .iter()
-            .filter(|one| one.place == Place::Logical)
+            .filter(|one| one.place == PartitionPlace::Logical)
             .map(|one| one.id.number);
         let first = next.max().unwrap_or(4) + 1;
         let slices = label.partitions.iter().filter(is_slice);
@@ -183,7 +184,9 @@ impl Names {
         match (is_solaris(disk), partition.id.slice, partition.id.within) {
             (true, Some(slice), _) => format!("{disk}s{slice}"),
             // Solaris calls the partitions of an EFI label slices, from 0.
-            (true, None, None) if partition.place == Place::Disk => format!("{disk}p{number}"),
+            (true, None, None) if partition.place == PartitionPlace::Disk => {
+                format!("{disk}p{number}")
+            }
             _ if disk.ends_with(|last: char| last.is_ascii_digit()) => format!("{disk}p{number}"),
             _ => format!("{disk}{number}"),
         }
@@ -228,7 +231,7 @@ fn tell_partition(
         .get(disk)
         .size
         .is_some_and(|size| partition.extent.end() > size);
-    if is_known && (partition.place == Place::Extended || is_cut) {
+    if is_known && (partition.place == PartitionPlace::Extended || is_cut) {
         return;
     }
     builder.place(node, nodes::run(disk, start.0, Some(len)), source);

@@ -1,6 +1,6 @@
 //! What the columns of `iostat -x` mean, by their names: Solaris and sysstat share no order of them.
 
-use super::{OpRow, Printed, Row, Span, Tool};
+use super::{DeviceRow, OpRow, Printed, Span, Tool};
 use crate::error::shown;
 
 /// No heading is wider.
@@ -8,9 +8,9 @@ const WORDS_MAX: usize = 64;
 
 /// What stands in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum ColumnMeaning {
     Device,
-    /// I/O a second of the operation of this index; see [`Cells`].
+    /// I/O a second of the operation of this index; see [`SeriesCells`].
     Rate(usize),
     /// Bytes a second, in units of so many bytes.
     Bytes(usize, u32),
@@ -31,9 +31,9 @@ enum Column {
 
 /// The columns of one heading.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Columns {
+pub struct SeriesColumns {
     pub tool: Tool,
-    columns: Vec<Column>,
+    columns: Vec<ColumnMeaning>,
     /// Columns of processors and terminals behind those of the first device.
     further: usize,
     span: Span,
@@ -50,9 +50,9 @@ pub fn words(line: &str) -> Vec<&str> {
         .collect()
 }
 
-impl Columns {
+impl SeriesColumns {
     /// The columns of a heading; `None` for any other line.
-    pub fn of_heading(line: &str) -> Option<Columns> {
+    pub fn of_heading(line: &str) -> Option<SeriesColumns> {
         let words = words(line);
         let has = |name: &str| words.contains(&name);
         let first = *words.first()?;
@@ -64,7 +64,7 @@ impl Columns {
                 .iter()
                 .map(|word| sysstat(word.trim_end_matches(':')))
                 .collect();
-            return Some(Columns {
+            return Some(SeriesColumns {
                 tool: Tool::Sysstat,
                 columns,
                 further: 0,
@@ -78,26 +78,33 @@ impl Columns {
             .iter()
             .position(|word| matches!(*word, "tin" | "us"))
             .unwrap_or(words.len());
-        let columns: Vec<Column> = words[..devices].iter().map(|word| solaris(word)).collect();
+        let columns: Vec<ColumnMeaning> =
+            words[..devices].iter().map(|word| solaris(word)).collect();
         let span = if has("asvc_t") {
             Span::Device
         } else {
             Span::Response
         };
         let further = words.len() - devices;
-        columns.contains(&Column::Device).then_some(Columns {
-            tool: Tool::Solaris,
-            columns,
-            further,
-            span,
-        })
+        columns
+            .contains(&ColumnMeaning::Device)
+            .then_some(SeriesColumns {
+                tool: Tool::Solaris,
+                columns,
+                further,
+                span,
+            })
     }
 
     /// The row of a line: `Ok(None)` where it is something else, as lines of processors are.
     ///
     /// # Errors
     /// What was found in the place of what was expected.
-    pub fn row(&self, line: &str, number: u64) -> Result<Option<(String, Row)>, (String, String)> {
+    pub fn row(
+        &self,
+        line: &str,
+        number: u64,
+    ) -> Result<Option<(String, DeviceRow)>, (String, String)> {
         let words = words(line);
         let width = self.columns.len();
         if words.len() != width && (self.further == 0 || words.len() != width + self.further) {
@@ -108,15 +115,15 @@ impl Columns {
                 Ok(None)
             };
         }
-        let mut cells = Cells {
+        let mut cells = SeriesCells {
             span: Some(self.span),
-            ..Cells::default()
+            ..SeriesCells::default()
         };
         let mut device = "";
         for (column, word) in self.columns.iter().zip(&words) {
             match column {
-                Column::Device => device = word,
-                Column::Other => {}
+                ColumnMeaning::Device => device = word,
+                ColumnMeaning::Other => {}
                 column => {
                     let Some(printed) = printed(word) else {
                         return match looks_cut(&words) {
@@ -134,43 +141,43 @@ impl Columns {
     }
 }
 
-fn solaris(word: &str) -> Column {
+fn solaris(word: &str) -> ColumnMeaning {
     match word {
-        "device" => Column::Device,
-        "r/s" => Column::Rate(0),
-        "w/s" => Column::Rate(1),
-        "kr/s" => Column::Bytes(0, 1 << 10),
-        "kw/s" => Column::Bytes(1, 1 << 10),
-        "Mr/s" => Column::Bytes(0, 1 << 20),
-        "Mw/s" => Column::Bytes(1, 1 << 20),
-        "wait" => Column::Waiting,
-        "actv" => Column::Active,
-        "wsvc_t" => Column::QueueMs,
-        "asvc_t" | "svc_t" => Column::Ms,
-        _ => Column::Other,
+        "device" => ColumnMeaning::Device,
+        "r/s" => ColumnMeaning::Rate(0),
+        "w/s" => ColumnMeaning::Rate(1),
+        "kr/s" => ColumnMeaning::Bytes(0, 1 << 10),
+        "kw/s" => ColumnMeaning::Bytes(1, 1 << 10),
+        "Mr/s" => ColumnMeaning::Bytes(0, 1 << 20),
+        "Mw/s" => ColumnMeaning::Bytes(1, 1 << 20),
+        "wait" => ColumnMeaning::Waiting,
+        "actv" => ColumnMeaning::Active,
+        "wsvc_t" => ColumnMeaning::QueueMs,
+        "asvc_t" | "svc_t" => ColumnMeaning::Ms,
+        _ => ColumnMeaning::Other,
     }
 }
 
 /// Old versions write sectors (`rsec/s`), `avgqu-sz` and one `await` for both operations.
-fn sysstat(word: &str) -> Column {
+fn sysstat(word: &str) -> ColumnMeaning {
     match word {
-        "Device" => Column::Device,
-        "await" => Column::Ms,
-        "avgqu-sz" | "aqu-sz" => Column::InFlight,
+        "Device" => ColumnMeaning::Device,
+        "await" => ColumnMeaning::Ms,
+        "avgqu-sz" | "aqu-sz" => ColumnMeaning::InFlight,
         _ => {
             let Some(letter) = word.chars().next() else {
-                return Column::Other;
+                return ColumnMeaning::Other;
             };
             let Some(op) = ['r', 'w', 'd', 'f'].iter().position(|op| *op == letter) else {
-                return Column::Other;
+                return ColumnMeaning::Other;
             };
             match &word[1..] {
-                "/s" => Column::Rate(op),
-                "kB/s" => Column::Bytes(op, 1 << 10),
-                "MB/s" => Column::Bytes(op, 1 << 20),
-                "sec/s" => Column::Bytes(op, 512),
-                "_await" => Column::OpMs(op),
-                _ => Column::Other,
+                "/s" => ColumnMeaning::Rate(op),
+                "kB/s" => ColumnMeaning::Bytes(op, 1 << 10),
+                "MB/s" => ColumnMeaning::Bytes(op, 1 << 20),
+                "sec/s" => ColumnMeaning::Bytes(op, 512),
+                "_await" => ColumnMeaning::OpMs(op),
+                _ => ColumnMeaning::Other,
             }
         }
     }
@@ -210,7 +217,7 @@ fn looks_cut(words: &[&str]) -> bool {
 
 /// The numbers of a row as they come: of reads, writes, discards and flushes.
 #[derive(Default)]
-pub struct Cells {
+pub struct SeriesCells {
     pub ops: [OpRow; 4],
     pub ms: Option<Printed>,
     pub queue_ms: Option<Printed>,
@@ -220,20 +227,20 @@ pub struct Cells {
     pub span: Option<Span>,
 }
 
-impl Cells {
-    fn put(&mut self, column: Column, printed: Printed) {
+impl SeriesCells {
+    fn put(&mut self, column: ColumnMeaning, printed: Printed) {
         match column {
-            Column::Rate(op) => self.ops[op].per_second = printed,
-            Column::Bytes(op, unit) => {
+            ColumnMeaning::Rate(op) => self.ops[op].per_second = printed,
+            ColumnMeaning::Bytes(op, unit) => {
                 self.ops[op].bytes_per_second = Some(printed.value * f64::from(unit))
             }
-            Column::OpMs(op) => self.ops[op].ms = Some(printed),
-            Column::Ms => self.ms = Some(printed),
-            Column::QueueMs => self.queue_ms = Some(printed),
-            Column::Active => self.active = Some(printed),
-            Column::Waiting => self.waiting = Some(printed),
-            Column::InFlight => self.in_flight = Some(printed),
-            Column::Device | Column::Other => {}
+            ColumnMeaning::OpMs(op) => self.ops[op].ms = Some(printed),
+            ColumnMeaning::Ms => self.ms = Some(printed),
+            ColumnMeaning::QueueMs => self.queue_ms = Some(printed),
+            ColumnMeaning::Active => self.active = Some(printed),
+            ColumnMeaning::Waiting => self.waiting = Some(printed),
+            ColumnMeaning::InFlight => self.in_flight = Some(printed),
+            ColumnMeaning::Device | ColumnMeaning::Other => {}
         }
     }
 
@@ -242,7 +249,7 @@ impl Cells {
         self.put(sysstat(name), printed);
     }
 
-    pub fn into_row(self, line: u64) -> Row {
+    pub fn into_row(self, line: u64) -> DeviceRow {
         let [read, write, discard, flush] = self.ops;
         let span = self.span.unwrap_or(Span::Response);
         let in_flight = match (self.in_flight, self.active, self.waiting) {
@@ -256,7 +263,7 @@ impl Cells {
         };
         // Where the operations are told apart, the mean of both is theirs: that of all is rounded once more.
         let is_apart = read.ms.is_some() && write.ms.is_some();
-        Row {
+        DeviceRow {
             line,
             data: [read, write],
             others: [discard, flush],

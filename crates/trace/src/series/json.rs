@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::columns::{Cells, printed};
-use super::{Printed, Report, Row, Series, Tool};
+use super::columns::{SeriesCells, printed};
+use super::{DeviceRow, Printed, Report, Series, Tool};
 use crate::error::{Damage, Place, shown};
 
 /// Whether bytes begin like it.
@@ -78,10 +78,10 @@ fn missing(what: &str, found: &Value) -> Damage {
     }
 }
 
-fn row(disk: &Value) -> Option<(String, Row)> {
+fn row(disk: &Value) -> Option<(String, DeviceRow)> {
     let members: &Map<String, Value> = disk.as_object()?;
     let device = members.get("disk_device")?.as_str()?;
-    let mut cells = Cells::default();
+    let mut cells = SeriesCells::default();
     for (name, value) in members.iter().filter(|(name, _)| *name != "disk_device") {
         cells.put_named(name, number(value)?);
     }

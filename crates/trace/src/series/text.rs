@@ -1,21 +1,22 @@
 //! `iostat -x` as text: reports of rows below a heading, with lines of processors, terminals and dates between them.
 
-use super::columns::{Columns, words};
+use super::columns::{SeriesColumns, words};
 use super::{Report, Series, Tool};
 use crate::error::{Damage, Place};
 
 /// Whether there is a heading among the first lines.
 pub fn sniff(head: &str) -> bool {
-    head.lines().any(|line| Columns::of_heading(line).is_some())
+    head.lines()
+        .any(|line| SeriesColumns::of_heading(line).is_some())
 }
 
 /// Reads all reports.
 pub fn read(text: &str) -> Series {
     let tool = text
         .lines()
-        .find_map(Columns::of_heading)
+        .find_map(SeriesColumns::of_heading)
         .map_or(Tool::Solaris, |columns| columns.tool);
-    let mut reader = Reader {
+    let mut reader = SeriesReader {
         series: Series::new(tool),
         columns: None,
         at: None,
@@ -26,16 +27,16 @@ pub fn read(text: &str) -> Series {
     reader.series
 }
 
-struct Reader {
+struct SeriesReader {
     series: Series,
-    columns: Option<Columns>,
+    columns: Option<SeriesColumns>,
     /// The last time seen that belongs to no report yet.
     at: Option<String>,
 }
 
-impl Reader {
+impl SeriesReader {
     fn line(&mut self, number: u64, line: &str) {
-        if let Some(columns) = Columns::of_heading(line) {
+        if let Some(columns) = SeriesColumns::of_heading(line) {
             self.columns = Some(columns);
             let at = self.at.take();
             return self.series.reports.push(Report {

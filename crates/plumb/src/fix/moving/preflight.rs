@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::{Bytes, Extent, SECTOR, align_down};
-use plumb_label::{Label, Partition, PartitionType, Place};
+use plumb_label::{Label, Partition, PartitionPlace, PartitionType};
 use plumb_relocate::fix_ups::fix_ups;
 use plumb_relocate::labels::label_move;
 use plumb_relocate::moving::{Change, Copying, JournalId, Plan};
@@ -269,7 +269,9 @@ impl Look<'_> {
 
     /// The partition in the label.
     fn part(&self) -> Result<Partition, MoveRefused> {
-        let is_it = |part: &&Partition| part.id.number == self.number && part.place != Place::Slice;
+        let is_it = |part: &&Partition| {
+            part.id.number == self.number && part.place != PartitionPlace::Slice
+        };
         let part = self.label.partitions.iter().find(is_it).cloned();
         part.ok_or_else(|| self.refused("found no such partition in the label of its disk"))
     }
@@ -321,7 +323,7 @@ impl Look<'_> {
 
     fn must_be_movable(&self, part: &Partition) -> Result<(), MoveRefused> {
         match (part.place, part.kind) {
-            (Place::Extended, _) => Err(self.refused(
+            (PartitionPlace::Extended, _) => Err(self.refused(
                 "it holds the chain of logical partitions, which cannot be kept: move these one by one",
             )),
             (_, PartitionType::Guid(BIOS_BOOT)) => Err(self.refused(

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_label::{Detail, Partition, Place};
+use plumb_label::{Detail, Partition, PartitionPlace};
 use plumb_plan::meet::{meet_all, next_boundary};
 use plumb_plan::partition::usual_grid;
 use plumb_relocate::Unit;
@@ -116,14 +116,15 @@ impl Look<'_> {
             .iter()
             .filter(|other| other.id != part.id && !other.is_whole_disk)
         {
-            let is_beside = (other.place == Place::Logical) == (part.place == Place::Logical);
+            let is_beside =
+                (other.place == PartitionPlace::Logical) == (part.place == PartitionPlace::Logical);
             if is_beside {
                 if other.extent.end() <= part.extent.start() {
                     free.start = free.start.max(other.extent.end().0);
                 } else if other.extent.start() >= part.extent.end() {
                     free.end = free.end.min(other.extent.start().0);
                 }
-            } else if other.place == Place::Extended {
+            } else if other.place == PartitionPlace::Extended {
                 let shown = extended_shown_bytes(self.label.sector_bytes);
                 free.start = free.start.max(other.extent.start().0 + shown);
                 free.end = free.end.min(other.extent.end().0);
@@ -133,7 +134,7 @@ impl Look<'_> {
             .label
             .detail
             .as_ref()
-            .filter(|_| part.place == Place::Logical)
+            .filter(|_| part.place == PartitionPlace::Logical)
         {
             for ebr in &mbr.ebrs {
                 let at = ebr.lba * block;
