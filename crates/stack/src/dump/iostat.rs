@@ -7,7 +7,7 @@ use super::solaris::text::{count, lines};
 use super::{Input, Taken};
 
 /// What a line is, apart from a row.
-pub(super) enum Line<C> {
+pub(super) enum IostatLine<C> {
     /// A new report with these columns.
     Heading(C),
     /// What follows is of no device.
@@ -38,7 +38,7 @@ struct Sums {
 /// Reads all reports; `row` takes a device and its rates out of a line.
 pub(super) fn reports<'a, C: Copy>(
     input: &Input<'a>,
-    kind: impl Fn(&str) -> Line<C>,
+    kind: impl Fn(&str) -> IostatLine<C>,
     row: impl Fn(&'a str, C) -> Option<(&'a str, [f64; 2])>,
 ) -> (Taken, Vec<Rates<'a>>) {
     let mut taken = Taken::default();
@@ -46,10 +46,10 @@ pub(super) fn reports<'a, C: Copy>(
     let mut devices: BTreeMap<&str, Sums> = BTreeMap::new();
     for (line, text) in lines(input) {
         match kind(text) {
-            Line::Heading(found) => (columns, reports) = (Some(found), reports + 1),
-            Line::End => columns = None,
-            Line::Other => {}
-            Line::Row => {
+            IostatLine::Heading(found) => (columns, reports) = (Some(found), reports + 1),
+            IostatLine::End => columns = None,
+            IostatLine::Other => {}
+            IostatLine::Row => {
                 let Some(columns) = columns else { continue };
                 let row = row(text, columns);
                 count(&mut taken, row.is_some());

@@ -7,8 +7,8 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_sys::Directory;
 
-use super::device::{Device, Family};
-use super::reader::Reader;
+use super::device::{Family, SysfsDevice};
+use super::reader::SysfsReader;
 use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
@@ -63,7 +63,7 @@ impl From<plumb_sys::Limits> for Queue {
 }
 
 /// Reads the directory `queue`.
-pub(super) fn read(reader: &mut Reader, queue: &Directory, device: &str) -> Queue {
+pub(super) fn read(reader: &mut SysfsReader, queue: &Directory, device: &str) -> Queue {
     let mut number = |name: &str| reader.number(queue, name, device);
     let numbers = Queue {
         logical: number("logical_block_size"),
@@ -130,7 +130,7 @@ pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> O
 }
 
 /// Tells a device's limits: grids and settings.
-pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device, queue: &Queue) {
+pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice, queue: &Queue) {
     Telling {
         builder,
         node,
@@ -148,7 +148,7 @@ fn gave_up(offset: i64) -> Option<String> {
 struct Telling<'a> {
     builder: &'a mut Builder,
     node: NodeId,
-    device: &'a Device,
+    device: &'a SysfsDevice,
     queue: &'a Queue,
 }
 

@@ -37,19 +37,19 @@ const AWUPF: usize = 528;
 
 /// One of the formats that a namespace may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Format {
+struct LbaFormat {
     lba_bytes: u64,
     metadata_bytes: u16,
     /// 0 best, 3 degraded.
     performance: u8,
 }
 
-struct Fields<'a> {
+struct NamespaceFields<'a> {
     namespace: &'a [u8],
     lba_bytes: u64,
 }
 
-impl Fields<'_> {
+impl NamespaceFields<'_> {
     fn u16(&self, at: usize) -> u64 {
         u64::from(u16_at(self.namespace, at))
     }
@@ -67,12 +67,12 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
         .map_or(0, |field| u16::from_le_bytes(*field))
 }
 
-fn format(namespace: &[u8], index: usize) -> Option<Format> {
+fn format(namespace: &[u8], index: usize) -> Option<LbaFormat> {
     let field: &[u8; 4] = namespace
         .get(namespace::LBAF + 4 * index..)?
         .first_chunk()?;
     // Blocks of 512 bytes to 64 KiB; 0 marks a format that is not there.
-    (9..=16).contains(&field[2]).then(|| Format {
+    (9..=16).contains(&field[2]).then(|| LbaFormat {
         lba_bytes: 1 << field[2],
         metadata_bytes: u16::from_le_bytes([field[0], field[1]]),
         performance: field[3] & 3,
@@ -84,13 +84,13 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     let bytes = &answer.namespace[..];
     let flbas = bytes[namespace::FLBAS];
     let current = usize::from(flbas & 0xf) | usize::from(flbas >> 5 & 3) << 4;
-    let Some(Format { lba_bytes, .. }) = format(bytes, current) else {
+    let Some(LbaFormat { lba_bytes, .. }) = format(bytes, current) else {
         return builder.note(format!(
             "{}: Identify Namespace names no format in use",
             builder.get(node).name
         ));
     };
-    let fields = Fields {
+    let fields = NamespaceFields {
         namespace: bytes,
         lba_bytes,
     };
@@ -180,7 +180,7 @@ fn tell_formats(builder: &mut Builder, node: NodeId, bytes: &[u8], current: usiz
     let count = usize::from(bytes[namespace::NLBAF]).min(63) + 1;
     let mut shown = Vec::new();
     for index in 0..count {
-        let Some(Format {
+        let Some(LbaFormat {
             lba_bytes,
             metadata_bytes,
             performance,

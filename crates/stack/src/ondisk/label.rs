@@ -14,7 +14,7 @@ use crate::node::{Kind, Placing, Problem, keys};
 pub(crate) const DISK_OF_IMAGE: &str = ":disk";
 
 /// A partition that may have something in it.
-pub(crate) struct Piece {
+pub(crate) struct LabelledPart {
     pub(crate) node: NodeId,
     pub(crate) start: u64,
     pub(crate) len: u64,
@@ -37,7 +37,7 @@ pub(crate) fn tell(
     disk: &dyn Disk,
     id: NodeId,
     naming: Naming,
-) -> Option<Vec<Piece>> {
+) -> Option<Vec<LabelledPart>> {
     let name = builder.get(id).name.clone();
     let label = match plumb_label::read(disk, sector_bytes(builder, id)) {
         Ok(found) => found?,
@@ -114,7 +114,7 @@ pub(crate) fn tell(
     let pieces = nodes
         .iter()
         .filter(|(_, partition)| !holds_others(partition))
-        .map(|(node, partition)| Piece {
+        .map(|(node, partition)| LabelledPart {
             node: *node,
             start: partition.extent.start().0,
             len: partition.extent.len().0,

@@ -77,10 +77,10 @@ impl Drop for Volume {
 }
 
 /// An array, stopped at the end.
-struct Array(PathBuf);
+struct MdArray(PathBuf);
 
-impl Array {
-    fn create(number: u32, options: &[&str], members: &[String]) -> Array {
+impl MdArray {
+    fn create(number: u32, options: &[&str], members: &[String]) -> MdArray {
         let path = PathBuf::from(format!("/dev/md{number}"));
         let mut command = Command::new("mdadm");
         command
@@ -89,11 +89,11 @@ impl Array {
             .args(["--run", "--metadata=1.2", "--assume-clean"])
             .args(options);
         run(command.args(members));
-        Array(path)
+        MdArray(path)
     }
 }
 
-impl Drop for Array {
+impl Drop for MdArray {
     fn drop(&mut self) {
         let _ = Command::new("mdadm").arg("--stop").arg(&self.0).output();
     }
@@ -300,7 +300,7 @@ fn encryption_is_found_without_its_key() {
 fn arrays_of_chunks() {
     require_md!("raid0");
     let disks = Disks::new(2);
-    let array = Array::create(
+    let array = MdArray::create(
         120,
         &["--level=0", "--raid-devices=2", "--chunk=64"],
         &[disks.path(0), disks.path(1)],
@@ -313,7 +313,7 @@ fn arrays_with_parity() {
     require_md!("raid5");
     let disks = Disks::new(3);
     let members: Vec<String> = (0..3).map(|at| disks.path(at)).collect();
-    let array = Array::create(
+    let array = MdArray::create(
         121,
         &["--level=5", "--raid-devices=3", "--chunk=32"],
         &members,
@@ -332,7 +332,7 @@ fn arrays_of_copies() {
     require_md!("raid10");
     let disks = Disks::new(4);
     let members: Vec<String> = (0..4).map(|at| disks.path(at)).collect();
-    let array = Array::create(
+    let array = MdArray::create(
         122,
         &["--level=10", "--raid-devices=4", "--chunk=64"],
         &members,

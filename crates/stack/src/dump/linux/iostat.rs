@@ -1,6 +1,6 @@
 //! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, told apart by their names.
 
-use super::super::iostat::{self, Line, Rates};
+use super::super::iostat::{self, IostatLine, Rates};
 use super::super::solaris::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, on_linux};
@@ -77,11 +77,11 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 }
 
 /// Until the next heading come rows of processors.
-fn kind(line: &str) -> Line<Columns> {
+fn kind(line: &str) -> IostatLine<Columns> {
     match heading(line) {
-        Some(columns) => Line::Heading(columns),
-        None if line.starts_with("avg-cpu:") || line.starts_with("Linux ") => Line::End,
-        None => Line::Row,
+        Some(columns) => IostatLine::Heading(columns),
+        None if line.starts_with("avg-cpu:") || line.starts_with("Linux ") => IostatLine::End,
+        None => IostatLine::Row,
     }
 }
 

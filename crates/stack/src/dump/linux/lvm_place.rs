@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::lvm::Segment;
 use super::names;
 use crate::builder::Builder;
-use crate::dm_table::{Shape, shape};
+use crate::dm_table::{RaidShape, shape};
 use crate::graph::NodeId;
 use crate::grid::{GridFact, What};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
@@ -255,9 +255,9 @@ impl Placer<'_> {
         extent: Option<Bytes>,
     ) -> Result<Placing, String> {
         let members = self.members(segment, extent)?;
-        let chunks = |shape: Shape, members| match segment.stripe {
+        let chunks = |shape: RaidShape, members| match segment.stripe {
             Some(chunk) => {
-                let Shape {
+                let RaidShape {
                     parity,
                     copies,
                     layout,
@@ -285,7 +285,7 @@ impl Placer<'_> {
                 Ok(Placing::Parts { parts: vec![part] })
             }
             ("striped", _) => chunks(
-                Shape {
+                RaidShape {
                     parity: 0,
                     copies: 1,
                     layout: None,

@@ -3,7 +3,7 @@
 //! Rates are rounded to whole I/O: they are for comparing layers. Without `-n` volume `d26` is called `md26`, and disks
 //! by their driver's number, which nothing else here tells.
 
-use super::super::iostat::{self, Line, Rates};
+use super::super::iostat::{self, IostatLine, Rates};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::is_disk;
 use super::text::{anything, on_solaris, sniff_by};
@@ -69,11 +69,11 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     )
 }
 
-fn kind(line: &str) -> Line<Columns> {
+fn kind(line: &str) -> IostatLine<Columns> {
     match heading(line) {
-        Some(columns) => Line::Heading(columns),
-        None if line.contains("extended device statistics") => Line::Other,
-        None => Line::Row,
+        Some(columns) => IostatLine::Heading(columns),
+        None if line.contains("extended device statistics") => IostatLine::Other,
+        None => IostatLine::Row,
     }
 }
 

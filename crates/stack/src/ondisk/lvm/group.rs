@@ -22,7 +22,7 @@ pub(crate) struct Groups {
 }
 
 /// A group while its volumes are told.
-pub(super) struct Group<'a> {
+pub(super) struct VolumeGroup<'a> {
     pub(super) name: String,
     pub(super) text: &'a Section,
     /// Length of an extent.
@@ -75,7 +75,7 @@ impl Groups {
             let pvs = self.pvs_of(builder, &name, text, extent);
             volumes::tell(
                 builder,
-                &Group {
+                &VolumeGroup {
                     name,
                     text,
                     extent,

@@ -74,12 +74,12 @@ fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
 }
 
 /// Start, length, target and parameters of a line.
-type Row = (u64, u64, &'static str, &'static str);
+type DmTableRow = (u64, u64, &'static str, &'static str);
 
 /// What a kernel would answer.
 #[derive(Default)]
 struct Scripted {
-    tables: Vec<(u32, u32, &'static [Row])>,
+    tables: Vec<(u32, u32, &'static [DmTableRow])>,
     extents: Vec<FileExtent>,
     /// NPWG of every namespace, in blocks of 512 bytes.
     granularity: Option<u8>,
