@@ -102,7 +102,7 @@ pub enum Load<'a> {
 
 /// Records to be chosen.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct RecordRequest<'a> {
     /// What the I/O are.
     pub load: Load<'a>,
     /// What keeps the records.
@@ -209,7 +209,7 @@ fn check_current(keeper: Keeper, current: Bytes) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// As [`moved`], or for a record that the keeper does not have.
-pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
+pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
     if let Some(current) = request.current {
         check_current(request.keeper, current)?;
     }
@@ -273,7 +273,7 @@ pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn table(request: &Request<'_>, best: Bytes) -> Result<Table, PlanError> {
+fn table(request: &RecordRequest<'_>, best: Bytes) -> Result<Table, PlanError> {
     let mut table = Table::new(
         "Bytes moved per byte asked for, at most",
         &[
@@ -299,7 +299,7 @@ fn table(request: &Request<'_>, best: Bytes) -> Result<Table, PlanError> {
     Ok(table)
 }
 
-fn remedies(request: &Request<'_>, best: Bytes) -> Vec<Remedy> {
+fn remedies(request: &RecordRequest<'_>, best: Bytes) -> Vec<Remedy> {
     let name = word(&request.name);
     let effect = format!("records of {best}");
     match request.keeper {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::compare::{Comparison, Outcome, Terms, compare};
+use plumb_diagnose::compare::{CompareOutcome, Comparison, Terms, compare};
 use plumb_report::compare::{Compared, json, text};
 use plumb_report::html;
 
@@ -89,14 +89,14 @@ fn print(
 }
 
 fn exit_of(sides: &[Side; 2], comparisons: &[Comparison]) -> Exit {
-    let any = |wanted: &[Outcome]| {
+    let any = |wanted: &[CompareOutcome]| {
         comparisons
             .iter()
             .any(|one| wanted.contains(&one.verdict.outcome))
     };
-    if any(&[Outcome::Worse]) {
+    if any(&[CompareOutcome::Worse]) {
         Exit::Findings
-    } else if any(&[Outcome::Inconclusive, Outcome::NotComparable])
+    } else if any(&[CompareOutcome::Inconclusive, CompareOutcome::NotComparable])
         || sides.iter().any(Side::is_partial)
     {
         Exit::Unknown

@@ -1,7 +1,7 @@
 //! `plumb plan`: from flags to a plan, and to its print.
 
 use plumb_geometry::{Grid, GridKind};
-use plumb_plan::partition::Label;
+use plumb_plan::partition::LabelScheme;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
     Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe,
@@ -148,7 +148,7 @@ fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
         .ok_or_else(|| Failure::usage(format!("nothing in these files is named {name}")))
 }
 
-fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
+fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Failure> {
     let is_assumed = args.grid.is_empty();
     // 1 MiB is what the tools of today take, and a multiple of what may be below.
     let grids = if is_assumed {
@@ -156,7 +156,7 @@ fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
     } else {
         args.grid.clone()
     };
-    Ok(partition::Request {
+    Ok(partition::PartitionRequest {
         device: args.device.clone(),
         label: label(args)?,
         is_new_label: args.new_label,
@@ -192,20 +192,20 @@ fn moved(grids: &[Grid], args: &Partition) -> Result<Vec<Grid>, Failure> {
     grids.iter().map(moved).collect()
 }
 
-fn label(args: &Partition) -> Result<Label, Failure> {
+fn label(args: &Partition) -> Result<LabelScheme, Failure> {
     let cylinder = || {
         let missing =
             "an SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both (tracks and sectors)";
         args.geometry.ok_or_else(|| Failure::usage(missing))
     };
     Ok(match args.label {
-        LabelKind::Gpt => Label::Gpt,
-        LabelKind::Dos => Label::Dos,
-        LabelKind::Efi => Label::SolarisEfi,
-        LabelKind::Smi => Label::Smi {
+        LabelKind::Gpt => LabelScheme::Gpt,
+        LabelKind::Dos => LabelScheme::Dos,
+        LabelKind::Efi => LabelScheme::SolarisEfi,
+        LabelKind::Smi => LabelScheme::Smi {
             cylinder_sectors: cylinder()?,
         },
-        LabelKind::SmiX86 => Label::SmiX86 {
+        LabelKind::SmiX86 => LabelScheme::SmiX86 {
             cylinder_sectors: cylinder()?,
             fdisk_start: args.fdisk_start.ok_or_else(|| {
                 Failure::usage(
@@ -237,7 +237,7 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
             }),
         }
     }
-    let request = softpart::Request {
+    let request = softpart::SoftpartRequest {
         component: args.component.clone().unwrap_or_default(),
         unit: args.unit.unwrap_or_default(),
         base: args.base,
@@ -310,13 +310,13 @@ fn components(stack: &Stack) -> Vec<NodeId> {
 }
 
 fn stripe(args: &Stripe) -> Result<Plan, Failure> {
-    let request = stripe::Request {
+    let request = stripe::StripeRequest {
         io: args.io,
         base: args.base,
         starts: if args.any_sector {
-            stripe::Starts::AnySector
+            stripe::IoStarts::AnySector
         } else {
-            stripe::Starts::Pages
+            stripe::IoStarts::Pages
         },
         share_max: args.share,
         chunk: args.chunk,
@@ -340,7 +340,7 @@ fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
             args.parity, args.copies
         ))
     })?;
-    let request = filesystem::Request {
+    let request = filesystem::FilesystemRequest {
         kind: match args.kind {
             FsKind::Ext4 => filesystem::Type::Ext4,
             FsKind::Xfs => filesystem::Type::Xfs,
@@ -367,7 +367,7 @@ fn record(args: &Record) -> Result<Planned, Failure> {
         KeeperKind::Ufs => record::Keeper::Ufs,
     };
     let plan = |load| {
-        let request = record::Request {
+        let request = record::RecordRequest {
             load,
             keeper,
             name: args.name.clone(),
@@ -397,7 +397,7 @@ fn record(args: &Record) -> Result<Planned, Failure> {
 }
 
 fn resync(args: &Resync) -> Result<Plan, Failure> {
-    let request = resync::Request {
+    let request = resync::ResyncRequest {
         size: args.size,
         maxphys: args.maxphys,
         mirror: args.mirror,
@@ -406,7 +406,7 @@ fn resync(args: &Resync) -> Result<Plan, Failure> {
 }
 
 fn disks(args: &Disks) -> Result<Plan, Failure> {
-    let request = disks::Request {
+    let request = disks::DisksRequest {
         reads: args.reads,
         writes: args.writes,
         growth: args.growth,
@@ -426,7 +426,7 @@ fn disks(args: &Disks) -> Result<Plan, Failure> {
 }
 
 fn writes(args: &Writes) -> Result<Plan, Failure> {
-    let request = writes::Request {
+    let request = writes::WritesRequest {
         record: args.record,
         gather: args.gather,
         demand: args.demand,

@@ -45,7 +45,7 @@ pub struct Mix {
 }
 
 /// What makes I/O alike.
-type Key = (u8, u64);
+type MixKey = (u8, u64);
 
 /// `None` where a side has no I/O.
 pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
@@ -55,7 +55,7 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
     if totals.iter().any(|total| *total <= 0.0) {
         return None;
     }
-    let share = |side: usize, key: &Key| {
+    let share = |side: usize, key: &MixKey| {
         sides[side]
             .get(key)
             .map_or(0.0, |stratum| stratum.ios / totals[side])
@@ -98,8 +98,8 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
 }
 
 /// Strata by what makes them alike; lengths are put together where they are not asked for.
-fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<Key, Stratum> {
-    let mut by_key: BTreeMap<Key, Vec<Stratum>> = BTreeMap::new();
+fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<MixKey, Stratum> {
+    let mut by_key: BTreeMap<MixKey, Vec<Stratum>> = BTreeMap::new();
     for stratum in strata {
         let key = (
             stratum.op as u8,

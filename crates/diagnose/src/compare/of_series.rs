@@ -5,7 +5,7 @@ use plumb_trace::Op;
 use plumb_trace::series::{DeviceRow, FirstReport, Series, Span};
 
 use super::law::Law;
-use super::slice::{Slice, batched};
+use super::slice::{TimeSlice, batched};
 use super::{Observed, Sampling, Stratum};
 use crate::share::Share;
 
@@ -56,11 +56,11 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
 }
 
 /// A report counts as one second: they are equally long, and tell rates.
-fn slice(row: &DeviceRow) -> Slice {
+fn slice(row: &DeviceRow) -> TimeSlice {
     let ios = row.data.map(|op| op.per_second.value);
     let ns = row.data_ms().map(|ms| ms * 1e6);
     let timed = if ns.is_some() { ios[0] + ios[1] } else { 0.0 };
-    Slice {
+    TimeSlice {
         seconds: 1.0,
         ios,
         bytes: row.data.map(|op| op.bytes_per_second),
@@ -71,17 +71,17 @@ fn slice(row: &DeviceRow) -> Slice {
 }
 
 /// A report in which the device did nothing: what others tell is 0 there.
-fn idle(present: &[&DeviceRow]) -> Slice {
+fn idle(present: &[&DeviceRow]) -> TimeSlice {
     let known =
         |is_known: fn(&DeviceRow) -> bool| present.iter().all(|row| is_known(row)).then_some(0.0);
-    Slice {
+    TimeSlice {
         seconds: 1.0,
         bytes: [
             known(|row| row.data[0].bytes_per_second.is_some()),
             known(|row| row.data[1].bytes_per_second.is_some()),
         ],
         in_flight_seconds: known(|row| row.in_flight.is_some()),
-        ..Slice::default()
+        ..TimeSlice::default()
     }
 }
 

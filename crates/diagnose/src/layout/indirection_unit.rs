@@ -26,7 +26,7 @@ pub const UNIT_BYTES_MIN: u64 = 8192;
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
 /// The smallest that a top writes, and who said so.
-struct Written {
+struct SmallestWrite {
     bytes: Bytes,
     words: String,
     confidence: Confidence,
@@ -100,10 +100,10 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     Outcome::Found(finding)
 }
 
-fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
+fn written(context: &Context<'_>, top: &Top) -> Option<SmallestWrite> {
     let io = context.io_size(top.id);
     if !io.is_assumed() {
-        return Some(Written {
+        return Some(SmallestWrite {
             bytes: io.bytes,
             words: format!("I/O ({})", io.source),
             confidence: io.confidence,
@@ -129,7 +129,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     });
     if let Some(bytes) = ashift {
         let words = "blocks of the pool (2^ashift)".to_owned();
-        return Some(Written {
+        return Some(SmallestWrite {
             bytes,
             words,
             confidence: Confidence::Medium,
@@ -138,7 +138,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     let block = nodes().find_map(|id| context.stack.node(id).number(keys::FS_BLOCK))?;
     // A file system writes blocks one by one only if its user does.
     let words = "blocks of the file system".to_owned();
-    (block > 0).then_some(Written {
+    (block > 0).then_some(SmallestWrite {
         bytes: Bytes(block),
         words,
         confidence: Confidence::Low,

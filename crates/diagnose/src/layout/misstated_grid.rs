@@ -58,7 +58,7 @@ impl Fault {
 }
 
 /// A unit below, as it lies in the address space of what is shown.
-struct Unit<'a> {
+struct UnitBelow<'a> {
     grid: Grid,
     what: What,
     source: Source,
@@ -120,10 +120,10 @@ fn stated(node: &Node, what: What) -> Option<&GridFact> {
 }
 
 /// Units below that a block smaller than they, or off them, would touch in part; and why not all are known.
-fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String>) {
+fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<UnitBelow<'a>>, Option<String>) {
     let landings = context.landings(id);
     let mut lost = landings.lost.first().map(|(_, why)| why.clone());
-    let mut units: Vec<Unit<'a>> = Vec::new();
+    let mut units: Vec<UnitBelow<'a>> = Vec::new();
     for landing in landings.all.iter().filter(|landing| landing.on != id) {
         let of = context.name(landing.on);
         for fact in context.stack.deciding_grids(landing.on) {
@@ -134,7 +134,7 @@ fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String
                     });
                 }
                 (what, _) if NOT_STATED.contains(&what) => {}
-                (what, Some(grid)) => units.push(Unit {
+                (what, Some(grid)) => units.push(UnitBelow {
                     grid,
                     what,
                     source: fact.source.clone(),
@@ -152,7 +152,7 @@ fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String
 }
 
 /// The block in which the device below is addressed, where I/O are handed on to it as they come.
-fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Unit<'a>> {
+fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<UnitBelow<'a>> {
     if !node
         .word(keys::BACKSTORE)
         .is_some_and(|kind| HANDED_ON.contains(&kind))
@@ -168,7 +168,7 @@ fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Un
     below.find_map(|on| {
         let fact = stated(context.stack.node(on), What::LogicalBlock)?;
         let source = fact.source.clone();
-        Some(Unit {
+        Some(UnitBelow {
             grid: fact.grid,
             what: fact.what,
             source,
@@ -178,7 +178,7 @@ fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Un
 }
 
 /// The worst that is wrong with a statement, and of which unit; of equals that of the largest.
-fn worst<'u, 'a>(stated: &Grid, units: &'u [Unit<'a>]) -> Option<(Fault, &'u Unit<'a>)> {
+fn worst<'u, 'a>(stated: &Grid, units: &'u [UnitBelow<'a>]) -> Option<(Fault, &'u UnitBelow<'a>)> {
     let largest = units.iter().map(|unit| unit.grid.granularity()).max()?;
     let faults = units
         .iter()
@@ -201,7 +201,7 @@ fn fault(stated: &Grid, unit: &Grid, largest: Bytes) -> Option<Fault> {
 fn found(
     context: &Context<'_>,
     (id, node): (NodeId, &Node),
-    (fault, stated, unit): (Fault, &GridFact, &Unit<'_>),
+    (fault, stated, unit): (Fault, &GridFact, &UnitBelow<'_>),
 ) -> Finding {
     let (told, granularity) = (stated.granularity(), unit.grid.granularity());
     let (first, first_true) = (stated.grid.offset(), unit.grid.offset());

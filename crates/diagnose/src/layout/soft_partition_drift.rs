@@ -24,7 +24,7 @@ pub const HEADER_SECTORS: u64 = 1;
 pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 
 /// What offsets on a component should be multiples of.
-struct Unit {
+struct ComponentUnit {
     grid: Grid,
     words: String,
     source: String,
@@ -136,7 +136,7 @@ fn judge_component(
 
 /// The chunk of the component or of what it lies on; without one the segment of an array, what decides at the bottom, or
 /// 4 KiB. `None` where it lies differently from one chunk to the next.
-fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
+fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let landings = context.stack.landings(component);
     let mut leaf = None;
     for landing in &landings.all {
@@ -146,7 +146,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
             .grids(landing.on, |what| what == What::Chunk && is_striped)
             .first()
         {
-            return Some(Unit {
+            return Some(ComponentUnit {
                 grid: seen_from_above(landing, &fact.grid)?,
                 words: format!("the {} chunk of {name}", fact.granularity()),
                 source: format!("{}, of {name}", fact.source),
@@ -164,7 +164,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
         let grid = Grid::unit(segment).ok()?;
         let grid = seen_from_above(landing, &grid)?;
         let words = format!("the {segment} segment of {name}");
-        return Some(Unit {
+        return Some(ComponentUnit {
             grid,
             words,
             source,
@@ -198,7 +198,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
             Confidence::Low,
         ),
     };
-    Some(Unit {
+    Some(ComponentUnit {
         grid: seen_from_above(landing, &grid)?,
         words,
         source,
@@ -220,7 +220,7 @@ fn found(
     component: NodeId,
     extent: &Extent,
     previous: Option<&Extent>,
-    unit: &Unit,
+    unit: &ComponentUnit,
     free: Option<Bytes>,
 ) -> Finding {
     let component = context.name(component);

@@ -413,7 +413,7 @@ impl<'a> Work<'a> {
 
     /// First byte that the one partition may have, and the first behind it that it may not.
     fn range(&self, kind: NewKind, disk_lbas: u64, unit: u64) -> Result<(Bytes, Bytes), Failure> {
-        use plumb_plan::partition::{Label as Planned, limits};
+        use plumb_plan::partition::{LabelScheme as Planned, limits};
         let planned = match kind {
             NewKind::Gpt => Planned::Gpt,
             NewKind::SolarisEfi => Planned::SolarisEfi,

@@ -1,7 +1,7 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and what nothing may be written to.
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_plan::partition::{Content, Label, layout};
+use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{PlanError, Wishes, of_stack, partition};
 use plumb_stack::node::{Problem, keys};
 use plumb_stack::problem_ids as ids;
@@ -70,9 +70,9 @@ fn a_label_that_has_a_problem_is_not_written() {
 /// On x86 a VTOC counts from the start of the fdisk partition, and labels put boot and alternates in front.
 #[test]
 fn slices_on_x86_count_from_their_fdisk_partition() {
-    let request = partition::Request {
+    let request = partition::PartitionRequest {
         device: "c1t0d0".to_owned(),
-        label: Label::SmiX86 {
+        label: LabelScheme::SmiX86 {
             cylinder_sectors: 255 * 63,
             fdisk_start: sectors(16_065),
         },

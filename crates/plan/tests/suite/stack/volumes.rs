@@ -128,7 +128,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         extents: vec![(at, size)],
         mirror: None,
     };
-    let mut request = softpart::Request {
+    let mut request = softpart::SoftpartRequest {
         component: "c1t0d0s0".to_owned(),
         unit: Bytes(4096),
         base: Bytes(0),
@@ -136,7 +136,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         existing: vec![one("d1", 1, 80), one("d2", 901, 90)],
         new: Vec::new(),
     };
-    let offsets = |request: &softpart::Request| {
+    let offsets = |request: &softpart::SoftpartRequest| {
         place(request)
             .expect("places")
             .iter()
