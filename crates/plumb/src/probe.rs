@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_diagnose::Finding;
 use plumb_load::probe::beside as load_beside;
-use plumb_load::probe::media::Survey;
+use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
 use plumb_load::probe::{self, Broken, Settings};
@@ -62,7 +62,7 @@ struct Run {
     outcome: Result<probe::Probed, Broken<ReadError>>,
     is_gone: bool,
     is_device: bool,
-    survey: Survey,
+    survey: MediaSurvey,
     writing: Option<Writing>,
     /// Time of a short write alone.
     lone_write_ns: Option<u64>,
@@ -87,8 +87,8 @@ impl Run {
         let begin = Instant::now();
         let ranges = readable(args, target, &mut notes);
         let surveyed = match ranges.is_empty() {
-            true => Ok(Survey::default()),
-            false => Survey::of(target, &ranges, seed),
+            true => Ok(MediaSurvey::default()),
+            false => MediaSurvey::of(target, &ranges, seed),
         };
         let survey = surveyed.as_ref().cloned().unwrap_or_default();
         let ranges = match writing {

@@ -11,7 +11,7 @@ use std::sync::mpsc::{
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_capture::{Batches, PIDS_MAX, RecordOptions, Recorder, Tally};
+use plumb_capture::{Batches, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
 use plumb_report::record::{self as report, Device, Recorded};
 use plumb_trace::batch::BATCH_EVENTS;
@@ -273,7 +273,7 @@ impl Session {
             ..SourceInfo::default()
         };
         let tallies = self.recorder.tallies();
-        let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&DiskTally) -> u64| tallies.iter().map(of).sum::<u64>();
         info.counts.lost = sum(|tally| tally.lost) + self.recorder.unlisted();
         info.counts.unmatched_issues =
             sum(|tally| tally.unmatched_issues) + self.recorder.open_at_end();
@@ -283,7 +283,7 @@ impl Session {
     }
 
     /// What a reader must know of the recording.
-    fn notes(&self, tallies: &[Tally]) -> Vec<String> {
+    fn notes(&self, tallies: &[DiskTally]) -> Vec<String> {
         let mut notes = vec![format!("recorded at the {}", self.how)];
         notes.extend(tallies.iter().flat_map(notes::of_disk));
         if self.is_of_all && self.recorder.layers() == [Layer::Request] {
@@ -362,8 +362,8 @@ fn larger(buffer: u32) -> String {
     }
 }
 
-fn device(tally: Tally) -> Device {
-    let Tally {
+fn device(tally: DiskTally) -> Device {
+    let DiskTally {
         device,
         layer,
         sent,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::{Block, CaptureError, Filter, Misses, Options, Process, Reading};
+use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
 use plumb_report::json::{self, WholeTime};
@@ -47,7 +47,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     };
     let options = options(args, &questions)?;
     let ended = told_to_end()?;
-    let mut block = Block::attach(&options).map_err(refused)?;
+    let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
         whole.app = Some(App::attach(&options.devices, args.sync).map_err(refused)?);
@@ -116,7 +116,7 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
 
 fn print_intervals(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     questions: &Questions,
     ended: &AtomicBool,

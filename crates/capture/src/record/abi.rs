@@ -106,7 +106,7 @@ impl Open {
 
 /// What happened to the I/O of a disk.
 #[repr(C)]
-pub(crate) struct Tally {
+pub(crate) struct KernelTally {
     pub(crate) dev: AtomicU32,
     pub(crate) is_by_bios: AtomicU32,
     pub(crate) sent: AtomicU64,
@@ -120,7 +120,7 @@ pub(crate) struct Tally {
 
 const _: () = {
     assert!(size_of::<Open>() == OPEN_BYTES);
-    assert!(size_of::<Tally>() == TALLY_BYTES);
+    assert!(size_of::<KernelTally>() == TALLY_BYTES);
     assert!(NEVER as u64 == u64::MAX);
     assert!(FLAG_SYNC >> 8 == flags::SYNC as usize && FLAG_META >> 8 == flags::META as usize);
     assert!(FLAG_AHEAD >> 8 == flags::AHEAD as usize && FLAG_FUA >> 8 == flags::FUA as usize);

@@ -15,7 +15,7 @@ const IN_FLIGHT_MAX: usize = 1 << 16;
 
 /// Who sent a bio.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender {
+pub(super) struct BioSender {
     pub(super) process: u32,
     pub(super) thread: u32,
     pub(super) comm: Comm,
@@ -66,7 +66,7 @@ fn process_of(thread: u32) -> Option<u32> {
 /// Senders of one disk.
 #[derive(Default)]
 pub(super) struct Senders {
-    by_place: Recent<Sender>,
+    by_place: Recent<BioSender>,
     in_flight: HashMap<IoKey, InFlight>,
     sent: BTreeMap<(u32, u32), Sent>,
     /// I/O that were sent back, and have been counted.
@@ -87,7 +87,7 @@ impl Senders {
         event: &Event,
         filter: &Filter,
         processes: &mut Processes,
-    ) -> Sender {
+    ) -> BioSender {
         let process = processes.of(event.thread, event.comm);
         let is_wanted = filter.pid.is_none_or(|pid| pid == process)
             && filter
@@ -95,7 +95,7 @@ impl Senders {
                 .as_deref()
                 .is_none_or(|comm| is_called(event.comm, comm));
         let (thread, comm, dev) = (event.thread, event.comm, event.dev);
-        let sender = Sender {
+        let sender = BioSender {
             process,
             thread,
             comm,
@@ -114,12 +114,12 @@ impl Senders {
     }
 
     /// Who sent what begins at a sector; `None` when that is forgotten.
-    pub(super) fn at(&self, sector: u64) -> Option<Sender> {
+    pub(super) fn at(&self, sector: u64) -> Option<BioSender> {
         self.by_place.get(IoKey::place(0, sector)).copied()
     }
 
     /// Counts an I/O that begins.
-    pub(super) fn begin(&mut self, event: &Event, sender: &Sender) {
+    pub(super) fn begin(&mut self, event: &Event, sender: &BioSender) {
         let key = IoKey::place(0, event.sector);
         let is_again = self.back.remove(key).is_some();
         let dev_process = (sender.dev, sender.process);

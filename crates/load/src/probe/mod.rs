@@ -7,7 +7,7 @@
 //! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`). Beside that the
 //! pace of the target is followed ([`drift`]), and in the end what was read is read again ([`cache`]).
 //!
-//! Nothing here opens a device or asks a clock: reads go through a [`Reader`], and time is what it says. What the reads mean
+//! Nothing here opens a device or asks a clock: reads go through a [`ProbeReader`], and time is what it says. What the reads mean
 //! where no medium stands behind them is judged by [`media`].
 
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub use search::probe;
 pub use written::written;
 
 /// Reads for a probe.
-pub trait Reader {
+pub trait ProbeReader {
     /// Why a read failed.
     type Error;
 
@@ -132,7 +132,7 @@ pub struct Settings {
 
 /// What the reads show.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ProbeVerdict {
     /// Boundaries, and the first one not at 0.
     Misaligned,
     /// Boundaries, the first one at 0.
@@ -180,7 +180,7 @@ pub struct Bar {
 #[derive(Clone, Debug)]
 pub struct Probed {
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: ProbeVerdict,
     /// The grid, where there is one.
     pub grid: Option<Candidate>,
     /// Time of reads off the grid to that of reads on it.
@@ -205,7 +205,7 @@ pub struct Probed {
     /// ns of a short read once the rate was steady.
     pub settled_ns: Option<f64>,
     /// The pace from then on.
-    pub course: drift::Course,
+    pub course: drift::PaceCourse,
     /// What was found of a cache; `None` where its size was stated, or too little was read.
     pub cache: Option<cache::Cache>,
     /// Bytes of the parts that were read.

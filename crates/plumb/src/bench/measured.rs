@@ -3,8 +3,8 @@
 use plumb_geometry::{Nanos, plural};
 use plumb_load::series::Average;
 use plumb_load::{
-    Ended, Hits, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts,
-    Tally,
+    DirectionTally, Ended, Hits, IntervalReport, Job, JobOutcome, Latencies, LoadPlan, Means, Pace,
+    RunOutcome, Starts, Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -27,7 +27,7 @@ impl Course {
     }
 
     /// Takes an interval in, and gives it back as it is shown.
-    pub fn take(&mut self, interval: &Interval<'_>) -> &report::Interval {
+    pub fn take(&mut self, interval: &IntervalReport<'_>) -> &report::Interval {
         let mut tally = Tally::default();
         interval.jobs.iter().for_each(|job| tally.add(job));
         self.intervals.push(report::Interval {
@@ -63,7 +63,7 @@ fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::Interval 
 }
 
 /// Since an I/O was due, where it was due at a time; since its issue else.
-fn latency_or_response(side: &Side) -> &Latencies {
+fn latency_or_response(side: &DirectionTally) -> &Latencies {
     if side.response.count() > 0 {
         &side.response
     } else {
@@ -122,7 +122,7 @@ pub fn shown_average(average: &Average, course: &Course) -> Option<report::Avera
 }
 
 /// A run that has ended.
-pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::Run {
+pub fn shown_run(plan: &LoadPlan<'_>, outcome: &RunOutcome, course: Course) -> report::Run {
     let mut all = Tally::default();
     outcome.jobs.iter().for_each(|job| all.add(&job.tally));
     let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
@@ -227,7 +227,7 @@ pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
     }
 }
 
-fn side(side: &Side) -> report::Side {
+fn side(side: &DirectionTally) -> report::Side {
     report::Side {
         ios: side.ios(),
         bytes: side.bytes,
@@ -252,7 +252,7 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
 }
 
 /// What all jobs ask, each once.
-fn workloads(plan: &Plan<'_>) -> String {
+fn workloads(plan: &LoadPlan<'_>) -> String {
     let mut told: Vec<String> = plan.jobs.iter().map(|job| words(job, plan)).collect();
     let mut seen = Vec::new();
     told.retain(|words| {
@@ -264,7 +264,7 @@ fn workloads(plan: &Plan<'_>) -> String {
 }
 
 /// What a job asks, in words.
-fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
+fn words(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let workload = &job.workload;
     let what = match workload.read_percent {
         100 => "reads".to_owned(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use plumb_load::job_file::JobFileError;
 use plumb_load::series::{self, Average, Run, Series, Targets};
-use plumb_load::{Ended, Outcome, fio, run as load, vdbench};
+use plumb_load::{Ended, RunOutcome, fio, run as load, vdbench};
 use plumb_report::bench as report;
 
 use super::measured::{Course, is_whole, shown_average, shown_run};
@@ -169,7 +169,7 @@ impl Made {
         let mut course = Course::new();
         let mut average = Average::default();
         let mut printed = Ok(());
-        let mut tell = |interval: &plumb_load::Interval<'_>| {
+        let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             average.add(
                 interval.number,
                 interval.jobs,
@@ -213,7 +213,7 @@ impl Made {
     }
 
     /// Takes note of what did not go well.
-    fn remark(&mut self, run: &Run, outcome: &Outcome) {
+    fn remark(&mut self, run: &Run, outcome: &RunOutcome) {
         if !outcome.jobs.iter().all(is_whole) {
             self.is_broken = true;
             let title = title(run);

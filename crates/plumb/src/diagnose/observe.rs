@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{Block, CaptureError, Options, Process, Reading};
+use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
 use plumb_geometry::plural;
 use plumb_profile::{Places, Profile, ProfileSet, Table};
 use plumb_stack::{Kind, NodeId, Stack};
@@ -98,7 +98,7 @@ pub fn watch(
         modulus_bytes,
         ..Options::default()
     };
-    let mut block = match Block::attach(&options) {
+    let mut block = match BlockWatch::attach(&options) {
         Ok(block) => block,
         Err(why) => return Ok(Err(why)),
     };

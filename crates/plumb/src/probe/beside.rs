@@ -4,7 +4,7 @@
 use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
 use plumb_load::probe::cache::Reach;
-use plumb_load::probe::drift::Change;
+use plumb_load::probe::drift::PaceChange;
 use plumb_report::format;
 use plumb_report::probe as report;
 
@@ -50,7 +50,7 @@ pub fn pace(probed: Option<&Probed>) -> Vec<report::Pace> {
 /// The moment from which on it was another.
 pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
     let change = probed.and_then(|probed| probed.course.change())?;
-    let Change {
+    let PaceChange {
         at,
         before_ns,
         after_ns,
@@ -81,7 +81,7 @@ pub fn words(against: Against) -> String {
             format::percent(share),
             format::ns(again_ns)
         ),
-        Against::Faster(Change {
+        Against::Faster(PaceChange {
             at,
             before_ns,
             after_ns,
@@ -92,7 +92,7 @@ pub fn words(against: Against) -> String {
             ns(after_ns),
             ns(before_ns)
         ),
-        Against::Slower(Change {
+        Against::Slower(PaceChange {
             at,
             before_ns,
             after_ns,

@@ -216,7 +216,7 @@ fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutco
 
 #[cfg(test)]
 mod tests {
-    use plumb_load::probe::{Searched, Verdict as Found, drift::Course};
+    use plumb_load::probe::{ProbeVerdict as Found, Searched, drift::PaceCourse};
 
     use super::*;
 
@@ -282,7 +282,7 @@ mod tests {
             bytes: 1 << 20,
             spent: std::time::Duration::from_secs(1),
             settled_ns: None,
-            course: Course::default(),
+            course: PaceCourse::default(),
             cache: None,
             space_bytes: 1 << 30,
         };

@@ -3,7 +3,7 @@
 use plumb_load::probe::beside::{self as load_beside, Against, Beside};
 use plumb_load::probe::media::Doubt;
 use plumb_load::probe::write_back::{self, WriteDoubt};
-use plumb_load::probe::{Probed, Reason, Verdict};
+use plumb_load::probe::{ProbeVerdict, Probed, Reason};
 use plumb_report::format;
 use plumb_report::probe as report;
 
@@ -30,10 +30,10 @@ impl Run {
             }
         };
         let verdict = match probed.verdict {
-            Verdict::Misaligned => report::Verdict::Misaligned,
-            Verdict::Aligned => report::Verdict::Aligned,
-            Verdict::NoPenalty => report::Verdict::NoPenalty,
-            Verdict::Inconclusive(reason) => {
+            ProbeVerdict::Misaligned => report::Verdict::Misaligned,
+            ProbeVerdict::Aligned => report::Verdict::Aligned,
+            ProbeVerdict::NoPenalty => report::Verdict::NoPenalty,
+            ProbeVerdict::Inconclusive(reason) => {
                 return (
                     report::Verdict::Inconclusive,
                     Some(self.reason(reason, probed)),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::Block;
+use plumb_capture::BlockWatch;
 use plumb_report::text::{self, Color};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -24,7 +24,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// When the terminal cannot be used.
 pub(super) fn run(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -56,7 +56,7 @@ fn watched(args: &Watch, whole: &Whole) -> Watched {
 
 fn show(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     ended: &AtomicBool,
     screen: &mut Screen,

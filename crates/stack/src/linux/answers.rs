@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
+use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, MappedTarget, SysError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -164,8 +164,8 @@ impl Kernel for Answers {
     }
 }
 
-fn target((start_sectors, len_sectors, kind, params): TargetLine) -> Target {
-    Target {
+fn target((start_sectors, len_sectors, kind, params): TargetLine) -> MappedTarget {
+    MappedTarget {
         start_sectors,
         len_sectors,
         kind,
@@ -310,7 +310,7 @@ impl Kernel for Recorder<'_> {
     }
 }
 
-fn target_line(target: &Target) -> TargetLine {
+fn target_line(target: &MappedTarget) -> TargetLine {
     (
         target.start_sectors,
         target.len_sectors,

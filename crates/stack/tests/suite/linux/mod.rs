@@ -12,7 +12,7 @@ use plumb_stack::linux::{
     self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root,
 };
 use plumb_stack::{Builder, Node, Stack, Verdict, What};
-use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
+use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, MappedTarget, SysError};
 use plumb_testkit::fake_sysfs::FakeHost;
 
 /// A host, which is the same when its kernel's answers are written down and given again.
@@ -100,7 +100,7 @@ impl Kernel for Scripted {
             }
             .into());
         };
-        let targets = lines.iter().map(|(start, len, kind, params)| Target {
+        let targets = lines.iter().map(|(start, len, kind, params)| MappedTarget {
             start_sectors: *start,
             len_sectors: *len,
             kind: (*kind).to_owned(),
