@@ -43,11 +43,11 @@ pub struct CellDisk {
 #[derive(Debug)]
 pub struct Served {
     charging: Charging,
-    state: Arc<State>,
+    state: Arc<CellState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CellState {
     bytes: Mutex<Vec<u8>>,
     writes: AtomicU64,
     changes: AtomicU64,
@@ -94,7 +94,7 @@ impl CellDisk {
         bytes
             .chunks_mut(8)
             .for_each(|word| word.copy_from_slice(&random.next_u64().to_le_bytes()[..word.len()]));
-        let state = Arc::new(State {
+        let state = Arc::new(CellState {
             bytes: Mutex::new(bytes),
             writes: AtomicU64::new(0),
             changes: AtomicU64::new(0),
@@ -148,7 +148,7 @@ impl Served {
 /// One connection.
 struct Server {
     disk: CellDisk,
-    state: Arc<State>,
+    state: Arc<CellState>,
     stream: UnixStream,
     /// Until when the disk is busy.
     free_at: Instant,

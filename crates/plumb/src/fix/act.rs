@@ -295,7 +295,7 @@ pub fn tell_kernel(
 #[cfg(test)]
 mod tests {
     use plumb_geometry::Bytes;
-    use plumb_relocate::labels::Step;
+    use plumb_relocate::labels::ChangeStep;
     use plumb_sys::Access;
 
     use super::*;
@@ -310,13 +310,13 @@ mod tests {
         );
         fs::write(&image, vec![0; 1 << 20]).expect("room");
         let subject = Subject::open(&image, Access::Exclusive).expect("an image");
-        let write = |at| Step::Write {
+        let write = |at| ChangeStep::Write {
             at: Bytes(at),
             old: vec![0; 512],
             new: vec![1; 512],
         };
         let change =
-            Change::from_steps([write(8192), Step::Flush, write(512)]).expect("places apart");
+            Change::from_steps([write(8192), ChangeStep::Flush, write(512)]).expect("places apart");
         let mut changed = vec![0; 1 << 20];
         changed[700] = 9;
         fs::write(&image, &changed).expect("room");

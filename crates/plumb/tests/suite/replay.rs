@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::recording::{Recording, read};
 use crate::common::{Folder, Ran, plumb};
-use plumb_testkit::charging::Cells;
+use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{Rng, require};
 use plumb_trace::{Batch, Clock, Event, Layer, Op, SourceInfo, write};
@@ -355,7 +355,7 @@ fn a_layout_moves_its_ranges() {
 fn a_plan_that_fits_is_better() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("replay-compare");
-    let device = Cells::of_ratio(4096, 0, 2.0).up();
+    let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let mut rng = Rng::new(17);
     let ios: Vec<Io> = (0..1200)
         .map(|number| Io::read(number * 500_000, rng.below(200_000) * 4096 + 1024, 4096))

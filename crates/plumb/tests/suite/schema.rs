@@ -393,7 +393,7 @@ fn output_of_record_is_as_promised() {
 fn output_of_probe_is_as_promised() {
     plumb_testkit::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let schema = Schema::of("probe");
-    let device = plumb_testkit::charging::Cells::of_ratio(4096, 1024, 2.0).up();
+    let device = plumb_testkit::charging::ChargedCells::of_ratio(4096, 1024, 2.0).up();
     let machine = plumb_testkit::Machine::watched();
     let grid = probe_until_decided(device.path(), "--grid 8k@512");
     crate::undecided_on_a_busy_machine!(machine, grid);

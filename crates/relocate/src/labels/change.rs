@@ -12,7 +12,7 @@ const SECTOR: usize = 512;
 
 /// One step of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ChangeStep {
     /// Bytes that take the place of others of the same number.
     Write {
         /// First byte on the disk.
@@ -29,7 +29,7 @@ pub enum Step {
 /// Steps in their order. Places of two writes never overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    steps: Vec<Step>,
+    steps: Vec<ChangeStep>,
 }
 
 /// Why a label was not changed, or not wholly.
@@ -85,13 +85,13 @@ impl Change {
         let mut change = Change::default();
         for step in steps {
             match step {
-                label::WriteStep::Flush => change.push(Step::Flush),
+                label::WriteStep::Flush => change.push(ChangeStep::Flush),
                 label::WriteStep::Write { at, bytes } => {
                     let mut old = vec![0; bytes.len()];
                     let read = disk.read_at(at.0, &mut old);
                     read.map_err(|source| ChangeError::Read { at: *at, source })?;
                     if old != *bytes {
-                        change.push(Step::Write {
+                        change.push(ChangeStep::Write {
                             at: *at,
                             old,
                             new: bytes.clone(),
@@ -107,7 +107,7 @@ impl Change {
     ///
     /// # Errors
     /// When two of them write to one place.
-    pub fn from_steps(steps: impl IntoIterator<Item = Step>) -> Result<Change, ChangeError> {
+    pub fn from_steps(steps: impl IntoIterator<Item = ChangeStep>) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         steps.into_iter().for_each(|step| change.push(step));
         change.trimmed()
@@ -121,15 +121,15 @@ impl Change {
     pub fn to_new(&self, disk: &mut dyn Disk) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in &self.steps {
-            let Step::Write { at, new, .. } = step else {
-                change.push(Step::Flush);
+            let ChangeStep::Write { at, new, .. } = step else {
+                change.push(ChangeStep::Flush);
                 continue;
             };
             let mut old = vec![0; new.len()];
             disk.read_at(at.0, &mut old)
                 .map_err(|source| ChangeError::Read { at: *at, source })?;
             if old != *new {
-                change.push(Step::Write {
+                change.push(ChangeStep::Write {
                     at: *at,
                     old,
                     new: new.clone(),
@@ -150,7 +150,7 @@ impl Change {
 
     /// The steps.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[ChangeStep] {
         &self.steps
     }
 
@@ -163,8 +163,8 @@ impl Change {
     /// The places that are written: first byte, old and new bytes.
     pub fn writes(&self) -> impl Iterator<Item = (Bytes, &[u8], &[u8])> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Write { at, old, new } => Some((*at, old.as_slice(), new.as_slice())),
-            Step::Flush => None,
+            ChangeStep::Write { at, old, new } => Some((*at, old.as_slice(), new.as_slice())),
+            ChangeStep::Flush => None,
         })
     }
 
@@ -173,8 +173,8 @@ impl Change {
     #[must_use]
     pub fn back(&self) -> Change {
         let turned = self.steps.iter().rev().map(|step| match step {
-            Step::Flush => Step::Flush,
-            Step::Write { at, old, new } => Step::Write {
+            ChangeStep::Flush => ChangeStep::Flush,
+            ChangeStep::Write { at, old, new } => ChangeStep::Write {
                 at: *at,
                 old: new.clone(),
                 new: old.clone(),
@@ -192,10 +192,10 @@ impl Change {
     pub fn apply(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         for step in &self.steps {
             match step {
-                Step::Flush => disk
+                ChangeStep::Flush => disk
                     .flush()
                     .map_err(|source| ChangeError::Flush { source })?,
-                Step::Write { at, new, .. } => {
+                ChangeStep::Write { at, new, .. } => {
                     let written = disk.write_at(at.0, new);
                     written.map_err(|source| ChangeError::Write { at: *at, source })?;
                 }
@@ -261,15 +261,20 @@ impl Change {
         Ok(())
     }
 
-    fn push(&mut self, step: Step) {
-        if step != Step::Flush || self.steps.last().is_some_and(|last| *last != Step::Flush) {
+    fn push(&mut self, step: ChangeStep) {
+        if step != ChangeStep::Flush
+            || self
+                .steps
+                .last()
+                .is_some_and(|last| *last != ChangeStep::Flush)
+        {
             self.steps.push(step);
         }
     }
 
     /// Without a flush at the end, which is always there; refused when places overlap.
     fn trimmed(mut self) -> Result<Change, ChangeError> {
-        if self.steps.last() == Some(&Step::Flush) {
+        if self.steps.last() == Some(&ChangeStep::Flush) {
             self.steps.pop();
         }
         let mut places: Vec<(u64, u64)> = self

@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
 use plumb_label::{Detail, Disk, Label, PartId, PartitionPlace, Role, gpt, mbr};
 
-use crate::labels::change::{Change, ChangeError, Changed, Step};
+use crate::labels::change::{Change, ChangeError, ChangeStep, Changed};
 use crate::labels::edit::{EditError, encode, relocated};
 use crate::moving;
 
@@ -13,9 +13,9 @@ use crate::moving;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelMove {
     /// To the entry of type *moving*.
-    pub hide: Vec<moving::Change>,
+    pub hide: Vec<moving::ByteChange>,
     /// From there to the entry at the new place.
-    pub finish: Vec<moving::Change>,
+    pub finish: Vec<moving::ByteChange>,
 }
 
 /// Why a label cannot go along with a move.
@@ -108,8 +108,8 @@ fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
 ///
 /// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
 /// neighbour's data, which then need not be touched.
-fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
-    let narrowed = |moving::Change { at, old, new }: moving::Change| {
+fn changes(change: &Change, block: usize) -> Vec<moving::ByteChange> {
+    let narrowed = |moving::ByteChange { at, old, new }: moving::ByteChange| {
         let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
         let mut differing = pairs
             .filter(|(_, (old, new))| old != new)
@@ -117,7 +117,7 @@ fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
         let first = differing.next()?;
         let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
         let at = at + first as u64;
-        Some(moving::Change {
+        Some(moving::ByteChange {
             at,
             old: old[range.clone()].to_vec(),
             new: new[range].to_vec(),
@@ -127,15 +127,15 @@ fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
 }
 
 /// Writes between two flushes that touch each other are one.
-fn joined(change: &Change) -> Vec<moving::Change> {
-    let mut joined: Vec<moving::Change> = Vec::new();
+fn joined(change: &Change) -> Vec<moving::ByteChange> {
+    let mut joined: Vec<moving::ByteChange> = Vec::new();
     let mut may_join = false;
     for step in change.steps() {
-        let Step::Write { at, old, new } = step else {
+        let ChangeStep::Write { at, old, new } = step else {
             may_join = false;
             continue;
         };
-        let one = moving::Change {
+        let one = moving::ByteChange {
             at: at.0,
             old: old.clone(),
             new: new.clone(),
@@ -150,7 +150,7 @@ fn joined(change: &Change) -> Vec<moving::Change> {
                     [one.old, last.old.clone()].concat(),
                     [one.new, last.new.clone()].concat(),
                 );
-                *last = moving::Change {
+                *last = moving::ByteChange {
                     at: one.at,
                     old,
                     new,
@@ -233,7 +233,7 @@ mod tests {
         read(&image, Some(512)).expect("readable").expect("a label")
     }
 
-    fn applied(image: &mut [u8], changes: &[moving::Change]) {
+    fn applied(image: &mut [u8], changes: &[moving::ByteChange]) {
         for change in changes {
             let at = change.at as usize;
             let place = &mut image[at..at + change.new.len()];

@@ -183,7 +183,7 @@ fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumb_relocate::moving::{Change, Copying, JournalId, Plan};
+    use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
     use plumb_relocate::{Progress, Unit};
 
     use super::*;
@@ -214,12 +214,12 @@ mod tests {
             },
             copying: Copying::Batches(4096),
             at_once: 1,
-            hide: vec![Change {
+            hide: vec![ByteChange {
                 at: LABEL,
                 old: sector(1),
                 new: sector(2),
             }],
-            finish: vec![Change {
+            finish: vec![ByteChange {
                 at: LABEL,
                 old: sector(2),
                 new: sector(3),

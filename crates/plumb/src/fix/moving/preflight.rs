@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, Extent, SECTOR, align_down};
 use plumb_label::{Label, Partition, PartitionPlace, PartitionType};
 use plumb_relocate::fix_ups::fix_ups;
 use plumb_relocate::labels::label_move;
-use plumb_relocate::moving::{Change, Copying, JournalId, Plan};
+use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
 use plumb_relocate::signatures::survey;
 use plumb_relocate::{Raw, Unit};
 use plumb_report::fix::Moved;
@@ -420,12 +420,12 @@ impl Look<'_> {
         raw: &Raw<'_>,
         place: Extent,
         to: Bytes,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Vec<ByteChange>, Failure> {
         let found =
             fix_ups(raw, place, to).map_err(|source| self.unreadable(place.start().0, source))?;
         Ok(found
             .into_iter()
-            .map(|fix| Change {
+            .map(|fix| ByteChange {
                 at: fix.at.0,
                 old: fix.old,
                 new: fix.new,
