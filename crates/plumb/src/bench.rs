@@ -23,7 +23,7 @@ mod sweep;
 pub mod targets;
 pub mod traced;
 
-use measured::{Course, is_whole, shown_run};
+use measured::{BenchCourse, is_whole, shown_run};
 use targets::Opened;
 use traced::TraceFile;
 
@@ -60,7 +60,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     if is_live {
         output::print(&report::heading(columns))?;
     }
-    let mut course = Course::new();
+    let mut course = BenchCourse::new();
     let mut printed = Ok(());
     let outcome = {
         let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
@@ -96,8 +96,8 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
 }
 
 /// Which columns there is room for.
-fn columns() -> report::Columns {
-    report::Columns::within(output::columns(&std::io::stdout()))
+fn columns() -> report::IntervalColumns {
+    report::IntervalColumns::within(output::columns(&std::io::stdout()))
 }
 
 /// Set when a signal asks for the end.

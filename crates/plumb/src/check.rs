@@ -26,7 +26,7 @@ mod hosts;
 pub(crate) mod sources;
 pub(crate) mod target;
 
-use sources::Gathered;
+use sources::GatheredHost;
 
 /// Rules on settings, paths and load. They need facts that a layout does not hold, so that they cannot tell does not make
 /// it unknown how the layers lie; the report says so all the same.
@@ -156,7 +156,7 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 }
 
 /// What a collection holds, for whoever hands it on.
-fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
+fn gathered_words(path: &Path, found: &archive::ArchiveCounts, len: usize) -> String {
     let held = [
         format!(
             "files of sysfs and procfs of {}",
@@ -216,7 +216,7 @@ pub(crate) fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<No
         .retain(|unjudged| is_wanted(&unjudged.target.device));
 }
 
-fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
+fn exit_of(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Exit {
     if report
         .diagnosis
         .worst()

@@ -13,8 +13,8 @@ use plumb_stack::{Kind, NodeId, Stack, node};
 use plumb_trace::Layer;
 
 use crate::cli::plan::{
-    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args,
-    RaidKind, Record, Resync, Softpart, Stripe, What, Writes,
+    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Partition, Plan as Args,
+    PlanCommand, PlanOutput, RaidKind, RecordPlan, Resync, Softpart, Stripe, Writes,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ use inputs::{Dumps, read_dumps, read_profile};
 /// What was planned, and from what.
 struct Planned {
     plans: Vec<Plan>,
-    inputs: Vec<report::Input>,
+    inputs: Vec<report::PlanInput>,
     /// Whether some input was not read, or not to its end.
     is_partial: bool,
 }
@@ -48,14 +48,14 @@ impl From<Plan> for Planned {
 /// When what was named cannot be read, or there is no such plan.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (planned, output) = match &args.what {
-        What::Partition(args) => (partition(args)?, args.output),
-        What::Stripe(args) => (stripe(args)?.into(), args.output),
-        What::Softpart(args) => (softpart(args)?, args.output),
-        What::Filesystem(args) => (filesystem(args)?.into(), args.output),
-        What::Record(args) => (record(args)?, args.output),
-        What::Resync(args) => (resync(args)?.into(), args.output),
-        What::Disks(args) => (disks(args)?.into(), args.output),
-        What::Writes(args) => (writes(args)?.into(), args.output),
+        PlanCommand::Partition(args) => (partition(args)?, args.output),
+        PlanCommand::Stripe(args) => (stripe(args)?.into(), args.output),
+        PlanCommand::Softpart(args) => (softpart(args)?, args.output),
+        PlanCommand::Filesystem(args) => (filesystem(args)?.into(), args.output),
+        PlanCommand::Record(args) => (record(args)?, args.output),
+        PlanCommand::Resync(args) => (resync(args)?.into(), args.output),
+        PlanCommand::Disks(args) => (disks(args)?.into(), args.output),
+        PlanCommand::Writes(args) => (writes(args)?.into(), args.output),
     };
     print(&planned, output)?;
     let mut is_refused = false;
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     })
 }
 
-fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
+fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
     let shown = if output.json {
         let version = env!("CARGO_PKG_VERSION");
         let json = report::json(version, &planned.inputs, &planned.plans);
@@ -84,14 +84,14 @@ fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
 }
 
 /// What is planned, by the name of its command, and for what: all that is said of a plan that is refused.
-struct Asked {
+struct PlanSubject {
     kind: &'static str,
     title: String,
 }
 
-impl Asked {
-    fn new(kind: &'static str, title: String) -> Asked {
-        Asked { kind, title }
+impl PlanSubject {
+    fn new(kind: &'static str, title: String) -> PlanSubject {
+        PlanSubject { kind, title }
     }
 
     /// A request that makes no sense is a mistake of the command line; one that cannot be met is a plan that says so.
@@ -109,7 +109,7 @@ impl Asked {
 }
 
 fn partition(args: &Partition) -> Result<Planned, Failure> {
-    let asked = Asked::new("partition", format!("a start on {}", args.device));
+    let asked = PlanSubject::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
         return Ok(asked
             .meet(partition::plan(&partition_request(args)?))?
@@ -250,8 +250,8 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         .into())
 }
 
-fn of_component(name: &str) -> Asked {
-    Asked::new("softpart", format!("soft partitions of {name}"))
+fn of_component(name: &str) -> PlanSubject {
+    PlanSubject::new("softpart", format!("soft partitions of {name}"))
 }
 
 fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
@@ -265,7 +265,7 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
             what: "a soft partition",
             give: "give the output of metastat -p",
         };
-        let plan = Asked::new("softpart", "soft partitions".to_owned()).tell(Err(why));
+        let plan = PlanSubject::new("softpart", "soft partitions".to_owned()).tell(Err(why));
         return Ok(planned(vec![plan], dumps));
     }
     if !args.new.is_empty() && components.len() > 1 {
@@ -329,7 +329,8 @@ fn stripe(args: &Stripe) -> Result<Plan, Failure> {
         members: args.members.clone(),
         parity: args.parity,
     };
-    Asked::new("stripe", format!("chunks for I/O of {}", args.io)).meet(stripe::plan(&request))
+    PlanSubject::new("stripe", format!("chunks for I/O of {}", args.io))
+        .meet(stripe::plan(&request))
 }
 
 fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
@@ -357,10 +358,10 @@ fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
         page: args.page,
     };
     let title = format!("{} on {}", request.kind.word(), args.device);
-    Asked::new("filesystem", title).meet(filesystem::plan(&request))
+    PlanSubject::new("filesystem", title).meet(filesystem::plan(&request))
 }
 
-fn record(args: &Record) -> Result<Planned, Failure> {
+fn record(args: &RecordPlan) -> Result<Planned, Failure> {
     let keeper = match args.keeper {
         KeeperKind::Zfs => record::Keeper::Zfs,
         KeeperKind::Zvol => record::Keeper::ZfsVolume,
@@ -373,7 +374,7 @@ fn record(args: &Record) -> Result<Planned, Failure> {
             name: args.name.clone(),
             current: args.current,
         };
-        Asked::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
+        PlanSubject::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
     };
     match (&args.profile, args.page) {
         (Some(path), _) => {
@@ -402,7 +403,8 @@ fn resync(args: &Resync) -> Result<Plan, Failure> {
         maxphys: args.maxphys,
         mirror: args.mirror,
     };
-    Asked::new("resync", format!("resync in I/O of {}", args.size)).meet(resync::plan(&request))
+    PlanSubject::new("resync", format!("resync in I/O of {}", args.size))
+        .meet(resync::plan(&request))
 }
 
 fn disks(args: &Disks) -> Result<Plan, Failure> {
@@ -422,7 +424,8 @@ fn disks(args: &Disks) -> Result<Plan, Failure> {
         response_ms: args.response,
         chunk_kib: args.chunk.0.div_ceil(1024),
     };
-    Asked::new("disks", format!("disks as {}", request.raid.word())).meet(disks::plan(&request))
+    PlanSubject::new("disks", format!("disks as {}", request.raid.word()))
+        .meet(disks::plan(&request))
 }
 
 fn writes(args: &Writes) -> Result<Plan, Failure> {
@@ -435,6 +438,6 @@ fn writes(args: &Writes) -> Result<Plan, Failure> {
         gathered: args.gathered,
         gathered_sequential: args.both,
     };
-    Asked::new("writes", format!("writes of records of {}", args.record))
+    PlanSubject::new("writes", format!("writes of records of {}", args.record))
         .meet(writes::plan(&request))
 }

@@ -28,7 +28,7 @@ mod words;
 mod writes;
 
 use beside::CACHE_SPEED;
-use counters::Counters;
+use counters::DiskCounters;
 use hints::Stated;
 use ranges::{depth_in, readable, with_data};
 use verdict::NOT_BACKED;
@@ -53,12 +53,12 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
         ),
     };
     ranges::must_be_measurable(args, &target)?;
-    let probe = Run::of(args, &target, writing)?;
+    let probe = ProbeRun::of(args, &target, writing)?;
     probe.report(args, &target)
 }
 
 /// A probe that was made, and what is known beside it.
-struct Run {
+struct ProbeRun {
     outcome: Result<probe::Probed, Broken<ReadError>>,
     is_gone: bool,
     is_device: bool,
@@ -79,8 +79,8 @@ struct Run {
     seconds: f64,
 }
 
-impl Run {
-    fn of(args: &Probe, target: &Target, writing: Option<Writing>) -> Result<Run, Failure> {
+impl ProbeRun {
+    fn of(args: &Probe, target: &Target, writing: Option<Writing>) -> Result<ProbeRun, Failure> {
         let seed = args.seed.unwrap_or_else(seed_of_now);
         let mut notes = Vec::new();
         let (stated, layer) = hints::of(&args.target, &args.grid);
@@ -97,7 +97,7 @@ impl Run {
             None => with_data(&survey, ranges, &mut notes),
         };
         let depth = depth_in(args, writing.as_ref(), &ranges, &mut notes);
-        let before = Counters::of(target);
+        let before = DiskCounters::of(target);
         let settings = Settings {
             ranges,
             block_bytes: u64::from(target.block_bytes().max(512)),
@@ -136,7 +136,9 @@ impl Run {
             }
         });
         let seconds = begin.elapsed().as_secs_f64();
-        let counters = Counters::of(target).zip(before).zip(outcome.as_ref().ok());
+        let counters = DiskCounters::of(target)
+            .zip(before)
+            .zip(outcome.as_ref().ok());
         let others =
             counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
         if let Ok(probed) = &outcome {
@@ -149,7 +151,7 @@ impl Run {
         notes.extend(writing.as_ref().map(|writing| writing.note.to_owned()));
         let answer_ns = load_beside::answer_ns(target).filter(|_| writing.is_none());
         let (is_gone, is_device) = (!target.io().is_there(), target.is_block_device());
-        Ok(Run {
+        Ok(ProbeRun {
             outcome,
             is_gone,
             is_device,
@@ -173,7 +175,7 @@ impl Run {
         let (verdict, reason) = self.verdict();
         let probed = self.outcome.as_ref().ok();
         // What was seen of something that is not believed is not shown as if it were.
-        let believed = probed.filter(|_| verdict != report::Verdict::Inconclusive);
+        let believed = probed.filter(|_| verdict != report::ReportedVerdict::Inconclusive);
         // Writing to it would fill a cache once more.
         let is_unbacked =
             |reason: &str| reason.starts_with(NOT_BACKED) && !reason.starts_with(CACHE_SPEED);
@@ -216,7 +218,7 @@ impl Run {
                 broken.bytes,
             ),
         };
-        let shown = report::Probed {
+        let shown = report::ProbeReport {
             target: target.name(),
             size_bytes: target.size_bytes(),
             verdict,
@@ -249,7 +251,7 @@ impl Run {
         let findings: Vec<Finding> = finding::finding(&shown, self.layer).into_iter().collect();
         print(args, &shown, &findings)?;
         Ok(match verdict {
-            report::Verdict::Inconclusive => Exit::Unknown,
+            report::ReportedVerdict::Inconclusive => Exit::Unknown,
             _ if findings
                 .iter()
                 .any(|finding| args.fail_on.covers(finding.severity())) =>
@@ -261,7 +263,11 @@ impl Run {
     }
 }
 
-fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Result<(), Failure> {
+fn print(
+    args: &Probe,
+    shown: &report::ProbeReport<'_>,
+    findings: &[Finding],
+) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
         let typed: Vec<String> = std::env::args().skip(1).collect();
@@ -289,14 +295,14 @@ const fn op_of(writing: &Option<Writing>) -> report::Op {
 }
 
 /// I/O of the probe itself, as the device counts them.
-fn own(probed: &probe::Probed, writing: &Option<Writing>) -> Counters {
+fn own(probed: &probe::Probed, writing: &Option<Writing>) -> DiskCounters {
     let (reads, read_bytes) = (probed.reads, probed.bytes);
     let (writes, written_bytes) = if writing.is_some() {
         (reads, read_bytes)
     } else {
         (0, 0)
     };
-    Counters {
+    DiskCounters {
         reads,
         read_bytes,
         writes,
@@ -335,8 +341,8 @@ fn grid_of(grid: probe::Candidate) -> report::Grid {
     }
 }
 
-fn ratio_of(ratio: Interval, len_bytes: u64) -> report::Ratio {
-    report::Ratio {
+fn ratio_of(ratio: Interval, len_bytes: u64) -> report::PenaltyRatio {
+    report::PenaltyRatio {
         ratio: ratio.estimate,
         low: ratio.low,
         high: ratio.high,

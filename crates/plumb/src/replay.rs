@@ -140,7 +140,7 @@ fn send(
 ) -> Result<(Replayed, Option<String>), Failure> {
     let mut source = TraceSource::open(args)?;
     let mut file = args.trace.as_deref().map(TraceFile::begin).transpose()?;
-    let mut line = Line::new();
+    let mut line = StatusLine::new();
     let all = survey.counts.sent();
     let mut tell = |progress: &Progress| {
         let (ios, failed) = (group_digits(progress.ios), group_digits(progress.failed));
@@ -182,7 +182,7 @@ fn compare(
         level: Level::P95,
         seed: args.seed,
     };
-    let mut line = Line::new();
+    let mut line = StatusLine::new();
     let mut tell = |pairs: usize| line.show(&format!("{pairs} of up to {} pairs", args.pairs));
     let mut source = TraceSource::open(args)?;
     let compared = load::compare(
@@ -270,13 +270,13 @@ fn refused(error: ReplayError) -> Failure {
 }
 
 /// A line on a terminal, rewritten in place.
-struct Line {
+struct StatusLine {
     is_shown: bool,
 }
 
-impl Line {
-    fn new() -> Line {
-        Line {
+impl StatusLine {
+    fn new() -> StatusLine {
+        StatusLine {
             is_shown: std::io::stderr().is_terminal(),
         }
     }

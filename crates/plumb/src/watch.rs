@@ -10,7 +10,7 @@ use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, 
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
 use plumb_report::json::{self, WholeTime};
-use plumb_report::text::{self, Apart, Interval, SeenAgain, Sender};
+use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
 
 use self::app::App;
 use crate::cli::Watch;
@@ -209,7 +209,7 @@ fn show(
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
     let heading = format!("{time}, {seconds:.1} s");
-    let interval = Interval {
+    let interval = WatchInterval {
         heading,
         devices: &devices,
         senders: &senders,

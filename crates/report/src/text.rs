@@ -18,7 +18,7 @@ pub(crate) mod page;
 mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
-pub use interval::{Apart, Interval, SeenAgain, Sender, asked, interval};
+pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
 pub use page::{Color, WIDTH, tame};
 
 pub(crate) use page::Page;

@@ -9,7 +9,7 @@ use plumb_load::series::{self, Average, Run, Series, Targets};
 use plumb_load::{Ended, RunOutcome, fio, run as load, vdbench};
 use plumb_report::bench as report;
 
-use super::measured::{Course, is_whole, shown_average, shown_run};
+use super::measured::{BenchCourse, is_whole, shown_average, shown_run};
 use super::traced::{self, TraceFile};
 use super::{columns, medium, refused, show, sweep, targets};
 use crate::cli::Bench;
@@ -75,7 +75,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
 /// Runs that were made.
 #[derive(Default)]
 pub(super) struct Made {
-    pub shown: Vec<report::Run>,
+    pub shown: Vec<report::BenchRun>,
     /// Rates of each run, interval by interval.
     pub rates: Vec<Vec<f64>>,
     pub notes: Vec<String>,
@@ -166,7 +166,7 @@ impl Made {
         let mut plan = series::plan(run, targets, limit, args.seed).map_err(unfit)?;
         plan.engine = args.engine.into();
         let columns = columns();
-        let mut course = Course::new();
+        let mut course = BenchCourse::new();
         let mut average = Average::default();
         let mut printed = Ok(());
         let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
@@ -201,7 +201,7 @@ impl Made {
         if let Some(trace) = trace {
             self.notes.push(trace.finish(outcome.not_traced)?);
         }
-        let shown = report::Run {
+        let shown = report::BenchRun {
             name: Some(title(run)),
             average: shown_average,
             ..shown_run(&plan, &outcome, course)

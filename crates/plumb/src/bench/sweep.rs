@@ -77,7 +77,7 @@ fn with(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
 }
 
 /// Observations of the rate above the line come first.
-fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
+fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::RateRatio {
     let [below, above] = interval.n;
     let plumb_stats::Interval {
         estimate,
@@ -86,7 +86,7 @@ fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
         level,
         ..
     } = interval;
-    report::Ratio {
+    report::RateRatio {
         estimate,
         low,
         high,

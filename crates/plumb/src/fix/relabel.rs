@@ -43,7 +43,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     subject.must_be_unused()?;
     let before = subject.label()?;
     unfinished::must_be_none(&subject, before.as_ref())?;
-    let work = Work::of(args, &subject, before.as_ref())?;
+    let work = RelabelWork::of(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
     unfinished::must_be_none_at(&subject, extent)?;
@@ -120,7 +120,7 @@ fn must_be_empty(
 }
 
 /// A request, with what it is held against.
-struct Work<'a> {
+struct RelabelWork<'a> {
     args: &'a Relabel,
     subject: &'a Subject,
     /// The label that is changed; `None` where a new one is made.
@@ -132,12 +132,12 @@ struct Work<'a> {
     block: u32,
 }
 
-impl<'a> Work<'a> {
+impl<'a> RelabelWork<'a> {
     fn of(
         args: &'a Relabel,
         subject: &'a Subject,
         before: Option<&'a Label>,
-    ) -> Result<Work<'a>, Failure> {
+    ) -> Result<RelabelWork<'a>, Failure> {
         let wanted = match &args.plan {
             Some(path) => {
                 let (wanted, stated) = from_plan::partition(path)?;
@@ -187,7 +187,7 @@ impl<'a> Work<'a> {
         // Grids of layers below that never meet are told by `plumb check`; the usual one is what is left then.
         let grid = meet_all(subject.here.grids().iter().chain([&usual])).unwrap_or(usual);
         let replaces = before.is_some() && label.is_none();
-        Ok(Work {
+        Ok(RelabelWork {
             args,
             subject,
             label,

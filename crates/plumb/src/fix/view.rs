@@ -36,8 +36,8 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     let limits = shown.subject.disk.limits();
     let view = |label: &Label| label_view(label, shown.grid);
     let writes = shown.change.writes();
-    let writes: Vec<report::Place> = writes
-        .map(|(at, _, new)| report::Place {
+    let writes: Vec<report::DiskPlace> = writes
+        .map(|(at, _, new)| report::DiskPlace {
             at_bytes: at.0,
             len_bytes: new.len() as u64,
         })

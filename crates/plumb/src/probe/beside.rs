@@ -36,11 +36,11 @@ fn reach(reach: Reach) -> report::Reach {
 }
 
 /// The pace, look by look.
-pub fn pace(probed: Option<&Probed>) -> Vec<report::Pace> {
+pub fn pace(probed: Option<&Probed>) -> Vec<report::ProbePace> {
     let paces = probed.map_or(&[][..], |probed| probed.course.paces());
     paces
         .iter()
-        .map(|pace| report::Pace {
+        .map(|pace| report::ProbePace {
             at_seconds: pace.at.as_secs_f64(),
             ns: pace.ns,
         })

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use plumb_geometry::Grid;
 use plumb_load::probe::{Candidate, Probed};
-use plumb_report::probe::{Hint, HintOutcome, Op, Verdict};
+use plumb_report::probe::{Hint, HintOutcome, Op, ReportedVerdict};
 use plumb_stack::fold::Phase;
 use plumb_stack::{Belief, GridFact, Kind, Source, Stack, What};
 
-use crate::check::sources::{self, Gathered};
+use crate::check::sources::{self, GatheredHost};
 use crate::check::target;
 
 /// A grid that somebody states, in the address space of the target.
@@ -43,7 +43,7 @@ pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
             doubt: None,
         });
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = GatheredHost::default();
     // What the stack is helps to read the result; a host that does not tell is no reason not to measure.
     if sources::live(Some(path), &mut gathered, &[]).is_err() {
         return (stated, Kind::Unknown);
@@ -113,10 +113,10 @@ fn is_measured(what: What) -> bool {
 
 impl Stated {
     /// Held against what was seen.
-    pub fn judged(&self, probed: Option<&Probed>, verdict: Verdict, op: Op) -> Hint {
+    pub fn judged(&self, probed: Option<&Probed>, verdict: ReportedVerdict, op: Op) -> Hint {
         let (outcome, why) = match probed.and_then(|probed| probed.grid) {
             Some(seen) => against(self.what, self.grid, seen, op),
-            None if verdict == Verdict::NoPenalty => self.without_penalty(probed, op),
+            None if verdict == ReportedVerdict::NoPenalty => self.without_penalty(probed, op),
             None => (HintOutcome::Open, "nothing was decided".to_owned()),
         };
         Hint {
@@ -303,9 +303,9 @@ mod tests {
                 grid: stated,
                 doubt: None,
             };
-            let hint = stated.judged(Some(&probed), Verdict::NoPenalty, Op::Read);
+            let hint = stated.judged(Some(&probed), ReportedVerdict::NoPenalty, Op::Read);
             assert_eq!(hint.outcome, outcome, "{what:?} {}", hint.why);
-            let hint = stated.judged(None, Verdict::Inconclusive, Op::Read);
+            let hint = stated.judged(None, ReportedVerdict::Inconclusive, Op::Read);
             assert_eq!(hint.outcome, Open, "nothing was seen");
         }
     }

@@ -7,14 +7,14 @@ use plumb_load::probe::{ProbeVerdict, Probed, Reason};
 use plumb_report::format;
 use plumb_report::probe as report;
 
-use super::{Run, beside, words, writes};
+use super::{ProbeRun, beside, words, writes};
 
 /// How a reason begins where no medium answered.
 pub const NOT_BACKED: &str = "not backed by media";
 
-impl Run {
+impl ProbeRun {
     /// The verdict, and why it cannot be told where that is so.
-    pub(super) fn verdict(&self) -> (report::Verdict, Option<String>) {
+    pub(super) fn verdict(&self) -> (report::ReportedVerdict, Option<String>) {
         let probed = match &self.outcome {
             Ok(probed) => probed,
             Err(broken) => {
@@ -24,18 +24,18 @@ impl Run {
                     ""
                 };
                 return (
-                    report::Verdict::Inconclusive,
+                    report::ReportedVerdict::Inconclusive,
                     Some(format!("{}{gone}", broken.error)),
                 );
             }
         };
         let verdict = match probed.verdict {
-            ProbeVerdict::Misaligned => report::Verdict::Misaligned,
-            ProbeVerdict::Aligned => report::Verdict::Aligned,
-            ProbeVerdict::NoPenalty => report::Verdict::NoPenalty,
+            ProbeVerdict::Misaligned => report::ReportedVerdict::Misaligned,
+            ProbeVerdict::Aligned => report::ReportedVerdict::Aligned,
+            ProbeVerdict::NoPenalty => report::ReportedVerdict::NoPenalty,
             ProbeVerdict::Inconclusive(reason) => {
                 return (
-                    report::Verdict::Inconclusive,
+                    report::ReportedVerdict::Inconclusive,
                     Some(self.reason(reason, probed)),
                 );
             }
@@ -50,7 +50,7 @@ impl Run {
         let why = doubt.map(|doubt| format!("{NOT_BACKED}: {doubt}"));
         match why.or_else(|| self.against(probed).map(beside::words)) {
             None => (verdict, None),
-            why => (report::Verdict::Inconclusive, why),
+            why => (report::ReportedVerdict::Inconclusive, why),
         }
     }
 

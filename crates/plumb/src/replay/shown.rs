@@ -52,7 +52,7 @@ pub fn replayed(replayed: &Replayed, survey: &TraceSurvey) -> report::Replayed {
 fn course(course: &ReplayCourse, is_timed: bool) -> report::Course {
     let windows = course.windows().iter().map(|window| {
         let mean = |sum: u128| (window.ios > 0).then(|| sum as f64 / window.ios as f64);
-        report::Window {
+        report::ReplayWindow {
             ios: window.ios,
             response_mean_ns: mean(window.response_ns_sum),
             response_ns_max: (window.ios > 0).then_some(window.response_ns_max),
@@ -65,7 +65,7 @@ fn course(course: &ReplayCourse, is_timed: bool) -> report::Course {
     }
 }
 
-fn counts(counts: ReplayCounts) -> report::Counts {
+fn counts(counts: ReplayCounts) -> report::EventCounts {
     let ReplayCounts {
         events,
         reads,
@@ -79,7 +79,7 @@ fn counts(counts: ReplayCounts) -> report::Counts {
         folded,
         unforced,
     } = counts;
-    report::Counts {
+    report::EventCounts {
         events,
         reads,
         writes,
@@ -125,7 +125,7 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
         ),
     };
     let [today, planned] = &compared.sides;
-    let pairs = compared.pairs.iter().map(|pair| report::Pair {
+    let pairs = compared.pairs.iter().map(|pair| report::ReplayPair {
         ios: pair.ios,
         is_today_first: pair.is_today_first,
         today_ns: pair.today_ns,
@@ -168,7 +168,7 @@ fn doubt_words(doubt: Doubt, pairs: usize) -> String {
     }
 }
 
-fn ratio(interval: &Interval) -> report::Ratio {
+fn ratio(interval: &Interval) -> report::ReplayRatio {
     let Interval {
         estimate,
         low,
@@ -176,7 +176,7 @@ fn ratio(interval: &Interval) -> report::Ratio {
         level,
         n,
     } = *interval;
-    report::Ratio {
+    report::ReplayRatio {
         estimate,
         low,
         high,
@@ -185,11 +185,11 @@ fn ratio(interval: &Interval) -> report::Ratio {
     }
 }
 
-fn side(side: &SideTotals) -> report::Side {
+fn side(side: &SideTotals) -> report::ReplaySide {
     // Slices follow each other with gaps: only times can be told of them together.
     let Tally { reads, writes, .. } = &side.tally;
     let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
-    report::Side {
+    report::ReplaySide {
         counts: counts(side.counts),
         measured: measured(&side.tally, busy_ns as f64 / 1e9),
         lateness: times(&side.lateness),

@@ -9,7 +9,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use crate::common::Ran;
-use crate::common::probed::{Probed, probe, probe_text, probe_until_decided};
+use crate::common::probed::{ProbeDocument, probe, probe_text, probe_until_decided};
 use plumb_testkit::charging::{ChargedCells, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::slow_disk::SlowDisk;
@@ -43,7 +43,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn count(&mut self, (cell, phase): (u64, u64), ratio: f64, probed: &Probed) {
+    fn count(&mut self, (cell, phase): (u64, u64), ratio: f64, probed: &ProbeDocument) {
         self.runs += 1;
         self.seconds.push(probed.seconds());
         if probed.is_open() {
@@ -274,7 +274,7 @@ fn devices_that_fail_meanwhile() {
         sleep(Duration::from_millis(1000));
         fail(&disk);
         let done = running.wait_with_output().expect("an end");
-        let probed = Probed::of(&Ran::of(done));
+        let probed = ProbeDocument::of(&Ran::of(done));
         let result = &probed.result;
         assert!(probed.is_blank(), "{name}: {result}");
         let (failed, reads) = (result["failed"]["reads"].as_u64(), result["reads"].as_u64());
@@ -500,7 +500,8 @@ fn false_alarms_over_many_runs() {
     let image = folder.path().join("image");
     noise(&image, 256);
     let places: Vec<(u64, u64)> = cells(runs).collect();
-    let is_alarm = |probed: &Probed| probed.grid().is_some() || probed.verdict() == "aligned";
+    let is_alarm =
+        |probed: &ProbeDocument| probed.grid().is_some() || probed.verdict() == "aligned";
     let of_cells = side_by_side(runs, 4, |number| {
         let (cell, phase) = places[number];
         let device = ChargedCells {

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::probed::{Probed, probe};
+use crate::common::probed::{ProbeDocument, probe};
 use plumb_testkit::charging::{ChargedCells, Credits, cached_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::{require, temp_dir};
 use serde_json::Value;
 
 /// Never anything else than the truth, or nothing.
-fn must_be_right_or_open(probed: &Probed, granularity: u64, offset: u64) {
+fn must_be_right_or_open(probed: &ProbeDocument, granularity: u64, offset: u64) {
     assert!(
         probed.is_right(granularity, offset) || probed.is_open(),
         "{}",

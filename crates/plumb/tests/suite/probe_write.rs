@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::Folder;
-use crate::common::probed::{Probed, probe, probe_text};
+use crate::common::probed::{ProbeDocument, probe, probe_text};
 use crate::common::schema::Schema;
 use plumb_testkit::cell_disk::{CellDisk, Served};
 use plumb_testkit::charging::delayed_writes;
@@ -17,7 +17,7 @@ use plumb_testkit::opener::Opener;
 use plumb_testkit::{Machine, Rng, require};
 
 /// With the name typed.
-fn probe_writes(target: &Path, flags: &str) -> Probed {
+fn probe_writes(target: &Path, flags: &str) -> ProbeDocument {
     probe(
         target,
         &format!("--write --yes {} {flags}", target.display()),
@@ -54,7 +54,7 @@ fn writes_are_charged_and_reads_are_not() {
     let probed = probe_writes(disk.path(), "--limit 60s");
     assert_eq!(disk.changes(), 0, "of {} writes", disk.writes());
     crate::undecided_on_a_busy_machine!(machine, probed);
-    let Probed {
+    let ProbeDocument {
         document, result, ..
     } = &probed;
     assert!(probed.is_right(4096, 1024), "{result}");
@@ -306,7 +306,7 @@ fn zeros_are_not_written_back() {
         .expect("room");
     let disk = LoopDevice::attach(&image, &[]);
     let probed = probe_writes(disk.path(), "");
-    let Probed {
+    let ProbeDocument {
         document, result, ..
     } = &probed;
     assert!(probed.is_blank() && result["writes"] == 0, "{result}");

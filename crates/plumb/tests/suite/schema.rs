@@ -251,19 +251,19 @@ fn the_schema_names_the_rules() {
     assert_eq!(named, rules);
 }
 
-type Change<'a> = &'a dyn Fn(&mut Value);
+type DocumentChange<'a> = &'a dyn Fn(&mut Value);
 
 #[test]
 fn what_is_not_promised_is_noticed() {
     let schema = Schema::of("analyze");
     let good = analyze(&example("guest-blktrace"), "");
-    let bent = |change: Change<'_>| {
+    let bent = |change: DocumentChange<'_>| {
         let mut document = good.clone();
         change(&mut document);
         schema.faults(&document).join("\n")
     };
     assert_eq!(bent(&|_| {}), "");
-    let checks: [(Change<'_>, &str); 6] = [
+    let checks: [(DocumentChange<'_>, &str); 6] = [
         (
             &|document| document["more"] = 1.into(),
             "/more: nothing is allowed here",

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use plumb_diagnose::Diagnosis;
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
-use plumb_report::check::{Check, Input, json, text};
+use plumb_report::check::{Check, CheckInput, json, text};
 use plumb_report::text::{Color, WIDTH};
 use plumb_stack::node::keys;
 use plumb_stack::{
@@ -68,7 +68,7 @@ fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_js
             .into_iter()
             .collect()
     });
-    let inputs = [Input {
+    let inputs = [CheckInput {
         path: "lsblk.json".into(),
         tool: Some("lsblk -J".into()),
         verified: true,

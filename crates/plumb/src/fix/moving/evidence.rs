@@ -30,7 +30,7 @@ pub fn must_be_of(
     label: Option<&Label>,
     is_named: bool,
 ) -> Result<Option<String>, MoveRefused> {
-    let seen = Seen {
+    let seen = CurrentDisk {
         words: DiskWords::of(subject, label),
         has_label: label.is_some(),
         disk: &subject.raw(),
@@ -57,7 +57,7 @@ pub fn must_be_as_long(status: &Status, subject: &Subject) -> Result<(), MoveRef
 }
 
 /// A disk as it is now.
-struct Seen<'a> {
+struct CurrentDisk<'a> {
     words: DiskWords,
     /// Whether it has a label that can be read.
     has_label: bool,
@@ -65,7 +65,7 @@ struct Seen<'a> {
     is_named: bool,
 }
 
-impl Seen<'_> {
+impl CurrentDisk<'_> {
     fn must_be_of(&self, status: &Status) -> Result<Option<String>, MoveRefused> {
         let (was, is) = (DiskWords::parse(&status.plan.disk), &self.words);
         let evidence = find(status, self.disk);
@@ -257,7 +257,7 @@ mod tests {
         let mut disk = vec![0; SIZE as usize];
         disk[LABEL as usize..][..512].fill(byte);
         let has_label = !words.label.is_empty();
-        let seen = Seen {
+        let seen = CurrentDisk {
             words,
             has_label,
             disk: &disk,

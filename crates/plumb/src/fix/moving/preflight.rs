@@ -15,8 +15,8 @@ use plumb_sys::{Access, KernelPartition};
 
 use super::error::MoveRefused;
 use super::identity::{DiskWords, JOURNAL};
-use super::progress::Line;
-use super::target::Target;
+use super::progress::ProgressLine;
+use super::target::MoveTarget;
 use super::{blocks, journal_place, neighbours, write_cache};
 use crate::cli::fix::Move;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub struct Prepared {
 }
 
 /// What comes of looking.
-pub enum Asked {
+pub enum Preflight {
     /// A move.
     Move(Box<Prepared>),
     /// Nothing: it is there already.
@@ -100,7 +100,7 @@ impl Prepared {
     ///
     /// # Errors
     /// The first thing that does not hold.
-    pub fn of(args: &Move) -> Result<Asked, Failure> {
+    pub fn of(args: &Move) -> Result<Preflight, Failure> {
         let partition = by_name(&args.partition);
         let (disk, number) = disk_and_number(&partition)?;
         let node = fs::canonicalize(&partition).map_err(|error| Failure::failed(&error))?;
@@ -154,9 +154,11 @@ impl Prepared {
             .to_string_lossy()
             .into_owned();
         let to = match look.target(&part, args)? {
-            Target::Start(to) => to,
-            Target::InPlace(note) => {
-                return Ok(Asked::Nothing(Box::new(look.in_place(&part, name, note))));
+            MoveTarget::Start(to) => to,
+            MoveTarget::InPlace(note) => {
+                return Ok(Preflight::Nothing(Box::new(
+                    look.in_place(&part, name, note),
+                )));
             }
         };
         look.must_spare_boot_loaders(&part, to)?;
@@ -198,7 +200,7 @@ impl Prepared {
             holds,
             notes,
         };
-        Ok(Asked::Move(Box::new(prepared)))
+        Ok(Preflight::Move(Box::new(prepared)))
     }
 
     /// In the form that is printed.
@@ -345,7 +347,7 @@ impl Look<'_> {
     /// Every byte can be read: what cannot cannot be moved either.
     fn must_be_readable(&self, part: &Partition) -> Result<(), MoveRefused> {
         const PIECE: u64 = 8 << 20;
-        let (raw, mut line) = (self.subject.raw(), Line::new());
+        let (raw, mut line) = (self.subject.raw(), ProgressLine::new());
         let mut buffer = vec![0; PIECE as usize];
         let (start, end) = (part.extent.start().0, part.extent.end().0);
         let mut pieces = (start..end).step_by(PIECE as usize);

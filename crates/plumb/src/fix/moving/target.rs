@@ -16,7 +16,7 @@ use crate::cli::fix::Move;
 use crate::failure::Failure;
 
 /// What comes of what was asked for.
-pub(super) enum Target {
+pub(super) enum MoveTarget {
     /// It is to begin there.
     Start(Bytes),
     /// It begins there already; with what else has to be said of that.
@@ -25,13 +25,13 @@ pub(super) enum Target {
 
 impl Look<'_> {
     /// Where it is to begin.
-    pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<Target, Failure> {
+    pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<MoveTarget, Failure> {
         let (from, len) = (part.extent.start(), part.extent.len());
         let Some(to) = args.to else {
             return Ok(self.aligned(part)?);
         };
         if to == from {
-            return Ok(Target::InPlace(None));
+            return Ok(MoveTarget::InPlace(None));
         }
         let block = u64::from(self.label.sector_bytes);
         if !to.0.is_multiple_of(block) {
@@ -40,15 +40,15 @@ impl Look<'_> {
             )));
         }
         let end = to.checked_add(len);
-        end.map(|_| Target::Start(to))
+        end.map(|_| MoveTarget::Start(to))
             .ok_or_else(|| Failure::usage("--to: ends beyond 64 bits"))
     }
 
     /// The nearest aligned start for which there is room, before or behind.
-    fn aligned(&self, part: &Partition) -> Result<Target, MoveRefused> {
+    fn aligned(&self, part: &Partition) -> Result<MoveTarget, MoveRefused> {
         let (grid, from) = (self.grid(), part.extent.start());
         if grid.past_boundary(from).0 == 0 {
-            return Ok(Target::InPlace(Some(format!(
+            return Ok(MoveTarget::InPlace(Some(format!(
                 "it begins on the grid of {grid}"
             ))));
         }
@@ -57,7 +57,7 @@ impl Look<'_> {
             part,
             [next_boundary(&grid, from), previous_boundary(&grid, from)],
         );
-        start.map(Target::Start).ok_or_else(|| {
+        start.map(MoveTarget::Start).ok_or_else(|| {
             self.refused(format!(
                 "no start on the grid of {grid} has room between bytes {} and {}: make it or its neighbour smaller first",
                 free.start, free.end

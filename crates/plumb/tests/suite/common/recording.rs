@@ -91,7 +91,7 @@ pub fn number(value: &Value) -> u64 {
 }
 
 /// Layer, operation, start and length.
-pub type Row = (Layer, Op, u64, u64);
+pub type LayerIo = (Layer, Op, u64, u64);
 
 pub struct Read {
     pub events: Vec<Event>,
@@ -101,16 +101,16 @@ pub struct Read {
 
 impl Read {
     /// What a command did on a device, in the order of the file.
-    pub fn rows_of(&self, comm: &str, device: &str) -> Vec<Row> {
+    pub fn rows_of(&self, comm: &str, device: &str) -> Vec<LayerIo> {
         self.rows(self.of(comm), device)
     }
 
     /// What anybody did on a device, in the order of the file.
-    pub fn rows_on(&self, device: &str) -> Vec<Row> {
+    pub fn rows_on(&self, device: &str) -> Vec<LayerIo> {
         self.rows(self.events.iter().collect(), device)
     }
 
-    fn rows(&self, events: Vec<&Event>, device: &str) -> Vec<Row> {
+    fn rows(&self, events: Vec<&Event>, device: &str) -> Vec<LayerIo> {
         let is_of = |event: &&Event| self.names.devices()[event.device as usize].name == device;
         let row = |event: &Event| (event.layer, event.op, event.start_bytes, event.len_bytes);
         events.into_iter().filter(is_of).map(row).collect()
