@@ -5,7 +5,7 @@
 
 use plumb_geometry::{Bytes, Share};
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, Kind, NodeId, Placing, Stack, What};
+use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::plan::Plan;
@@ -199,7 +199,7 @@ fn segment(stack: &Stack, chunks: &Chunks) -> Option<Bytes> {
         .iter()
         .flat_map(|member| stack.under(member.node));
     let grids = below.flat_map(|id| stack.grids(id));
-    let units = grids.filter(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+    let units = grids.filter(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
     units.map(|fact| fact.granularity()).max()
 }
 

@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::problem_ids as ids;
-use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
+use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::filesystem;
@@ -59,7 +59,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionReques
     let (after, before) = free_around(stack, id, part);
     let below = stack.grids_through(part.node);
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
-    let assumed = below.iter().all(|fact| fact.what == What::Assumed);
+    let assumed = below.iter().all(|fact| fact.what == CellKind::Assumed);
     Ok(partition::PartitionRequest {
         device,
         label,
@@ -311,7 +311,7 @@ fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
     let stated = disk
         .grids
         .iter()
-        .find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
+        .find(|fact| fact.what == CellKind::LogicalBlock && fact.is_believed());
     let stated = stated.map(|fact| fact.granularity().0);
     let in_label = disk.number(keys::LABEL_BLOCK);
     let of_tools = if disk.kind == Kind::File {
@@ -536,7 +536,7 @@ pub fn filesystem(
         .into_iter()
         .flat_map(|below| stack.deciding_grids(below));
     let physical = physical
-        .filter(|fact| fact.what == What::PhysicalBlock)
+        .filter(|fact| fact.what == CellKind::PhysicalBlock)
         .map(|fact| fact.granularity());
     Ok(filesystem::FilesystemRequest {
         kind,

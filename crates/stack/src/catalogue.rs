@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::builder::Builder;
 use crate::graph::{HOST, NodeId};
-use crate::grid::{Belief, GridFact, Source, What};
+use crate::grid::{Belief, CellKind, GridFact, Source};
 use crate::node::{Node, Placing, keys};
 
 /// Most bytes of a table that are read.
@@ -294,8 +294,8 @@ impl KnownDevice {
             document: self.document.clone(),
         };
         let what = match self.role {
-            Role::Unit | Role::Segment => What::ArrayUnit,
-            Role::Indirection => What::IndirectionUnit,
+            Role::Unit | Role::Segment => CellKind::ArrayUnit,
+            Role::Indirection => CellKind::IndirectionUnit,
             Role::Counted => {
                 let bytes = self.grid.granularity().0.to_string();
                 return builder.fact(id, keys::COUNTED_IO, bytes, &source);
@@ -322,7 +322,10 @@ impl KnownDevice {
 /// Adds a grid that the user gave to everything that holds sectors.
 pub fn give(builder: &mut Builder, grid: Grid) {
     for id in leaves(builder) {
-        builder.grid(id, GridFact::believed(grid, What::ArrayUnit, Source::User));
+        builder.grid(
+            id,
+            GridFact::believed(grid, CellKind::ArrayUnit, Source::User),
+        );
     }
 }
 
@@ -409,7 +412,7 @@ mod tests {
         assert!(matches!(&hint[..], [one] if !one.is_believed()), "{hint:?}");
         let drive = grids(Some("INTEL SSDPFWNV153TZ"), None);
         assert!(
-            matches!(&drive[..], [one] if one.is_believed() && one.what == What::IndirectionUnit),
+            matches!(&drive[..], [one] if one.is_believed() && one.what == CellKind::IndirectionUnit),
             "{drive:?}"
         );
         assert_eq!(

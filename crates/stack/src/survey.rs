@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::builder::Builder;
-    use crate::grid::{Source, What};
+    use crate::grid::{CellKind, Source};
     use crate::node::{Member, Part, Placing};
 
     const FROM: Source = Source::User;
@@ -178,7 +178,7 @@ mod tests {
         if is_known {
             builder.grid(
                 disk,
-                GridFact::believed(Grid::ASSUMED, What::PhysicalBlock, FROM),
+                GridFact::believed(Grid::ASSUMED, CellKind::PhysicalBlock, FROM),
             );
         }
         for (at, start) in starts.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plumb_geometry::Bytes;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, NodeId, What};
+use plumb_stack::{CellKind, GridFact, NodeId};
 
 use super::context::{Context, Top};
 use super::{Rule, words};
@@ -42,7 +42,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             .iter()
             .filter(|landing| seen.insert(landing.on))
         {
-            let units = context.grids(landing.on, |what| what == What::IndirectionUnit);
+            let units = context.grids(landing.on, |what| what == CellKind::IndirectionUnit);
             let unit = units.into_iter().max_by_key(GridFact::granularity);
             if let Some(unit) = unit.filter(|unit| unit.granularity().0 >= UNIT_BYTES_MIN) {
                 outcomes.push(judge_unit(context, top, landing.on, &unit));
@@ -66,7 +66,7 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     // NPWG beside a smaller NPWA is how the drive would like to be written to, not what it cannot do without.
     let is_wish = matches!(unit.source, Source::Drive { .. })
         && !context
-            .grids(leaf, |what| what == What::WriteAlignment)
+            .grids(leaf, |what| what == CellKind::WriteAlignment)
             .is_empty();
     let is_bad = amplification >= AMPLIFICATION_WARNING as f64 && !is_wish;
     let severity = if is_bad {
@@ -118,7 +118,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<SmallestWrite> {
             .and_then(|shift| u32::try_from(shift).ok());
         let grid = || {
             context
-                .grids(id, |what| what == What::Ashift)
+                .grids(id, |what| what == CellKind::Ashift)
                 .first()
                 .map(GridFact::granularity)
         };

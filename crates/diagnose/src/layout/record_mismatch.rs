@@ -3,7 +3,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Node, NodeId, What};
+use plumb_stack::{CellKind, Node, NodeId};
 
 use super::context::Context;
 use super::solaris;
@@ -59,7 +59,7 @@ fn record(node: &Node) -> Option<PageRecord> {
     let grid = node
         .grids
         .iter()
-        .find(|fact| fact.what == What::Record && fact.is_believed());
+        .find(|fact| fact.what == CellKind::Record && fact.is_believed());
     let record = of_fact(keys::RECORD_SIZE, "records")
         .or_else(|| of_fact(keys::VOLUME_BLOCK, "volume blocks"))
         .or_else(|| {
@@ -95,7 +95,7 @@ fn judge_one(context: &Context<'_>, id: NodeId, record: PageRecord) -> Outcome {
     let stated = node
         .grids
         .iter()
-        .find(|fact| fact.what == What::Page && fact.is_believed());
+        .find(|fact| fact.what == CellKind::Page && fact.is_believed());
     let given = context
         .known
         .page

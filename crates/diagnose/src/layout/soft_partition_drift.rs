@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
-use plumb_stack::{Kind, NodeId, Part, Placing, What};
+use plumb_stack::{CellKind, Kind, NodeId, Part, Placing};
 
 use super::context::{Context, seen_from_above};
 use super::{Rule, words};
@@ -143,7 +143,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
         let name = context.name(landing.on);
         let is_striped = context.stack.node(landing.on).placing.below().len() > 1;
         if let Some(fact) = context
-            .grids(landing.on, |what| what == What::Chunk && is_striped)
+            .grids(landing.on, |what| what == CellKind::Chunk && is_striped)
             .first()
         {
             return Some(ComponentUnit {
@@ -174,7 +174,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let facts = context.stack.deciding_grids(landing.on);
     let fact = facts.into_iter().max_by_key(|fact| fact.granularity());
     let (grid, words, source, confidence) = match fact {
-        Some(fact) if fact.what != What::Assumed => (
+        Some(fact) if fact.what != CellKind::Assumed => (
             fact.grid,
             format!("the {} {} of {name}", fact.granularity(), fact.what.words()),
             format!("{}, of {name}", fact.source),

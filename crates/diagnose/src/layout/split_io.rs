@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use plumb_geometry::{Bytes, Grid, Share as Exact, split_share_from};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
-use plumb_stack::{GridFact, Landing, NodeId, What};
+use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 use plumb_trace::Layer;
 
 use super::context::{Context, Top, seen_from_above};
@@ -87,7 +87,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
 fn boundaries(context: &Context<'_>, on: NodeId) -> impl Iterator<Item = GridFact> {
     let is_striped = context.stack.node(on).placing.below().len() > 1;
     let grids = context.grids(on, |what| {
-        what == What::IoBoundary || what == What::Chunk && is_striped
+        what == CellKind::IoBoundary || what == CellKind::Chunk && is_striped
     });
     grids.into_iter()
 }
@@ -168,7 +168,7 @@ fn expected(
     };
     let on = context.name(landing.on);
     if share.value() < SHARE_MIN {
-        return if io.is_assumed() && fact.what == What::IoBoundary {
+        return if io.is_assumed() && fact.what == CellKind::IoBoundary {
             // Boundaries of drives are wide, and nothing here speaks against them.
             Outcome::NotAsked
         } else if io.is_assumed() {

@@ -6,7 +6,7 @@ use plumb_geometry::Grid;
 use plumb_load::probe::{Candidate, Probed};
 use plumb_report::probe::{Hint, HintOutcome, Op, ReportedVerdict};
 use plumb_stack::fold::Phase;
-use plumb_stack::{Belief, GridFact, Kind, Source, Stack, What};
+use plumb_stack::{Belief, CellKind, GridFact, Kind, Source, Stack};
 
 use crate::check::sources::{self, GatheredHost};
 use crate::check::target;
@@ -15,7 +15,7 @@ use crate::check::target;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// What it is.
-    pub what: What,
+    pub what: CellKind,
     /// The layer that states it.
     pub layer: String,
     /// Who said so.
@@ -36,7 +36,7 @@ pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
         };
         let (layer, source) = (path.display().to_string(), Source::User.to_string());
         stated.push(Stated {
-            what: What::ArrayUnit,
+            what: CellKind::ArrayUnit,
             layer,
             source,
             grid,
@@ -94,20 +94,20 @@ fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
 }
 
 /// Whether I/O can cross it.
-fn is_measured(what: What) -> bool {
+fn is_measured(what: CellKind) -> bool {
     matches!(
         what,
-        What::PhysicalBlock
-            | What::MinimumIo
-            | What::OptimalIo
-            | What::WriteAlignment
-            | What::IndirectionUnit
-            | What::IoBoundary
-            | What::Chunk
-            | What::ParityStripe
-            | What::ArrayUnit
-            | What::CryptSector
-            | What::Ashift
+        CellKind::PhysicalBlock
+            | CellKind::MinimumIo
+            | CellKind::OptimalIo
+            | CellKind::WriteAlignment
+            | CellKind::IndirectionUnit
+            | CellKind::IoBoundary
+            | CellKind::Chunk
+            | CellKind::ParityStripe
+            | CellKind::ArrayUnit
+            | CellKind::CryptSector
+            | CellKind::Ashift
     )
 }
 
@@ -157,7 +157,7 @@ impl Stated {
         }
         let is_of_both = matches!(
             self.what,
-            What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit
+            CellKind::PhysicalBlock | CellKind::Chunk | CellKind::IoBoundary | CellKind::ArrayUnit
         );
         let none = format!("no {} pays for crossing it", op.one());
         match op {
@@ -169,7 +169,7 @@ impl Stated {
 }
 
 /// One grid against the one that was seen.
-fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutcome, String) {
+fn against(what: CellKind, stated: Candidate, seen: Candidate, op: Op) -> (HintOutcome, String) {
     let (large, small) = match stated.granularity_bytes >= seen.granularity_bytes {
         true => (stated, seen),
         false => (seen, stated),
@@ -189,7 +189,7 @@ fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutco
     } else if is_within && stated.granularity_bytes > seen.granularity_bytes {
         match what {
             // Nothing within a block can be missed.
-            What::PhysicalBlock => (
+            CellKind::PhysicalBlock => (
                 HintOutcome::Refuted,
                 format!(
                     "{ios} show smaller blocks, of {}",
@@ -232,25 +232,50 @@ mod tests {
         use HintOutcome::{Confirmed, Open, Refuted};
         for (what, stated, seen, outcome) in [
             (
-                What::MinimumIo,
+                CellKind::MinimumIo,
                 grid(4096, 3072),
                 grid(4096, 3072),
                 Confirmed,
             ),
-            (What::PhysicalBlock, grid(4096, 0), grid(4096, 0), Confirmed),
             (
-                What::PhysicalBlock,
+                CellKind::PhysicalBlock,
+                grid(4096, 0),
+                grid(4096, 0),
+                Confirmed,
+            ),
+            (
+                CellKind::PhysicalBlock,
                 grid(4096, 0),
                 grid(4096, 3072),
                 Refuted,
             ),
-            (What::PhysicalBlock, grid(512, 0), grid(4096, 3072), Refuted),
-            (What::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
-            (What::PhysicalBlock, grid(8192, 0), grid(4096, 0), Refuted),
-            (What::MinimumIo, grid(8192, 0), grid(4096, 0), Open),
-            (What::OptimalIo, grid(65_536, 3072), grid(4096, 3072), Open),
-            (What::OptimalIo, grid(65_536, 0), grid(4096, 3072), Refuted),
-            (What::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
+            (
+                CellKind::PhysicalBlock,
+                grid(512, 0),
+                grid(4096, 3072),
+                Refuted,
+            ),
+            (CellKind::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
+            (
+                CellKind::PhysicalBlock,
+                grid(8192, 0),
+                grid(4096, 0),
+                Refuted,
+            ),
+            (CellKind::MinimumIo, grid(8192, 0), grid(4096, 0), Open),
+            (
+                CellKind::OptimalIo,
+                grid(65_536, 3072),
+                grid(4096, 3072),
+                Open,
+            ),
+            (
+                CellKind::OptimalIo,
+                grid(65_536, 0),
+                grid(4096, 3072),
+                Refuted,
+            ),
+            (CellKind::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
             assert_eq!(
                 against(what, stated, seen, Op::Read).0,
@@ -287,13 +312,13 @@ mod tests {
             space_bytes: 1 << 30,
         };
         for (what, stated, outcome) in [
-            (What::PhysicalBlock, grid(4096, 0), Refuted),
-            (What::PhysicalBlock, grid(4096, 3584), Refuted),
-            (What::Chunk, grid(65_536, 0), Refuted),
-            (What::Chunk, grid(131_072, 0), Open),
-            (What::MinimumIo, grid(4096, 0), Open),
-            (What::OptimalIo, grid(16_384, 0), Open),
-            (What::PhysicalBlock, grid(512, 0), Open),
+            (CellKind::PhysicalBlock, grid(4096, 0), Refuted),
+            (CellKind::PhysicalBlock, grid(4096, 3584), Refuted),
+            (CellKind::Chunk, grid(65_536, 0), Refuted),
+            (CellKind::Chunk, grid(131_072, 0), Open),
+            (CellKind::MinimumIo, grid(4096, 0), Open),
+            (CellKind::OptimalIo, grid(16_384, 0), Open),
+            (CellKind::PhysicalBlock, grid(512, 0), Open),
         ] {
             let (layer, source) = ("loop0".to_owned(), "a test".to_owned());
             let stated = Stated {

@@ -8,7 +8,7 @@ use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Sectors};
 use super::{At, DmLine, DmTarget, RaidShape};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
 /// A mapped device with its table.
@@ -165,7 +165,7 @@ impl Placer<'_> {
                     node,
                     Bytes(*sector_bytes),
                     GridKind::Unit,
-                    What::CryptSector,
+                    CellKind::CryptSector,
                 );
                 self.run(data, line.len)
             }
@@ -191,7 +191,7 @@ impl Placer<'_> {
                 block,
             } => {
                 self.kind(node, Kind::ThinPool);
-                self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
+                self.grid(node, bytes(*block), GridKind::Boundary, CellKind::Cluster);
                 self.whole(data, line.len)
             }
             DmTarget::Thin { pool, origin } => self.thin(node, pool, origin.as_deref()),
@@ -201,7 +201,7 @@ impl Placer<'_> {
                 block,
             } => {
                 self.kind(node, Kind::Cache);
-                self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
+                self.grid(node, bytes(*block), GridKind::Boundary, CellKind::Cluster);
                 self.beside(node, origin, ":cache", cache, bytes(*block))
             }
             DmTarget::WriteCache {
@@ -210,7 +210,12 @@ impl Placer<'_> {
                 block_bytes,
             } => {
                 self.kind(node, Kind::Cache);
-                self.grid(node, Bytes(*block_bytes), GridKind::Boundary, What::Cluster);
+                self.grid(
+                    node,
+                    Bytes(*block_bytes),
+                    GridKind::Boundary,
+                    CellKind::Cluster,
+                );
                 self.whole(origin, line.len)
             }
             DmTarget::Snapshot {
@@ -317,7 +322,7 @@ impl Placer<'_> {
             .get(pool)
             .grids
             .iter()
-            .find(|fact| fact.what == What::Cluster);
+            .find(|fact| fact.what == CellKind::Cluster);
         match block.map(GridFact::granularity) {
             Some(block) if origin.is_none() => Placing::Blocks {
                 block,
@@ -429,7 +434,7 @@ impl Placer<'_> {
         self.builder.kind(node, kind, self.source);
     }
 
-    fn grid(&mut self, node: NodeId, granularity: Bytes, kind: GridKind, what: What) {
+    fn grid(&mut self, node: NodeId, granularity: Bytes, kind: GridKind, what: CellKind) {
         if let Ok(grid) = Grid::new(granularity, Bytes(0), kind)
             && granularity.0.is_multiple_of(SECTOR)
         {

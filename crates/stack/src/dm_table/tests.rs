@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::builder::Builder;
 use crate::graph::Stack;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Placing};
 use crate::verdict::Verdict;
 
@@ -246,7 +246,7 @@ fn stack(tables: &[(&str, &str, &[&str])]) -> Stack {
         let grid = plumb_geometry::Grid::unit(Bytes(4096)).expect("a grid");
         builder.grid(
             node,
-            GridFact::believed(grid, What::PhysicalBlock, Source::User),
+            GridFact::believed(grid, CellKind::PhysicalBlock, Source::User),
         );
     }
     let mapped: Vec<Mapped> = tables

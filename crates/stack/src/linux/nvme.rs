@@ -9,7 +9,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::Identified;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::keys;
 
 /// NSFEAT, bit 4: NPWG, NPWA, NPDG, NPDA and NOWS are defined.
@@ -115,28 +115,28 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         grid(
             fields.blocks(namespace::NPWG),
             GridKind::Unit,
-            What::IndirectionUnit,
+            CellKind::IndirectionUnit,
             "NPWG",
             None,
         );
         grid(
             fields.blocks(namespace::NPWA),
             GridKind::Unit,
-            What::WriteAlignment,
+            CellKind::WriteAlignment,
             "NPWA",
             None,
         );
         grid(
             fields.blocks(namespace::NPDG),
             GridKind::Unit,
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             "NPDG",
             None,
         );
         grid(
             fields.blocks(namespace::NPDA),
             GridKind::Unit,
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             "NPDA",
             None,
         );
@@ -147,7 +147,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
             grid(
                 fields.blocks(namespace::NOWS),
                 GridKind::Unit,
-                What::IndirectionUnit,
+                CellKind::IndirectionUnit,
                 "NOWS",
                 why,
             );
@@ -157,7 +157,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     grid(
         boundary,
         GridKind::Boundary,
-        What::IoBoundary,
+        CellKind::IoBoundary,
         "NOIOB",
         None,
     );
@@ -165,13 +165,13 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         grid(
             fields.blocks(namespace::NAWUPF),
             GridKind::Unit,
-            What::AtomicWrite,
+            CellKind::AtomicWrite,
             "NAWUPF",
             None,
         );
     } else if let Some(controller) = &answer.controller {
         let unit = (u64::from(u16_at(&controller[..], AWUPF)) + 1) * lba_bytes;
-        grid(unit, GridKind::Unit, What::AtomicWrite, "AWUPF", None);
+        grid(unit, GridKind::Unit, CellKind::AtomicWrite, "AWUPF", None);
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
         bytes
     }
 
-    fn grids(stack: &Stack) -> Vec<(What, u64, bool)> {
+    fn grids(stack: &Stack) -> Vec<(CellKind, u64, bool)> {
         let node = stack.node(stack.find("nvme0n1").expect("it"));
         node.grids
             .iter()
@@ -259,12 +259,12 @@ mod tests {
         assert_eq!(
             grids(&stack),
             [
-                (What::IndirectionUnit, 16 << 10, true),
-                (What::WriteAlignment, 8 << 10, true),
-                (What::DiscardUnit, 1 << 20, true),
-                (What::IndirectionUnit, 128 << 10, false),
-                (What::IoBoundary, 128 << 10, true),
-                (What::AtomicWrite, 32 << 10, true),
+                (CellKind::IndirectionUnit, 16 << 10, true),
+                (CellKind::WriteAlignment, 8 << 10, true),
+                (CellKind::DiscardUnit, 1 << 20, true),
+                (CellKind::IndirectionUnit, 128 << 10, false),
+                (CellKind::IoBoundary, 128 << 10, true),
+                (CellKind::AtomicWrite, 32 << 10, true),
             ]
         );
         let node = stack.node(stack.find("nvme0n1").expect("it"));
@@ -279,13 +279,13 @@ mod tests {
         bytes[46] = 0;
         assert_eq!(
             grids(&stack_of(bytes, [0; 4096])),
-            [(What::AtomicWrite, 4096, true)]
+            [(CellKind::AtomicWrite, 4096, true)]
         );
         bytes[24] = 0x02;
         bytes[36] = 1; // NAWUPF: 2 blocks
         assert_eq!(
             grids(&stack_of(bytes, [0; 4096])),
-            [(What::AtomicWrite, 8192, true)]
+            [(CellKind::AtomicWrite, 8192, true)]
         );
     }
 

@@ -8,7 +8,7 @@ use twox_hash::XxHash64;
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const AT: u64 = 64 << 10;
@@ -40,7 +40,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .sized(Some(block.le64(0xd1)))
         .fact(keys::FS_BLOCK, sector)
         .fact(keys::FS_NODE, node)
-        .cell(Cell::unit(sector, What::FileSystemBlock));
+        .cell(Cell::unit(sector, CellKind::FileSystemBlock));
     Some(content)
 }
 

@@ -5,7 +5,7 @@
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer, ids};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const AT: u64 = 1024;
@@ -85,7 +85,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_BLOCK, bytes)
         .fact(keys::FS_STRIPE_UNIT, u64::from(block.le16(0x164)) * bytes)
         .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
-        .cell(Cell::unit(bytes, What::FileSystemBlock));
+        .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }
 

@@ -7,7 +7,7 @@ use super::content::ids;
 use super::nodes;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Placing, Problem, keys};
 
 /// What the name of the disk in a file has behind the file's.
@@ -127,7 +127,7 @@ pub(crate) fn tell(
 /// The device's logical block, where somebody has told it.
 fn sector_bytes(builder: &Builder, id: NodeId) -> Option<u32> {
     let mut grids = builder.get(id).grids.iter();
-    let told = grids.find(|fact| fact.what == What::LogicalBlock)?;
+    let told = grids.find(|fact| fact.what == CellKind::LogicalBlock)?;
     let bytes = u32::try_from(told.granularity().0).ok()?;
     (bytes.is_power_of_two() && (512..=65_536).contains(&bytes)).then_some(bytes)
 }

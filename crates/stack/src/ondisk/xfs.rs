@@ -5,7 +5,7 @@
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const VERSION_AT: usize = 100;
@@ -35,7 +35,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_STRIPE_UNIT, unit * bytes)
         .fact(keys::FS_STRIPE_WIDTH, width * bytes)
         .fact(keys::FS_LOG_STRIPE_UNIT, log_unit(block.be32(196)))
-        .cell(Cell::unit(bytes, What::FileSystemBlock));
+        .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }
 

@@ -10,7 +10,9 @@ use std::process::Command;
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict, What};
+use plumb_stack::{
+    Builder, CellKind, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict,
+};
 use plumb_sys::{BlockDevice, scsi};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::{require, temp_dir};
@@ -349,7 +351,7 @@ macro_rules! require_guest {
     };
 }
 
-fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
+fn grid(node: &Node, what: CellKind) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
     Some((
         fact.granularity().0,
@@ -370,8 +372,11 @@ fn disks_with_an_offset() {
     }
     let stack = stack();
     let sda = node(&stack, "sda");
-    assert_eq!(grid(sda, What::PhysicalBlock), Some((4096, 7 * 512, true)));
-    assert_eq!(grid(sda, What::OptimalIo), Some((128 * 512, 0, true)));
+    assert_eq!(
+        grid(sda, CellKind::PhysicalBlock),
+        Some((4096, 7 * 512, true))
+    );
+    assert_eq!(grid(sda, CellKind::OptimalIo), Some((128 * 512, 0, true)));
     let verdict = |name: &str| {
         let standings = stack.standings(stack.find(name).expect(name));
         standings

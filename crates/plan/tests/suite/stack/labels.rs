@@ -5,7 +5,7 @@ use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{PlanError, Wishes, of_stack, partition};
 use plumb_stack::node::{Problem, keys};
 use plumb_stack::problem_ids as ids;
-use plumb_stack::{Builder, GridFact, Kind, What};
+use plumb_stack::{Builder, CellKind, GridFact, Kind};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
@@ -218,7 +218,7 @@ fn labels_of_4k_are_counted_in_4k() {
         }
         if let Some(block) = device {
             let grid = Grid::unit(Bytes(block)).expect("a grid");
-            builder.grid(disk, GridFact::believed(grid, What::LogicalBlock, FROM));
+            builder.grid(disk, GridFact::believed(grid, CellKind::LogicalBlock, FROM));
         }
         // Blocks 7 to 4,000 of 4 KiB.
         let part = cut(&mut builder, "sdb1", Kind::Partition, disk, 7 * 8, len);

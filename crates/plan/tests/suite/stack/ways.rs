@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{Harm, PlanError, Remedy, of_stack, partition};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Placing, What};
+use plumb_stack::{Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Placing};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
@@ -244,7 +244,7 @@ fn findings_lead_to_plans() {
     let unit = Grid::unit(Bytes(48 << 10)).expect("a grid");
     builder.grid(
         members[0].node,
-        GridFact::believed(unit, What::ArrayUnit, FROM),
+        GridFact::believed(unit, CellKind::ArrayUnit, FROM),
     );
     let stripe = builder.node("d10");
     builder.fact(stripe, keys::MANAGER, "svm", &FROM);

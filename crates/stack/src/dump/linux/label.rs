@@ -8,7 +8,7 @@ use plumb_geometry::{Bytes, SECTOR, group_digits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Part, Placing, Problem, keys};
 use crate::problem_ids::BEYOND_DEVICE;
@@ -142,7 +142,7 @@ fn place(builder: &mut Builder, label: &PrintedLabel) {
         .get(disk)
         .grids
         .iter()
-        .find(|fact| fact.what == What::LogicalBlock);
+        .find(|fact| fact.what == CellKind::LogicalBlock);
     let unit = label
         .unit
         .or(stated.map(|fact| fact.granularity()))

@@ -9,7 +9,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::names;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Member, Part, Placing, keys};
 
 /// First byte of data on a disk of a vdev.
@@ -180,7 +180,10 @@ fn tell_ashift(builder: &mut Builder, node: NodeId, shift: u32, source: &Source)
     builder.fact(node, keys::ASHIFT, shift.to_string(), source);
     let cell = 1u64 << shift.min(ASHIFT_MAX);
     if let Ok(grid) = Grid::new(Bytes(cell), Bytes(0), GridKind::Unit) {
-        builder.grid(node, GridFact::believed(grid, What::Ashift, source.clone()));
+        builder.grid(
+            node,
+            GridFact::believed(grid, CellKind::Ashift, source.clone()),
+        );
     }
 }
 

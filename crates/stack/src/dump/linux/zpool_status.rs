@@ -6,7 +6,7 @@ use super::super::solaris::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::zfs::{self, Vdev, VdevShape};
 use crate::builder::Builder;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::Problem;
 use crate::problem_ids::ASHIFT_BELOW_BLOCK;
 
@@ -114,7 +114,7 @@ impl ZpoolStatus {
         {
             builder.grid(
                 disk,
-                GridFact::believed(grid, What::PhysicalBlock, source.clone()),
+                GridFact::believed(grid, CellKind::PhysicalBlock, source.clone()),
             );
         }
         if configured < native {

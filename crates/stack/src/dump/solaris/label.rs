@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Grid, SECTOR};
 use super::text::on_solaris;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, Problem, keys};
 use crate::problem_ids::BROKEN_LABEL;
 
@@ -93,7 +93,7 @@ impl SolarisLabel {
         if let Ok(grid) = Grid::unit(self.sector) {
             builder.grid(
                 disk,
-                GridFact::believed(grid, What::LogicalBlock, from.clone()),
+                GridFact::believed(grid, CellKind::LogicalBlock, from.clone()),
             );
         }
         let cylinder = self

@@ -13,7 +13,7 @@ use super::names::{disk_of, slice_name};
 use super::volume::{BlockExtent, Component, StripeRow, Volume, VolumeShape};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
 /// Interlaces that metainit takes where none is given: until Solaris 10, and later.
@@ -323,7 +323,7 @@ fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builde
     {
         builder.grid(
             id,
-            GridFact::doubted(grid, What::Chunk, volume.source.clone(), why.clone()),
+            GridFact::doubted(grid, CellKind::Chunk, volume.source.clone(), why.clone()),
         );
     }
     builder.note(format!(

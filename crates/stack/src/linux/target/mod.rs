@@ -19,7 +19,7 @@ use super::reader::SysfsReader;
 use super::{Host, Root};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, keys};
 use backing::Backing;
 
@@ -256,7 +256,7 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
     if let Ok(grid) = Grid::unit(Bytes(stated.logical)) {
         builder.grid(
             node,
-            GridFact::believed(grid, What::LogicalBlock, source(block_file)),
+            GridFact::believed(grid, CellKind::LogicalBlock, source(block_file)),
         );
     }
     let discard = export.discard.filter(|(granularity, _)| *granularity > 0);
@@ -264,14 +264,14 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
         (
             Some(stated.physical),
             stated.offset,
-            What::PhysicalBlock,
+            CellKind::PhysicalBlock,
             block_file,
         ),
-        (export.optimal, 0, What::OptimalIo, optimal_file),
+        (export.optimal, 0, CellKind::OptimalIo, optimal_file),
         (
             discard.map(|it| it.0),
             discard.map_or(0, |it| it.1 % it.0),
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             unmap_file,
         ),
     ] {

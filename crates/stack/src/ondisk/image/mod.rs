@@ -23,7 +23,7 @@ use super::label::{DISK_OF_IMAGE, Naming};
 use super::nodes;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Member, Part, Placing, Problem, keys};
 
 /// A virtual disk as its file describes it.
@@ -304,7 +304,7 @@ fn cluster(len: u64) -> Cell {
     Cell {
         len,
         offset: 0,
-        what: What::Cluster,
+        what: CellKind::Cluster,
         kind: GridKind::Boundary,
     }
 }

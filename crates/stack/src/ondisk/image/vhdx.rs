@@ -6,7 +6,7 @@ use plumb_geometry::GridKind;
 
 use super::map::{ENTRIES_MAX, Map, step};
 use super::{DiskImage, Lies, cluster};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::ondisk::area::{Area, Block};
 use crate::ondisk::content::Cell;
 
@@ -78,9 +78,9 @@ fn read_marked(area: &Area<'_>) -> Result<DiskImage, String> {
             "VHDX: found blocks of {block} bytes and sectors of {logical}"
         ));
     }
-    let mut cells = vec![cluster(block), sector(logical, What::LogicalBlock)];
+    let mut cells = vec![cluster(block), sector(logical, CellKind::LogicalBlock)];
     if let Ok(physical) = item(&PHYSICAL_SECTOR, "physical sector") {
-        cells.push(sector(physical.le32(0).into(), What::PhysicalBlock));
+        cells.push(sector(physical.le32(0).into(), CellKind::PhysicalBlock));
     }
     let mut notes = Vec::new();
     // Beyond what is read of tables the format still promises whole MiB.
@@ -119,7 +119,7 @@ fn read_marked(area: &Area<'_>) -> Result<DiskImage, String> {
     })
 }
 
-fn sector(len: u64, what: What) -> Cell {
+fn sector(len: u64, what: CellKind) -> Cell {
     Cell {
         len,
         offset: 0,

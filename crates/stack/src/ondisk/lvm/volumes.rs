@@ -8,7 +8,7 @@ use super::group::{VolumeGroup, source};
 use super::{LvmValue, Section};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
@@ -219,7 +219,7 @@ fn placed(
         let cell = Cell {
             len,
             offset: 0,
-            what: What::Cluster,
+            what: CellKind::Cluster,
             kind: GridKind::Boundary,
         };
         nodes::tell_cell(builder, id, cell, &source());

@@ -11,7 +11,7 @@ use plumb_geometry::Bytes;
 use plumb_stack::linux::{
     self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root,
 };
-use plumb_stack::{Builder, Node, Stack, Verdict, What};
+use plumb_stack::{Builder, CellKind, Node, Stack, Verdict};
 use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, MappedTarget, SysError};
 use plumb_testkit::fake_sysfs::FakeHost;
 
@@ -56,7 +56,7 @@ fn verdicts(stack: &Stack, top: &str) -> Vec<Verdict> {
     let standings = stack.standings(stack.find(top).unwrap_or_else(|| panic!("no {top}")));
     let physical = standings
         .into_iter()
-        .filter(|one| one.fact.what == What::PhysicalBlock);
+        .filter(|one| one.fact.what == CellKind::PhysicalBlock);
     physical.map(|one| one.verdict).collect()
 }
 
@@ -64,7 +64,7 @@ fn misaligned(by: u64) -> Verdict {
     Verdict::Misaligned { by: Bytes(by) }
 }
 
-fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
+fn grid(node: &Node, what: CellKind) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
     Some((
         fact.granularity().0,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_stack::dump;
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Stack, Verdict, What};
+use plumb_stack::{Builder, CellKind, Stack, Verdict};
 
 use super::support::{named, run_of, verdict};
 
@@ -101,7 +101,7 @@ fn stacks_of_known_truth() {
             let disk = &named(&stack, "sda").1.grids;
             let hint = disk
                 .iter()
-                .find(|fact| fact.what == What::OptimalIo)
+                .find(|fact| fact.what == CellKind::OptimalIo)
                 .expect("a hint");
             assert!(!hint.is_believed(), "{}", row.name);
         }

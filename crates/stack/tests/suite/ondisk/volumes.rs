@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, Stack, What};
+use plumb_stack::{CellKind, Kind, Placing, Stack};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 
@@ -156,7 +156,7 @@ fn volumes_lie_where_lvs_says() {
             (Some(number(1)), Some(number(2)))
         );
         assert_eq!(
-            grid(pv, What::VolumeExtent).grid.offset().0,
+            grid(pv, CellKind::VolumeExtent).grid.offset().0,
             number(1) % number(2)
         );
         starts.insert(row[0].clone(), number(1));
@@ -378,7 +378,7 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
     );
     assert_eq!(run_of(&stack, "plumb_vg/pool").0, "plumb_vg/pool_tdata");
     assert_eq!(
-        grid(node(&stack, "plumb_vg/pool"), What::Cluster).granularity(),
+        grid(node(&stack, "plumb_vg/pool"), CellKind::Cluster).granularity(),
         Bytes(128 * KIB)
     );
     assert_eq!(problems(&stack), [""; 0]);
