@@ -140,7 +140,7 @@ pub(crate) struct BlockKey {
 }
 
 impl BlockKey {
-    pub(crate) fn of(key: u64) -> BlockKey {
+    pub(crate) fn decode(key: u64) -> BlockKey {
         let mut fields = BitFields(key);
         BlockKey {
             sectors: fields.next(KEY_LENGTH_BITS),
@@ -164,7 +164,7 @@ pub(crate) struct VfsKey {
 }
 
 impl VfsKey {
-    pub(crate) fn of(key: u64) -> VfsKey {
+    pub(crate) fn decode(key: u64) -> VfsKey {
         let mut fields = BitFields(key);
         VfsKey {
             len_bytes: fields.next(VFS_LENGTH_BITS),

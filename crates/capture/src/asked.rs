@@ -154,7 +154,7 @@ impl std::ops::AddAssign for Calls {
 impl Asker {
     /// Calls of one kind.
     #[must_use]
-    pub fn of(&self, kind: CallKind) -> Calls {
+    pub fn calls_of(&self, kind: CallKind) -> Calls {
         self.calls[kind as usize]
     }
 
@@ -230,7 +230,7 @@ impl Tallies {
                 continue;
             }
             let ios = grown(&row.ios, seen);
-            let key = VfsKey::of(key);
+            let key = VfsKey::decode(key);
             let Some(op) = Op::from_code(key.op as u8).filter(|_| ios > 0) else {
                 continue;
             };
@@ -239,7 +239,7 @@ impl Tallies {
                 .places
                 .get(key.place)
                 .map_or(0, |place| now(&place.dev_device));
-            let Some(file_system) = FileSystem::of(place) else {
+            let Some(file_system) = FileSystem::decode(place) else {
                 continue;
             };
             let profile = profiles.entry(&name(file_system), Layer::Vfs, Table::default);
@@ -328,7 +328,7 @@ impl PreviousAsker {
         let asker = Asker {
             pid,
             comm: name_of_process(&asker.comm),
-            file_system: FileSystem::of(now(&asker.file_system)),
+            file_system: FileSystem::decode(now(&asker.file_system)),
             calls,
             failed: grown(&asker.failed, &mut self.failed),
             unplaced: grown(&asker.unplaced, &mut self.unplaced),
@@ -340,7 +340,7 @@ impl PreviousAsker {
 
 impl FileSystem {
     /// As the programs write it.
-    fn of(word: u64) -> Option<FileSystem> {
+    fn decode(word: u64) -> Option<FileSystem> {
         (word != 0).then_some(FileSystem {
             dev: word as u32,
             is_node: word >> abi::NODE_BIT & 1 == 1,

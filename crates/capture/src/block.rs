@@ -68,14 +68,16 @@ impl Layers {
     /// later, when nothing can be attached any more. A program that finds nothing to count costs some 30 ns a bio.
     pub(crate) fn need(self, layer: Layer, devices: &[u32]) -> bool {
         match self {
-            Layers::Auto => devices.is_empty() || devices.iter().any(|dev| self.of(*dev) == layer),
+            Layers::Auto => {
+                devices.is_empty() || devices.iter().any(|dev| self.layer_of(*dev) == layer)
+            }
             layers => layers.is_every_device_at(layer),
         }
     }
 
     /// The layer at which a disk is watched.
     #[must_use]
-    pub fn of(self, dev: u32) -> Layer {
+    pub fn layer_of(self, dev: u32) -> Layer {
         match self {
             Layers::Auto if is_bio_based(dev) => Layer::Bio,
             Layers::Auto | Layers::Request => Layer::Request,
@@ -145,7 +147,7 @@ impl BlockWatch {
                 let devices = named(options, layer);
                 let disks = disks
                     .iter()
-                    .filter(|dev| options.layers.of(**dev) == layer)
+                    .filter(|dev| options.layers.layer_of(**dev) == layer)
                     .count();
                 let wanted = Wanted {
                     layer,
@@ -221,7 +223,7 @@ fn named(options: &Options, layer: Layer) -> Vec<u32> {
         .devices
         .iter()
         .copied()
-        .filter(|dev| options.layers.of(*dev) == layer)
+        .filter(|dev| options.layers.layer_of(*dev) == layer)
         .collect()
 }
 

@@ -50,7 +50,7 @@ struct Timed {
 
 impl Timed {
     /// In the opposite order of that in which the programs add.
-    fn of(row: &abi::KernelRow) -> Timed {
+    fn read(row: &abi::KernelRow) -> Timed {
         let (ios, ns_sum) = (now(&row.timed), now(&row.ns_sum));
         Timed {
             ios,
@@ -185,7 +185,7 @@ impl Readings {
             .rows
             .iter()
             .chain(self.counters.coarse_rows.iter());
-        let timed: Vec<Timed> = all.map(Timed::of).collect();
+        let timed: Vec<Timed> = all.map(Timed::read).collect();
         for (at, timed) in timed.into_iter().enumerate() {
             let row = match at.checked_sub(exact) {
                 Some(at) => &self.counters.coarse_rows[at],
@@ -195,7 +195,7 @@ impl Readings {
             if key == 0 {
                 continue;
             }
-            let key = abi::BlockKey::of(key);
+            let key = abi::BlockKey::decode(key);
             let Some(op) = Op::from_code(key.op as u8) else {
                 continue;
             };

@@ -80,7 +80,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(layer: Layer, disks: usize) -> Sizes {
+    fn for_disks(layer: Layer, disks: usize) -> Sizes {
         let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
         // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
         let devices = (2 * disks)
@@ -154,12 +154,12 @@ impl WatchedLayer {
         btf: &Btf,
         options: &Options,
     ) -> Result<WatchedLayer, CaptureError> {
-        let sizes = Sizes::of(wanted.layer, wanted.disks);
+        let sizes = Sizes::for_disks(wanted.layer, wanted.disks);
         let mut programs = load(wanted, attached, btf, sizes, options)?;
         for device in wanted.devices {
             want(&mut programs, *device, sizes)?;
         }
-        let counters = BlockCounters::of(&programs, sizes.lanes)?;
+        let counters = BlockCounters::map(&programs, sizes.lanes)?;
         for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
@@ -269,7 +269,7 @@ fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError>
 }
 
 impl BlockCounters {
-    fn of(programs: &Ebpf, lanes: usize) -> Result<BlockCounters, CaptureError> {
+    fn map(programs: &Ebpf, lanes: usize) -> Result<BlockCounters, CaptureError> {
         Ok(BlockCounters {
             rows: shared(programs, "rows")?,
             coarse_rows: shared(programs, "coarse_rows")?,

@@ -144,7 +144,10 @@ fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
     let mut moved = Moved::default();
     for k in 0..starts {
         let extent = Extent::new(Bytes(k * page.0), page);
-        if let Some(fit) = extent.ok().and_then(|extent| Fit::of(extent, grid)) {
+        if let Some(fit) = extent
+            .ok()
+            .and_then(|extent| Fit::from_extent(extent, grid))
+        {
             moved.add(&fit, grid, page);
         }
     }

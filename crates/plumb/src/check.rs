@@ -91,7 +91,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     }
     let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
     let wanted = target.map(|id| target::around(&stack, id));
-    let survey = Survey::of(&stack);
+    let survey = Survey::judge(&stack);
     let mut diagnosis = judge(args, target, &stack, profile.as_ref());
     if let Some(wanted) = &wanted {
         keep(&mut diagnosis, &stack, wanted);

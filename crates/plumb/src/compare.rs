@@ -31,7 +31,7 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
         Side::read(&args.before, args)?,
         Side::read(&args.after, args)?,
     ];
-    let pairs = pairs::of(&sides, &args.device)?;
+    let pairs = pairs::pair_devices(&sides, &args.device)?;
     let [before, after] = &mut sides;
     before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
     after.read_again(args, pairs.pairs.iter().map(|pair| pair.after.as_str()))?;

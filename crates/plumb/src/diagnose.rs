@@ -161,7 +161,7 @@ fn report(
     joined: &Joined<'_>,
     unseen: &[Unseen],
 ) -> Result<Exit, Failure> {
-    let survey = Survey::of(&host.stack);
+    let survey = Survey::judge(&host.stack);
     let mut notes = host.stack.notes().to_vec();
     let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
     if let Some(seen) = seen {

@@ -53,7 +53,7 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
         ),
     };
     ranges::must_be_measurable(args, &target)?;
-    let probe = ProbeRun::of(args, &target, writing)?;
+    let probe = ProbeRun::carry_out(args, &target, writing)?;
     probe.report(args, &target)
 }
 
@@ -80,15 +80,19 @@ struct ProbeRun {
 }
 
 impl ProbeRun {
-    fn of(args: &Probe, target: &Target, writing: Option<Writing>) -> Result<ProbeRun, Failure> {
+    fn carry_out(
+        args: &Probe,
+        target: &Target,
+        writing: Option<Writing>,
+    ) -> Result<ProbeRun, Failure> {
         let seed = args.seed.unwrap_or_else(seed_of_now);
         let mut notes = Vec::new();
-        let (stated, layer) = hints::of(&args.target, &args.grid);
+        let (stated, layer) = hints::collect(&args.target, &args.grid);
         let begin = Instant::now();
         let ranges = readable(args, target, &mut notes);
         let surveyed = match ranges.is_empty() {
             true => Ok(MediaSurvey::default()),
-            false => MediaSurvey::of(target, &ranges, seed),
+            false => MediaSurvey::read(target, &ranges, seed),
         };
         let survey = surveyed.as_ref().cloned().unwrap_or_default();
         let ranges = match writing {
@@ -97,7 +101,7 @@ impl ProbeRun {
             None => with_data(&survey, ranges, &mut notes),
         };
         let depth = depth_in(args, writing.as_ref(), &ranges, &mut notes);
-        let before = DiskCounters::of(target);
+        let before = DiskCounters::read(target);
         let settings = Settings {
             ranges,
             block_bytes: u64::from(target.block_bytes().max(512)),
@@ -136,7 +140,7 @@ impl ProbeRun {
             }
         });
         let seconds = begin.elapsed().as_secs_f64();
-        let counters = DiskCounters::of(target)
+        let counters = DiskCounters::read(target)
             .zip(before)
             .zip(outcome.as_ref().ok());
         let others =

@@ -73,7 +73,7 @@ impl Collector {
         }
         if let Some(lane) = only_lane(batch) {
             self.make_lanes(lane);
-            self.lane(lane, batch).fold(&Ios::of(batch));
+            self.lane(lane, batch).fold(&Ios::from_batch(batch));
             return;
         }
         self.group(batch);

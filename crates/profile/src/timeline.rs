@@ -397,9 +397,9 @@ impl Open {
             ..Window::default()
         };
         let (reads, writes) = self.sizes.split_at(SIZE_PLACES);
-        window.read_sizes = Counts::of(reads);
-        window.write_sizes = Counts::of(writes);
-        window.regions = Counts::of(&self.regions);
+        window.read_sizes = Counts::from_buckets(reads);
+        window.write_sizes = Counts::from_buckets(writes);
+        window.regions = Counts::from_buckets(&self.regions);
         *self = Open {
             number: self.number,
             ..Open::default()

@@ -44,7 +44,7 @@ pub struct Record {
 
 impl Record {
     /// `None` when it is too short.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Record> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let known = |ns: u64| (ns != NEVER as u64).then_some(ns);
@@ -96,7 +96,7 @@ impl Open {
             .record
             .each_ref()
             .map(|word| word.load(Ordering::Acquire).to_ne_bytes());
-        let record = Record::of(words.as_flattened())?;
+        let record = Record::decode(words.as_flattened())?;
         self.is_there().then_some(Record {
             device_ns: None,
             ..record

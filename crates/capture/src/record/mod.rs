@@ -239,7 +239,7 @@ impl Recorder {
             let Some(bytes) = self.ring.next() else {
                 return true;
             };
-            if let Some(record) = Record::of(&bytes) {
+            if let Some(record) = Record::decode(&bytes) {
                 self.held.push(record);
             }
         }

@@ -66,13 +66,13 @@ pub(super) fn field(line: &str) -> Option<(String, Field)> {
 
 impl Field {
     /// The field of an event, `None` when the event is shorter.
-    pub(super) fn of<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
+    pub(super) fn bytes_in<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
         event.get(self.at..self.at.checked_add(self.bytes)?)
     }
 
     /// A number without sign, in the order of bytes of this machine.
     pub(super) fn number(&self, event: &[u8]) -> Option<u64> {
-        let bytes = self.of(event)?;
+        let bytes = self.bytes_in(event)?;
         Some(match bytes.len() {
             1 => u64::from(bytes[0]),
             2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
@@ -84,7 +84,7 @@ impl Field {
 
     /// The letters up to the first that is 0.
     pub(super) fn text<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
-        let bytes = self.of(event)?;
+        let bytes = self.bytes_in(event)?;
         Some(bytes.split(|&letter| letter == 0).next().unwrap_or(bytes))
     }
 

@@ -125,7 +125,11 @@ impl Tracefs {
                 continue;
             };
             let disk = self.disks.entry(dev).or_insert_with(|| {
-                TracedDisk::new(dev, self.options.layers.of(dev), self.options.modulus_bytes)
+                TracedDisk::new(
+                    dev,
+                    self.options.layers.layer_of(dev),
+                    self.options.modulus_bytes,
+                )
             });
             disk.accept(event, &self.options.filter, &mut self.processes);
         }
@@ -147,7 +151,7 @@ fn kinds(options: &Options) -> Vec<EventKind> {
         options
             .devices
             .iter()
-            .any(|dev| options.layers.of(*dev) == layer)
+            .any(|dev| options.layers.layer_of(*dev) == layer)
     };
     let of_requests = options.layers != Layers::Bio && (is_all || is_any_at(Layer::Request));
     let of_bios = options.layers != Layers::Request && (is_all || is_any_at(Layer::Bio));

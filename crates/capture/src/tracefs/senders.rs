@@ -40,7 +40,7 @@ pub(super) struct Processes(HashMap<(u32, Comm), u32>);
 
 impl Processes {
     /// A thread that has ended already is taken for a process of its own.
-    pub(super) fn of(&mut self, thread: u32, comm: Comm) -> u32 {
+    pub(super) fn find_or_read(&mut self, thread: u32, comm: Comm) -> u32 {
         *self
             .0
             .entry((thread, comm))
@@ -88,7 +88,7 @@ impl Senders {
         filter: &Filter,
         processes: &mut Processes,
     ) -> BioSender {
-        let process = processes.of(event.thread, event.comm);
+        let process = processes.find_or_read(event.thread, event.comm);
         let is_wanted = filter.pid.is_none_or(|pid| pid == process)
             && filter
                 .comm
@@ -208,7 +208,10 @@ mod tests {
             .get()
             .cast_unsigned();
         let mut processes = Processes::default();
-        assert_eq!(processes.of(here, Comm::default()), std::process::id());
-        assert_eq!(processes.of(u32::MAX, Comm::default()), u32::MAX);
+        assert_eq!(
+            processes.find_or_read(here, Comm::default()),
+            std::process::id()
+        );
+        assert_eq!(processes.find_or_read(u32::MAX, Comm::default()), u32::MAX);
     }
 }

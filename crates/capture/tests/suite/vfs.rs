@@ -273,7 +273,7 @@ fn calls_of_all_forms() {
             calls,
             asked_bytes,
             moved_bytes,
-        } = mine.of(kind);
+        } = mine.calls_of(kind);
         assert_eq!(
             (calls, asked_bytes, moved_bytes),
             (sum(op).0, sum(op).1, sum(op).1)
@@ -302,13 +302,13 @@ fn a_node_is_no_file_system() {
     let asked = vfs.read(name);
     assert_eq!(
         find(&asked, std::process::id(), disk.node())
-            .of(CallKind::Read)
+            .calls_of(CallKind::Read)
             .calls,
         31
     );
     assert_eq!(
         find(&asked, std::process::id(), disk.file_system())
-            .of(CallKind::Read)
+            .calls_of(CallKind::Read)
             .calls,
         37
     );
@@ -349,7 +349,7 @@ fn mapped_files_are_unknown() {
         assert_eq!(mine.ways, [AccessWay::Calls, AccessWay::Mapped]);
         assert!(!mine.is_whole());
         assert_eq!(
-            mine.of(CallKind::Read),
+            mine.calls_of(CallKind::Read),
             Calls {
                 calls: 1,
                 asked_bytes: 4096,
@@ -433,7 +433,7 @@ fn engines_of_fio() {
                 moved_bytes: bytes,
             };
             assert_eq!(
-                job.expect("its job").of(kind),
+                job.expect("its job").calls_of(kind),
                 expected,
                 "{engine}, direct {is_direct}"
             );

@@ -60,7 +60,7 @@ pub struct Measure {
 impl Ratio {
     /// With an interval.
     #[must_use]
-    pub fn of(interval: &Interval<[usize; 2]>) -> Ratio {
+    pub fn from_interval(interval: &Interval<[usize; 2]>) -> Ratio {
         Ratio {
             value: interval.estimate,
             low: Some(interval.low),
@@ -91,9 +91,9 @@ const QUANTILES: [Quantile; 3] = [
 ];
 
 /// All measures that a side knows, apart from those that are 0 on both.
-pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
-    let sampled = |name, unit, of: &dyn Fn(&TimeSlice) -> Option<f64>| {
-        let side = |side: &Observed| side.slices.iter().filter_map(of).collect::<Vec<f64>>();
+pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
+    let sampled = |name, unit, value: &dyn Fn(&TimeSlice) -> Option<f64>| {
+        let side = |side: &Observed| side.slices.iter().filter_map(value).collect::<Vec<f64>>();
         measure(name, unit, &side(before), &side(after), terms)
     };
     let of_op = |op: usize| move |slice: &TimeSlice| Some(slice.ios[op] / slice.seconds);
@@ -147,7 +147,7 @@ fn measure(
     let n = interval.map_or([0, 0], |interval| interval.n.map(|n| n as u64));
     let plain = plain(name, unit, None, [mean(before), mean(after)]);
     Measure {
-        ratio: interval.as_ref().map(Ratio::of).or(plain.ratio),
+        ratio: interval.as_ref().map(Ratio::from_interval).or(plain.ratio),
         n,
         ..plain
     }
@@ -161,11 +161,11 @@ const STRETCHES_MIN: usize = 5;
 
 /// A percentile of reads or of writes, with an interval where stretches of both sides tell theirs.
 fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Measure {
-    let (names, of) = QUANTILES[at];
+    let (names, quantile) = QUANTILES[at];
     let whole = sides.map(|side| {
         side.quantiles[op]
             .as_ref()
-            .map(|quantiles| of(quantiles) as f64)
+            .map(|quantiles| quantile(quantiles) as f64)
     });
     let plain = plain(names[op], MeasureUnit::Ns, None, whole);
     let sections = sides.map(|side| sections(side, op, at));
@@ -180,7 +180,7 @@ fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Mea
     );
     match ratio {
         Ok(ratio) => Measure {
-            ratio: Some(Ratio::of(&ratio)),
+            ratio: Some(Ratio::from_interval(&ratio)),
             n: ratio.n.map(|n| n as u64),
             ..plain
         },

@@ -180,9 +180,9 @@ pub struct Side {
 /// Compares what was seen of a device before and after.
 #[must_use]
 pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Comparison {
-    let mix = mix::of(before, after);
-    let measures = measures::of(before, after, terms);
-    let verdict = verdict::of([before, after], &measures, mix.as_ref(), terms);
+    let mix = mix::compare(before, after);
+    let measures = measures::compare(before, after, terms);
+    let verdict = verdict::judge([before, after], &measures, mix.as_ref(), terms);
     Comparison {
         sides: [before, after].map(side),
         doubts: doubts(before, after),

@@ -49,7 +49,7 @@ const LOST_SHARE_MAX: f64 = 0.01;
 const LOAD_SHARE_MAX: f64 = 0.05;
 
 /// The verdict.
-pub fn of(
+pub fn judge(
     sides: [&Observed; 2],
     measures: &[Measure],
     mix: Option<&Mix>,

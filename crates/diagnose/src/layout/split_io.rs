@@ -15,7 +15,7 @@ use super::context::{Context, Top, seen_from_above};
 use super::io_size::IoSize;
 use super::{Rule, words};
 use crate::finding::{Basis, Cost, Finding, Severity};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
+use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
 use crate::share::Share;
 
 /// The rule.
@@ -124,7 +124,7 @@ fn observed(
     };
     let summary = format!(
         "{} I/O touch more {} chunks of {} than their length needs",
-        of(share),
+        share_text(share),
         fact.granularity(),
         context.name(landing.on)
     );

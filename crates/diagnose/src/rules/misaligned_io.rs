@@ -10,7 +10,7 @@ use plumb_profile::imported::Totals;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, Outcome, Rule, of, severity_of};
+use super::{Context, IOS_MIN, Outcome, Rule, severity_of, share_text};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
@@ -140,7 +140,7 @@ fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outco
     let severity = severity_of(rest)?;
     let summary = format!(
         "{} I/O that went through none of the partitions start off {}",
-        of(rest),
+        share_text(rest),
         grid_words(&fit.grid, fit.source)
     );
     Some(Outcome::Found(context.share_finding(
@@ -189,7 +189,7 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     };
     let summary = format!(
         "{} I/O start off {}",
-        of(share),
+        share_text(share),
         grid_words(&fit.grid, fit.source)
     );
     let finding = context
@@ -209,7 +209,7 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
     format!(
         "{} start off the assumed grid of {granularity}; unknown beyond {granularity}, since no grid is known: give one \
          with --grid",
-        of(share)
+        share_text(share)
     )
 }
 
@@ -217,7 +217,7 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
 fn beyond_shown(share: Share, grid: &Grid) -> String {
     format!(
         "{} start off the {grid} that the virtual disk states; what is below it cannot be seen",
-        of(share)
+        share_text(share)
     )
 }
 
@@ -294,12 +294,12 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let Some(severity) = severity_of(share) else {
         return Outcome::Unknown(format!(
             "{} start off {unit}; unknown beyond it: the source tested no larger unit",
-            of(share)
+            share_text(share)
         ));
     };
     let summary = format!(
         "{} I/O start off the {unit} that the source tested",
-        of(share)
+        share_text(share)
     );
     let head: u128 = totals
         .iter()

@@ -86,7 +86,7 @@ impl MediaSurvey {
     ///
     /// # Errors
     /// When a read fails.
-    pub fn of(
+    pub fn read(
         target: &Target,
         ranges: &[(u64, u64)],
         seed: u64,

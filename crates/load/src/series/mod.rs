@@ -173,15 +173,17 @@ impl Area {
     /// longest I/O. The second is not above the first where nothing is left, and beyond the end where that was asked for.
     #[must_use]
     pub fn on(&self, target_bytes: u64, unit: u64) -> (u64, u64) {
-        let used = self.size.map_or(target_bytes, |size| size.of(target_bytes));
+        let used = self
+            .size
+            .map_or(target_bytes, |size| size.in_bytes(target_bytes));
         let whole = |bytes: u64| bytes - bytes % unit.max(1);
-        let from = whole(self.from.of(used));
+        let from = whole(self.from.in_bytes(used));
         let from = if self.spares_first && from == 0 {
             unit
         } else {
             from
         };
-        (from, whole(self.to.of(used)))
+        (from, whole(self.to.in_bytes(used)))
     }
 }
 
@@ -197,7 +199,7 @@ pub enum Edge {
 impl Edge {
     /// In bytes on a target of so many.
     #[must_use]
-    pub fn of(self, bytes: u64) -> u64 {
+    pub fn in_bytes(self, bytes: u64) -> u64 {
         match self {
             Edge::Bytes(at) => at,
             Edge::Percent(percent) => (bytes as f64 * percent / 100.0) as u64,

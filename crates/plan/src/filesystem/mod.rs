@@ -136,7 +136,7 @@ pub(crate) fn check_power(
 pub fn plan(request: &FilesystemRequest) -> Result<Plan, PlanError> {
     let block = block(request)?;
     check_page(request)?;
-    let stripe = Stripe::of(request, block)?;
+    let stripe = Stripe::from_request(request, block)?;
     let mut plan = Plan::new(
         "filesystem",
         format!("{} on {}", request.kind.word(), request.device),
@@ -329,7 +329,10 @@ struct Stripe {
 }
 
 impl Stripe {
-    fn of(request: &FilesystemRequest, block: Bytes) -> Result<Option<Stripe>, PlanError> {
+    fn from_request(
+        request: &FilesystemRequest,
+        block: Bytes,
+    ) -> Result<Option<Stripe>, PlanError> {
         let Some(chunk) = request.chunk else {
             return Ok(None);
         };

@@ -234,7 +234,7 @@ pub fn plan(request: &PartitionRequest) -> Result<Plan, PlanError> {
         plan.nodes = request
             .current
             .filter(|_| !nodes.is_empty())
-            .map(|_| Nodes::of(system, &nodes));
+            .map(|_| Nodes::for_names(system, &nodes));
     }
     notes(&mut plan, request, &layout);
     Ok(plan)

@@ -309,7 +309,10 @@ pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
             .existing
             .iter()
             .map(|part| format!("/dev/md/rdsk/{}", part.name));
-        plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
+        plan.nodes = Some(Nodes::for_names(
+            System::Solaris,
+            &moved.collect::<Vec<_>>(),
+        ));
     }
     notes(&mut plan, request, &placed);
     Ok(plan)

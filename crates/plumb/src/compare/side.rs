@@ -71,7 +71,7 @@ impl Side {
             let devices: BTreeSet<&str> = devices.collect();
             let wanted =
                 lowest(collected).filter(|profile| devices.contains(profile.device.as_str()));
-            self.percentiles = stretches::of(&self.file, &selection(args), wanted)?;
+            self.percentiles = stretches::read_percentiles(&self.file, &selection(args), wanted)?;
         }
         Ok(())
     }

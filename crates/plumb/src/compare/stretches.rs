@@ -141,7 +141,7 @@ impl Told {
 ///
 /// # Errors
 /// When it cannot be read any more.
-pub fn of<'p>(
+pub fn read_percentiles<'p>(
     path: &Path,
     selection: &Selection,
     profiles: impl Iterator<Item = &'p Profile>,

@@ -152,7 +152,7 @@ pub struct Ownership {
 
 impl Ownership {
     /// That of a node; `None` where none is there.
-    pub fn of(node: &Path) -> Option<Ownership> {
+    pub fn read(node: &Path) -> Option<Ownership> {
         let found = fs::metadata(node).ok()?;
         Some(Ownership {
             user: found.uid(),
@@ -193,10 +193,10 @@ pub struct Owner {
 
 impl Owner {
     /// That of a node that is there.
-    pub fn of(node: &Path) -> Owner {
+    pub fn read(node: &Path) -> Owner {
         Owner {
             node: node.to_owned(),
-            before: Ownership::of(node),
+            before: Ownership::read(node),
         }
     }
 
@@ -239,7 +239,7 @@ pub fn tell_kernel(
     let owners: Vec<Owner> = steps
         .iter()
         .filter_map(|step| match step {
-            KernelStep::Delete(number) => Some(Owner::of(&node_of(&subject.path, *number))),
+            KernelStep::Delete(number) => Some(Owner::read(&node_of(&subject.path, *number))),
             KernelStep::Add(_) => None,
         })
         .collect();

@@ -48,7 +48,7 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
     let plans = from_plan::plans(&args.file)?;
     let actions: Vec<(&Value, PlanAction)> = plans
         .iter()
-        .map(|plan| (plan, PlanAction::of(plan)))
+        .map(|plan| (plan, PlanAction::from_plan(plan)))
         .collect();
     let is_meant =
         |action: &PlanAction| args.yes.as_deref().is_some_and(|yes| action.is_named(yes));
@@ -129,7 +129,7 @@ fn look(what: &str, node: &Path) -> Result<Exit, Failure> {
 }
 
 impl PlanAction {
-    fn of(plan: &Value) -> PlanAction {
+    fn from_plan(plan: &Value) -> PlanAction {
         let Some(device) = plan["subject"]["device"].as_str().map(PathBuf::from) else {
             return PlanAction::Print;
         };
@@ -160,14 +160,14 @@ impl PlanAction {
                 PlanAction::Move {
                     node,
                     to: start,
-                    stated: Stated::of(plan),
+                    stated: Stated::from_plan(plan),
                 }
             }
             (Some(_), _) => PlanAction::Print,
             (None, _) => PlanAction::Relabel {
                 device,
                 start,
-                wanted: Wanted::of(plan),
+                wanted: Wanted::from_plan(plan),
             },
         }
     }
@@ -329,16 +329,16 @@ mod tests {
         let (to, node, stated) = (
             Bytes(1_048_576),
             PathBuf::from("/dev/sdb1"),
-            Stated::of(&plan("recreate")),
+            Stated::from_plan(&plan("recreate")),
         );
         assert_eq!(
             (stated.number, stated.current),
             (Some(1), Some(Bytes(17_408)))
         );
         assert_eq!(
-            PlanAction::of(&plan("recreate")),
+            PlanAction::from_plan(&plan("recreate")),
             PlanAction::Move { node, to, stated }
         );
-        assert_eq!(PlanAction::of(&plan("online")), PlanAction::Print);
+        assert_eq!(PlanAction::from_plan(&plan("online")), PlanAction::Print);
     }
 }

@@ -34,7 +34,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// What a plan for a partition wants.
-    pub fn of(plan: &Value) -> Wanted {
+    pub fn from_plan(plan: &Value) -> Wanted {
         let new_label = found(plan, "new_label").and_then(Value::as_str);
         Wanted {
             start: figure(plan, "start_bytes"),
@@ -60,7 +60,7 @@ pub struct Stated {
 
 impl Stated {
     /// What a plan says.
-    pub fn of(plan: &Value) -> Stated {
+    pub fn from_plan(plan: &Value) -> Stated {
         let current = figure(plan, "current_bytes");
         Stated {
             device: plan["subject"]["device"].as_str().map(PathBuf::from),
@@ -83,7 +83,7 @@ impl Stated {
         let is_it = path.is_ok_and(|path| {
             let identity = |here: Here| here.identity();
             path == subject.path
-                || Here::of(&path)
+                || Here::find(&path)
                     .map(identity)
                     .is_ok_and(|is| !is.is_empty() && is == subject.here.identity())
         });
@@ -177,7 +177,7 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
             path.display()
         )));
     }
-    let wanted = Wanted::of(plan);
+    let wanted = Wanted::from_plan(plan);
     if wanted.start.is_none() {
         return Err(wrong(
             path,
@@ -185,7 +185,7 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
             "the figure start_bytes",
         ));
     }
-    Ok((wanted, Stated::of(plan)))
+    Ok((wanted, Stated::from_plan(plan)))
 }
 
 /// A figure in bytes; `None` where the plan has none of that name.

@@ -21,7 +21,7 @@ impl Here {
     ///
     /// # Errors
     /// When it cannot be looked at, or has no such device.
-    pub fn of(path: &Path) -> Result<Here, Failure> {
+    pub fn find(path: &Path) -> Result<Here, Failure> {
         let kernel = Live::default();
         let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
         let mut builder = Builder::default();

@@ -43,7 +43,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     subject.must_be_unused()?;
     let before = subject.label()?;
     unfinished::must_be_none(&subject, before.as_ref())?;
-    let work = RelabelWork::of(args, &subject, before.as_ref())?;
+    let work = RelabelWork::prepare(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
     unfinished::must_be_none_at(&subject, extent)?;
@@ -133,7 +133,7 @@ struct RelabelWork<'a> {
 }
 
 impl<'a> RelabelWork<'a> {
-    fn of(
+    fn prepare(
         args: &'a Relabel,
         subject: &'a Subject,
         before: Option<&'a Label>,
@@ -449,7 +449,7 @@ impl<'a> RelabelWork<'a> {
             })?;
             steps.splice(0..0, blank);
         }
-        let change = Change::of(&steps, &raw);
+        let change = Change::for_disk(&steps, &raw);
         Ok(change.map_err(|source| FixError::Change {
             device,
             is_begun: false,

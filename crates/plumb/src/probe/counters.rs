@@ -25,7 +25,7 @@ pub struct DiskCounters {
 
 impl DiskCounters {
     /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
-    pub fn of(target: &Target) -> Option<DiskCounters> {
+    pub fn read(target: &Target) -> Option<DiskCounters> {
         // What passes the page cache is not what reaches a device.
         let found = fs::metadata(target.path())
             .ok()

@@ -27,7 +27,7 @@ pub struct Stated {
 }
 
 /// Of all layers below the target, and of the user; what the target is.
-pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
+pub fn collect(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     let mut stated: Vec<Stated> = Vec::new();
     for grid in given {
         let grid = Candidate {

@@ -294,7 +294,7 @@ fn process_flow(asker: &Asker, cached: CallKind, direct: CallKind) -> ProcessFlo
         asked_bytes,
         moved_bytes,
     } = both(&asker.calls, [cached, direct]);
-    let direct_bytes = asker.of(direct).asked_bytes;
+    let direct_bytes = asker.calls_of(direct).asked_bytes;
     let is_all = asker.ways.iter().all(|way| way.is_counted());
     let all_bytes = is_all.then_some(asked_bytes);
     ProcessFlow {

@@ -243,7 +243,7 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
         grown[last],
         "the header is where it was"
     );
-    let opener = Opener::of(disk.device.path());
+    let opener = Opener::start(disk.device.path());
     assert_refused(&disk.fix("undo", &[]), &words(&opener, disk.device.path()));
     drop(opener);
     std::fs::remove_file(disk.saved()).expect("it was saved");
@@ -261,7 +261,7 @@ fn what_is_open_is_left_alone() {
     let nodes = [disk.node(1), disk.node(2), disk.device.path().to_owned()];
     let before = disk.bytes();
     for node in &nodes {
-        let opener = Opener::of(node);
+        let opener = Opener::start(node);
         assert_refused(
             &disk.fix("relabel", &["--number", "1"]),
             &words(&opener, node),
@@ -275,7 +275,7 @@ fn what_is_open_is_left_alone() {
     assert_done(&disk.fix("relabel", &["--number", "1"]));
     let after = disk.bytes();
     for node in &nodes {
-        let opener = Opener::of(node);
+        let opener = Opener::start(node);
         assert_refused(&disk.fix("undo", &[]), &words(&opener, node));
         assert!(disk.bytes() == after, "{}", node.display());
     }
@@ -289,7 +289,7 @@ fn a_label_that_the_kernel_does_not_take_can_be_undone() {
     require!(Loop, Tool("sgdisk"), Tool("unshare"));
     let disk = LabelledDisk::new(&[34], &[]);
     let before = disk.bytes();
-    let opener = Opener::of(&disk.node(1));
+    let opener = Opener::start(&disk.node(1));
     let refused = disk.fix_unseeing("relabel", &[]);
     assert_refused(&refused, "does not take the partitions of the label");
     assert!(
@@ -346,14 +346,14 @@ fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
         disk.bytes()
     };
     let before = grow(96 << 20);
-    let opener = Opener::of(disk.device.path());
+    let opener = Opener::start(disk.device.path());
     assert_refused(
         &disk.fix("backup-label", &[]),
         &words(&opener, disk.device.path()),
     );
     assert!(disk.bytes() == before && !disk.saved().exists());
     drop(opener);
-    let database = Opener::of(&disk.node(1));
+    let database = Opener::start(&disk.node(1));
     assert_done(&disk.fix("backup-label", &[]));
     drop(database);
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.device.path()));

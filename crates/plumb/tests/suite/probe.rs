@@ -274,7 +274,7 @@ fn devices_that_fail_meanwhile() {
         sleep(Duration::from_millis(1000));
         fail(&disk);
         let done = running.wait_with_output().expect("an end");
-        let probed = ProbeDocument::of(&Ran::of(done));
+        let probed = ProbeDocument::from_run(&Ran::from_output(done));
         let result = &probed.result;
         assert!(probed.is_blank(), "{name}: {result}");
         let (failed, reads) = (result["failed"]["reads"].as_u64(), result["reads"].as_u64());

@@ -201,7 +201,7 @@ fn the_disk_receives_the_trace() {
     replay(&file, disk.path(), "--speed max --depth 1").ends(0);
     recording.end(0);
     let seen: Vec<_> = read(&out)
-        .of("plumb")
+        .events_of("plumb")
         .iter()
         .map(|event| (event.op, event.start_bytes, event.len_bytes))
         .collect();

@@ -129,7 +129,7 @@ impl LoadCommand {
             .command(&folder, target, asked)
             .output()
             .expect("the program starts");
-        let ran = Ran::of(done);
+        let ran = Ran::from_output(done);
         assert_eq!(
             ran.code,
             code,
@@ -344,7 +344,7 @@ fn struck(way: LoadCommand, fate: Fate) -> Ran {
         Fate::Dies => disk.die(),
     }
     let struck = Instant::now();
-    let ran = Ran::of(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
     assert!(
         struck.elapsed() < PATIENCE,
         "{way:?} {fate:?}: it went on for {:?}",
@@ -476,7 +476,7 @@ fn a_device_whose_file_is_gone() {
     let running = command.arg("--json").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(1500));
     disk.die();
-    let ran = Ran::of(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
     let target = &ran.ends(3).json()["result"]["runs"][0]["targets"][0];
     assert_eq!(target["is_whole"], false, "{target}");
     counts_failures(&target["measured"]);

@@ -103,7 +103,7 @@ impl Overlap {
         let ends = &mut self.ends_ns;
         let many = self
             .many
-            .get_or_insert_with(|| Many::of(std::mem::take(ends)));
+            .get_or_insert_with(|| Many::from_ends(std::mem::take(ends)));
         self.most = self.most.max(many.go(given, &mut self.many_ns));
         if many.open <= LEVELS / 2 {
             self.ends_ns = self.many.take().map(Many::ends_ns).unwrap_or_default();
@@ -340,7 +340,7 @@ struct Many {
 }
 
 impl Many {
-    fn of(ends_ns: Vec<i64>) -> Many {
+    fn from_ends(ends_ns: Vec<i64>) -> Many {
         let open = ends_ns.len();
         Many {
             open,

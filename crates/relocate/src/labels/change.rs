@@ -78,7 +78,7 @@ impl Change {
     ///
     /// # Errors
     /// When a place cannot be read, or two steps write to one.
-    pub fn of(
+    pub fn for_disk(
         steps: &[label::WriteStep],
         disk: &dyn plumb_label::Disk,
     ) -> Result<Change, ChangeError> {
@@ -406,7 +406,7 @@ mod tests {
             label::WriteStep::Flush,
             write(0, 3),
         ];
-        let change = Change::of(&steps, &disk.bytes).expect("places apart");
+        let change = Change::for_disk(&steps, &disk.bytes).expect("places apart");
         change.must_be_old(&mut disk).expect("nothing was written");
         change.apply(&mut disk).expect("a good disk");
         let expected = ["write 2048", "write 512", "flush", "write 0", "flush"];
@@ -432,14 +432,18 @@ mod tests {
     fn what_is_there_already_is_not_written() {
         let disk = vec![7u8; 2048];
         let steps = [write(0, 7), label::WriteStep::Flush, write(512, 7)];
-        assert!(Change::of(&steps, &disk).expect("readable").is_empty());
+        assert!(
+            Change::for_disk(&steps, &disk)
+                .expect("readable")
+                .is_empty()
+        );
         let steps = [
             write(0, 7),
             label::WriteStep::Flush,
             write(512, 8),
             label::WriteStep::Flush,
         ];
-        let change = Change::of(&steps, &disk).expect("readable");
+        let change = Change::for_disk(&steps, &disk).expect("readable");
         assert_eq!(change.steps().len(), 1, "{change:?}");
     }
 
@@ -456,7 +460,7 @@ mod tests {
                 write(512, 2),
                 write(0, 3),
             ];
-            let change = Change::of(&steps, &disk.bytes).expect("places apart");
+            let change = Change::for_disk(&steps, &disk.bytes).expect("places apart");
             assert!(matches!(
                 change.apply(&mut disk),
                 Err(ChangeError::Write { .. })
@@ -473,7 +477,7 @@ mod tests {
     #[test]
     fn what_others_wrote_is_seen() {
         let mut disk = Recording::new(4096);
-        let change = Change::of(&[write(512, 2)], &disk.bytes).expect("readable");
+        let change = Change::for_disk(&[write(512, 2)], &disk.bytes).expect("readable");
         change.apply(&mut disk).expect("a good disk");
         disk.bytes[700] = 9;
         let found = change.must_be_either(&mut disk);
@@ -486,7 +490,7 @@ mod tests {
     #[test]
     fn two_writes_to_one_place_are_refused() {
         let disk = vec![0u8; 2048];
-        let found = Change::of(&[write(0, 1), write(256, 2)], &disk);
+        let found = Change::for_disk(&[write(0, 1), write(256, 2)], &disk);
         assert!(
             matches!(found, Err(ChangeError::Overlap { at: Bytes(256) })),
             "{found:?}"

@@ -79,13 +79,13 @@ pub fn label_move(
     })?;
     take_type(&mut hidden, part, known.place)?;
     let in_use = label.in_use().unwrap_or(Role::Primary);
-    let hide = Change::of(&encode(&hidden, in_use, false)?, disk)?;
+    let hide = Change::for_disk(&encode(&hidden, in_use, false)?, disk)?;
     // Solaris's labels within a partition are data, and go with it.
-    let finish = Change::of(
+    let finish = Change::for_disk(
         &outside(&encode(&finished, in_use, false)?, union),
         &Changed::new(disk, &hide),
     )?;
-    let hide = Change::of(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
+    let hide = Change::for_disk(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
     let block = label.sector_bytes as usize;
     Ok(LabelMove {
         hide: changes(&hide, block),

@@ -60,7 +60,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
 }
 
 /// What a step changes; `None` for a window.
-pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
+pub(crate) fn for_action(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
     let range = range(plan, action)?;
     let edit = |bytes| Edit {
         at: range.start,

@@ -185,7 +185,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .head()
             .iter()
             .filter(|action| !matches!(action, Action::Label { .. }));
-        for edit in data.filter_map(|action| edit::of(&state.plan, &state.saved, action)) {
+        for edit in data.filter_map(|action| edit::for_action(&state.plan, &state.saved, action)) {
             if !edit.fits(&read(disk, edit.at, edit.bytes.len(), &state.plan)?) {
                 return Err(MoveError::Used { at: edit.at });
             }

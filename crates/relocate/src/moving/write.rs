@@ -17,7 +17,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if let Action::Window(index) = action {
             return self.copy(*index);
         }
-        match edit::of(&self.state.plan, &self.state.saved, action) {
+        match edit::for_action(&self.state.plan, &self.state.saved, action) {
             Some(edit) => self.edit(&edit),
             None => Ok(()),
         }

@@ -141,7 +141,7 @@ impl CaseShare {
         })
     }
 
-    fn of<T>(self, all: Vec<T>) -> Vec<T> {
+    fn select<T>(self, all: Vec<T>) -> Vec<T> {
         let is_mine = |index: &u64| index % self.of == self.number - 1;
         (0..)
             .zip(all)
@@ -234,7 +234,7 @@ fn every_crash_point_a_hundred_times() {
         random: 150,
     };
     let share = CaseShare::asked();
-    let (cases, states_min) = (share.of(cases(2)), TORTURE_STATES_MIN / share.of);
+    let (cases, states_min) = (share.select(cases(2)), TORTURE_STATES_MIN / share.of);
     let mut total = ExploredCounts::default();
     for round in 0.. {
         // The subsets that are tried all are the same in every round, and count once.
@@ -275,7 +275,7 @@ fn shares_are_all_cases_once() {
         .flat_map(|words| {
             CaseShare::parse(words)
                 .expect("a share")
-                .of((0..10).collect())
+                .select((0..10).collect())
         })
         .collect();
     found.sort_unstable();

@@ -70,7 +70,7 @@ pub struct ChartCourse<'a> {
 
 impl<'a> ChartCourse<'a> {
     /// At most `most` columns; `None` when the profile has no course.
-    pub fn of(profile: &'a Profile, most: u64) -> Option<ChartCourse<'a>> {
+    pub fn from_profile(profile: &'a Profile, most: u64) -> Option<ChartCourse<'a>> {
         let timeline = &profile.timeline;
         let width = timeline.width_ns();
         let (start, last) = (timeline.iter().next()?.0, timeline.iter().next_back()?.0);

@@ -18,7 +18,7 @@ const FILLS: [&str; 7] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6"];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = ChartCourse::of(profile, COLUMNS_MAX) else {
+    let Some(course) = ChartCourse::from_profile(profile, COLUMNS_MAX) else {
         return;
     };
     let cells = cells(&course);

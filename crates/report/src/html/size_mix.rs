@@ -32,7 +32,7 @@ type ByClass = [u64; CLASSES.len()];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = ChartCourse::of(profile, 512) else {
+    let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
     let plot = Plot {
@@ -118,7 +118,7 @@ fn picture(m: &mut Markup, profile: &Profile, course: &ChartCourse<'_>, plot: Pl
     svg::line(m, "axis", (plot.left, middle), (plot.right(), middle));
     svg::label(m, "title", (plot.left, plot.top - 9.0), "↑ reads");
     svg::label(m, "title", (plot.left, plot.bottom() + 38.0), "↓ writes");
-    if let Some(coarse) = ChartCourse::of(profile, 128) {
+    if let Some(coarse) = ChartCourse::from_profile(profile, 128) {
         for column in &coarse.columns {
             svg::hint(
                 m,

@@ -13,7 +13,7 @@ const TITLE: &str = "Throughput over time";
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = ChartCourse::of(profile, 512) else {
+    let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
     let how = format!(
@@ -72,7 +72,7 @@ fn picture(m: &mut Markup, profile: &Profile, course: &ChartCourse<'_>, plot: Pl
         });
         svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
     }
-    let Some(coarse) = ChartCourse::of(profile, 128) else {
+    let Some(coarse) = ChartCourse::from_profile(profile, 128) else {
         return;
     };
     for column in &coarse.columns {

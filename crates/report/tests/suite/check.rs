@@ -83,7 +83,7 @@ fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_js
         version: "0",
         inputs: &inputs,
         stack,
-        survey: &Survey::of(stack),
+        survey: &Survey::judge(stack),
         wanted: wanted.as_ref(),
         diagnosis: &Diagnosis::default(),
         notes: stack.notes(),

@@ -42,7 +42,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) fn of(name: &str) -> Family {
+    pub(crate) fn from_name(name: &str) -> Family {
         const PREFIXES: [(&str, Family); 14] = [
             ("dm-", Family::Mapped),
             ("md", Family::Md),
@@ -198,7 +198,7 @@ fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<SysfsDevice>, SysfsReade
 
 /// `None` for what has no medium: a loop device without a file, an empty drive.
 fn read(root: &Root<'_>, reader: &mut SysfsReader, name: &str) -> Option<SysfsDevice> {
-    let family = Family::of(name);
+    let family = Family::from_name(name);
     if family == Family::Removable {
         return None;
     }

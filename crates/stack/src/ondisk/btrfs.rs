@@ -51,8 +51,10 @@ fn verify(block: &Block) -> Option<Mismatch> {
         .get(CHECKED_FROM..)
         .filter(|_| block.has(0x40, b"_BHRfS_M"))?;
     match block.le16(0xc4) {
-        TYPE_CRC32C => Mismatch::of(block.be32(0), checksum::crc32c([checked]).swap_bytes()),
-        TYPE_XXHASH64 => Mismatch::of(block.be64(0), XxHash64::oneshot(0, checked).swap_bytes()),
+        TYPE_CRC32C => Mismatch::between(block.be32(0), checksum::crc32c([checked]).swap_bytes()),
+        TYPE_XXHASH64 => {
+            Mismatch::between(block.be64(0), XxHash64::oneshot(0, checked).swap_bytes())
+        }
         _ => None,
     }
 }

@@ -100,5 +100,5 @@ fn verify(block: &Block) -> Option<Mismatch> {
     let has_one =
         block.le32(0x64) & RO_COMPAT_CHECKSUMS != 0 && block.byte(0x175) == CHECKSUM_CRC32C;
     let expected = has_one.then(|| !checksum::crc32c([block.run(0, CHECKSUM_AT)]))?;
-    Mismatch::of(block.le32(CHECKSUM_AT), expected)
+    Mismatch::between(block.le32(CHECKSUM_AT), expected)
 }

@@ -60,7 +60,7 @@ pub(crate) fn tell(
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
         builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
     }
-    let names = Names::of(&label, naming);
+    let names = Names::from_label(&label, naming);
     let nodes: Vec<(NodeId, &Partition)> = label
         .partitions
         .iter()
@@ -149,7 +149,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(label: &Label, naming: Naming) -> Names {
+    fn from_label(label: &Label, naming: Naming) -> Names {
         let is_slice = |partition: &&Partition| partition.place == PartitionPlace::Slice;
         let next = label
             .partitions

@@ -118,7 +118,7 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<FoundSup
 }
 
 fn problems(expected: u32, found: u32) -> Vec<(&'static str, String)> {
-    Mismatch::of(found, expected)
+    Mismatch::between(found, expected)
         .map(|mismatch| mismatch.problem("md superblock"))
         .into_iter()
         .collect()

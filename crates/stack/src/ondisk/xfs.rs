@@ -62,7 +62,7 @@ fn verify(block: &Block) -> Option<Mismatch> {
         .filter(|_| has_checksum(block))?;
     let expected = checksum::crc32c([block.run(0, CHECKSUM_AT), &[0; 4], after]);
     // In the order of its bytes, as `xfs_db` prints it.
-    Mismatch::of(block.be32(CHECKSUM_AT), expected.swap_bytes())
+    Mismatch::between(block.be32(CHECKSUM_AT), expected.swap_bytes())
 }
 
 /// Version 2 logs without a stripe unit say 1.

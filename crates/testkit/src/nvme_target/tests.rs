@@ -49,7 +49,7 @@ fn outcome(pdu: &Pdu) -> (u16, u64) {
 }
 
 impl TestHost {
-    fn of(port: u16) -> TestHost {
+    fn open(port: u16) -> TestHost {
         let mut host = TestHost(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
         host.0.set_nodelay(true).expect("a socket");
         let mut request = [0; 128];
@@ -153,7 +153,7 @@ fn target(fields: &[&str]) -> u16 {
 #[test]
 fn a_controller_is_connected_enabled_and_shut_down() {
     let port = target(&[]);
-    let mut host = TestHost::of(port);
+    let mut host = TestHost::open(port);
     assert_eq!(
         host.property(0).0,
         0x00c,
@@ -194,8 +194,8 @@ fn a_controller_is_connected_enabled_and_shut_down() {
     assert_eq!(configure(&[0x00]), 0);
     assert_eq!(host.property(0x20).0, 0x002, "no such property");
     // The second controller, and a queue of one that there is not.
-    assert_eq!(TestHost::of(port).connect(0, 0xffff, NAME), (0, 2));
-    assert_eq!(TestHost::of(port).connect(1, 3, NAME).0, 0x182);
+    assert_eq!(TestHost::open(port).connect(0, 0xffff, NAME), (0, 2));
+    assert_eq!(TestHost::open(port).connect(1, 3, NAME).0, 0x182);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn what_it_is_told_to_be() {
         "npwa=0",
         "model=A model",
     ]);
-    let mut host = TestHost::of(port);
+    let mut host = TestHost::open(port);
     host.connect(0, 0xffff, NAME);
     let (status, namespace) = host.identify(0, 1);
     assert_eq!(
@@ -260,9 +260,9 @@ fn what_it_is_told_to_be() {
 #[test]
 fn blocks_come_back() {
     let port = target(&["nsze=256"]);
-    let mut admin = TestHost::of(port);
+    let mut admin = TestHost::open(port);
     let (_, controller) = admin.connect(0, 0xffff, NAME);
-    let mut host = TestHost::of(port);
+    let mut host = TestHost::open(port);
     assert_eq!(host.connect(1, controller as u16, NAME).0, 0);
     assert_eq!(host.write(7, 2, &[1; 1024]), 0);
     let (status, data) = host.read(6, 4);
@@ -358,19 +358,19 @@ fn the_rules_of_the_transport() {
     );
     assert!(is_cut(raw(), &padded(128, 11, 3)), "digests");
     assert!(
-        is_cut(TestHost::of(port), &padded(128, 8, 0)),
+        is_cut(TestHost::open(port), &padded(128, 8, 0)),
         "ICReq again"
     );
     assert!(
         is_cut(
-            TestHost::of(port),
+            TestHost::open(port),
             &[&[6, 4, 24, 24, 24, 0, 0, 0][..], &[0; 16]].concat()
         ),
         "data not asked for"
     );
     // A Write of 16 KiB was answered with R2T: its data must have its tag, and begin with the first byte.
     for (tag, offset) in [(9, 4), (8, 0)] {
-        let mut host = TestHost::of(port);
+        let mut host = TestHost::open(port);
         host.connect(0, 0xffff, NAME);
         host.send(
             entry(&[(0, &[1]), (2, &[9]), (32, &[0, 64]), (39, &[0x5a])]),

@@ -107,7 +107,7 @@ fn times_of(
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     match whole_lines(prefix, complete).next() {
-        Some(line) if EtwHeader::of(line).is_some() => Sniff::Yes,
+        Some(line) if EtwHeader::parse(line).is_some() => Sniff::Yes,
         Some(_) => Sniff::No,
         None if complete || prefix.len() >= 4096 => Sniff::No,
         None => Sniff::More,
@@ -136,7 +136,7 @@ struct Wpa {
 
 impl Wpa {
     fn begin(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let header = EtwHeader::of(line).ok_or_else(|| {
+        let header = EtwHeader::parse(line).ok_or_else(|| {
             LineError::new(
                 line,
                 "a header with IO Type, Init Time (s), Size (B), Min Offset and Disk",
@@ -176,7 +176,7 @@ impl LineFormat for Wpa {
         let Some(header) = &self.header else {
             return self.begin(line, sink);
         };
-        let cells = EtwCells::of(line, header);
+        let cells = EtwCells::split(line, header);
         let locale = match self.locale {
             Some(locale) => locale,
             None => {

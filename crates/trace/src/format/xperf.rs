@@ -80,7 +80,7 @@ fn kind_of(line: &[u8]) -> Option<usize> {
 struct XperfCells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
 
 impl<'line> XperfCells<'line> {
-    fn of(line: &'line [u8], places: &Places) -> XperfCells<'line> {
+    fn split(line: &'line [u8], places: &Places) -> XperfCells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (at, field) in Fields::new(line, b',').enumerate() {
             if let Some(cell) = places
@@ -170,7 +170,7 @@ impl Xperf {
                 "a BeginHeader block before it that names the columns",
             ));
         };
-        let cells = XperfCells::of(line, places);
+        let cells = XperfCells::split(line, places);
         let op = KINDS.get(kind).map_or(Op::Other, |(_, op)| *op);
         let (time_ns, queue_ns, device_ns) = times_of(&cells)?;
         let (start, len) = if op == Op::Flush {

@@ -138,7 +138,8 @@ impl<P: DataType, T: Copy> GroupColumn<P, T> {
                     .pages
                     .library_reader::<P>(bytes, count, Encoding::PLAIN);
                 reader.read_records(count, None, None, values)?;
-                let all: Vec<Option<T>> = values.iter().map(|value| meaning.of(value)).collect();
+                let all: Vec<Option<T>> =
+                    values.iter().map(|value| meaning.decode(value)).collect();
                 self.dictionary.all_make_sense = all.iter().all(Option::is_some);
                 let unknown = meaning.unknown();
                 let meanings = all.into_iter().map(|meant| meant.unwrap_or(unknown));
@@ -276,12 +277,12 @@ fn translate<V: Clone, M: Meaning<V>>(
     out.extend(
         values
             .iter()
-            .map(|value| meaning.of(value).unwrap_or(unknown)),
+            .map(|value| meaning.decode(value).unwrap_or(unknown)),
     );
     let wrong = values
         .iter()
         .enumerate()
-        .filter(|(_, value)| meaning.of(value).is_none());
+        .filter(|(_, value)| meaning.decode(value).is_none());
     wrong.map(|(place, value)| (place, value.clone())).collect()
 }
 

@@ -267,7 +267,7 @@ impl Next<'_> {
         match input {
             ColumnInput::Absent => {}
             ColumnInput::One(one) => {
-                let meant = meaning.of(one);
+                let meant = meaning.decode(one);
                 out.resize(self.rows, meant.unwrap_or(meaning.unknown()));
                 if meant.is_none()
                     && let Some((found, expected)) = meaning.complaint(Some(one))

@@ -14,7 +14,7 @@ use plumb_trace::names::partition_number;
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Finding, Fix};
 use crate::question::GridSource;
-use crate::rules::{Context, of};
+use crate::rules::{Context, share_text};
 use crate::share::Share;
 
 /// Below this share of the stream heads, in percent, an offset is no layout of its own.
@@ -250,7 +250,7 @@ fn advise(
         "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
         plural(sectors, "sector"),
         Bytes(by),
-        of(Share::new(after.misaligned, after.ios)),
+        share_text(Share::new(after.misaligned, after.ios)),
         fit.grid.granularity(),
     ));
     match command(context, place, fit, sectors) {

@@ -24,7 +24,8 @@ fn an_efi_label_puts_the_first_partition_at_sector_34() {
     assert_eq!(first, Bytes(34 * SECTOR));
     assert_eq!(first, Bytes(17 * KIB));
     let access = Extent::new(first, Bytes(8 * KIB)).expect("an extent");
-    let fit = Fit::of(access, &Grid::unit(Bytes(8 * KIB)).expect("a grid")).expect("has a length");
+    let fit = Fit::from_extent(access, &Grid::unit(Bytes(8 * KIB)).expect("a grid"))
+        .expect("has a length");
     assert_eq!(fit.cells, 2);
     let cells_from = (access.start().0 - fit.head.0) / SECTOR;
     assert_eq!((cells_from, cells_from + 31), (32, 63));
@@ -190,7 +191,7 @@ fn an_offset_sweep_has_a_period_of_4_kib() {
     let grid = Grid::unit(Bytes(4 * KIB)).expect("a grid");
     let cells: Vec<u64> = (0..=8)
         .map(|step| Extent::new(Bytes(step * 512), Bytes(4 * KIB)).expect("an extent"))
-        .map(|extent| Fit::of(extent, &grid).expect("has a length").cells)
+        .map(|extent| Fit::from_extent(extent, &grid).expect("has a length").cells)
         .collect();
     assert_eq!(cells, [1, 2, 2, 2, 2, 2, 2, 2, 1]);
     // I/O a second at each offset: those that touch two blocks are 5.3 to 5.6 times slower, the others alike.

@@ -256,7 +256,7 @@ fn a_full_partition_is_made_smaller_and_moved() {
         folder.path(),
         &format!("sgdisk -a 1 -n 1:34:40033 -n 2:40034:80033 '{image}'"),
     );
-    let device = Loop::of(&image);
+    let device = Loop::attach(&image);
     let node = format!("{}p1", device.0);
     if !std::path::Path::new(&node).exists() {
         plumb_testkit::skip!("no node for a partition of a loop device");
@@ -330,7 +330,8 @@ fn owner_and_mode_of_a_node_come_back() {
     require!(Root);
     let folder = temp_dir("plan-nodes");
     let node = folder.path().join("it's sdb1").display().to_string();
-    let nodes = plumb_plan::Nodes::of(plumb_plan::System::Linux, std::slice::from_ref(&node));
+    let nodes =
+        plumb_plan::Nodes::for_names(plumb_plan::System::Linux, std::slice::from_ref(&node));
     let node = plumb_plan::shell::word(&node);
     sh(
         folder.path(),
@@ -354,7 +355,7 @@ fn owner_and_mode_of_a_node_come_back() {
 struct Loop(String);
 
 impl Loop {
-    fn of(image: &str) -> Loop {
+    fn attach(image: &str) -> Loop {
         let device = sh(Path::new("/"), &format!("losetup -f --show '{image}'"))
             .trim()
             .to_owned();
@@ -381,7 +382,7 @@ fn a_physical_volume_makes_up_for_its_partition() {
         folder.path(),
         &format!("sgdisk -a 1 -n 1:63:120000 '{image}'"),
     );
-    let device = Loop::of(&image);
+    let device = Loop::attach(&image);
     let mut request = request(&device.0, LabelScheme::Gpt, (4096, 0), 63);
     (request.is_new_label, request.current) = (false, Some(Bytes(63 * SECTOR)));
     request.content = Some(partition::Content::Lvm {

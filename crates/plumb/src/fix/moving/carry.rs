@@ -53,7 +53,7 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         })?;
     // As long as nothing was written to the disk the journal is of no use, and another one may be made.
     let unused = |_: &Failure| drop(fs::remove_file(&journal));
-    let owner = Owner::of(&prepared.node);
+    let owner = Owner::read(&prepared.node);
     let Taken {
         subject,
         locked: _locked,
@@ -97,7 +97,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
         .or(way.disk)
         .unwrap_or_else(|| PathBuf::from(&was.path));
     // The node of a disk that was taken away may stay.
-    let is_there = || disk.exists() && Here::of(&disk).is_ok();
+    let is_there = || disk.exists() && Here::find(&disk).is_ok();
     let (subject, is_alone) = open(&disk, true).map_err(|failure| match is_there() {
         true => failure,
         false => failure.with_help(DISK_HELP),

@@ -31,7 +31,7 @@ pub fn must_be_of(
     is_named: bool,
 ) -> Result<Option<String>, MoveRefused> {
     let seen = CurrentDisk {
-        words: DiskWords::of(subject, label),
+        words: DiskWords::from_disk(subject, label),
         has_label: label.is_some(),
         disk: &subject.raw(),
         is_named,

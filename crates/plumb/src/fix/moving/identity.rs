@@ -39,7 +39,7 @@ pub struct DiskWords {
 
 impl DiskWords {
     /// Those of a disk.
-    pub fn of(subject: &Subject, label: Option<&Label>) -> DiskWords {
+    pub fn from_disk(subject: &Subject, label: Option<&Label>) -> DiskWords {
         DiskWords {
             path: subject.device(),
             identity: subject.here.identity(),

@@ -44,7 +44,7 @@ pub enum Direction {
 /// # Errors
 /// When something that has to hold does not, and when it stops before its end.
 pub fn run(args: &Move) -> Result<Exit, Failure> {
-    let prepared = match Prepared::of(args)? {
+    let prepared = match Prepared::check(args)? {
         Preflight::Move(prepared) => *prepared,
         Preflight::Nothing(moved) => {
             print(&moved, args.act.json)?;

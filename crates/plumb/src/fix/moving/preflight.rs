@@ -100,11 +100,11 @@ impl Prepared {
     ///
     /// # Errors
     /// The first thing that does not hold.
-    pub fn of(args: &Move) -> Result<Preflight, Failure> {
+    pub fn check(args: &Move) -> Result<Preflight, Failure> {
         let partition = by_name(&args.partition);
         let (disk, number) = disk_and_number(&partition)?;
         let node = fs::canonicalize(&partition).map_err(|error| Failure::failed(&error))?;
-        let here = Here::of(&node)?;
+        let here = Here::find(&node)?;
         let users = here.users();
         let words = node.display().to_string();
         if !users.is_empty() {
@@ -384,8 +384,8 @@ impl Look<'_> {
         .map_err(|source| self.unreadable(from, source))?;
         let unit = blocks::written(blocks::stated(limits), &self.subject.here.write_units());
         let block = u64::from(limits.logical_block_bytes);
-        let ownership = Ownership::of(Path::new(&self.partition));
-        let mut words = DiskWords::of(self.subject, Some(self.label));
+        let ownership = Ownership::read(Path::new(&self.partition));
+        let mut words = DiskWords::from_disk(self.subject, Some(self.label));
         words.ownership = ownership;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let copying = copying(from.abs_diff(to.0), len, unit);

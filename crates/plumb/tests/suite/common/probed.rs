@@ -15,7 +15,7 @@ pub struct ProbeDocument {
 
 /// `plumb probe TARGET --json` and flags, parted by spaces.
 pub fn probe(target: &Path, flags: &str) -> ProbeDocument {
-    ProbeDocument::of(&probe_text(target, &format!("--json {flags}")))
+    ProbeDocument::from_run(&probe_text(target, &format!("--json {flags}")))
 }
 
 /// The same with what it prints.
@@ -52,7 +52,7 @@ macro_rules! undecided_on_a_busy_machine {
 }
 
 impl ProbeDocument {
-    pub fn of(ran: &Ran) -> Self {
+    pub fn from_run(ran: &Ran) -> Self {
         let document = ran.json();
         Self {
             code: ran.code,

@@ -102,7 +102,7 @@ pub struct Read {
 impl Read {
     /// What a command did on a device, in the order of the file.
     pub fn rows_of(&self, comm: &str, device: &str) -> Vec<LayerIo> {
-        self.rows(self.of(comm), device)
+        self.rows(self.events_of(comm), device)
     }
 
     /// What anybody did on a device, in the order of the file.
@@ -117,7 +117,7 @@ impl Read {
     }
 
     /// Events of a command: others may look at any disk, as scans for labels do.
-    pub fn of(&self, comm: &str) -> Vec<&Event> {
+    pub fn events_of(&self, comm: &str) -> Vec<&Event> {
         self.events
             .iter()
             .filter(|event| self.names.word_of(event.comm) == Some(comm))

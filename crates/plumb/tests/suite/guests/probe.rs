@@ -33,7 +33,7 @@ fn cases(directory: &Path) -> Vec<ProbeCase> {
         ProbeCase {
             name: fields[0].clone(),
             truth,
-            probed: ProbeDocument::of(&ran),
+            probed: ProbeDocument::from_run(&ran),
         }
     };
     rows_of_guest(directory).into_iter().map(case).collect()

@@ -355,7 +355,7 @@ fn check_rows(
     for name in ["lost", "unmatched_issues", "unmatched_completions"] {
         assert_eq!(number(&told[name]), 0, "{name} of {case}, {kernel}");
     }
-    let of_dd = found.of("dd");
+    let of_dd = found.events_of("dd");
     assert!(
         of_dd.iter().all(|event| event.device_ns.is_some()),
         "{case}, {kernel}"

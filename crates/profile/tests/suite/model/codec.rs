@@ -88,7 +88,7 @@ fn what_was_written_comes_back_and_equal_profiles_give_equal_bytes() {
     for saved in [
         Saved::default(),
         small(),
-        saved(&Recording::of(mixed.iter())),
+        saved(&Recording::from_workload(mixed.iter())),
     ] {
         let bytes = encode(&saved).expect("room to encode");
         let back = decode(&bytes).expect("just written");

@@ -26,7 +26,7 @@ fn a_planted_phase_is_found_at_every_sector_and_granularity() {
     for page_bytes in (12..=20).map(|power| 1 << power) {
         for sector in (0..16).chain([34, 63, page_bytes / 512 - 1]) {
             let load = pages(page_bytes, sector, sector);
-            let found = infer(&Recording::of(load.iter()).profile().places);
+            let found = infer(&Recording::from_workload(load.iter()).profile().places);
             let InferenceVerdict::One { phase } = &found.verdict else {
                 panic!("{page_bytes} at sector {sector}: {:?}", found.verdict);
             };
@@ -53,7 +53,7 @@ fn side_by_side(left: &Oltp, right: &Oltp) -> Recording {
         .zip(right.iter())
         .flat_map(|(left, right)| [left, right])
         .collect();
-    let mut recording = Recording::of(events.into_iter());
+    let mut recording = Recording::from_workload(events.into_iter());
     recording.events.sort_by_key(|event| event.time_ns);
     recording
 }

@@ -125,7 +125,7 @@ impl FdiskDisk {
             builder.size(disk, Bytes(size), &source);
         }
         if let Some(model) = self.model.filter(|model| !model.is_empty()) {
-            let family = Family::of(&device_name(&self.label.disk));
+            let family = Family::from_name(&device_name(&self.label.disk));
             builder.kind(disk, crate::linux::kind_of(family, &model), &source);
             builder.fact(disk, keys::MODEL, model, &source);
         }
@@ -134,7 +134,7 @@ impl FdiskDisk {
             let family = if name.starts_with("mapper/") {
                 Family::Mapped
             } else {
-                Family::of(&name)
+                Family::from_name(&name)
             };
             limits::tell(builder, disk, family, &self.limits, &source);
         }

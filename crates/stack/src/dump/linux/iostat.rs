@@ -89,7 +89,7 @@ fn kind(line: &str) -> IostatLine<Columns> {
 pub(super) fn tell_all(builder: &mut Builder) {
     for (device, [reads, writes], source) in std::mem::take(&mut builder.linux.rates) {
         let node = builder.node(&device);
-        let family = Family::of(&device);
+        let family = Family::from_name(&device);
         let is_disk =
             names::disk_of(&device).is_none() && !family.is_stacked() && family != Family::Loop;
         if is_disk && family != Family::Removable {

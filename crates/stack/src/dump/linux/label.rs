@@ -113,7 +113,7 @@ pub(super) fn tell(builder: &mut Builder, label: PrintedLabel) {
         );
     } else {
         let name = device_name(&label.disk).into_owned();
-        let family = Family::of(&name);
+        let family = Family::from_name(&name);
         if family == Family::Loop {
             builder.kind(disk, Kind::Loop, &label.source);
         } else if !family.is_stacked()

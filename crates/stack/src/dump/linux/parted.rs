@@ -129,7 +129,7 @@ impl PartedLabel {
             limits::tell(
                 builder,
                 disk,
-                Family::of(&device_name(&label.disk)),
+                Family::from_name(&device_name(&label.disk)),
                 &limits,
                 &label.source,
             );

@@ -106,7 +106,7 @@ fn finish(builder: &mut Builder, found: Option<(PrintedLabel, u64, Limits)>) {
         builder.size(disk, size, &label.source);
     }
     if label.disk.starts_with("/dev/") {
-        let family = Family::of(&device_name(&label.disk));
+        let family = Family::from_name(&device_name(&label.disk));
         limits::tell(builder, disk, family, &limits, &label.source);
     }
     label::tell(builder, label);

@@ -63,7 +63,7 @@ impl ZdbPool {
             if !self.open.is_empty() {
                 continue;
             }
-            let shape = match VdevShape::of(&node.kind) {
+            let shape = match VdevShape::parse(&node.kind) {
                 Some(VdevShape::RaidZ(parity)) => VdevShape::RaidZ(node.parity.or(parity)),
                 shape => shape.unwrap_or(VdevShape::Other),
             };

@@ -29,7 +29,7 @@ pub(super) enum VdevShape {
 
 impl VdevShape {
     /// By the type of zdb (`mirror`), or the name of zpool (`mirror-0`, `raidz2-1`, `draid1:4d:8c:0s-0`).
-    pub(super) fn of(word: &str) -> Option<VdevShape> {
+    pub(super) fn parse(word: &str) -> Option<VdevShape> {
         let (word, is_numbered) = match word.rsplit_once('-') {
             Some((word, number)) if number.parse::<u32>().is_ok() => (word, true),
             _ => (word, false),
@@ -246,7 +246,7 @@ mod tests {
             ("sda", None),
             ("mirrored", None),
         ] {
-            assert_eq!(VdevShape::of(word), shape, "{word}");
+            assert_eq!(VdevShape::parse(word), shape, "{word}");
         }
     }
 }

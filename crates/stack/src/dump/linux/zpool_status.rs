@@ -66,7 +66,7 @@ impl ZpoolStatus {
         }
         let top = *self.top.get_or_insert(depth);
         let is_top = depth <= top;
-        let shape = VdevShape::of(name);
+        let shape = VdevShape::parse(name);
         if self.is_aside || (is_top && shape.is_some_and(|shape| shape != VdevShape::Disk)) {
             if !self.is_aside {
                 // The number in the name is that of zdb; a disk has none, and is counted.

@@ -103,7 +103,7 @@ fn what_is_off_on_the_host_is_off_in_the_guest() {
             stack.find("kvm3:sda").expect("it"),
             stack.find("web1:/dev/vda1").expect("it"),
         );
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         assert!(
             survey
                 .stand(part)

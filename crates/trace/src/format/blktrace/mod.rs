@@ -43,7 +43,7 @@ pub static FORMAT: Format = Format {
 };
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    match RecordShape::of(prefix) {
+    match RecordShape::detect(prefix) {
         Some(_) => Sniff::Yes,
         None if prefix.len() < 4 && !complete => Sniff::More,
         None => Sniff::No,

@@ -37,7 +37,7 @@ pub struct RecordShape {
 impl RecordShape {
     /// The layout that the first four bytes of a record tell.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<RecordShape> {
+    pub fn detect(bytes: &[u8]) -> Option<RecordShape> {
         let (version, big_endian) = match bytes.first_chunk::<4>()? {
             [version, 0x74, 0x61, 0x65] => (*version, false),
             [0x65, 0x61, 0x74, version] => (*version, true),

@@ -47,7 +47,7 @@ impl Stream {
     /// When it does not begin with a record.
     pub fn new(mut input: Input, label: String, cpu: Option<u32>) -> Result<Stream, Error> {
         let head = input.peek(4)?;
-        let Some(shape) = RecordShape::of(head) else {
+        let Some(shape) = RecordShape::detect(head) else {
             let damage = Damage {
                 place: Place::Byte(0),
                 found: shown(head),
@@ -180,7 +180,7 @@ impl Stream {
             self.input = None;
             return Ok(false);
         }
-        let found_shape = RecordShape::of(rest);
+        let found_shape = RecordShape::detect(rest);
         let found = if found_shape == Some(self.shape) && input.is_last() {
             format!(
                 "a record cut off or damaged, {} bytes before the end",

@@ -71,7 +71,7 @@ fn meaning_of(name: &str) -> Option<usize> {
 
 impl EtwHeader {
     /// Understands a header line; `None` when it is none or a needed column is missing.
-    pub fn of(line: &[u8]) -> Option<EtwHeader> {
+    pub fn parse(line: &[u8]) -> Option<EtwHeader> {
         let text = std::str::from_utf8(line).ok()?;
         let separator = if text.contains(';') { b';' } else { b',' };
         let mut header = EtwHeader {
@@ -99,7 +99,7 @@ pub struct EtwCells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
 
 impl<'line> EtwCells<'line> {
     /// Takes a row apart.
-    pub fn of(line: &'line [u8], header: &EtwHeader) -> EtwCells<'line> {
+    pub fn split(line: &'line [u8], header: &EtwHeader) -> EtwCells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (field, meaning) in quoted_fields(line, header.separator).zip(&header.meaning) {
             if let Some(cell) = meaning.and_then(|at| cells.get_mut(at)) {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn headers() {
-        let header = EtwHeader::of(
+        let header = EtwHeader::parse(
             "Disk;Size (B);IO Type;Min Offset;Init Time (ms);Count;Disk Service Time (\u{b5}s)"
                 .as_bytes(),
         );
@@ -165,7 +165,8 @@ mod tests {
         assert_eq!(header.meaning, meaning);
         assert_eq!((header.scales[INIT], header.scales[SERVICE]), (6, 3));
         assert_eq!(
-            EtwHeader::of(b"IO Type,Init Time (s),Size (B),Min Offset,Disk").map(|it| it.separator),
+            EtwHeader::parse(b"IO Type,Init Time (s),Size (B),Min Offset,Disk")
+                .map(|it| it.separator),
             Some(b',')
         );
         for bad in [
@@ -173,7 +174,7 @@ mod tests {
             "IO Type,Init Time (s),Size (B),Min Offset",
             "IO Type,Init Time (h),Size (B),Min Offset,Disk",
         ] {
-            assert_eq!(EtwHeader::of(bad.as_bytes()), None, "{bad}");
+            assert_eq!(EtwHeader::parse(bad.as_bytes()), None, "{bad}");
         }
     }
 }
