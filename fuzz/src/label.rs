@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use plumb_label::{Detail, EncodeError, Label, Role, Step, apply, read};
+use plumb_label::{Detail, EncodeError, Label, Role, WriteStep, apply, read};
 
 /// Reads the bytes as a disk with a GPT.
 pub fn gpt(data: &[u8]) -> bool {
@@ -83,7 +83,7 @@ fn write_again(data: &[u8], sector_bytes: Option<u32>, label: &Label) {
     );
 }
 
-fn encode(label: &Label) -> Result<Vec<Step>, EncodeError> {
+fn encode(label: &Label) -> Result<Vec<WriteStep>, EncodeError> {
     let in_use = label.in_use().unwrap_or(Role::Primary);
     match &label.detail {
         Some(Detail::Gpt(gpt)) => gpt.encode(in_use),

@@ -73,7 +73,7 @@ pub fn move_journal(data: &[u8]) -> bool {
     }
     let mut is_ended = false;
     for turns_back in [false, true] {
-        let (mut store, disk) = (journal.clone(), Sparse::of(&found));
+        let (mut store, disk) = (journal.clone(), Sparse::from_status(&found));
         let begun = match turns_back {
             false => Move::resume(&mut store, disk),
             true => Move::rollback(&mut store, disk),
@@ -171,7 +171,7 @@ struct Sparse {
 
 impl Sparse {
     /// The disk on which a move stands where its journal says; a label that is not hidden yet is the old one.
-    fn of(found: &Status) -> Self {
+    fn from_status(found: &Status) -> Self {
         let plan = &found.plan;
         let mut disk = Self {
             len: plan.disk_bytes,

@@ -19,7 +19,7 @@ use aya::maps::RingBuf;
 use aya::programs::BtfTracePoint;
 use aya::sys::{Stats, enable_stats};
 use aya::{Btf, Ebpf, EbpfLoader};
-use plumb_capture::{Block, Options, RecordOptions, Recorder};
+use plumb_capture::{BlockWatch, Options, RecordOptions, Recorder};
 
 static CONTROLS: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/empty.o"));
 
@@ -65,7 +65,7 @@ fn main() -> Result<(), Error> {
         let empty = attach(EMPTY)?;
         found[0].push(cost(&device, &seconds, EMPTY)?);
         drop(empty);
-        let mut block = Block::attach(&options)?;
+        let mut block = BlockWatch::attach(&options)?;
         found[1].push(cost(&device, &seconds, PLUMB)?);
         let seen: u64 = block
             .read()

@@ -13,7 +13,7 @@ pub(crate) use constants::*;
 
 /// I/O with the same residue and the like.
 #[repr(C)]
-pub(crate) struct Row {
+pub(crate) struct KernelRow {
     pub(crate) key: AtomicU64,
     pub(crate) ios: AtomicU64,
     pub(crate) timed: AtomicU64,
@@ -26,7 +26,7 @@ pub(crate) struct Row {
 
 /// A disk.
 #[repr(C)]
-pub(crate) struct Device {
+pub(crate) struct KernelDevice {
     pub(crate) dev: AtomicU32,
     wanted: AtomicU32,
     pub(crate) region_shift: AtomicU32,
@@ -53,7 +53,7 @@ pub(crate) struct Device {
 
 /// A disk or a partition: its number in the low half, the index of its disk in the high one.
 #[repr(C)]
-pub(crate) struct Place {
+pub(crate) struct KernelPlace {
     pub(crate) dev_device: AtomicU64,
 }
 
@@ -112,14 +112,14 @@ pub(crate) struct Totals {
 }
 
 const _: () = {
-    assert!(size_of::<Row>() == ROW_BYTES);
-    assert!(size_of::<Device>() == DEVICE_BYTES);
-    assert!(size_of::<Place>() == PLACE_BYTES);
+    assert!(size_of::<KernelRow>() == ROW_BYTES);
+    assert!(size_of::<KernelDevice>() == DEVICE_BYTES);
+    assert!(size_of::<KernelPlace>() == PLACE_BYTES);
     assert!(size_of::<Flight>() == FLIGHT_BYTES);
     assert!(std::mem::offset_of!(Flight, thread) == 52);
-    assert!(std::mem::offset_of!(Device, issues) == 64);
-    assert!(std::mem::offset_of!(Device, depth) == 128);
-    assert!(std::mem::offset_of!(Device, failed) == 192);
+    assert!(std::mem::offset_of!(KernelDevice, issues) == 64);
+    assert!(std::mem::offset_of!(KernelDevice, depth) == 128);
+    assert!(std::mem::offset_of!(KernelDevice, failed) == 192);
     assert!(size_of::<Process>() == PROCESS_BYTES);
     assert!(size_of::<Sent>() == SENT_BYTES);
     assert!(size_of::<Asker>() == ASKER_BYTES);
@@ -129,7 +129,7 @@ const _: () = {
 
 /// What the key of a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct BlockKey {
     pub(crate) place: usize,
     pub(crate) continues: bool,
     pub(crate) op: usize,
@@ -139,10 +139,10 @@ pub(crate) struct Key {
     pub(crate) is_coarse: bool,
 }
 
-impl Key {
-    pub(crate) fn of(key: u64) -> Key {
-        let mut fields = Fields(key);
-        Key {
+impl BlockKey {
+    pub(crate) fn decode(key: u64) -> BlockKey {
+        let mut fields = BitFields(key);
+        BlockKey {
             sectors: fields.next(KEY_LENGTH_BITS),
             residue: fields.next(KEY_RESIDUE_BITS),
             op: fields.next(KEY_OP_BITS) as usize,
@@ -164,8 +164,8 @@ pub(crate) struct VfsKey {
 }
 
 impl VfsKey {
-    pub(crate) fn of(key: u64) -> VfsKey {
-        let mut fields = Fields(key);
+    pub(crate) fn decode(key: u64) -> VfsKey {
+        let mut fields = BitFields(key);
         VfsKey {
             len_bytes: fields.next(VFS_LENGTH_BITS),
             residue: fields.next(VFS_RESIDUE_BITS),
@@ -177,9 +177,9 @@ impl VfsKey {
 }
 
 /// A number that is taken apart from its lowest bit.
-struct Fields(u64);
+struct BitFields(u64);
 
-impl Fields {
+impl BitFields {
     fn next(&mut self, bits: usize) -> u64 {
         let field = self.0 & ((1 << bits) - 1);
         self.0 >>= bits;

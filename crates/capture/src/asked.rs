@@ -8,17 +8,17 @@ use std::fs;
 
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
-use plumb_profile::top::Share;
+use plumb_profile::top::ProcessShare;
 use plumb_profile::{ProfileSet, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi::{self, VfsKey};
 use crate::difference::{grown, name_of_process, now};
-use crate::vfs::Counters;
+use crate::vfs::VfsCounters;
 
 /// What processes asked between two readings.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct FileCalls {
     /// A profile for each file system and device node: extents of files that were read and written.
     pub profiles: ProfileSet,
     /// Who asked, most bytes first.
@@ -45,14 +45,14 @@ pub struct Asker {
     pub comm: String,
     /// Of what; `None` where all that is known is that it uses ways that are not counted.
     pub file_system: Option<FileSystem>,
-    /// By [`Kind`].
+    /// By [`CallKind`].
     pub calls: [Calls; abi::KINDS],
     /// Calls that failed; they are in no other figure.
     pub failed: u64,
     /// I/O that are in no table of the profile.
     pub unplaced: u64,
     /// Ways that it went since the watch began.
-    pub ways: Vec<Way>,
+    pub ways: Vec<AccessWay>,
 }
 
 /// Calls of one kind.
@@ -68,7 +68,7 @@ pub struct Calls {
 
 /// What a call does: an index into [`Asker::calls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallKind {
     /// Reads that may be met by the page cache.
     Read = 0,
     /// Writes into the page cache.
@@ -81,7 +81,7 @@ pub enum Kind {
 
 /// On which way a process comes to data of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum AccessWay {
     /// System calls that read and write.
     Calls,
     /// Reads and writes of io_uring.
@@ -98,47 +98,47 @@ pub enum Way {
     Lost,
 }
 
-impl Way {
+impl AccessWay {
     /// All ways, in the order of their bits.
-    pub const ALL: [Way; 7] = [
-        Way::Calls,
-        Way::Uring,
-        Way::SilentUring,
-        Way::Aio,
-        Way::Mapped,
-        Way::ForeignCalls,
-        Way::Lost,
+    pub const ALL: [AccessWay; 7] = [
+        AccessWay::Calls,
+        AccessWay::Uring,
+        AccessWay::SilentUring,
+        AccessWay::Aio,
+        AccessWay::Mapped,
+        AccessWay::ForeignCalls,
+        AccessWay::Lost,
     ];
 
     fn bit(self) -> u64 {
         (match self {
-            Way::Calls => abi::WAY_CALLS,
-            Way::Uring => abi::WAY_URING,
-            Way::SilentUring => abi::WAY_URING_SILENT,
-            Way::Aio => abi::WAY_AIO,
-            Way::Mapped => abi::WAY_MAPPED,
-            Way::ForeignCalls => abi::WAY_FOREIGN_CALLS,
-            Way::Lost => abi::WAY_LOST,
+            AccessWay::Calls => abi::WAY_CALLS,
+            AccessWay::Uring => abi::WAY_URING,
+            AccessWay::SilentUring => abi::WAY_URING_SILENT,
+            AccessWay::Aio => abi::WAY_AIO,
+            AccessWay::Mapped => abi::WAY_MAPPED,
+            AccessWay::ForeignCalls => abi::WAY_FOREIGN_CALLS,
+            AccessWay::Lost => abi::WAY_LOST,
         }) as u64
     }
 
     /// Whether the bytes that go this way are counted.
     #[must_use]
     pub fn is_counted(self) -> bool {
-        matches!(self, Way::Calls | Way::Uring)
+        matches!(self, AccessWay::Calls | AccessWay::Uring)
     }
 
     /// As it is told to the user.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Way::Calls => "calls",
-            Way::Uring => "io_uring",
-            Way::SilentUring => "io_uring without completions",
-            Way::Aio => "io_submit",
-            Way::Mapped => "mapped files",
-            Way::ForeignCalls => "32-bit calls",
-            Way::Lost => "calls that were lost",
+            AccessWay::Calls => "calls",
+            AccessWay::Uring => "io_uring",
+            AccessWay::SilentUring => "io_uring without completions",
+            AccessWay::Aio => "io_submit",
+            AccessWay::Mapped => "mapped files",
+            AccessWay::ForeignCalls => "32-bit calls",
+            AccessWay::Lost => "calls that were lost",
         }
     }
 }
@@ -154,7 +154,7 @@ impl std::ops::AddAssign for Calls {
 impl Asker {
     /// Calls of one kind.
     #[must_use]
-    pub fn of(&self, kind: Kind) -> Calls {
+    pub fn calls_of(&self, kind: CallKind) -> Calls {
         self.calls[kind as usize]
     }
 
@@ -175,9 +175,9 @@ impl Asker {
 
 /// Counters and what they were when they were last read.
 pub(crate) struct Tallies {
-    counters: Counters,
+    counters: VfsCounters,
     rows: Vec<u64>,
-    askers: Vec<Before>,
+    askers: Vec<PreviousAsker>,
     lost: u64,
     /// File systems that were in a reading before.
     told: BTreeSet<FileSystem>,
@@ -185,7 +185,7 @@ pub(crate) struct Tallies {
 
 /// A process as it was.
 #[derive(Clone, Copy, Default)]
-struct Before {
+struct PreviousAsker {
     calls: [Calls; abi::KINDS],
     failed: u64,
     unplaced: u64,
@@ -193,18 +193,18 @@ struct Before {
 }
 
 impl Tallies {
-    pub(crate) fn new(counters: Counters) -> Tallies {
+    pub(crate) fn new(counters: VfsCounters) -> Tallies {
         Tallies {
             rows: vec![0; counters.rows.len()],
-            askers: vec![Before::default(); counters.askers.len()],
+            askers: vec![PreviousAsker::default(); counters.askers.len()],
             lost: 0,
             told: BTreeSet::new(),
             counters,
         }
     }
 
-    pub(crate) fn next(&mut self, name: impl Fn(FileSystem) -> String) -> Asked {
-        let mut asked = Asked::default();
+    pub(crate) fn next(&mut self, name: impl Fn(FileSystem) -> String) -> FileCalls {
+        let mut asked = FileCalls::default();
         self.add_rows(&mut asked.profiles, &name);
         asked.askers = self.grown_askers();
         for asker in &asked.askers {
@@ -216,7 +216,7 @@ impl Tallies {
                 .entry(&name(file_system), Layer::Vfs, Table::default);
             let ios = asker.calls.iter().map(|calls| calls.calls).sum();
             let bytes = asker.calls.iter().map(|calls| calls.moved_bytes).sum();
-            profile.top.add(&asker.comm, Share { ios, bytes });
+            profile.top.add(&asker.comm, ProcessShare { ios, bytes });
             profile.losses.lost += asker.unplaced;
         }
         asked.of_unlisted_process = grown(&self.counters.totals[0].processes_lost, &mut self.lost);
@@ -230,7 +230,7 @@ impl Tallies {
                 continue;
             }
             let ios = grown(&row.ios, seen);
-            let key = VfsKey::of(key);
+            let key = VfsKey::decode(key);
             let Some(op) = Op::from_code(key.op as u8).filter(|_| ios > 0) else {
                 continue;
             };
@@ -239,7 +239,7 @@ impl Tallies {
                 .places
                 .get(key.place)
                 .map_or(0, |place| now(&place.dev_device));
-            let Some(file_system) = FileSystem::of(place) else {
+            let Some(file_system) = FileSystem::decode(place) else {
                 continue;
             };
             let profile = profiles.entry(&name(file_system), Layer::Vfs, Table::default);
@@ -293,14 +293,14 @@ impl Tallies {
             .into_iter()
             .map(|(mut asker, mut ways)| {
                 ways |= of_process.get(&asker.pid).copied().unwrap_or(0);
-                if ways & Way::Mapped.bit() == 0
+                if ways & AccessWay::Mapped.bit() == 0
                     && asker
                         .file_system
                         .is_some_and(|fs| has_mapped(asker.pid, fs))
                 {
-                    ways |= Way::Mapped.bit();
+                    ways |= AccessWay::Mapped.bit();
                 }
-                asker.ways = Way::ALL
+                asker.ways = AccessWay::ALL
                     .into_iter()
                     .filter(|way| ways & way.bit() != 0)
                     .collect();
@@ -312,7 +312,7 @@ impl Tallies {
     }
 }
 
-impl Before {
+impl PreviousAsker {
     /// What the process asked since, and all ways that it ever went.
     fn grown(&mut self, pid: u32, asker: &abi::Asker) -> (Asker, u64) {
         let mut calls = [Calls::default(); abi::KINDS];
@@ -328,7 +328,7 @@ impl Before {
         let asker = Asker {
             pid,
             comm: name_of_process(&asker.comm),
-            file_system: FileSystem::of(now(&asker.file_system)),
+            file_system: FileSystem::decode(now(&asker.file_system)),
             calls,
             failed: grown(&asker.failed, &mut self.failed),
             unplaced: grown(&asker.unplaced, &mut self.unplaced),
@@ -340,7 +340,7 @@ impl Before {
 
 impl FileSystem {
     /// As the programs write it.
-    fn of(word: u64) -> Option<FileSystem> {
+    fn decode(word: u64) -> Option<FileSystem> {
         (word != 0).then_some(FileSystem {
             dev: word as u32,
             is_node: word >> abi::NODE_BIT & 1 == 1,

@@ -9,7 +9,7 @@ use crate::devices::{disks, is_bio_based, names_below};
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
-use crate::layer::{Wanted, Watched, places};
+use crate::layer::{Wanted, WatchedLayer, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
 use crate::tracefs::Tracefs;
@@ -68,14 +68,16 @@ impl Layers {
     /// later, when nothing can be attached any more. A program that finds nothing to count costs some 30 ns a bio.
     pub(crate) fn need(self, layer: Layer, devices: &[u32]) -> bool {
         match self {
-            Layers::Auto => devices.is_empty() || devices.iter().any(|dev| self.of(*dev) == layer),
+            Layers::Auto => {
+                devices.is_empty() || devices.iter().any(|dev| self.layer_of(*dev) == layer)
+            }
             layers => layers.is_every_device_at(layer),
         }
     }
 
     /// The layer at which a disk is watched.
     #[must_use]
-    pub fn of(self, dev: u32) -> Layer {
+    pub fn layer_of(self, dev: u32) -> Layer {
         match self {
             Layers::Auto if is_bio_based(dev) => Layer::Bio,
             Layers::Auto | Layers::Request => Layer::Request,
@@ -85,7 +87,7 @@ impl Layers {
 }
 
 /// The watch at work. Programs are detached, and events switched off, when it is dropped.
-pub struct Block {
+pub struct BlockWatch {
     attached: Attached,
     layers: Vec<Layer>,
     by: By,
@@ -93,25 +95,25 @@ pub struct Block {
 
 enum By {
     /// At each layer.
-    Programs(Vec<Watched>),
+    Programs(Vec<WatchedLayer>),
     Events(Box<Tracefs>),
 }
 
-impl Block {
+impl BlockWatch {
     /// Begins to watch; from then on everything counts. Where the kernel does not take the programs, its trace events tell.
     ///
     /// # Errors
     /// Without the capabilities, or when the kernel offers neither.
-    pub fn attach(options: &Options) -> Result<Block, CaptureError> {
+    pub fn attach(options: &Options) -> Result<BlockWatch, CaptureError> {
         match options.attach {
-            Some(Attached::Tracefs) => Block::by_events(options),
-            Some(_) => Block::by_programs(options),
-            None => Block::by_programs(options).or_else(|error| match error {
+            Some(Attached::Tracefs) => BlockWatch::by_events(options),
+            Some(_) => BlockWatch::by_programs(options),
+            None => BlockWatch::by_programs(options).or_else(|error| match error {
                 CaptureError::NoTypes(_)
                 | CaptureError::Types(_)
                 | CaptureError::Refused { .. }
                 | CaptureError::Map { .. } => {
-                    Block::by_events(options).map_err(|tracefs| CaptureError::NoWay {
+                    BlockWatch::by_events(options).map_err(|tracefs| CaptureError::NoWay {
                         programs: Box::new(error),
                         tracefs: Box::new(tracefs),
                     })
@@ -121,9 +123,9 @@ impl Block {
         }
     }
 
-    fn by_events(options: &Options) -> Result<Block, CaptureError> {
+    fn by_events(options: &Options) -> Result<BlockWatch, CaptureError> {
         let by = By::Events(Box::new(Tracefs::attach(options)?));
-        Ok(Block {
+        Ok(BlockWatch {
             attached: Attached::Tracefs,
             layers: needed(options),
             by,
@@ -131,7 +133,7 @@ impl Block {
     }
 
     /// Loads the programs and attaches them. Those of a layer at which there is nothing to watch are left out.
-    fn by_programs(options: &Options) -> Result<Block, CaptureError> {
+    fn by_programs(options: &Options) -> Result<BlockWatch, CaptureError> {
         let layers = needed(options);
         let only = options.filter.for_programs()?;
         let types = Types::of_kernel()?;
@@ -145,7 +147,7 @@ impl Block {
                 let devices = named(options, layer);
                 let disks = disks
                     .iter()
-                    .filter(|dev| options.layers.of(**dev) == layer)
+                    .filter(|dev| options.layers.layer_of(**dev) == layer)
                     .count();
                 let wanted = Wanted {
                     layer,
@@ -153,10 +155,10 @@ impl Block {
                     disks,
                     only,
                 };
-                Watched::attach(&wanted, attached, places, &btf, options)
+                WatchedLayer::attach(&wanted, attached, places, &btf, options)
             });
             let by = By::Programs(watched.collect::<Result<_, _>>()?);
-            Ok(Block {
+            Ok(BlockWatch {
                 attached,
                 layers: layers.clone(),
                 by,
@@ -221,7 +223,7 @@ fn named(options: &Options, layer: Layer) -> Vec<u32> {
         .devices
         .iter()
         .copied()
-        .filter(|dev| options.layers.of(*dev) == layer)
+        .filter(|dev| options.layers.layer_of(*dev) == layer)
         .collect()
 }
 

@@ -7,23 +7,23 @@ use std::time::Duration;
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
-use plumb_profile::top::Share;
+use plumb_profile::top::ProcessShare;
 use plumb_profile::{Places, Profile, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi;
 use crate::devices::{Device, name_of};
-use crate::layer::Counters;
+use crate::layer::BlockCounters;
 use crate::reading::{Misses, Process, Reading};
 
 /// Counters and what they were when they were last read.
 pub(crate) struct Readings {
     layer: Layer,
-    counters: Counters,
+    counters: BlockCounters,
     modulus_bytes: u64,
-    rows: Vec<Seen>,
+    rows: Vec<PreviousRow>,
     counts: Vec<u64>,
-    devices: Vec<Before>,
+    devices: Vec<PreviousDevice>,
     /// Bytes, and I/O by alignment, of each process in each lane.
     sent: Vec<(u64, [u64; 12])>,
     totals: [u64; 3],
@@ -34,7 +34,7 @@ pub(crate) struct Readings {
 
 /// A row as it was.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct PreviousRow {
     ios: u64,
     sectors: u64,
     timed: Timed,
@@ -50,7 +50,7 @@ struct Timed {
 
 impl Timed {
     /// In the opposite order of that in which the programs add.
-    fn of(row: &abi::Row) -> Timed {
+    fn read(row: &abi::KernelRow) -> Timed {
         let (ios, ns_sum) = (now(&row.timed), now(&row.ns_sum));
         Timed {
             ios,
@@ -62,7 +62,7 @@ impl Timed {
 
 /// A device's own counters as they were.
 #[derive(Clone, Copy, Default)]
-struct Before {
+struct PreviousDevice {
     misses: Misses,
     continuing: u64,
     run_ios: u64,
@@ -94,13 +94,13 @@ pub(crate) fn name_of_process(comm: &[AtomicU64; 2]) -> String {
 }
 
 impl Readings {
-    pub(crate) fn new(layer: Layer, counters: Counters, modulus_bytes: u64) -> Readings {
+    pub(crate) fn new(layer: Layer, counters: BlockCounters, modulus_bytes: u64) -> Readings {
         Readings {
             layer,
             modulus_bytes,
-            rows: vec![Seen::default(); counters.rows.len() + counters.coarse_rows.len()],
+            rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
-            devices: vec![Before::default(); counters.devices.len()],
+            devices: vec![PreviousDevice::default(); counters.devices.len()],
             sent: vec![(0, [0; 12]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
@@ -185,7 +185,7 @@ impl Readings {
             .rows
             .iter()
             .chain(self.counters.coarse_rows.iter());
-        let timed: Vec<Timed> = all.map(Timed::of).collect();
+        let timed: Vec<Timed> = all.map(Timed::read).collect();
         for (at, timed) in timed.into_iter().enumerate() {
             let row = match at.checked_sub(exact) {
                 Some(at) => &self.counters.coarse_rows[at],
@@ -195,7 +195,7 @@ impl Readings {
             if key == 0 {
                 continue;
             }
-            let key = abi::Key::of(key);
+            let key = abi::BlockKey::decode(key);
             let Some(op) = Op::from_code(key.op as u8) else {
                 continue;
             };
@@ -343,7 +343,7 @@ impl Readings {
             let (device, disk) = (name(dev), name(*disk));
             if reading.profiles.find(&disk, self.layer).is_some() {
                 let profile = reading.profiles.entry(&disk, self.layer, Table::default);
-                profile.top.add(&comm, Share { ios, bytes });
+                profile.top.add(&comm, ProcessShare { ios, bytes });
             }
             let threads = threads
                 .range((index as u32, 0)..=(index as u32, u32::MAX))
@@ -447,7 +447,7 @@ fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
 }
 
 /// The sum of squares; its halves are read until nothing was carried between them.
-fn squared(row: &abi::Row) -> u128 {
+fn squared(row: &abi::KernelRow) -> u128 {
     loop {
         let (high, low) = (now(&row.ns_squared_high), now(&row.ns_squared_low));
         if now(&row.ns_squared_high) == high {
@@ -456,10 +456,10 @@ fn squared(row: &abi::Row) -> u128 {
     }
 }
 
-impl Seen {
+impl PreviousRow {
     /// What the row has grown by; `None` when it has not.
-    fn grown(&mut self, row: &abi::Row, timed: Timed) -> Option<Row> {
-        let next = Seen {
+    fn grown(&mut self, row: &abi::KernelRow, timed: Timed) -> Option<Row> {
+        let next = PreviousRow {
             ios: now(&row.ios),
             sectors: now(&row.sectors),
             timed,

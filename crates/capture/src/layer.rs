@@ -48,20 +48,20 @@ const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
 
 /// The programs of a layer at work. They are detached when it is dropped.
-pub(crate) struct Watched {
+pub(crate) struct WatchedLayer {
     /// Keeps programs and maps.
     _programs: Ebpf,
     readings: Readings,
 }
 
 /// What the programs count into.
-pub(crate) struct Counters {
-    pub(crate) rows: Shared<abi::Row>,
+pub(crate) struct BlockCounters {
+    pub(crate) rows: Shared<abi::KernelRow>,
     /// Those of I/O that found no row of their own.
-    pub(crate) coarse_rows: Shared<abi::Row>,
+    pub(crate) coarse_rows: Shared<abi::KernelRow>,
     pub(crate) counts: Shared<AtomicU64>,
-    pub(crate) devices: Shared<abi::Device>,
-    pub(crate) places: Shared<abi::Place>,
+    pub(crate) devices: Shared<abi::KernelDevice>,
+    pub(crate) places: Shared<abi::KernelPlace>,
     pub(crate) flights: Shared<abi::Flight>,
     pub(crate) processes: Shared<abi::Process>,
     /// Of each lane as many as there are processes.
@@ -80,7 +80,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(layer: Layer, disks: usize) -> Sizes {
+    fn for_disks(layer: Layer, disks: usize) -> Sizes {
         let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
         // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
         let devices = (2 * disks)
@@ -105,7 +105,7 @@ impl Sizes {
 }
 
 /// A program and the tracepoint that it is for.
-pub(crate) type Place = (&'static str, &'static str);
+pub(crate) type Attachment = (&'static str, &'static str);
 
 /// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
@@ -113,7 +113,7 @@ pub(crate) fn places(
     layer: Layer,
     options: &Options,
     types: &Types,
-) -> Result<Vec<Place>, CaptureError> {
+) -> Result<Vec<Attachment>, CaptureError> {
     types.check_bio_tracepoints(layer == Layer::Bio)?;
     if layer == Layer::Bio {
         let mut places = vec![
@@ -146,25 +146,25 @@ pub(crate) struct Wanted<'a> {
     pub(crate) only: Words,
 }
 
-impl Watched {
+impl WatchedLayer {
     pub(crate) fn attach(
         wanted: &Wanted<'_>,
         attached: Attached,
-        places: &[Place],
+        places: &[Attachment],
         btf: &Btf,
         options: &Options,
-    ) -> Result<Watched, CaptureError> {
-        let sizes = Sizes::of(wanted.layer, wanted.disks);
+    ) -> Result<WatchedLayer, CaptureError> {
+        let sizes = Sizes::for_disks(wanted.layer, wanted.disks);
         let mut programs = load(wanted, attached, btf, sizes, options)?;
         for device in wanted.devices {
             want(&mut programs, *device, sizes)?;
         }
-        let counters = Counters::of(&programs, sizes.lanes)?;
+        let counters = BlockCounters::map(&programs, sizes.lanes)?;
         for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         let readings = Readings::new(wanted.layer, counters, options.modulus_bytes);
-        Ok(Watched {
+        Ok(WatchedLayer {
             _programs: programs,
             readings,
         })
@@ -268,9 +268,9 @@ fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError>
     )))
 }
 
-impl Counters {
-    fn of(programs: &Ebpf, lanes: usize) -> Result<Counters, CaptureError> {
-        Ok(Counters {
+impl BlockCounters {
+    fn map(programs: &Ebpf, lanes: usize) -> Result<BlockCounters, CaptureError> {
+        Ok(BlockCounters {
             rows: shared(programs, "rows")?,
             coarse_rows: shared(programs, "coarse_rows")?,
             counts: shared(programs, "counts")?,

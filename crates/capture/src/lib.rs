@@ -20,12 +20,12 @@ mod shared;
 mod tracefs;
 mod vfs;
 
-pub use asked::{Asked, Asker, Calls, FileSystem, Kind, Way};
-pub use block::{Block, Layers, Options};
+pub use asked::{AccessWay, Asker, CallKind, Calls, FileCalls, FileSystem};
+pub use block::{BlockWatch, Layers, Options};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
 pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;
 pub use reading::{Misses, Process, Reading};
-pub use record::{Batches, PIDS_MAX, Record, RecordOptions, Recorder, Tally};
+pub use record::{Batches, DiskTally, PIDS_MAX, Record, RecordOptions, Recorder};
 pub use vfs::{Vfs, write_out};

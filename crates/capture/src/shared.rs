@@ -18,11 +18,11 @@ use crate::error::CaptureError;
 pub(crate) unsafe trait Words {}
 
 // SAFETY: `repr(C)` of atomics, sizes are asserted against the header.
-unsafe impl Words for abi::Row {}
+unsafe impl Words for abi::KernelRow {}
 // SAFETY: as above.
-unsafe impl Words for abi::Device {}
+unsafe impl Words for abi::KernelDevice {}
 // SAFETY: as above.
-unsafe impl Words for abi::Place {}
+unsafe impl Words for abi::KernelPlace {}
 // SAFETY: as above.
 unsafe impl Words for abi::Flight {}
 // SAFETY: as above.
@@ -36,7 +36,7 @@ unsafe impl Words for abi::Totals {}
 // SAFETY: as above.
 unsafe impl Words for crate::record::abi::Open {}
 // SAFETY: as above.
-unsafe impl Words for crate::record::abi::Tally {}
+unsafe impl Words for crate::record::abi::KernelTally {}
 // SAFETY: one atomic integer.
 unsafe impl Words for std::sync::atomic::AtomicU64 {}
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use aya::{Btf, Ebpf};
 
 use crate::abi;
-use crate::asked::{Asked, FileSystem, Tallies};
+use crate::asked::{FileCalls, FileSystem, Tallies};
 use crate::error::CaptureError;
 use crate::kernel::Types;
 use crate::program::{Attached, Object, attach_one, cheapest, shared};
@@ -36,9 +36,9 @@ pub struct Vfs {
 }
 
 /// What the programs count into.
-pub(crate) struct Counters {
-    pub(crate) rows: Shared<abi::Row>,
-    pub(crate) places: Shared<abi::Place>,
+pub(crate) struct VfsCounters {
+    pub(crate) rows: Shared<abi::KernelRow>,
+    pub(crate) places: Shared<abi::KernelPlace>,
     pub(crate) askers: Shared<abi::Asker>,
     pub(crate) totals: Shared<abi::Totals>,
 }
@@ -63,7 +63,7 @@ impl Vfs {
         btf: &Btf,
     ) -> Result<Vfs, CaptureError> {
         let mut programs = load(attached, btf, !uring.is_empty())?;
-        let counters = Counters {
+        let counters = VfsCounters {
             rows: shared(&programs, "rows")?,
             places: shared(&programs, "places")?,
             askers: shared(&programs, "askers")?,
@@ -94,7 +94,7 @@ impl Vfs {
     }
 
     /// What was asked since this was last asked; `name` names the file systems in the profiles.
-    pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> Asked {
+    pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> FileCalls {
         self.tallies.next(name)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plumb_geometry::Grid;
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::grid::Source;
-use plumb_stack::{GridFact, Kind, NodeId, Stack, What};
+use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
@@ -103,7 +103,7 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
 fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
     let is_told = about(stack, found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
     let is_wanted = |fact: &GridFact| {
-        fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit)
+        fact.what != CellKind::Assumed && !(is_told && fact.what == CellKind::IndirectionUnit)
     };
     let is_shown = stack
         .under(disk)

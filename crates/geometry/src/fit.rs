@@ -29,8 +29,8 @@ pub struct Fit {
 impl Fit {
     /// Lays `extent` on `grid`. `None` when the length is 0.
     #[must_use]
-    pub const fn of(extent: Extent, grid: &Grid) -> Option<Self> {
-        Self::of_residue(extent.start().0, extent.len(), grid)
+    pub const fn from_extent(extent: Extent, grid: &Grid) -> Option<Self> {
+        Self::from_residue(extent.start().0, extent.len(), grid)
     }
 
     /// The same from `start_mod`, the start modulo some M in bytes, where the start itself was not
@@ -40,7 +40,7 @@ impl Fit {
     /// other M the result says nothing, and it is for the caller to have asked. Takes two divisions
     /// and no 128-bit arithmetic, so it may be called for each row of a residue table.
     #[must_use]
-    pub const fn of_residue(start_mod: u64, len: Bytes, grid: &Grid) -> Option<Self> {
+    pub const fn from_residue(start_mod: u64, len: Bytes, grid: &Grid) -> Option<Self> {
         if len.0 == 0 {
             return None;
         }
@@ -140,7 +140,7 @@ mod tests {
     fn fit(start: u64, len: u64, granularity: u64, offset: u64) -> Option<Fit> {
         let extent = Extent::new(Bytes(start), Bytes(len)).expect("an extent");
         let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).expect("a grid");
-        Fit::of(extent, &grid)
+        Fit::from_extent(extent, &grid)
     }
 
     #[test]

@@ -149,7 +149,9 @@ mod tests {
                 let grid = Grid::boundary(Bytes(granularity)).expect("a grid");
                 let split = |k: u64| {
                     let extent = Extent::new(Bytes(base + k * step), Bytes(len)).expect("small");
-                    Fit::of(extent, &grid).expect("has a length").split()
+                    Fit::from_extent(extent, &grid)
+                        .expect("has a length")
+                        .split()
                 };
                 let count = (0..granularity).filter(|k| split(*k)).count() as u64;
                 assert_eq!(
@@ -182,7 +184,7 @@ mod tests {
                     let starts = (0..granularity).map(|k| k * unit);
                     let fits = starts.map(|start| {
                         let extent = Extent::new(Bytes(start), Bytes(len)).expect("small");
-                        Fit::of(extent, &grid).expect("has a length")
+                        Fit::from_extent(extent, &grid).expect("has a length")
                     });
                     Some(Share::reduced(
                         fits.filter(wanted).count() as u64,

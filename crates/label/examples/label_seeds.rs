@@ -9,7 +9,7 @@ use std::{env, fs};
 use plumb_label::gpt::{Entry, types};
 use plumb_label::mbr::{Ebr, MbrEntry, MbrSector};
 use plumb_label::vtoc::{Geometry, Slice};
-use plumb_label::{Gpt, Guid, Mbr, Role, SparcVtoc, Step, X86Vtoc, apply};
+use plumb_label::{Gpt, Guid, Mbr, Role, SparcVtoc, WriteStep, X86Vtoc, apply};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -171,7 +171,7 @@ fn solaris_labels(folder: &Path) -> Result<()> {
     save(folder, "label_vtoc/x86", &image(&steps, 12 * 512)?)
 }
 
-fn image(steps: &[Step], size_bytes: usize) -> Result<Vec<u8>> {
+fn image(steps: &[WriteStep], size_bytes: usize) -> Result<Vec<u8>> {
     let mut image = vec![0; size_bytes];
     apply(steps, &mut image)?;
     Ok(image)

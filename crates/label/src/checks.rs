@@ -2,7 +2,7 @@
 
 use plumb_geometry::Extent;
 
-use crate::label::{Partition, Place};
+use crate::label::{Partition, PartitionPlace};
 use crate::problem::{PartId, Problem};
 
 /// Partitions over the end of a disk of `device_lbas` blocks.
@@ -27,18 +27,24 @@ pub(crate) fn beyond_end(
 /// Partitions that share blocks though they belong beside each other. Each one is reported once at most, beside the
 /// one before it that ends last: a table of thousands cannot make millions of problems.
 pub(crate) fn overlaps(partitions: &[Partition]) -> Vec<Problem> {
-    let on_disk = |partition: &&Partition| matches!(partition.place, Place::Disk | Place::Extended);
-    let logical = |partition: &&Partition| partition.place == Place::Logical;
+    let on_disk = |partition: &&Partition| {
+        matches!(
+            partition.place,
+            PartitionPlace::Disk | PartitionPlace::Extended
+        )
+    };
+    let logical = |partition: &&Partition| partition.place == PartitionPlace::Logical;
     let mut problems = sweep(partitions.iter().filter(on_disk));
     problems.extend(sweep(partitions.iter().filter(logical)));
     let mut parents: Vec<u32> = partitions
         .iter()
-        .filter(|p| p.place == Place::Slice)
+        .filter(|p| p.place == PartitionPlace::Slice)
         .filter_map(|p| p.id.within)
         .collect();
     parents.dedup();
     for parent in parents {
-        let within = |p: &&Partition| p.place == Place::Slice && p.id.within == Some(parent);
+        let within =
+            |p: &&Partition| p.place == PartitionPlace::Slice && p.id.within == Some(parent);
         problems.extend(sweep(partitions.iter().filter(within)));
     }
     problems
@@ -88,7 +94,7 @@ mod tests {
     use super::*;
     use crate::label::{PartitionType, extent};
 
-    fn partition(number: u32, first: u64, end: u64, place: Place) -> Partition {
+    fn partition(number: u32, first: u64, end: u64, place: PartitionPlace) -> Partition {
         Partition {
             id: PartId::partition(number),
             place,
@@ -105,7 +111,7 @@ mod tests {
         let check = |extents: &[(u64, u64)], expected: &[(u32, u32)]| {
             let partitions: Vec<Partition> = (1..)
                 .zip(extents)
-                .map(|(number, &(first, end))| partition(number, first, end, Place::Disk))
+                .map(|(number, &(first, end))| partition(number, first, end, PartitionPlace::Disk))
                 .collect();
             let pairs: Vec<(u32, u32)> = overlaps(&partitions)
                 .iter()
@@ -126,11 +132,11 @@ mod tests {
     #[test]
     fn logical_ones_may_lie_in_the_extended_but_not_on_each_other() {
         let mut partitions = vec![
-            partition(1, 63, 1_000, Place::Extended),
-            partition(5, 126, 300, Place::Logical),
+            partition(1, 63, 1_000, PartitionPlace::Extended),
+            partition(5, 126, 300, PartitionPlace::Logical),
         ];
         assert_eq!(overlaps(&partitions), []);
-        partitions.push(partition(6, 299, 400, Place::Logical));
+        partitions.push(partition(6, 299, 400, PartitionPlace::Logical));
         let (first, second) = (PartId::partition(5), PartId::partition(6));
         assert_eq!(overlaps(&partitions), [Problem::Overlap { first, second }]);
     }

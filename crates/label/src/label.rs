@@ -12,7 +12,7 @@ use crate::vtoc::{SparcVtoc, X86Vtoc};
 
 /// Kinds of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LabelKind {
     /// GUID partition table.
     Gpt,
     /// A GPT with partitions of Solaris's types: slices, and as a rule a reserved one.
@@ -25,7 +25,7 @@ pub enum Kind {
     SparcVtoc,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for LabelKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gpt => "GPT",
@@ -73,7 +73,7 @@ impl PartitionType {
 
 /// How a partition belongs to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum PartitionPlace {
     /// Directly on the disk.
     Disk,
     /// The MBR partition that the logical ones lie in.
@@ -90,7 +90,7 @@ pub struct Partition {
     /// Its number.
     pub id: PartId,
     /// How it belongs to the others.
-    pub place: Place,
+    pub place: PartitionPlace,
     /// Where it lies on the disk, in bytes; never empty.
     pub extent: Extent,
     /// What it is for.
@@ -119,11 +119,11 @@ pub struct LabelCopy {
 /// All fields of a label, for changing and writing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detail {
-    /// Of [`Kind::Gpt`] and [`Kind::SolarisEfi`].
+    /// Of [`LabelKind::Gpt`] and [`LabelKind::SolarisEfi`].
     Gpt(Box<Gpt>),
-    /// Of [`Kind::Mbr`] and [`Kind::X86Vtoc`], the latter with a label for each Solaris partition.
+    /// Of [`LabelKind::Mbr`] and [`LabelKind::X86Vtoc`], the latter with a label for each Solaris partition.
     Mbr(Box<Mbr>, Vec<X86Vtoc>),
-    /// Of [`Kind::SparcVtoc`].
+    /// Of [`LabelKind::SparcVtoc`].
     SparcVtoc(Box<SparcVtoc>),
 }
 
@@ -131,7 +131,7 @@ pub enum Detail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// Which kind.
-    pub kind: Kind,
+    pub kind: LabelKind,
     /// Logical sector in bytes that the label was written for, by which its addresses count.
     pub sector_bytes: u32,
     /// What names the label: a GUID, or the MBR's signature; `None` where it has none.

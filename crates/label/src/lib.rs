@@ -2,7 +2,7 @@
 //!
 //! [`read`] looks at a [`Disk`] and gives one view of whatever label is there, with every [`Problem`] of it. What is
 //! broken is told and passed over: a backup answers for a broken primary, and the rest of a chain for its lost end.
-//! The [`Detail`] of a label has all its bytes; changed or not it can be written again, as [`Step`]s in an order that
+//! The [`Detail`] of a label has all its bytes; changed or not it can be written again, as [`WriteStep`]s in an order that
 //! leaves a good copy at every moment.
 //!
 //! Left out: writing to a disk, and what other formats put in a disk's first sectors (file systems, LVM, BSD labels).
@@ -29,12 +29,12 @@ pub mod write;
 pub use disk::{Disk, FileDisk};
 pub use gpt::Gpt;
 pub use guid::{Guid, GuidError};
-pub use label::{Detail, Kind, Label, LabelCopy, Partition, PartitionType, Place};
+pub use label::{Detail, Label, LabelCopy, LabelKind, Partition, PartitionPlace, PartitionType};
 pub use mbr::Mbr;
 pub use problem::{Fault, PartId, Problem, Role};
 pub use read::{ReadError, read};
 pub use vtoc::{SparcVtoc, X86Vtoc};
-pub use write::{EncodeError, Step, apply};
+pub use write::{EncodeError, WriteStep, apply};
 
 /// Sizes that a logical sector can have: powers of two from 512 bytes to 64 KiB, the most that Linux takes.
 const SECTOR_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;

@@ -85,7 +85,7 @@ pub fn read(disk: &dyn Disk, sector_bytes: Option<u32>) -> Result<Option<Label>,
 }
 
 /// Only a GPT has anything elsewhere.
-fn without_first_sector(gpt: gpt::read::Found, fault: Fault) -> Result<Label, ReadError> {
+fn without_first_sector(gpt: gpt::read::FoundGpt, fault: Fault) -> Result<Label, ReadError> {
     if !gpt.is_good() {
         return Err(unreadable(&fault));
     }
@@ -103,7 +103,7 @@ fn unreadable(fault: &Fault) -> ReadError {
 }
 
 /// Notes what is left of a GPT beside the label that counts.
-fn beside(mut label: Label, gpt: &gpt::read::Found) -> Label {
+fn beside(mut label: Label, gpt: &gpt::read::FoundGpt) -> Label {
     if gpt.is_something() {
         label.problems.push(Problem::LeftoverGpt {
             good: gpt.is_good(),

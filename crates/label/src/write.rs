@@ -6,7 +6,7 @@ use crate::problem::Role;
 
 /// One step of writing a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum WriteStep {
     /// Whole sectors to be written.
     Write {
         /// Where on the disk.
@@ -18,7 +18,7 @@ pub enum Step {
     Flush,
 }
 
-impl Step {
+impl WriteStep {
     pub(crate) fn write(lba: u64, sector_bytes: u32, bytes: Vec<u8>) -> Result<Self, EncodeError> {
         let at = lba
             .checked_mul(u64::from(sector_bytes))
@@ -32,13 +32,17 @@ impl Step {
 }
 
 /// The copies of a label in the order of writing: first those that the disk can do without.
-pub(crate) fn in_order(primary: Vec<Step>, backup: Vec<Step>, in_use: Role) -> Vec<Step> {
+pub(crate) fn in_order(
+    primary: Vec<WriteStep>,
+    backup: Vec<WriteStep>,
+    in_use: Role,
+) -> Vec<WriteStep> {
     let (mut steps, then) = match in_use {
         Role::Primary => (backup, primary),
         Role::Backup => (primary, backup),
     };
     if !steps.is_empty() && !then.is_empty() {
-        steps.push(Step::Flush);
+        steps.push(WriteStep::Flush);
     }
     steps.extend(then);
     steps
@@ -48,10 +52,10 @@ pub(crate) fn in_order(primary: Vec<Step>, backup: Vec<Step>, in_use: Role) -> V
 ///
 /// # Errors
 /// [`EncodeError::OutsideDisk`] when the image is too small.
-pub fn apply(steps: &[Step], image: &mut [u8]) -> Result<(), EncodeError> {
+pub fn apply(steps: &[WriteStep], image: &mut [u8]) -> Result<(), EncodeError> {
     let size_bytes = image.len() as u64;
     for step in steps {
-        let Step::Write { at, bytes } = step else {
+        let WriteStep::Write { at, bytes } = step else {
             continue;
         };
         let place = usize::try_from(at.0)

@@ -11,7 +11,7 @@ use crate::zipf::Zipf;
 
 /// An I/O to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Io {
+pub(crate) struct DrawnIo {
     pub is_read: bool,
     pub start: u64,
     pub len_bytes: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Io {
 
 /// A workload laid out over its target: what all threads of a job share.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct WorkloadLayout {
     lengths: Vec<OneLength>,
     weights: u64,
     read_percent: u8,
@@ -107,7 +107,7 @@ impl Popular {
     }
 }
 
-impl Layout {
+impl WorkloadLayout {
     /// Lays a workload out.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Layout {
         workload: &Workload,
         target: &Target,
         random: &mut Random,
-    ) -> Result<Layout, WorkloadError> {
+    ) -> Result<WorkloadLayout, WorkloadError> {
         let size_bytes = target.size_bytes();
         let (low, end) = workload
             .range
@@ -177,7 +177,7 @@ impl Layout {
             ) => places.any(random),
             _ => first,
         };
-        Ok(Layout {
+        Ok(WorkloadLayout {
             lengths,
             weights,
             read_percent: workload.read_percent,
@@ -219,14 +219,14 @@ impl Layout {
 /// Draws for one thread.
 #[derive(Debug)]
 pub(crate) struct Draw<'a> {
-    layout: &'a Layout,
+    layout: &'a WorkloadLayout,
     random: Random,
     /// Where the last I/O of this thread ended.
     last_end: Option<u64>,
 }
 
 impl<'a> Draw<'a> {
-    pub fn new(layout: &'a Layout, random: Random) -> Draw<'a> {
+    pub fn new(layout: &'a WorkloadLayout, random: Random) -> Draw<'a> {
         Draw {
             layout,
             random,
@@ -236,7 +236,7 @@ impl<'a> Draw<'a> {
 
     /// The next I/O.
     #[inline]
-    pub fn next(&mut self) -> Io {
+    pub fn next(&mut self) -> DrawnIo {
         let layout = self.layout;
         let is_read = match layout.read_percent {
             100 => true,
@@ -252,7 +252,7 @@ impl<'a> Draw<'a> {
             }
         };
         let start = self.start(one, is_read);
-        Io {
+        DrawnIo {
             is_read,
             start,
             len_bytes: one.len_bytes,

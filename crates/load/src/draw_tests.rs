@@ -15,9 +15,10 @@ fn with_target<T>(size_bytes: u64, test: impl FnOnce(&Target) -> T) -> T {
     test(&Target::open(&path).expect("a regular file"))
 }
 
-fn drawn(workload: &Workload, size_bytes: u64, count: usize) -> Vec<Io> {
+fn drawn(workload: &Workload, size_bytes: u64, count: usize) -> Vec<DrawnIo> {
     with_target(size_bytes, |target| {
-        let layout = Layout::new(workload, target, &mut Random::new(9, 1)).expect("it fits");
+        let layout =
+            WorkloadLayout::new(workload, target, &mut Random::new(9, 1)).expect("it fits");
         let mut draw = Draw::new(&layout, Random::new(9, 0));
         (0..count).map(|_| draw.next()).collect()
     })
@@ -33,8 +34,8 @@ fn starts(workload: &Workload, size_bytes: u64, count: usize) -> Vec<u64> {
 fn refused(workload: &Workload, size_bytes: u64) -> String {
     with_target(size_bytes, |target| {
         let name = target.name().to_owned();
-        let refused =
-            Layout::new(workload, target, &mut Random::new(9, 1)).expect_err("it does not fit");
+        let refused = WorkloadLayout::new(workload, target, &mut Random::new(9, 1))
+            .expect_err("it does not fit");
         refused.to_string().replace(&name, "T")
     })
 }
@@ -218,7 +219,7 @@ fn streams_from_anywhere_go_through_everything() {
     with_target(16 * 4096 + 512, |target| {
         for seed in 0..200 {
             let layout =
-                Layout::new(&workload, target, &mut Random::new(seed, 0)).expect("it fits");
+                WorkloadLayout::new(&workload, target, &mut Random::new(seed, 0)).expect("it fits");
             let mut draw = Draw::new(&layout, Random::new(9, 0));
             let starts: Vec<u64> = (0..16).map(|_| draw.next().start).collect();
             let first = (starts[0] - 512) / 4096;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plumb_sys::{Blocking, Completion, Errno, IoTarget, Ring, Shape};
+use plumb_sys::{Blocking, Completion, Errno, IoTarget, MemoryShape, Ring};
 
 use crate::outcome::Means;
 
@@ -19,7 +19,7 @@ pub enum EngineChoice {
 impl EngineChoice {
     /// What this kernel gives for it, found out with a ring that is not used.
     pub(crate) fn found(self, target: &IoTarget) -> Means {
-        let shape = Shape {
+        let shape = MemoryShape {
             slots: 1,
             len_bytes_max: 1,
             has_noise: false,
@@ -41,7 +41,7 @@ impl EngineChoice {
 /// Makes I/O for one thread. Slots are numbers below its depth, which is 1 without a ring.
 pub(crate) trait Engine: Sized {
     /// Makes ready for I/O to one target.
-    fn new(target: &IoTarget, shape: Shape) -> Result<Self, Errno>;
+    fn new(target: &IoTarget, shape: MemoryShape) -> Result<Self, Errno>;
 
     /// Whether the kernel knows the memory of its I/O beforehand.
     fn has_fixed_buffers(&self) -> bool;
@@ -69,7 +69,7 @@ pub(crate) trait Engine: Sized {
 }
 
 impl Engine for Ring {
-    fn new(target: &IoTarget, shape: Shape) -> Result<Ring, Errno> {
+    fn new(target: &IoTarget, shape: MemoryShape) -> Result<Ring, Errno> {
         Ring::new(target, shape)
     }
 
@@ -113,7 +113,7 @@ impl Engine for Ring {
 }
 
 impl Engine for Blocking {
-    fn new(target: &IoTarget, shape: Shape) -> Result<Blocking, Errno> {
+    fn new(target: &IoTarget, shape: MemoryShape) -> Result<Blocking, Errno> {
         Blocking::new(target, shape)
     }
 

@@ -7,12 +7,12 @@ use crate::worker::Clock;
 /// Threads arrive, each with whether it is able; one opens when all have.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     arrived: usize,
     unable: usize,
     /// Set once: the clock to begin with, or none where nobody begins.
@@ -60,7 +60,7 @@ impl Gate {
     }
 
     /// Nobody panics while holding it.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         self.state
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())

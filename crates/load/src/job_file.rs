@@ -12,14 +12,14 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLine {
     /// The file, as it was named.
     pub file: Arc<str>,
     /// Counted from 1; 0 for what stands in no file.
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FileLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => write!(f, "{}", self.file),
@@ -57,7 +57,7 @@ pub enum JobFileError {
     #[error("{place}: found {found}, expected {expected}")]
     Shape {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// What is there.
         found: String,
         /// What belongs there.
@@ -67,7 +67,7 @@ pub enum JobFileError {
     #[error("{place}: found unknown parameter `{found}` of {owner}, expected one of: {expected}")]
     UnknownParameter {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The parameter, as it was written.
         found: String,
         /// Of what it is a parameter.
@@ -79,7 +79,7 @@ pub enum JobFileError {
     #[error("{place}: found `{found}` of {owner}, which {why}; expected the file without it")]
     Refused {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The parameter, as it was written.
         found: String,
         /// Of what it is a parameter.
@@ -91,7 +91,7 @@ pub enum JobFileError {
     #[error("{place}: {parameter}: found `{found}`, expected {expected}")]
     Value {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The parameter, in full.
         parameter: String,
         /// Its value, as it was written.
@@ -103,7 +103,7 @@ pub enum JobFileError {
     #[error("{place}: found {what} a second time, expected it once: it is in line {first} too")]
     Twice {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// What it is.
         what: String,
         /// Line of the first one.
@@ -113,7 +113,7 @@ pub enum JobFileError {
     #[error("{place}: found {kind}={name}, of which there is none, expected one of: {known}")]
     NoSuch {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// What it would be.
         kind: &'static str,
         /// The name, as it was written.
@@ -125,7 +125,7 @@ pub enum JobFileError {
     #[error("{place}: found {owner} without {lacking}, expected {expected}")]
     Lacking {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// What lacks it.
         owner: String,
         /// The parameter.

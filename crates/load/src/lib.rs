@@ -2,7 +2,7 @@
 //! replay of traces. It writes only where it was handed a permission to write.
 //!
 //! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
-//! - [`run()`]: carries a plan out and gives an [`Outcome`]
+//! - [`run()`]: carries a plan out and gives a [`RunOutcome`]
 //! - [`session`]: I/O at starts that the caller chose
 //! - [`probe`]: which grid a target has, and what a miss costs
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
@@ -38,13 +38,13 @@ mod zipf;
 
 pub use engine::EngineChoice;
 
-pub use outcome::{Ended, Interval, JobOutcome, Means, Outcome};
+pub use outcome::{Ended, IntervalReport, JobOutcome, Means, RunOutcome};
 pub use permission::{MayWrite, WriteRefused, permit_writes, permit_writes_until};
-pub use plan::{Arrivals, DEPTH_MAX, Job, Pace, Plan, THREADS_MAX};
+pub use plan::{Arrivals, DEPTH_MAX, Job, LoadPlan, Pace, THREADS_MAX};
 pub use plumb_sys::{Durability, FileId, SysError};
 pub use run::{LoadError, check, run};
-pub use session::{Session, Slice};
-pub use tally::{IoFailure, Latencies, Side, Tally};
+pub use session::{Session, SessionSlice};
+pub use tally::{DirectionTally, IoFailure, Latencies, Tally};
 pub use target::Target;
 pub use trace::TraceSink;
 pub use workload::{Hits, LEN_BYTES_MAX, Lengths, Spread, Starts, Workload, WorkloadError};

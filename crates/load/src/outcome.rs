@@ -8,7 +8,7 @@ use crate::tally::Tally;
 
 /// What happened since the last report.
 #[derive(Debug)]
-pub struct Interval<'a> {
+pub struct IntervalReport<'a> {
     /// From 1 on, warm-up included.
     pub number: u32,
     /// Since the beginning of the run.
@@ -23,7 +23,7 @@ pub struct Interval<'a> {
 
 /// What a run came to.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// By job, in the order of the plan.
     pub jobs: Vec<JobOutcome>,
     /// Time of the measurement: from its beginning to the last completion, or to the end of the plan if that is later.

@@ -145,7 +145,7 @@ fn loop_device_on_any(ids: &[FileId]) -> Option<(usize, String)> {
     let disks = std::fs::read_dir("/sys/block").ok()?.flatten();
     let mut loops = disks.filter_map(|disk| {
         let backing = std::fs::read_to_string(disk.path().join("loop/backing_file")).ok()?;
-        let found = FileId::of(&std::fs::metadata(backing.trim_end()).ok()?);
+        let found = FileId::from_metadata(&std::fs::metadata(backing.trim_end()).ok()?);
         let index = ids.iter().position(|id| *id == found)?;
         Some((index, disk.file_name().to_string_lossy().into_owned()))
     });

@@ -85,14 +85,14 @@ pub enum Arrivals {
 
 /// A run: what is loaded, for how long, and how often it is told.
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
+pub struct LoadPlan<'a> {
     /// Side by side.
     pub jobs: Vec<Job<'a>>,
     /// Time before the measurement begins; its I/O count nowhere else.
     pub warmup: Duration,
     /// Time of the measurement; `None` goes on until each job has made its `ios_max`, or until it is stopped.
     pub duration: Option<Duration>,
-    /// How often an [`Interval`](crate::Interval) is reported.
+    /// How often an [`IntervalReport`](crate::IntervalReport) is reported.
     pub interval: Duration,
     /// The same seed draws the same I/O.
     pub seed: u64,
@@ -100,12 +100,12 @@ pub struct Plan<'a> {
     pub engine: EngineChoice,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> LoadPlan<'a> {
     /// A run of these jobs for so long, with an interval of a second.
     #[must_use]
-    pub fn new(jobs: Vec<Job<'a>>, duration: Duration) -> Plan<'a> {
+    pub fn new(jobs: Vec<Job<'a>>, duration: Duration) -> LoadPlan<'a> {
         let interval = Duration::from_secs(1);
-        Plan {
+        LoadPlan {
             jobs,
             warmup: Duration::ZERO,
             duration: Some(duration),

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use plumb_sys::{Blocking, Completion, Errno, IoTarget, Shape};
+use plumb_sys::{Blocking, Completion, Errno, IoTarget, MemoryShape};
 
 use crate::engine::Engine;
 
@@ -37,7 +37,7 @@ impl Pool {
 }
 
 impl Engine for Pool {
-    fn new(target: &IoTarget, shape: Shape) -> Result<Pool, Errno> {
+    fn new(target: &IoTarget, shape: MemoryShape) -> Result<Pool, Errno> {
         let (ended, done) = channel();
         let mut pool = Pool {
             calls: Vec::new(),

@@ -6,21 +6,21 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use plumb_sys::{Blocking, Errno, Ring, Shape, SysError, sleep_exactly};
+use plumb_sys::{Blocking, Errno, MemoryShape, Ring, SysError, sleep_exactly};
 use thiserror::Error;
 
-use crate::draw::{Draw, Layout};
+use crate::draw::{Draw, WorkloadLayout};
 use crate::engine::Engine;
 use crate::gate::Gate;
-use crate::outcome::{Ended, Interval, JobOutcome, Means, Outcome};
-use crate::plan::{Job, Pace, Plan};
+use crate::outcome::{Ended, IntervalReport, JobOutcome, Means, RunOutcome};
+use crate::plan::{Job, LoadPlan, Pace};
 use crate::random::Random;
 use crate::replay::ReplayError;
 use crate::schedule::Schedule;
 use crate::tally::Tally;
 use crate::trace::{Gatherer, TraceSink, Tracer, channel as trace_channel};
 use crate::validate::must_fit;
-use crate::worker::{Budget, Clock, Counters, Worker, WorkerEnd};
+use crate::worker::{Budget, Clock, Worker, WorkerEnd, WorkerTallies};
 use crate::workload::WorkloadError;
 
 /// Why a plan cannot be carried out.
@@ -68,25 +68,25 @@ struct Seat<'a> {
     thread: u32,
     threads: u32,
     depth: u32,
-    layout: &'a Layout,
+    layout: &'a WorkloadLayout,
     budget: &'a Budget,
-    counters: &'a Mutex<Counters>,
+    counters: &'a Mutex<WorkerTallies>,
 }
 
 /// Whether a plan fits its targets, and whoever writes may. Nothing is read or written.
 ///
 /// # Errors
 /// What does not fit.
-pub fn check(plan: &Plan<'_>) -> Result<(), LoadError> {
+pub fn check(plan: &LoadPlan<'_>) -> Result<(), LoadError> {
     laid_out(plan).map(drop)
 }
 
-fn laid_out(plan: &Plan<'_>) -> Result<Vec<Layout>, LoadError> {
+fn laid_out(plan: &LoadPlan<'_>) -> Result<Vec<WorkloadLayout>, LoadError> {
     must_fit(plan)?;
     let layouts = plan.jobs.iter().enumerate().map(|(job, of)| {
         // Those of the threads are counted from the other end.
         let mut random = Random::new(plan.seed, u64::MAX - job as u64);
-        Layout::new(&of.workload, of.target, &mut random)
+        WorkloadLayout::new(&of.workload, of.target, &mut random)
     });
     Ok(layouts.collect::<Result<_, WorkloadError>>()?)
 }
@@ -97,11 +97,11 @@ fn laid_out(plan: &Plan<'_>) -> Result<Vec<Layout>, LoadError> {
 /// # Errors
 /// When the plan does not fit its targets, before anything is read or written, or the trace cannot be written.
 pub fn run(
-    plan: &Plan<'_>,
+    plan: &LoadPlan<'_>,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(&Interval<'_>),
+    tell: &mut dyn FnMut(&IntervalReport<'_>),
     trace: Option<&mut TraceSink<'_>>,
-) -> Result<Outcome, LoadError> {
+) -> Result<RunOutcome, LoadError> {
     let layouts = laid_out(plan)?;
     let means: Vec<Means> = plan
         .jobs
@@ -121,7 +121,7 @@ pub fn run(
         .map(|(job, means)| shape(job, *means))
         .collect();
     let seats: u32 = shapes.iter().map(|(threads, _)| threads).sum();
-    let counters: Vec<Mutex<Counters>> = (0..seats).map(|_| Mutex::default()).collect();
+    let counters: Vec<Mutex<WorkerTallies>> = (0..seats).map(|_| Mutex::default()).collect();
     let mut all = Vec::new();
     for (job, &(threads, depth)) in shapes.iter().enumerate() {
         for thread in 0..threads {
@@ -139,7 +139,7 @@ pub fn run(
             });
         }
     }
-    Run { plan, means, stop }.carry_out(&all, tell, trace)
+    RunningLoad { plan, means, stop }.carry_out(&all, tell, trace)
 }
 
 fn shape(job: &Job<'_>, means: Means) -> (u32, u32) {
@@ -149,21 +149,21 @@ fn shape(job: &Job<'_>, means: Means) -> (u32, u32) {
     }
 }
 
-struct Run<'a> {
-    plan: &'a Plan<'a>,
+struct RunningLoad<'a> {
+    plan: &'a LoadPlan<'a>,
     means: Vec<Means>,
     stop: &'a AtomicBool,
 }
 
 type Ending = (usize, Result<Option<WorkerEnd>, LoadError>);
 
-impl Run<'_> {
+impl RunningLoad<'_> {
     fn carry_out(
         self,
         seats: &[Seat<'_>],
-        tell: &mut dyn FnMut(&Interval<'_>),
+        tell: &mut dyn FnMut(&IntervalReport<'_>),
         trace: Option<&mut TraceSink<'_>>,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<RunOutcome, LoadError> {
         let gate = Gate::default();
         let (ends, ended) = channel::<Ending>();
         let (to_trace, traced) = trace_channel();
@@ -244,7 +244,7 @@ impl Run<'_> {
         tracer: Option<Tracer>,
     ) -> Result<Option<WorkerEnd>, LoadError> {
         let job = &self.plan.jobs[seat.job];
-        let shape = Shape {
+        let shape = MemoryShape {
             slots: seat.depth,
             len_bytes_max: job.workload.lengths.max_bytes(),
             has_noise: job.workload.writes(),
@@ -281,8 +281,8 @@ impl Run<'_> {
         spawned: usize,
         clock: Option<Clock>,
         ended: &Receiver<Ending>,
-        tell: &mut dyn FnMut(&Interval<'_>),
-    ) -> Result<Outcome, LoadError> {
+        tell: &mut dyn FnMut(&IntervalReport<'_>),
+    ) -> Result<RunOutcome, LoadError> {
         // Where nobody began there is nothing to tell but why.
         let clock = clock.unwrap_or_else(|| self.begin());
         let mut book = Book::new(self.plan, &self.means);
@@ -319,12 +319,12 @@ struct Book {
     /// What was measured before the last interval of the warm-up was closed: the next one has it.
     early: Vec<Tally>,
     last_completion_ns: Vec<u64>,
-    spare: Counters,
+    spare: WorkerTallies,
     not_traced: u64,
 }
 
 impl Book {
-    fn new(plan: &Plan<'_>, means: &[Means]) -> Book {
+    fn new(plan: &LoadPlan<'_>, means: &[Means]) -> Book {
         let job = |means: &Means| JobOutcome {
             tally: Tally::default(),
             elapsed: Duration::ZERO,
@@ -343,7 +343,7 @@ impl Book {
             jobs: means.iter().map(job).collect(),
             early: vec![Tally::default(); means.len()],
             last_completion_ns: vec![0; means.len()],
-            spare: Counters::default(),
+            spare: WorkerTallies::default(),
             not_traced: 0,
         }
     }
@@ -353,7 +353,7 @@ impl Book {
         &mut self,
         seats: &[Seat<'_>],
         clock: &Clock,
-        tell: &mut dyn FnMut(&Interval<'_>),
+        tell: &mut dyn FnMut(&IntervalReport<'_>),
     ) {
         let at = clock.began.elapsed();
         let mut jobs = vec![Tally::default(); self.jobs.len()];
@@ -393,7 +393,7 @@ impl Book {
             return;
         }
         self.number += 1;
-        tell(&Interval {
+        tell(&IntervalReport {
             number: self.number,
             at,
             length,
@@ -415,7 +415,7 @@ impl Book {
         *last_ns = (*last_ns).max(end.last_completion_ns);
     }
 
-    fn finish(mut self, clock: &Clock) -> Outcome {
+    fn finish(mut self, clock: &Clock) -> RunOutcome {
         for (job, &last_ns) in self.jobs.iter_mut().zip(&self.last_completion_ns) {
             let last = Duration::from_nanos(last_ns.saturating_sub(clock.warmup_ns));
             let planned = self
@@ -429,7 +429,7 @@ impl Book {
             .map(|job| job.elapsed)
             .max()
             .unwrap_or_default();
-        Outcome {
+        RunOutcome {
             jobs: self.jobs,
             elapsed,
             not_traced: self.not_traced,

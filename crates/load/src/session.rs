@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use plumb_sys::{Completion, Errno, IoTarget, Ring, Shape};
+use plumb_sys::{Completion, Errno, IoTarget, MemoryShape, Ring};
 
 use crate::engine::{Engine, EngineChoice};
 use crate::outcome::Means;
@@ -40,7 +40,7 @@ enum AnyEngine {
 }
 
 impl AnyEngine {
-    fn new(means: Means, target: &IoTarget, shape: Shape) -> Result<AnyEngine, Errno> {
+    fn new(means: Means, target: &IoTarget, shape: MemoryShape) -> Result<AnyEngine, Errno> {
         match means {
             Means::Ring { .. } => {
                 Ring::new(target, shape).map(|ring| AnyEngine::Ring(Box::new(ring)))
@@ -60,7 +60,7 @@ struct Slot {
 
 /// What came of one slice of I/O.
 #[derive(Clone, Debug, Default)]
-pub struct Slice {
+pub struct SessionSlice {
     /// From the first issue to the last completion; of what is written back, of the writes alone that are timed.
     pub elapsed: Duration,
     /// Time of what was not timed.
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, LoadError> {
         let (len_bytes_max, slots) = (len_bytes_max.clamp(1, LEN_BYTES_MAX), slots.max(1));
         let means = choice.found(target.io());
-        let shape = Shape {
+        let shape = MemoryShape {
             slots,
             len_bytes_max,
             has_noise: false,
@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
         len_bytes: u32,
         depth: u32,
         latencies_ns: &mut Vec<u64>,
-    ) -> Result<Slice, LoadError> {
+    ) -> Result<SessionSlice, LoadError> {
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
         len_bytes: u32,
         depth: u32,
         latencies_ns: &mut Vec<u64>,
-    ) -> Result<Slice, LoadError> {
+    ) -> Result<SessionSlice, LoadError> {
         if !may_write.covers(self.target) {
             return Err(WorkloadError::NotPermitted {
                 target: self.target.name().to_owned(),
@@ -191,9 +191,9 @@ impl<'a> Session<'a> {
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
-        let mut all = Slice {
+        let mut all = SessionSlice {
             is_write: true,
-            ..Slice::default()
+            ..SessionSlice::default()
         };
         let (turn, mut lead) = (self.slots.len(), lead);
         for (starts, latencies_ns) in starts.chunks(turn).zip(latencies_ns.chunks_mut(turn)) {
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
             let read = self.send(&batch(Doing::Read, 0, starts), latencies_ns)?;
             all.beside += read.elapsed;
             if read.failed > 0 {
-                return Ok(Slice {
+                return Ok(SessionSlice {
                     elapsed: all.elapsed,
                     beside: all.beside,
                     ..read
@@ -276,7 +276,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn send(&mut self, batch: &Batch<'_>, latencies_ns: &mut [u64]) -> Result<Slice, LoadError> {
+    fn send(
+        &mut self,
+        batch: &Batch<'_>,
+        latencies_ns: &mut [u64],
+    ) -> Result<SessionSlice, LoadError> {
         let began = Instant::now();
         let sent = match &mut self.engine {
             AnyEngine::Ring(ring) => send(&mut **ring, &mut self.slots, batch, latencies_ns),
@@ -323,8 +327,8 @@ fn send<E: Engine>(
     slots: &mut [Slot],
     batch: &Batch<'_>,
     latencies_ns: &mut [u64],
-) -> Result<Slice, Stuck> {
-    let mut slice = Slice::default();
+) -> Result<SessionSlice, Stuck> {
+    let mut slice = SessionSlice::default();
     let depth = batch.depth.clamp(1, slots.len() as u32);
     let mut numbers = 0..batch.starts.len();
     let mut now = Instant::now();
@@ -361,7 +365,7 @@ fn send<E: Engine>(
     }
 }
 
-impl Slice {
+impl SessionSlice {
     /// Counts one that came back; its latency, or the mark of a failure.
     fn count(&mut self, completion: Completion, len_bytes: u32, ns: u64) -> u64 {
         let failure = match completion.result {

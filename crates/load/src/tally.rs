@@ -124,7 +124,7 @@ fn coarse_upper(ns: u64) -> u64 {
 
 /// I/O of one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
+pub struct DirectionTally {
     /// Bytes that were moved.
     pub bytes: u64,
     /// Issue to complete, of the I/O that succeeded; their number is that of the I/O.
@@ -133,7 +133,7 @@ pub struct Side {
     pub response: Latencies,
 }
 
-impl Side {
+impl DirectionTally {
     /// I/O that succeeded.
     #[must_use]
     pub fn ios(&self) -> u64 {
@@ -141,7 +141,7 @@ impl Side {
     }
 
     /// Adds others.
-    pub fn add(&mut self, others: &Side) {
+    pub fn add(&mut self, others: &DirectionTally) {
         self.bytes += others.bytes;
         self.latency.add(&others.latency);
         self.response.add(&others.response);
@@ -206,9 +206,9 @@ impl fmt::Display for IoFailure {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Reads.
-    pub reads: Side,
+    pub reads: DirectionTally,
     /// Writes.
-    pub writes: Side,
+    pub writes: DirectionTally,
     /// I/O that failed, by operation and kind.
     pub failures: BTreeMap<(Op, IoFailure), u64>,
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, DeviceId, Event, Layer, Names, Op};
 
-use crate::draw::Io;
+use crate::draw::DrawnIo;
 use crate::target::Target;
 
 /// Takes the events of a run, in order.
@@ -23,7 +23,7 @@ const WAITING_MAX: usize = 1024;
 
 /// An I/O that ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct EndedIo {
     issued_ns: u64,
     due_ns: u64,
     completed_ns: Option<u64>,
@@ -34,10 +34,10 @@ pub(crate) struct Row {
     number: u64,
 }
 
-impl Row {
-    pub fn new(io: Io, due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
+impl EndedIo {
+    pub fn new(io: DrawnIo, due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> EndedIo {
         let op = if io.is_read { Op::Read } else { Op::Write };
-        Row {
+        EndedIo {
             issued_ns,
             due_ns,
             completed_ns,
@@ -48,8 +48,8 @@ impl Row {
         }
     }
 
-    pub fn flush(due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
-        Row {
+    pub fn flush(due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> EndedIo {
+        EndedIo {
             issued_ns,
             due_ns,
             completed_ns,
@@ -60,8 +60,8 @@ impl Row {
         }
     }
 
-    pub fn numbered(self, number: u64) -> Row {
-        Row { number, ..self }
+    pub fn numbered(self, number: u64) -> EndedIo {
+        EndedIo { number, ..self }
     }
 }
 
@@ -69,7 +69,7 @@ impl Row {
 pub(crate) struct Parcel {
     thread: usize,
     job: usize,
-    rows: Vec<Row>,
+    rows: Vec<EndedIo>,
     /// No later parcel of this thread has a row that was issued before.
     all_before_ns: u64,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Parcel {
 pub(crate) struct Tracer {
     thread: usize,
     job: usize,
-    rows: Vec<Row>,
+    rows: Vec<EndedIo>,
     to: SyncSender<Parcel>,
     lost: u64,
 }
@@ -95,7 +95,7 @@ impl Tracer {
     }
 
     #[inline]
-    pub fn push(&mut self, row: Row) {
+    pub fn push(&mut self, row: EndedIo) {
         self.rows.push(row);
     }
 
@@ -144,7 +144,7 @@ pub(crate) fn channel() -> (SyncSender<Parcel>, Receiver<Parcel>) {
 
 /// Puts rows in order and hands them on.
 pub(crate) struct Gatherer {
-    held: Vec<(usize, Row)>,
+    held: Vec<(usize, EndedIo)>,
     all_before_ns: Vec<u64>,
     batch: Batch,
     /// By job.
@@ -224,7 +224,7 @@ impl Gatherer {
     }
 }
 
-fn event((device, layer): (DeviceId, Layer), pid: Option<i32>, row: &Row) -> Event {
+fn event((device, layer): (DeviceId, Layer), pid: Option<i32>, row: &EndedIo) -> Event {
     let ns = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
     Event {
         queue_ns: Some(ns(row.issued_ns.saturating_sub(row.due_ns))),

@@ -1,6 +1,6 @@
 //! Whether a plan can be carried out at all, before anything is read or written.
 
-use crate::plan::{DEPTH_MAX, Job, Pace, Plan, THREADS_MAX};
+use crate::plan::{DEPTH_MAX, Job, LoadPlan, Pace, THREADS_MAX};
 use crate::workload::WorkloadError;
 
 /// Fastest rate: an I/O a nanosecond.
@@ -10,7 +10,7 @@ const PER_SECOND_MAX: f64 = 1e9;
 const INTERVAL_MS_MIN: u128 = 10;
 
 /// Whether all numbers of a plan are within their bounds, and whoever writes may.
-pub(crate) fn must_fit(plan: &Plan<'_>) -> Result<(), WorkloadError> {
+pub(crate) fn must_fit(plan: &LoadPlan<'_>) -> Result<(), WorkloadError> {
     if plan.jobs.is_empty() {
         return out("jobs", "none".to_owned(), "1 or more");
     }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use plumb_sys::{Completion, Errno};
 use plumb_trace::Op;
 
-use crate::draw::{Draw, Io};
+use crate::draw::{Draw, DrawnIo};
 use crate::engine::Engine;
 use crate::outcome::Ended;
 use crate::schedule::Schedule;
-use crate::tally::{IoFailure, Side, Tally};
+use crate::tally::{DirectionTally, IoFailure, Tally};
 use crate::target::Target;
-use crate::trace::{Row, Tracer};
+use crate::trace::{EndedIo, Tracer};
 
 /// How long a thread waits at most before it looks whether it shall end.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
@@ -70,12 +70,12 @@ impl Budget {
 
 /// What a thread tallies: read by others once an interval.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct WorkerTallies {
     pub warmup: Tally,
     pub measured: Tally,
 }
 
-impl Counters {
+impl WorkerTallies {
     pub fn clear(&mut self) {
         self.warmup.clear();
         self.measured.clear();
@@ -102,7 +102,7 @@ pub(crate) struct Worker<'a, E> {
     pub batch: u32,
     pub clock: Clock,
     pub budget: &'a Budget,
-    pub counters: &'a Mutex<Counters>,
+    pub counters: &'a Mutex<WorkerTallies>,
     pub stop: &'a AtomicBool,
     pub tracer: Option<Tracer>,
     pub engine: E,
@@ -111,13 +111,13 @@ pub(crate) struct Worker<'a, E> {
 /// An I/O on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
-    pub io: Io,
+    pub io: DrawnIo,
     pub due_ns: u64,
     pub issued_ns: u64,
 }
 
 const NOTHING: Flight = Flight {
-    io: Io {
+    io: DrawnIo {
         is_read: true,
         start: 0,
         len_bytes: 0,
@@ -300,7 +300,7 @@ impl<E: Engine> Worker<'_, E> {
             let is_good = count(tally, flight, completion, now_ns, is_paced, luck);
             luck.last_completion_ns = now_ns;
             if let Some(tracer) = tracer.as_mut().filter(|_| is_measured) {
-                tracer.push(Row::new(
+                tracer.push(EndedIo::new(
                     flight.io,
                     flight.due_ns,
                     flight.issued_ns,
@@ -371,7 +371,7 @@ pub(crate) fn count(
         luck.failed(failure);
         return false;
     }
-    let side: &mut Side = if flight.io.is_read {
+    let side: &mut DirectionTally = if flight.io.is_read {
         &mut tally.reads
     } else {
         &mut tally.writes

@@ -102,7 +102,7 @@ impl Raid {
 
 /// Disks to be bought.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct DisksRequest {
     /// Reads a second.
     pub reads: f64,
     /// Writes a second.
@@ -123,7 +123,7 @@ pub struct Request {
 
 /// What a number of disks gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct DisksOutcome {
     /// How many.
     pub disks: u64,
     /// I/O of disks a second that they give.
@@ -136,7 +136,7 @@ pub struct Outcome {
     pub response_ms: Option<f64>,
 }
 
-impl Request {
+impl DisksRequest {
     /// I/O of disks a second.
     #[must_use]
     pub fn load(&self) -> f64 {
@@ -151,12 +151,12 @@ impl Request {
 
     /// What a number of disks gives.
     #[must_use]
-    pub fn outcome(&self, disks: u64) -> Outcome {
+    pub fn outcome(&self, disks: u64) -> DisksOutcome {
         let capacity = disks as f64 * self.disk_rate;
         let load = self.load();
         let utilisation = load / capacity;
         let response_ms = (utilisation < 1.0).then(|| self.service_ms() / (1.0 - utilisation));
-        Outcome {
+        DisksOutcome {
             disks,
             capacity,
             utilisation,
@@ -175,7 +175,7 @@ impl Request {
 
 /// Numbers of disks, each the fewest for its demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct DiskCounts {
     /// That carry the load at all: where it takes all of their time the queue grows without end.
     pub load: u64,
     /// That leave the margin as well.
@@ -184,7 +184,7 @@ pub struct Counts {
     pub response: Option<u64>,
 }
 
-impl Counts {
+impl DiskCounts {
     /// The number that meets all of it.
     #[must_use]
     pub fn all(&self) -> u64 {
@@ -196,7 +196,7 @@ impl Counts {
 ///
 /// # Errors
 /// When a rate is no positive number, a response is below what the disk alone takes, or too many disks are needed.
-pub fn counts(request: &Request) -> Result<Counts, PlanError> {
+pub fn counts(request: &DisksRequest) -> Result<DiskCounts, PlanError> {
     check(request)?;
     let load = request.load();
     let fewest = |capacity: f64| {
@@ -213,7 +213,7 @@ pub fn counts(request: &Request) -> Result<Counts, PlanError> {
     });
     let just = fewest(load)?;
     let is_busy = request.outcome(just).utilisation >= 1.0 - HAIR;
-    Ok(Counts {
+    Ok(DiskCounts {
         load: if is_busy {
             request.raid.up(just + 1)
         } else {
@@ -224,7 +224,7 @@ pub fn counts(request: &Request) -> Result<Counts, PlanError> {
     })
 }
 
-fn check(request: &Request) -> Result<(), PlanError> {
+fn check(request: &DisksRequest) -> Result<(), PlanError> {
     let positive = |what, value: f64| {
         if value.is_finite() && value > 0.0 {
             return Ok(());
@@ -268,7 +268,7 @@ fn check(request: &Request) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// As [`counts`].
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &DisksRequest) -> Result<Plan, PlanError> {
     let counts = counts(request)?;
     let disks = counts.all();
     let chosen = request.outcome(disks);
@@ -296,7 +296,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn figures(plan: &mut Plan, request: &Request, counts: &Counts, chosen: &Outcome) {
+fn figures(plan: &mut Plan, request: &DisksRequest, counts: &DiskCounts, chosen: &DisksOutcome) {
     let cost = request.raid.write_cost();
     plan.figure(
         "load_per_second",
@@ -366,7 +366,7 @@ fn figures(plan: &mut Plan, request: &Request, counts: &Counts, chosen: &Outcome
 }
 
 /// The numbers around the chosen one.
-fn table(request: &Request, counts: &Counts) -> Table {
+fn table(request: &DisksRequest, counts: &DiskCounts) -> Table {
     let mut table = Table::new(
         "What a number of disks gives",
         &[
@@ -413,13 +413,13 @@ fn table(request: &Request, counts: &Counts) -> Table {
     table
 }
 
-fn over(request: &Request, disks: u64) -> String {
+fn over(request: &DisksRequest, disks: u64) -> String {
     format!("{} over {} disks", request.raid.word(), group_digits(disks))
 }
 
 const ALL_LOST: &str = "all data of the disks are lost";
 
-fn md(request: &Request, disks: u64) -> Option<Remedy> {
+fn md(request: &DisksRequest, disks: u64) -> Option<Remedy> {
     // Mirrors of two: over more disks that is what md calls 10, since its 1 has a copy on every disk.
     let is_pair = request.raid == Raid::Raid1 && disks == 2;
     let level = if request.raid == Raid::Raid1 && !is_pair {
@@ -446,7 +446,7 @@ fn md(request: &Request, disks: u64) -> Option<Remedy> {
     )
 }
 
-fn svm(request: &Request, disks: u64) -> Option<Remedy> {
+fn svm(request: &DisksRequest, disks: u64) -> Option<Remedy> {
     let chunk = request.chunk_kib;
     let remedy = |steps: Vec<Step>| {
         Remedy::new(Harm::Recreate, "with metainit", over(request, disks))

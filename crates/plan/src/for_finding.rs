@@ -5,7 +5,7 @@
 
 use plumb_geometry::{Bytes, Share};
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, Kind, NodeId, Placing, Stack, What};
+use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::plan::Plan;
@@ -68,7 +68,7 @@ pub fn for_finding(
         "small-resync-io" | "small-maxphys" => {
             let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
             let mirror = stack.node(node).size;
-            resync::plan(&resync::Request {
+            resync::plan(&resync::ResyncRequest {
                 size: RESYNC,
                 maxphys: host(keys::MAXPHYS),
                 mirror,
@@ -174,10 +174,10 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
         Some("lvm") => stripe::Manager::Lvm,
         _ => stripe::Manager::Md,
     };
-    let plan = stripe::plan(&stripe::Request {
+    let plan = stripe::plan(&stripe::StripeRequest {
         io,
         base: Bytes(0),
-        starts: stripe::Starts::Pages,
+        starts: stripe::IoStarts::Pages,
         share_max: SHARE_MAX,
         chunk: Some(chunks.chunk),
         segment: wishes.segment.or_else(|| segment(stack, chunks)),
@@ -199,7 +199,7 @@ fn segment(stack: &Stack, chunks: &Chunks) -> Option<Bytes> {
         .iter()
         .flat_map(|member| stack.under(member.node));
     let grids = below.flat_map(|id| stack.grids(id));
-    let units = grids.filter(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+    let units = grids.filter(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
     units.map(|fact| fact.granularity()).max()
 }
 
@@ -215,7 +215,7 @@ fn records(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErr
         (None, Some(record)) => (record::Keeper::Zfs, Some(record)),
         (None, None) => (record::Keeper::Ufs, known(keys::FS_BLOCK)),
     };
-    record::plan(&record::Request {
+    record::plan(&record::RecordRequest {
         load: record::Load::Page(page),
         keeper,
         name: of.own_name().to_owned(),

@@ -30,7 +30,7 @@ pub struct Nodes {
 impl Nodes {
     /// What to do about these nodes; `names` as the system calls them, with their directories.
     #[must_use]
-    pub fn of(system: System, names: &[String]) -> Nodes {
+    pub fn for_names(system: System, names: &[String]) -> Nodes {
         let nodes = words(names.iter().map(String::as_str));
         let (before, after) = match system {
             System::Linux => linux(&nodes, names),

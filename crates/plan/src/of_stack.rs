@@ -3,11 +3,11 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::problem_ids as ids;
-use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
+use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::filesystem;
-use crate::partition::{self, Content, FileSystem, Label};
+use crate::partition::{self, Content, FileSystem, LabelScheme};
 use crate::softpart::{self, SoftPartition, Submirror};
 
 /// What must be mended before anything is written to a label, the first to be mended first.
@@ -40,7 +40,7 @@ pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// When the node is no such partition, or the label of its disk is not known.
-pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanError> {
+pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionRequest, PlanError> {
     let node = stack.node(id);
     let part = only_part(node)
         .filter(|_| node.kind == Kind::Partition)
@@ -59,8 +59,8 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let (after, before) = free_around(stack, id, part);
     let below = stack.grids_through(part.node);
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
-    let assumed = below.iter().all(|fact| fact.what == What::Assumed);
-    Ok(partition::Request {
+    let assumed = below.iter().all(|fact| fact.what == CellKind::Assumed);
+    Ok(partition::PartitionRequest {
         device,
         label,
         is_new_label: false,
@@ -90,7 +90,7 @@ const RESERVED_BLOCKS: u64 = 16 << 10;
 /// or by number and size.
 fn refuse_reserved(
     node: &Node,
-    label: Label,
+    label: LabelScheme,
     number: u32,
     sector_bytes: u64,
 ) -> Result<(), PlanError> {
@@ -100,7 +100,7 @@ fn refuse_reserved(
         Some(tag) => tag == RESERVED_TAG,
         None => is_like,
     };
-    if label != Label::Gpt || !is_reserved {
+    if label != LabelScheme::Gpt || !is_reserved {
         return Ok(());
     }
     Err(PlanError::OutOfRange {
@@ -111,7 +111,7 @@ fn refuse_reserved(
 }
 
 /// The number by which the tools for a label call a partition: Solaris's own for a slice.
-fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
+fn number(node: &Node, label: LabelScheme) -> Result<u32, PlanError> {
     let (key, missing) = match label.system() {
         crate::System::Linux => (
             keys::PARTITION_NUMBER,
@@ -231,17 +231,17 @@ fn only_part(node: &Node) -> Option<&Part> {
     }
 }
 
-fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
+fn label(node: &Node, disk: &Node) -> Result<LabelScheme, PlanError> {
     let cylinder = disk
         .number(keys::CYLINDER_SECTORS)
         .or(node.number(keys::CYLINDER_SECTORS));
     let missing = |what, give| Err(PlanError::Missing { what, give });
     match (disk.word(keys::LABEL).or(node.word(keys::LABEL)), cylinder) {
-        (Some("gpt"), _) => Ok(Label::Gpt),
-        (Some("dos"), _) => Ok(Label::Dos),
-        (Some("efi"), _) => Ok(Label::SolarisEfi),
+        (Some("gpt"), _) => Ok(LabelScheme::Gpt),
+        (Some("dos"), _) => Ok(LabelScheme::Dos),
+        (Some("efi"), _) => Ok(LabelScheme::SolarisEfi),
         (Some("sun" | "vtoc" | "smi"), Some(cylinder_sectors)) => {
-            Ok(Label::Smi { cylinder_sectors })
+            Ok(LabelScheme::Smi { cylinder_sectors })
         }
         (Some("sun" | "vtoc" | "smi"), None) => {
             missing("the length of a cylinder", "give the output of prtvtoc")
@@ -258,7 +258,7 @@ fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
 }
 
 /// The path of a device; of an image in a file the name by which it was read, which no tool of Solaris takes.
-fn device_path(label: Label, disk: &Node) -> Result<String, PlanError> {
+fn device_path(label: LabelScheme, disk: &Node) -> Result<String, PlanError> {
     match (label.system(), disk.kind) {
         (crate::System::Linux, Kind::File) => Ok(disk.own_name().to_owned()),
         (crate::System::Linux, _) => Ok(lasting_path(disk)),
@@ -311,7 +311,7 @@ fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
     let stated = disk
         .grids
         .iter()
-        .find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
+        .find(|fact| fact.what == CellKind::LogicalBlock && fact.is_believed());
     let stated = stated.map(|fact| fact.granularity().0);
     let in_label = disk.number(keys::LABEL_BLOCK);
     let of_tools = if disk.kind == Kind::File {
@@ -406,7 +406,7 @@ pub fn softpart(
     stack: &Stack,
     component: NodeId,
     unit: Option<Bytes>,
-) -> Result<softpart::Request, PlanError> {
+) -> Result<softpart::SoftpartRequest, PlanError> {
     let is_soft = |id: &&NodeId| stack.node(**id).kind == Kind::SoftPartition;
     let cut_out: Vec<NodeId> = stack
         .above(component)
@@ -433,7 +433,7 @@ pub fn softpart(
     }
     let node = stack.node(component);
     let (unit, base) = unit_and_base(stack, component, unit)?;
-    Ok(softpart::Request {
+    Ok(softpart::SoftpartRequest {
         component: node.own_name().to_owned(),
         unit,
         base,
@@ -514,7 +514,7 @@ pub fn filesystem(
     stack: &Stack,
     id: NodeId,
     kind: filesystem::Type,
-) -> Result<filesystem::Request, PlanError> {
+) -> Result<filesystem::FilesystemRequest, PlanError> {
     without_conflict(stack, id)?;
     let chunks = stack
         .under(id)
@@ -536,9 +536,9 @@ pub fn filesystem(
         .into_iter()
         .flat_map(|below| stack.deciding_grids(below));
     let physical = physical
-        .filter(|fact| fact.what == What::PhysicalBlock)
+        .filter(|fact| fact.what == CellKind::PhysicalBlock)
         .map(|fact| fact.granularity());
-    Ok(filesystem::Request {
+    Ok(filesystem::FilesystemRequest {
         kind,
         device: lasting_path(device),
         mount: node.word(keys::MOUNT).map(str::to_owned),

@@ -102,7 +102,7 @@ pub enum Load<'a> {
 
 /// Records to be chosen.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct RecordRequest<'a> {
     /// What the I/O are.
     pub load: Load<'a>,
     /// What keeps the records.
@@ -144,7 +144,10 @@ fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
     let mut moved = Moved::default();
     for k in 0..starts {
         let extent = Extent::new(Bytes(k * page.0), page);
-        if let Some(fit) = extent.ok().and_then(|extent| Fit::of(extent, grid)) {
+        if let Some(fit) = extent
+            .ok()
+            .and_then(|extent| Fit::from_extent(extent, grid))
+        {
             moved.add(&fit, grid, page);
         }
     }
@@ -209,7 +212,7 @@ fn check_current(keeper: Keeper, current: Bytes) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// As [`moved`], or for a record that the keeper does not have.
-pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
+pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
     if let Some(current) = request.current {
         check_current(request.keeper, current)?;
     }
@@ -273,7 +276,7 @@ pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn table(request: &Request<'_>, best: Bytes) -> Result<Table, PlanError> {
+fn table(request: &RecordRequest<'_>, best: Bytes) -> Result<Table, PlanError> {
     let mut table = Table::new(
         "Bytes moved per byte asked for, at most",
         &[
@@ -299,7 +302,7 @@ fn table(request: &Request<'_>, best: Bytes) -> Result<Table, PlanError> {
     Ok(table)
 }
 
-fn remedies(request: &Request<'_>, best: Bytes) -> Vec<Remedy> {
+fn remedies(request: &RecordRequest<'_>, best: Bytes) -> Vec<Remedy> {
     let name = word(&request.name);
     let effect = format!("records of {best}");
     match request.keeper {

@@ -16,7 +16,7 @@ const BLOCKS_NOW: u64 = 1024;
 
 /// A resync to be made faster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ResyncRequest {
     /// I/O size wanted.
     pub size: Bytes,
     /// maxphys of the host, if known.
@@ -51,7 +51,7 @@ pub fn blocks(size: Bytes) -> Result<u64, PlanError> {
 ///
 /// # Errors
 /// As [`blocks`].
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &ResyncRequest) -> Result<Plan, PlanError> {
     let blocks = blocks(request.size)?;
     let mut plan = Plan::new("resync", format!("resync in I/O of {}", request.size));
     plan.figure("size_bytes", request.size, Unit::Bytes, "I/O of a resync");
@@ -117,7 +117,7 @@ fn at_boot(blocks: u64) -> Remedy {
     .constraint("Solaris 9: add -r to the metasync of /etc/rc2.d/S95svm.resync instead")
 }
 
-fn maxphys(request: &Request) -> Remedy {
+fn maxphys(request: &ResyncRequest) -> Remedy {
     Remedy::new(Harm::Tune, "maxphys", "I/O of that size go to the driver in one piece")
         .step(Step::look("echo 'maxphys/D' | mdb -k"))
         .step(Step::save("cp -p /etc/system /etc/system.before"))

@@ -33,7 +33,7 @@ pub enum Manager {
 
 /// Where I/O begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Starts {
+pub enum IoStarts {
     /// At multiples of their length, from where the data begin.
     Pages,
     /// At any sector.
@@ -42,13 +42,13 @@ pub enum Starts {
 
 /// A stripe to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct StripeRequest {
     /// Length of the I/O.
     pub io: Bytes,
     /// Where the data begin, past a boundary of the stripe.
     pub base: Bytes,
     /// Where I/O begin.
-    pub starts: Starts,
+    pub starts: IoStarts,
     /// Largest share of I/O that may cross.
     pub share_max: Share,
     /// Chunk to judge, if one is given.
@@ -65,13 +65,13 @@ pub struct Request {
 
 /// Share of I/O that cross from one chunk to the next.
 #[must_use]
-pub fn share(io: Bytes, chunk: Bytes, base: Bytes, starts: Starts) -> Option<Share> {
+pub fn share(io: Bytes, chunk: Bytes, base: Bytes, starts: IoStarts) -> Option<Share> {
     // Data that begin `base` past a boundary see the boundaries that much earlier.
     let offset = (chunk.0 - base.0.checked_rem(chunk.0)?) % chunk.0;
     let grid = Grid::new(chunk, Bytes(offset), GridKind::Boundary).ok()?;
     let step = match starts {
-        Starts::Pages => io,
-        Starts::AnySector => Bytes(SECTOR),
+        IoStarts::Pages => io,
+        IoStarts::AnySector => Bytes(SECTOR),
     };
     crossing_share(io, &grid, step)
 }
@@ -85,7 +85,7 @@ fn at_most(share: Share, limit: Share) -> bool {
 /// The smallest chunk of which no more than the wanted share crosses, whatever the base: a multiple of the segment
 /// where there is one, and such a one as the manager takes if any will do, else a power of two.
 #[must_use]
-pub fn chunk_for(request: &Request) -> Option<Bytes> {
+pub fn chunk_for(request: &StripeRequest) -> Option<Bytes> {
     let fits = |chunk: u64| {
         let chunk = Bytes(chunk);
         let fits = |base| {
@@ -122,7 +122,7 @@ pub fn chunk_for(request: &Request) -> Option<Bytes> {
 }
 
 /// Whether chunks of other lengths are refused: by LVM, and by md's RAID 4, 5 and 6.
-fn takes_powers_of_two(request: &Request) -> bool {
+fn takes_powers_of_two(request: &StripeRequest) -> bool {
     request.manager == Manager::Lvm || request.manager == Manager::Md && request.parity > 0
 }
 
@@ -130,7 +130,7 @@ fn takes_powers_of_two(request: &Request) -> bool {
 ///
 /// # Errors
 /// When the I/O has no length, or no chunk up to 64 MiB will do.
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &StripeRequest) -> Result<Plan, PlanError> {
     check(request)?;
     let wanted = chunk_for(request);
     let chunk = match (request.chunk, wanted) {
@@ -157,7 +157,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn check(request: &Request) -> Result<(), PlanError> {
+fn check(request: &StripeRequest) -> Result<(), PlanError> {
     let zero = |what| PlanError::OutOfRange {
         what,
         found: "0".to_owned(),
@@ -193,18 +193,18 @@ fn check(request: &Request) -> Result<(), PlanError> {
 }
 
 /// Whether a chunk keeps what is wanted of it.
-fn is_good(request: &Request, chunk: Bytes) -> bool {
+fn is_good(request: &StripeRequest, chunk: Bytes) -> bool {
     let share = share(request.io, chunk, request.base, request.starts);
     share.is_some_and(|share| at_most(share, request.share_max)) && is_whole(request, chunk)
 }
 
-fn is_whole(request: &Request, chunk: Bytes) -> bool {
+fn is_whole(request: &StripeRequest, chunk: Bytes) -> bool {
     request
         .segment
         .is_none_or(|segment| chunk.0.is_multiple_of(segment.0))
 }
 
-fn title(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> String {
+fn title(request: &StripeRequest, chunk: Bytes, wanted: Option<Bytes>) -> String {
     match (request.chunk, wanted) {
         (Some(_), Some(wanted)) if !is_good(request, chunk) => {
             format!(
@@ -216,7 +216,7 @@ fn title(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> String {
     }
 }
 
-fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
+fn figures(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
     plan.figure("chunk_bytes", chunk, Unit::Bytes, "chunk");
     plan.figure(
         "chunk_sectors",
@@ -253,28 +253,28 @@ fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
     let mut shares = vec![(
         "share_aligned",
         Bytes(0),
-        Starts::Pages,
+        IoStarts::Pages,
         "cross, pages from a boundary on",
     )];
     if request.base.0.is_multiple_of(chunk.0) {
         shares.push((
             "share_sector_off",
             Bytes(SECTOR),
-            Starts::Pages,
+            IoStarts::Pages,
             "cross, pages from one sector past it",
         ));
     } else {
         shares.push((
             "share_base",
             request.base,
-            Starts::Pages,
+            IoStarts::Pages,
             "cross, pages from where the data begin",
         ));
     }
     shares.push((
         "share_any_sector",
         Bytes(0),
-        Starts::AnySector,
+        IoStarts::AnySector,
         "cross, starts at any sector",
     ));
     for (name, base, starts, words) in shares {
@@ -294,7 +294,7 @@ fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
 }
 
 /// Candidates around the chosen one.
-fn table(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> Table {
+fn table(request: &StripeRequest, chunk: Bytes, wanted: Option<Bytes>) -> Table {
     let mut table = Table::new(
         "Share of I/O that cross, by chunk",
         &[
@@ -322,17 +322,17 @@ fn table(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> Table {
         let of = |base, starts| Value::from(share(request.io, size, Bytes(base), starts));
         table.row(vec![
             size.into(),
-            of(0, Starts::Pages),
-            of(SECTOR, Starts::Pages),
-            of(0, Starts::AnySector),
+            of(0, IoStarts::Pages),
+            of(SECTOR, IoStarts::Pages),
+            of(0, IoStarts::AnySector),
         ]);
     }
     table
 }
 
-fn remedies(request: &Request, chunk: Bytes) -> Vec<Remedy> {
+fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
     let mut remedies = Vec::new();
-    if !request.base.0.is_multiple_of(chunk.0) && request.starts == Starts::Pages {
+    if !request.base.0.is_multiple_of(chunk.0) && request.starts == IoStarts::Pages {
         remedies.push(
             Remedy::new(
                 Harm::Tune,
@@ -350,7 +350,7 @@ fn remedies(request: &Request, chunk: Bytes) -> Vec<Remedy> {
     remedies
 }
 
-fn members(request: &Request) -> (usize, String) {
+fn members(request: &StripeRequest) -> (usize, String) {
     if request.members.is_empty() {
         let count = 2 + request.parity as usize;
         let names: Vec<String> = (1..=count).map(|at| format!("DISK{at}")).collect();
@@ -373,7 +373,7 @@ fn in_kib(bytes: Bytes) -> String {
 
 const ALL_LOST: &str = "all data of the members are lost: they come back from a copy";
 
-fn svm(request: &Request, chunk: Bytes) -> Remedy {
+fn svm(request: &StripeRequest, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
     let remedy = Remedy::new(Harm::Recreate, "with metainit", format!("chunks (interlace) of {chunk}"))
         .constraint("the interlace is fixed once the volume is made; 16 blocks (8 KiB) to 100 MB")
@@ -394,7 +394,7 @@ fn svm(request: &Request, chunk: Bytes) -> Remedy {
     remedy.step(Step::new(layout, ALL_LOST, "metaclear dNEW"))
 }
 
-fn md(request: &Request, chunk: Bytes) -> Remedy {
+fn md(request: &StripeRequest, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
     let level = match request.parity {
         0 => 0,
@@ -427,7 +427,7 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
     }
 }
 
-fn lvm(request: &Request, chunk: Bytes) -> Remedy {
+fn lvm(request: &StripeRequest, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
     let remedy = Remedy::new(
         Harm::Recreate,
@@ -457,11 +457,11 @@ fn lvm(request: &Request, chunk: Bytes) -> Remedy {
         )
 }
 
-fn notes(plan: &mut Plan, request: &Request, chunk: Bytes) {
+fn notes(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
     if request.io > chunk {
         plan.note("the I/O is longer than a chunk: every one crosses");
     }
-    if request.starts == Starts::Pages && !chunk.0.is_multiple_of(request.io.0) {
+    if request.starts == IoStarts::Pages && !chunk.0.is_multiple_of(request.io.0) {
         plan.note("the chunk is no multiple of the I/O: some cross also where the data begin on a boundary");
     }
     if request.segment.is_none() {

@@ -10,7 +10,7 @@ use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 
 /// Records to be written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct WritesRequest {
     /// Length of a record.
     pub record: Bytes,
     /// Records that one write can hold.
@@ -29,7 +29,7 @@ pub struct Request {
 
 /// One way of writing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
+pub struct WriteWay {
     /// What it is.
     pub words: &'static str,
     /// Whether it is sequential.
@@ -40,7 +40,7 @@ pub struct Way {
     pub ios: Option<f64>,
 }
 
-impl Way {
+impl WriteWay {
     /// Records a second.
     #[must_use]
     pub fn records_per_second(&self) -> Option<f64> {
@@ -59,8 +59,8 @@ impl Way {
 
 /// The four ways, as they are measured.
 #[must_use]
-pub fn ways(request: &Request) -> [Way; 4] {
-    let way = |words, is_sequential, records, ios| Way {
+pub fn ways(request: &WritesRequest) -> [WriteWay; 4] {
+    let way = |words, is_sequential, records, ios| WriteWay {
         words,
         is_sequential,
         records,
@@ -78,12 +78,12 @@ pub fn ways(request: &Request) -> [Way; 4] {
 ///
 /// # Errors
 /// When a rate or a length is no positive number.
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &WritesRequest) -> Result<Plan, PlanError> {
     check(request)?;
     let ways = ways(request);
     let best = ways
         .iter()
-        .filter_map(Way::records_per_second)
+        .filter_map(WriteWay::records_per_second)
         .fold(0.0, f64::max);
     let mut plan = Plan::new(
         "writes",
@@ -138,7 +138,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-fn check(request: &Request) -> Result<(), PlanError> {
+fn check(request: &WritesRequest) -> Result<(), PlanError> {
     let rates = [
         Some(request.random),
         request.sequential,
@@ -169,7 +169,7 @@ fn check(request: &Request) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn table(request: &Request, ways: &[Way]) -> Table {
+fn table(request: &WritesRequest, ways: &[WriteWay]) -> Table {
     let mut table = Table::new(
         "What one disk gives",
         &[
@@ -193,7 +193,7 @@ fn table(request: &Request, ways: &[Way]) -> Table {
 }
 
 /// The rates have to come from somewhere.
-fn measure(request: &Request, write: Bytes) -> Remedy {
+fn measure(request: &WritesRequest, write: Bytes) -> Remedy {
     let fio = |name: &str, rw: &str, bytes: u64| {
         Step::new(
             format!(
@@ -226,7 +226,7 @@ fn sequence() -> Remedy {
     .constraint("one log a disk: two on one disk seek between them")
 }
 
-fn gather(request: &Request, write: Bytes) -> Remedy {
+fn gather(request: &WritesRequest, write: Bytes) -> Remedy {
     Remedy::new(
         Harm::Tune,
         "gather records",

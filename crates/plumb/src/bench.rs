@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_load::{
-    Hits, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, check, run as load,
+    Hits, Job, LoadError, LoadPlan, Pace, RunOutcome, Spread, Starts, Workload, check, run as load,
 };
 use plumb_report::bench as report;
 
@@ -23,7 +23,7 @@ mod sweep;
 pub mod targets;
 pub mod traced;
 
-use measured::{Course, is_whole, shown_run};
+use measured::{BenchCourse, is_whole, shown_run};
 use targets::Opened;
 use traced::TraceFile;
 
@@ -60,10 +60,10 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     if is_live {
         output::print(&report::heading(columns))?;
     }
-    let mut course = Course::new();
+    let mut course = BenchCourse::new();
     let mut printed = Ok(());
     let outcome = {
-        let mut tell = |interval: &plumb_load::Interval<'_>| {
+        let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             let shown = course.take(interval);
             if is_live && printed.is_ok() {
                 printed = output::print(&(report::interval_line(shown, columns) + "\n"));
@@ -96,8 +96,8 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
 }
 
 /// Which columns there is room for.
-fn columns() -> report::Columns {
-    report::Columns::within(output::columns(&std::io::stdout()))
+fn columns() -> report::IntervalColumns {
+    report::IntervalColumns::within(output::columns(&std::io::stdout()))
 }
 
 /// Set when a signal asks for the end.
@@ -176,7 +176,7 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
     })
 }
 
-fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a> {
+fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> LoadPlan<'a> {
     let pace = match (args.rate, args.open) {
         (None, _) => Pace::Max,
         (Some(per_second), None) => Pace::Closed { per_second },
@@ -198,18 +198,18 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     let duration = args
         .duration
         .or_else(|| args.ios.is_none().then_some(DURATION));
-    Plan {
+    LoadPlan {
         warmup: args.warmup.unwrap_or_default(),
         duration,
         interval: args.interval.unwrap_or(INTERVAL),
         seed: args.seed,
         engine: args.engine.into(),
-        ..Plan::new(opened.iter().map(job).collect(), DURATION)
+        ..LoadPlan::new(opened.iter().map(job).collect(), DURATION)
     }
 }
 
 /// What a reader must know of the numbers.
-fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
+fn notes(opened: &[Opened], outcome: &RunOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     for Opened { target, may_write } in opened {
         notes.extend(medium::cached(target));
@@ -222,7 +222,7 @@ fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-fn exit(outcome: &Outcome) -> Exit {
+fn exit(outcome: &RunOutcome) -> Exit {
     match (
         outcome.jobs.iter().all(is_whole),
         outcome.jobs.iter().any(|job| job.tally.ios() > 0),

@@ -25,7 +25,7 @@ mod image;
 pub(crate) mod sources;
 pub(crate) mod target;
 
-use sources::Gathered;
+use sources::GatheredHost;
 
 /// Rules on settings, paths and load. They need facts that a layout does not hold, so that they cannot tell does not make
 /// it unknown how the layers lie; the report says so all the same.
@@ -90,7 +90,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     }
     let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
     let wanted = target.map(|id| target::around(&stack, id));
-    let survey = Survey::of(&stack);
+    let survey = Survey::judge(&stack);
     let mut diagnosis = judge(args, target, &stack, profile.as_ref());
     if let Some(wanted) = &wanted {
         keep(&mut diagnosis, &stack, wanted);
@@ -155,7 +155,7 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 }
 
 /// What a collection holds, for whoever hands it on.
-fn gathered_words(path: &Path, found: &collection::Gathered, len: usize) -> String {
+fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) -> String {
     let held = [
         format!(
             "files of sysfs and procfs of {}",
@@ -215,7 +215,7 @@ pub(crate) fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<No
         .retain(|unjudged| is_wanted(&unjudged.target.device));
 }
 
-fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
+fn exit_of(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Exit {
     if report
         .diagnosis
         .worst()

@@ -24,8 +24,8 @@ mod watch;
 
 pub use bench::{Bench, Study};
 pub use beneath::Beneath;
-pub use check::{Check, Join, Side};
-pub use compare::{Compare, Pair};
+pub use check::{Check, HostedName, Join};
+pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use probe::Probe;
 pub use record::Record;

@@ -51,7 +51,7 @@ struct Job<'a> {
 }
 
 /// What one piece came to.
-enum Outcome {
+enum PieceOutcome {
     Trace(Box<Traced>),
     Saved(Box<Saved>),
 }
@@ -83,8 +83,8 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
     drop(meter);
     for outcome in outcomes {
         match outcome {
-            Ok(Outcome::Trace(traced)) => collected.add(*traced),
-            Ok(Outcome::Saved(saved)) => collected.add_saved(&saved),
+            Ok(PieceOutcome::Trace(traced)) => collected.add(*traced),
+            Ok(PieceOutcome::Saved(saved)) => collected.add_saved(&saved),
             Err(failure) => collected.failures.push(failure),
         }
     }
@@ -120,7 +120,7 @@ fn without_repeats(files: &[PathBuf], failures: &mut Vec<Failure>) -> Vec<PathBu
     once
 }
 
-fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {
+fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<PieceOutcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
     let Job {
         selection,
@@ -175,14 +175,14 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
     if let Some(missing) = selection.missing_partition(&filter, &info.path) {
         return Err(missing);
     }
-    Ok(Outcome::Trace(Box::new(Traced {
+    Ok(PieceOutcome::Trace(Box::new(Traced {
         profiles: collector.finish(&info),
         info,
         devices: filter.devices,
     })))
 }
 
-fn read_saved(input: Input, selection: &Selection) -> Result<Outcome, Failure> {
+fn read_saved(input: Input, selection: &Selection) -> Result<PieceOutcome, Failure> {
     let name = input.path.clone();
     if selection.needs_events() {
         return Err(Failure::usage(format!(
@@ -191,7 +191,7 @@ fn read_saved(input: Input, selection: &Selection) -> Result<Outcome, Failure> {
     }
     let saved =
         inputs::saved(input).map_err(|failure| failure.with_help(format!("the file is {name}")))?;
-    Ok(Outcome::Saved(Box::new(saved)))
+    Ok(PieceOutcome::Saved(Box::new(saved)))
 }
 
 impl Collected {

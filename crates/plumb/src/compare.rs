@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::compare::{Comparison, Outcome, Terms, compare};
+use plumb_diagnose::compare::{CompareOutcome, Comparison, Terms, compare};
 use plumb_report::compare::{Compared, json, text};
 use plumb_report::html;
 
@@ -31,7 +31,7 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
         Side::read(&args.before, args)?,
         Side::read(&args.after, args)?,
     ];
-    let pairs = pairs::of(&sides, &args.device)?;
+    let pairs = pairs::pair_devices(&sides, &args.device)?;
     let [before, after] = &mut sides;
     before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
     after.read_again(args, pairs.pairs.iter().map(|pair| pair.after.as_str()))?;
@@ -89,14 +89,14 @@ fn print(
 }
 
 fn exit_of(sides: &[Side; 2], comparisons: &[Comparison]) -> Exit {
-    let any = |wanted: &[Outcome]| {
+    let any = |wanted: &[CompareOutcome]| {
         comparisons
             .iter()
             .any(|one| wanted.contains(&one.verdict.outcome))
     };
-    if any(&[Outcome::Worse]) {
+    if any(&[CompareOutcome::Worse]) {
         Exit::Findings
-    } else if any(&[Outcome::Inconclusive, Outcome::NotComparable])
+    } else if any(&[CompareOutcome::Inconclusive, CompareOutcome::NotComparable])
         || sides.iter().any(Side::is_partial)
     {
         Exit::Unknown

@@ -46,11 +46,11 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
 
 fn read_options(args: &Convert) -> ReadOptions {
     let target = args.to.as_deref().map_or_else(
-        || write::Target::from_path(&args.output),
-        write::Target::from_name,
+        || write::OutputFormat::from_path(&args.output),
+        write::OutputFormat::from_name,
     );
     let mut options = args.select.read_options();
-    if args.select.layer.is_none() && target == Some(write::Target::Parquet) {
+    if args.select.layer.is_none() && target == Some(write::OutputFormat::Parquet) {
         options.layer = LayerChoice::All;
     }
     options

@@ -8,12 +8,12 @@ use plumb_diagnose::layout::{Known, Sender as By, Watch};
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_geometry::Grid;
 use plumb_report::check::Check;
-use plumb_report::diagnose::{Diagnose as Page, Unseen, Watched, json, text};
+use plumb_report::diagnose::{Diagnose as Page, Unseen, WatchSummary, json, text};
 use plumb_report::text::Sender;
 use plumb_report::{Report, Section, html};
 use plumb_stack::{NodeId, Stack, Survey};
 
-use crate::check::sources::Gathered;
+use crate::check::sources::GatheredHost;
 use crate::check::{self, advice, sources, target};
 use crate::cli::Diagnose;
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ use crate::{output, watch};
 mod observe;
 mod unseen;
 
-use observe::{Disk, Seen};
+use observe::{Observation, WatchedDisk};
 
 /// Runs the command. What is not permitted is told in the report, so that it never ends for want of permission.
 ///
@@ -41,7 +41,7 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
         .map(PathBuf::as_path)
         .collect();
     output::may_write(&[], &outputs)?;
-    let host = Host::look(args)?;
+    let host = HostStorage::look(args)?;
     let disks = observe::disks(&host.stack, host.wanted.as_ref());
     let mut unseen = Vec::new();
     let seen = host.watch(args, &disks, &mut unseen)?;
@@ -70,17 +70,17 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
 }
 
 /// The storage of this host.
-struct Host {
-    gathered: Gathered,
+struct HostStorage {
+    gathered: GatheredHost,
     stack: Stack,
     target: Option<NodeId>,
     wanted: Option<HashSet<NodeId>>,
 }
 
-impl Host {
-    fn look(args: &Diagnose) -> Result<Host, Failure> {
+impl HostStorage {
+    fn look(args: &Diagnose) -> Result<HostStorage, Failure> {
         let known = args.beneath.catalogue()?;
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredHost::default();
         sources::live(args.target.as_deref(), &mut gathered, &[])?;
         args.beneath.give(&known, &mut gathered.builder)?;
         let stack = std::mem::take(&mut gathered.builder).finish();
@@ -89,7 +89,7 @@ impl Host {
         }
         let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
         let wanted = target.map(|id| target::around(&stack, id));
-        Ok(Host {
+        Ok(HostStorage {
             gathered,
             stack,
             target,
@@ -101,9 +101,9 @@ impl Host {
     fn watch(
         &self,
         args: &Diagnose,
-        disks: &[Disk],
+        disks: &[WatchedDisk],
         unseen: &mut Vec<Unseen>,
-    ) -> Result<Option<Seen>, Failure> {
+    ) -> Result<Option<Observation>, Failure> {
         if args.watch.is_zero() {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl Host {
     }
 
     /// What the rules are told beside the layers.
-    fn known(&self, args: &Diagnose, seen: Option<&Seen>) -> Known {
+    fn known(&self, args: &Diagnose, seen: Option<&Observation>) -> Known {
         let watch = seen.map(|seen| Watch {
             seconds: seen.seconds,
             senders: seen
@@ -155,13 +155,13 @@ impl Host {
 /// Prints and writes what came of it.
 fn report(
     args: &Diagnose,
-    host: &Host,
-    disks: &[Disk],
-    seen: Option<&Seen>,
+    host: &HostStorage,
+    disks: &[WatchedDisk],
+    seen: Option<&Observation>,
     joined: &Joined<'_>,
     unseen: &[Unseen],
 ) -> Result<Exit, Failure> {
-    let survey = Survey::of(&host.stack);
+    let survey = Survey::judge(&host.stack);
     let mut notes = host.stack.notes().to_vec();
     let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
     if let Some(seen) = seen {
@@ -219,7 +219,11 @@ fn report(
     Ok(exit_of(args, seen, joined, &page))
 }
 
-fn watched<'a>(disks: &'a [Disk], seen: &'a Seen, joined: &'a Joined<'_>) -> Watched<'a> {
+fn watched<'a>(
+    disks: &'a [WatchedDisk],
+    seen: &'a Observation,
+    joined: &'a Joined<'_>,
+) -> WatchSummary<'a> {
     let grid_of = |disk: &str| {
         let of_disk = joined
             .seen
@@ -233,7 +237,7 @@ fn watched<'a>(disks: &'a [Disk], seen: &'a Seen, joined: &'a Joined<'_>) -> Wat
         .iter()
         .map(|process| watch::sender(process, &seen.seen_again, &grid_of(&process.disk)))
         .collect();
-    Watched {
+    WatchSummary {
         seconds: seen.seconds,
         disks: disks.iter().map(|disk| disk.name.as_str()).collect(),
         too_few: joined.too_few.clone(),
@@ -245,7 +249,12 @@ fn first_grid(analysis: &Analysis) -> Option<Grid> {
     analysis.device()?.grids.first().map(|fit| fit.grid)
 }
 
-fn exit_of(args: &Diagnose, seen: Option<&Seen>, joined: &Joined<'_>, page: &Page<'_>) -> Exit {
+fn exit_of(
+    args: &Diagnose,
+    seen: Option<&Observation>,
+    joined: &Joined<'_>,
+    page: &Page<'_>,
+) -> Exit {
     let diagnosis: &Diagnosis = &joined.diagnosis;
     if diagnosis
         .worst()

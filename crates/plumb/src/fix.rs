@@ -3,7 +3,7 @@
 //! Every command works out first what it would do and prints that; only `--yes NAME` lets it write, with the disk opened
 //! alone and locked, the old label saved, and what was written read back.
 
-use crate::cli::fix::{Fix as Args, What};
+use crate::cli::fix::{Fix as Args, FixCommand};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -29,13 +29,13 @@ mod view;
 /// When what was asked for cannot be done, or is refused.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.what {
-        What::Relabel(args) => relabel::run(args),
-        What::Undo(args) => undo::run(args),
-        What::BackupLabel(args) => backup_label::run(args),
-        What::Plan(args) => carry_plan::run(args),
-        What::Move(args) => moving::run(args),
-        What::Resume(args) => moving::go_on(args, moving::Direction::On),
-        What::Rollback(args) => moving::go_on(args, moving::Direction::Back),
-        What::Status(args) => moving::tell(args),
+        FixCommand::Relabel(args) => relabel::run(args),
+        FixCommand::Undo(args) => undo::run(args),
+        FixCommand::BackupLabel(args) => backup_label::run(args),
+        FixCommand::Plan(args) => carry_plan::run(args),
+        FixCommand::Move(args) => moving::run(args),
+        FixCommand::Resume(args) => moving::go_on(args, moving::Direction::On),
+        FixCommand::Rollback(args) => moving::go_on(args, moving::Direction::Back),
+        FixCommand::Status(args) => moving::tell(args),
     }
 }

@@ -98,7 +98,7 @@ pub fn must_be_apart(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failur
     let mut others: Vec<(Option<File>, &str)> = read
         .map(|path| {
             (
-                File::of(if path == Path::new("-") {
+                File::identify(if path == Path::new("-") {
                     Path::new(STDIN)
                 } else {
                     &path
@@ -107,9 +107,9 @@ pub fn must_be_apart(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failur
             )
         })
         .collect();
-    others.push((File::of(Path::new(STDOUT)), "is standard output"));
+    others.push((File::identify(Path::new(STDOUT)), "is standard output"));
     for path in outputs.iter().filter(|path| !is_standard_output(path)) {
-        let file = File::of(path);
+        let file = File::identify(path);
         if let Some((_, what)) = others
             .iter()
             .find(|(other, _)| file.is_some() && *other == file)
@@ -144,7 +144,7 @@ enum File {
 
 impl File {
     /// `None` for what is no file and cannot become one.
-    fn of(path: &Path) -> Option<File> {
+    fn identify(path: &Path) -> Option<File> {
         match fs::metadata(path) {
             Ok(found) => found
                 .is_file()

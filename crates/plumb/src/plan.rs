@@ -1,7 +1,7 @@
 //! `plumb plan`: from flags to a plan, and to its print.
 
 use plumb_geometry::{Grid, GridKind};
-use plumb_plan::partition::Label;
+use plumb_plan::partition::LabelScheme;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
     Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe,
@@ -13,8 +13,8 @@ use plumb_stack::{Kind, NodeId, Stack, node};
 use plumb_trace::Layer;
 
 use crate::cli::plan::{
-    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args,
-    RaidKind, Record, Resync, Softpart, Stripe, What, Writes,
+    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Partition, Plan as Args,
+    PlanCommand, PlanOutput, RaidKind, RecordPlan, Resync, Softpart, Stripe, Writes,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ use inputs::{Dumps, read_dumps, read_profile};
 /// What was planned, and from what.
 struct Planned {
     plans: Vec<Plan>,
-    inputs: Vec<report::Input>,
+    inputs: Vec<report::PlanInput>,
     /// Whether some input was not read, or not to its end.
     is_partial: bool,
 }
@@ -48,14 +48,14 @@ impl From<Plan> for Planned {
 /// When what was named cannot be read, or there is no such plan.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (planned, output) = match &args.what {
-        What::Partition(args) => (partition(args)?, args.output),
-        What::Stripe(args) => (stripe(args)?.into(), args.output),
-        What::Softpart(args) => (softpart(args)?, args.output),
-        What::Filesystem(args) => (filesystem(args)?.into(), args.output),
-        What::Record(args) => (record(args)?, args.output),
-        What::Resync(args) => (resync(args)?.into(), args.output),
-        What::Disks(args) => (disks(args)?.into(), args.output),
-        What::Writes(args) => (writes(args)?.into(), args.output),
+        PlanCommand::Partition(args) => (partition(args)?, args.output),
+        PlanCommand::Stripe(args) => (stripe(args)?.into(), args.output),
+        PlanCommand::Softpart(args) => (softpart(args)?, args.output),
+        PlanCommand::Filesystem(args) => (filesystem(args)?.into(), args.output),
+        PlanCommand::Record(args) => (record(args)?, args.output),
+        PlanCommand::Resync(args) => (resync(args)?.into(), args.output),
+        PlanCommand::Disks(args) => (disks(args)?.into(), args.output),
+        PlanCommand::Writes(args) => (writes(args)?.into(), args.output),
     };
     print(&planned, output)?;
     let mut is_refused = false;
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     })
 }
 
-fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
+fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
     let shown = if output.json {
         let version = env!("CARGO_PKG_VERSION");
         let json = report::json(version, &planned.inputs, &planned.plans);
@@ -84,14 +84,14 @@ fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
 }
 
 /// What is planned, by the name of its command, and for what: all that is said of a plan that is refused.
-struct Asked {
+struct PlanSubject {
     kind: &'static str,
     title: String,
 }
 
-impl Asked {
-    fn new(kind: &'static str, title: String) -> Asked {
-        Asked { kind, title }
+impl PlanSubject {
+    fn new(kind: &'static str, title: String) -> PlanSubject {
+        PlanSubject { kind, title }
     }
 
     /// A request that makes no sense is a mistake of the command line; one that cannot be met is a plan that says so.
@@ -109,7 +109,7 @@ impl Asked {
 }
 
 fn partition(args: &Partition) -> Result<Planned, Failure> {
-    let asked = Asked::new("partition", format!("a start on {}", args.device));
+    let asked = PlanSubject::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
         return Ok(asked
             .meet(partition::plan(&partition_request(args)?))?
@@ -148,7 +148,7 @@ fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
         .ok_or_else(|| Failure::usage(format!("nothing in these files is named {name}")))
 }
 
-fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
+fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Failure> {
     let is_assumed = args.grid.is_empty();
     // 1 MiB is what the tools of today take, and a multiple of what may be below.
     let grids = if is_assumed {
@@ -156,7 +156,7 @@ fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
     } else {
         args.grid.clone()
     };
-    Ok(partition::Request {
+    Ok(partition::PartitionRequest {
         device: args.device.clone(),
         label: label(args)?,
         is_new_label: args.new_label,
@@ -192,20 +192,20 @@ fn moved(grids: &[Grid], args: &Partition) -> Result<Vec<Grid>, Failure> {
     grids.iter().map(moved).collect()
 }
 
-fn label(args: &Partition) -> Result<Label, Failure> {
+fn label(args: &Partition) -> Result<LabelScheme, Failure> {
     let cylinder = || {
         let missing =
             "an SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both (tracks and sectors)";
         args.geometry.ok_or_else(|| Failure::usage(missing))
     };
     Ok(match args.label {
-        LabelKind::Gpt => Label::Gpt,
-        LabelKind::Dos => Label::Dos,
-        LabelKind::Efi => Label::SolarisEfi,
-        LabelKind::Smi => Label::Smi {
+        LabelKind::Gpt => LabelScheme::Gpt,
+        LabelKind::Dos => LabelScheme::Dos,
+        LabelKind::Efi => LabelScheme::SolarisEfi,
+        LabelKind::Smi => LabelScheme::Smi {
             cylinder_sectors: cylinder()?,
         },
-        LabelKind::SmiX86 => Label::SmiX86 {
+        LabelKind::SmiX86 => LabelScheme::SmiX86 {
             cylinder_sectors: cylinder()?,
             fdisk_start: args.fdisk_start.ok_or_else(|| {
                 Failure::usage(
@@ -237,7 +237,7 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
             }),
         }
     }
-    let request = softpart::Request {
+    let request = softpart::SoftpartRequest {
         component: args.component.clone().unwrap_or_default(),
         unit: args.unit.unwrap_or_default(),
         base: args.base,
@@ -250,8 +250,8 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         .into())
 }
 
-fn of_component(name: &str) -> Asked {
-    Asked::new("softpart", format!("soft partitions of {name}"))
+fn of_component(name: &str) -> PlanSubject {
+    PlanSubject::new("softpart", format!("soft partitions of {name}"))
 }
 
 fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
@@ -265,7 +265,7 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
             what: "a soft partition",
             give: "give the output of metastat -p",
         };
-        let plan = Asked::new("softpart", "soft partitions".to_owned()).tell(Err(why));
+        let plan = PlanSubject::new("softpart", "soft partitions".to_owned()).tell(Err(why));
         return Ok(planned(vec![plan], dumps));
     }
     if !args.new.is_empty() && components.len() > 1 {
@@ -310,13 +310,13 @@ fn components(stack: &Stack) -> Vec<NodeId> {
 }
 
 fn stripe(args: &Stripe) -> Result<Plan, Failure> {
-    let request = stripe::Request {
+    let request = stripe::StripeRequest {
         io: args.io,
         base: args.base,
         starts: if args.any_sector {
-            stripe::Starts::AnySector
+            stripe::IoStarts::AnySector
         } else {
-            stripe::Starts::Pages
+            stripe::IoStarts::Pages
         },
         share_max: args.share,
         chunk: args.chunk,
@@ -329,7 +329,8 @@ fn stripe(args: &Stripe) -> Result<Plan, Failure> {
         members: args.members.clone(),
         parity: args.parity,
     };
-    Asked::new("stripe", format!("chunks for I/O of {}", args.io)).meet(stripe::plan(&request))
+    PlanSubject::new("stripe", format!("chunks for I/O of {}", args.io))
+        .meet(stripe::plan(&request))
 }
 
 fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
@@ -340,7 +341,7 @@ fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
             args.parity, args.copies
         ))
     })?;
-    let request = filesystem::Request {
+    let request = filesystem::FilesystemRequest {
         kind: match args.kind {
             FsKind::Ext4 => filesystem::Type::Ext4,
             FsKind::Xfs => filesystem::Type::Xfs,
@@ -357,23 +358,23 @@ fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
         page: args.page,
     };
     let title = format!("{} on {}", request.kind.word(), args.device);
-    Asked::new("filesystem", title).meet(filesystem::plan(&request))
+    PlanSubject::new("filesystem", title).meet(filesystem::plan(&request))
 }
 
-fn record(args: &Record) -> Result<Planned, Failure> {
+fn record(args: &RecordPlan) -> Result<Planned, Failure> {
     let keeper = match args.keeper {
         KeeperKind::Zfs => record::Keeper::Zfs,
         KeeperKind::Zvol => record::Keeper::ZfsVolume,
         KeeperKind::Ufs => record::Keeper::Ufs,
     };
     let plan = |load| {
-        let request = record::Request {
+        let request = record::RecordRequest {
             load,
             keeper,
             name: args.name.clone(),
             current: args.current,
         };
-        Asked::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
+        PlanSubject::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
     };
     match (&args.profile, args.page) {
         (Some(path), _) => {
@@ -397,16 +398,17 @@ fn record(args: &Record) -> Result<Planned, Failure> {
 }
 
 fn resync(args: &Resync) -> Result<Plan, Failure> {
-    let request = resync::Request {
+    let request = resync::ResyncRequest {
         size: args.size,
         maxphys: args.maxphys,
         mirror: args.mirror,
     };
-    Asked::new("resync", format!("resync in I/O of {}", args.size)).meet(resync::plan(&request))
+    PlanSubject::new("resync", format!("resync in I/O of {}", args.size))
+        .meet(resync::plan(&request))
 }
 
 fn disks(args: &Disks) -> Result<Plan, Failure> {
-    let request = disks::Request {
+    let request = disks::DisksRequest {
         reads: args.reads,
         writes: args.writes,
         growth: args.growth,
@@ -422,11 +424,12 @@ fn disks(args: &Disks) -> Result<Plan, Failure> {
         response_ms: args.response,
         chunk_kib: args.chunk.0.div_ceil(1024),
     };
-    Asked::new("disks", format!("disks as {}", request.raid.word())).meet(disks::plan(&request))
+    PlanSubject::new("disks", format!("disks as {}", request.raid.word()))
+        .meet(disks::plan(&request))
 }
 
 fn writes(args: &Writes) -> Result<Plan, Failure> {
-    let request = writes::Request {
+    let request = writes::WritesRequest {
         record: args.record,
         gather: args.gather,
         demand: args.demand,
@@ -435,6 +438,6 @@ fn writes(args: &Writes) -> Result<Plan, Failure> {
         gathered: args.gathered,
         gathered_sequential: args.both,
     };
-    Asked::new("writes", format!("writes of records of {}", args.record))
+    PlanSubject::new("writes", format!("writes of records of {}", args.record))
         .meet(writes::plan(&request))
 }

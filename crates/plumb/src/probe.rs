@@ -5,8 +5,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use plumb_diagnose::Finding;
 use plumb_load::probe::beside as load_beside;
 use plumb_load::probe::conclusion::{Conclusion, Facts, Why};
-use plumb_load::probe::counters::{self, Counters};
-use plumb_load::probe::media::Survey;
+use plumb_load::probe::counters::{self, DiskCounters};
+use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
 use plumb_load::probe::{self, Broken, Settings};
@@ -51,16 +51,16 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
         ),
     };
     ranges::must_be_measurable(args, &target)?;
-    let probe = Run::of(args, &target, writing)?;
+    let probe = ProbeRun::carry_out(args, &target, writing)?;
     probe.report(args, &target)
 }
 
 /// A probe that was made, and what is known beside it.
-struct Run {
+struct ProbeRun {
     outcome: Result<probe::Probed, Broken<ReadError>>,
     is_gone: bool,
     is_device: bool,
-    survey: Survey,
+    survey: MediaSurvey,
     writing: Option<Writing>,
     /// Time of a short write alone.
     lone_write_ns: Option<u64>,
@@ -77,16 +77,20 @@ struct Run {
     seconds: f64,
 }
 
-impl Run {
-    fn of(args: &Probe, target: &Target, writing: Option<Writing>) -> Result<Run, Failure> {
+impl ProbeRun {
+    fn carry_out(
+        args: &Probe,
+        target: &Target,
+        writing: Option<Writing>,
+    ) -> Result<ProbeRun, Failure> {
         let seed = args.seed.unwrap_or_else(seed_of_now);
         let mut notes = Vec::new();
-        let (stated, layer) = hints::of(&args.target, &args.grid);
+        let (stated, layer) = hints::collect(&args.target, &args.grid);
         let begin = Instant::now();
         let ranges = readable(args, target, &mut notes);
         let surveyed = match ranges.is_empty() {
-            true => Ok(Survey::default()),
-            false => Survey::of(target, &ranges, seed),
+            true => Ok(MediaSurvey::default()),
+            false => MediaSurvey::read(target, &ranges, seed),
         };
         let survey = surveyed.as_ref().cloned().unwrap_or_default();
         let ranges = match writing {
@@ -95,7 +99,7 @@ impl Run {
             None => with_data(&survey, ranges, &mut notes),
         };
         let depth = depth_in(args, writing.as_ref(), &ranges, &mut notes);
-        let before = Counters::of(target);
+        let before = DiskCounters::read(target);
         let settings = Settings {
             ranges,
             block_bytes: u64::from(target.block_bytes().max(512)),
@@ -134,7 +138,9 @@ impl Run {
             }
         });
         let seconds = begin.elapsed().as_secs_f64();
-        let counters = Counters::of(target).zip(before).zip(outcome.as_ref().ok());
+        let counters = DiskCounters::read(target)
+            .zip(before)
+            .zip(outcome.as_ref().ok());
         let others = counters.map(|((after, before), probed)| {
             beside::others(after.others(before, own(probed, &writing)))
         });
@@ -148,7 +154,7 @@ impl Run {
         notes.extend(writing.as_ref().map(|writing| writing.note.to_owned()));
         let answer_ns = load_beside::answer_ns(target).filter(|_| writing.is_none());
         let (is_gone, is_device) = (!target.io().is_there(), target.is_block_device());
-        Ok(Run {
+        Ok(ProbeRun {
             outcome,
             is_gone,
             is_device,
@@ -187,7 +193,7 @@ impl Run {
         let reason = why.map(|why| self.reason(why));
         let probed = self.outcome.as_ref().ok();
         // What was seen of something that is not believed is not shown as if it were.
-        let believed = probed.filter(|_| verdict != report::Verdict::Inconclusive);
+        let believed = probed.filter(|_| verdict != report::ReportedVerdict::Inconclusive);
         // Where a cache answered (`Why::Against`), writing would only fill it once more.
         let is_unbacked = matches!(why, Some(Why::NotBacked(_)));
         let op = op_of(&self.writing);
@@ -228,7 +234,7 @@ impl Run {
                 broken.bytes,
             ),
         };
-        let shown = report::Probed {
+        let shown = report::ProbeReport {
             target: target.name(),
             size_bytes: target.size_bytes(),
             verdict,
@@ -261,7 +267,7 @@ impl Run {
         let findings: Vec<Finding> = finding::finding(&shown, self.layer).into_iter().collect();
         print(args, &shown, &findings)?;
         Ok(match verdict {
-            report::Verdict::Inconclusive => Exit::Unknown,
+            report::ReportedVerdict::Inconclusive => Exit::Unknown,
             _ if findings
                 .iter()
                 .any(|finding| args.fail_on.covers(finding.severity())) =>
@@ -273,7 +279,11 @@ impl Run {
     }
 }
 
-fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Result<(), Failure> {
+fn print(
+    args: &Probe,
+    shown: &report::ProbeReport<'_>,
+    findings: &[Finding],
+) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
         let typed: Vec<String> = std::env::args().skip(1).collect();
@@ -301,24 +311,24 @@ const fn op_of(writing: &Option<Writing>) -> report::Op {
 }
 
 /// A conclusion as a report shows it, with the reason for an inconclusive one.
-const fn verdict_of(conclusion: Conclusion) -> (report::Verdict, Option<Why>) {
+const fn verdict_of(conclusion: Conclusion) -> (report::ReportedVerdict, Option<Why>) {
     match conclusion {
-        Conclusion::Misaligned => (report::Verdict::Misaligned, None),
-        Conclusion::Aligned => (report::Verdict::Aligned, None),
-        Conclusion::NoPenalty => (report::Verdict::NoPenalty, None),
-        Conclusion::Inconclusive(why) => (report::Verdict::Inconclusive, Some(why)),
+        Conclusion::Misaligned => (report::ReportedVerdict::Misaligned, None),
+        Conclusion::Aligned => (report::ReportedVerdict::Aligned, None),
+        Conclusion::NoPenalty => (report::ReportedVerdict::NoPenalty, None),
+        Conclusion::Inconclusive(why) => (report::ReportedVerdict::Inconclusive, Some(why)),
     }
 }
 
 /// I/O of the probe itself, as the device counts them.
-fn own(probed: &probe::Probed, writing: &Option<Writing>) -> Counters {
+fn own(probed: &probe::Probed, writing: &Option<Writing>) -> DiskCounters {
     let (reads, read_bytes) = (probed.reads, probed.bytes);
     let (writes, written_bytes) = if writing.is_some() {
         (reads, read_bytes)
     } else {
         (0, 0)
     };
-    Counters {
+    DiskCounters {
         reads,
         read_bytes,
         writes,
@@ -357,8 +367,8 @@ fn grid_of(grid: probe::Candidate) -> report::Grid {
     }
 }
 
-fn ratio_of(ratio: Interval, len_bytes: u64) -> report::Ratio {
-    report::Ratio {
+fn ratio_of(ratio: Interval, len_bytes: u64) -> report::PenaltyRatio {
+    report::PenaltyRatio {
         ratio: ratio.estimate,
         low: ratio.low,
         high: ratio.high,

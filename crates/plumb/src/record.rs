@@ -11,9 +11,9 @@ use std::sync::mpsc::{
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_capture::{Batches, PIDS_MAX, RecordOptions, Recorder, Tally};
+use plumb_capture::{Batches, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
-use plumb_report::record::{self as report, Device, Recorded};
+use plumb_report::record::{self as report, Recorded, RecordedDevice};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 
@@ -40,14 +40,14 @@ const TOLD_AGAIN: Duration = Duration::from_secs(1);
 const SHOWN: Duration = Duration::from_millis(500);
 
 /// A batch, with what is known of the source by then.
-struct Part {
+struct RecordPart {
     batch: Batch,
     info: Arc<SourceInfo>,
 }
 
 /// What the threads tell each other beside batches.
 #[derive(Default)]
-struct State {
+struct SharedState {
     /// The writer takes nothing more.
     is_over: AtomicBool,
     events: AtomicU64,
@@ -93,12 +93,12 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     };
     let recorder = Recorder::attach(&options).map_err(refused)?;
     privilege::drop_all(std::slice::from_ref(&args.output))?;
-    let mut session = Session::new(recorder, args.devices.is_empty());
+    let mut session = RecordSession::new(recorder, args.devices.is_empty());
     let mut files = Files::begin(args, &session.info())?;
-    let state = State::default();
+    let state = SharedState::default();
     let began = Instant::now();
     let why = std::thread::scope(|scope| {
-        let (parts, taken) = sync_channel::<Part>(QUEUE);
+        let (parts, taken) = sync_channel::<RecordPart>(QUEUE);
         let (spare, emptied) = channel::<Batch>();
         let (files, state) = (&mut files, &state);
         let writer = scope.spawn(move || write(files, &taken, &spare, state, began));
@@ -116,16 +116,16 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
 /// Takes batches until no more come, and gives them back empty.
 fn write(
     files: &mut Files,
-    parts: &Receiver<Part>,
+    parts: &Receiver<RecordPart>,
     spare: &mpsc::Sender<Batch>,
-    state: &State,
+    state: &SharedState,
     began: Instant,
 ) -> Result<(), Failure> {
     let none = Batch::default();
     let mut last: Option<Arc<SourceInfo>> = None;
     loop {
         let written = match parts.recv_timeout(WRITER_TICK) {
-            Ok(Part { batch, info }) => {
+            Ok(RecordPart { batch, info }) => {
                 let written = files.write(&batch, &info, began.elapsed());
                 last = Some(info);
                 // Nobody takes it any more at the end.
@@ -147,7 +147,7 @@ fn write(
 }
 
 /// The thread that takes records from the kernel.
-struct Session {
+struct RecordSession {
     recorder: Recorder,
     /// Whether no disk was named.
     is_of_all: bool,
@@ -158,8 +158,8 @@ struct Session {
     told: Option<(Instant, Arc<SourceInfo>)>,
 }
 
-impl Session {
-    fn new(recorder: Recorder, is_of_all: bool) -> Session {
+impl RecordSession {
+    fn new(recorder: Recorder, is_of_all: bool) -> RecordSession {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let unix = unix.and_then(|since| i64::try_from(since.as_nanos()).ok());
         let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
@@ -170,7 +170,7 @@ impl Session {
             layers.join(" and "),
             recorder.attached().words()
         );
-        Session {
+        RecordSession {
             recorder,
             is_of_all,
             batches: Batches::default(),
@@ -184,14 +184,14 @@ impl Session {
     fn record(
         &mut self,
         args: &Record,
-        parts: &SyncSender<Part>,
+        parts: &SyncSender<RecordPart>,
         emptied: &Receiver<Batch>,
-        state: &State,
+        state: &SharedState,
         ended: &AtomicBool,
         began: Instant,
     ) -> &'static str {
         let mut ready = Vec::new();
-        let mut line = Line::new();
+        let mut line = StatusLine::new();
         let why = loop {
             std::thread::sleep(TICK);
             self.recorder.read(&mut ready);
@@ -226,7 +226,7 @@ impl Session {
         &mut self,
         ready: &mut Vec<plumb_capture::Record>,
         emptied: &Receiver<Batch>,
-        send: impl Fn(Part) -> Option<Batch>,
+        send: impl Fn(RecordPart) -> Option<Batch>,
     ) {
         if ready.is_empty() {
             return;
@@ -236,7 +236,7 @@ impl Session {
         for records in ready.chunks(BATCH_EVENTS) {
             let mut batch = emptied.try_recv().unwrap_or_default();
             self.batches.fill(records, &mut batch);
-            if send(Part {
+            if send(RecordPart {
                 batch,
                 info: Arc::clone(&info),
             })
@@ -273,7 +273,7 @@ impl Session {
             ..SourceInfo::default()
         };
         let tallies = self.recorder.tallies();
-        let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&DiskTally) -> u64| tallies.iter().map(of).sum::<u64>();
         info.counts.lost = sum(|tally| tally.lost) + self.recorder.unlisted();
         info.counts.unmatched_issues =
             sum(|tally| tally.unmatched_issues) + self.recorder.open_at_end();
@@ -283,7 +283,7 @@ impl Session {
     }
 
     /// What a reader must know of the recording.
-    fn notes(&self, tallies: &[Tally]) -> Vec<String> {
+    fn notes(&self, tallies: &[DiskTally]) -> Vec<String> {
         let mut notes = vec![format!("recorded at the {}", self.how)];
         notes.extend(tallies.iter().flat_map(notes::of_disk));
         if self.is_of_all && self.recorder.layers() == [Layer::Request] {
@@ -318,7 +318,7 @@ impl Session {
     ) -> Result<Exit, Failure> {
         let tallies = self.recorder.tallies();
         let notes = self.notes(&tallies);
-        let devices: Vec<Device> = tallies.into_iter().map(device).collect();
+        let devices: Vec<RecordedDevice> = tallies.into_iter().map(device).collect();
         let lost = self.recorder.lost() + self.recorder.unlisted();
         let (ios, after_the_end) = (files.events(), files.refused());
         let files = files.into_list();
@@ -362,8 +362,8 @@ fn larger(buffer: u32) -> String {
     }
 }
 
-fn device(tally: Tally) -> Device {
-    let Tally {
+fn device(tally: DiskTally) -> RecordedDevice {
+    let DiskTally {
         device,
         layer,
         sent,
@@ -374,7 +374,7 @@ fn device(tally: Tally) -> Device {
         unmatched_completions,
         unknown_senders,
     } = tally;
-    Device {
+    RecordedDevice {
         device,
         layer: layer.word(),
         sent,
@@ -388,20 +388,20 @@ fn device(tally: Tally) -> Device {
 }
 
 /// A line on a terminal, rewritten in place.
-struct Line {
+struct StatusLine {
     is_shown: bool,
     next: Duration,
 }
 
-impl Line {
-    fn new() -> Line {
-        Line {
+impl StatusLine {
+    fn new() -> StatusLine {
+        StatusLine {
             is_shown: std::io::stderr().is_terminal(),
             next: Duration::ZERO,
         }
     }
 
-    fn show(&mut self, now: Duration, state: &State, recorder: &Recorder) {
+    fn show(&mut self, now: Duration, state: &SharedState, recorder: &Recorder) {
         if !self.is_shown || now < self.next {
             return;
         }

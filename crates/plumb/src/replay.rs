@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
-    self as load, Compared, Comparison, Order, Progress, Remap, ReplayError, Replayed, Speed,
-    Survey, Verdict,
+    self as load, Compared, Comparison, Order, Progress, Remap, ReplayError, ReplayVerdict,
+    Replayed, Speed, TraceSurvey,
 };
 use plumb_load::{Ended, LoadError, Target};
 use plumb_report::replay as report;
@@ -116,7 +116,7 @@ fn remap(args: &Replay) -> Result<Remap, Failure> {
 fn survey(
     args: &Replay,
     replay: &load::Replay<'_>,
-) -> Result<(Survey, String, SourceInfo), Failure> {
+) -> Result<(TraceSurvey, String, SourceInfo), Failure> {
     let mut source = TraceSource::open(args)?;
     let surveyed = load::survey(replay, &mut source);
     let device = source.device(args);
@@ -135,12 +135,12 @@ fn survey(
 fn send(
     args: &Replay,
     replay: &load::Replay<'_>,
-    survey: &Survey,
+    survey: &TraceSurvey,
     stop: &AtomicBool,
 ) -> Result<(Replayed, Option<String>), Failure> {
     let mut source = TraceSource::open(args)?;
     let mut file = args.trace.as_deref().map(TraceFile::begin).transpose()?;
-    let mut line = Line::new();
+    let mut line = StatusLine::new();
     let all = survey.counts.sent();
     let mut tell = |progress: &Progress| {
         let (ios, failed) = (group_digits(progress.ios), group_digits(progress.failed));
@@ -182,7 +182,7 @@ fn compare(
         level: Level::P95,
         seed: args.seed,
     };
-    let mut line = Line::new();
+    let mut line = StatusLine::new();
     let mut tell = |pairs: usize| line.show(&format!("{pairs} of up to {} pairs", args.pairs));
     let mut source = TraceSource::open(args)?;
     let compared = load::compare(
@@ -199,7 +199,7 @@ fn compare(
 }
 
 /// What a reader must know of the numbers, whatever they are.
-fn notes(args: &Replay, target: &Target, survey: &Survey, info: &SourceInfo) -> Vec<String> {
+fn notes(args: &Replay, target: &Target, survey: &TraceSurvey, info: &SourceInfo) -> Vec<String> {
     let mut notes: Vec<String> = medium::cached(target).into_iter().collect();
     notes.extend(medium::unwritten(target).filter(|_| !args.write));
     let by_thread = args.depth.is_none();
@@ -238,9 +238,9 @@ fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
 
 fn exit_of(compared: &Compared) -> Exit {
     match compared.verdict {
-        Verdict::Better | Verdict::NoDifference => Exit::Clean,
-        Verdict::Worse => Exit::Findings,
-        Verdict::Inconclusive(_) => Exit::Unknown,
+        ReplayVerdict::Better | ReplayVerdict::NoDifference => Exit::Clean,
+        ReplayVerdict::Worse => Exit::Findings,
+        ReplayVerdict::Inconclusive(_) => Exit::Unknown,
     }
 }
 
@@ -270,13 +270,13 @@ fn refused(error: ReplayError) -> Failure {
 }
 
 /// A line on a terminal, rewritten in place.
-struct Line {
+struct StatusLine {
     is_shown: bool,
 }
 
-impl Line {
-    fn new() -> Line {
-        Line {
+impl StatusLine {
+    fn new() -> StatusLine {
+        StatusLine {
             is_shown: std::io::stderr().is_terminal(),
         }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::{Block, CaptureError, Filter, Misses, Options, Process, Reading};
+use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
 use plumb_report::json::{self, WholeTime};
-use plumb_report::text::{self, Apart, Interval, SeenAgain, Sender};
+use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
 
 use self::app::App;
 use crate::cli::Watch;
@@ -47,7 +47,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     };
     let options = options(args, &questions)?;
     let ended = told_to_end()?;
-    let mut block = Block::attach(&options).map_err(refused)?;
+    let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
         whole.app = Some(App::attach(&options.devices, args.sync).map_err(refused)?);
@@ -116,7 +116,7 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
 
 fn print_intervals(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     questions: &Questions,
     ended: &AtomicBool,
@@ -209,7 +209,7 @@ fn show(
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
     let heading = format!("{time}, {seconds:.1} s");
-    let interval = Interval {
+    let interval = WatchInterval {
         heading,
         devices: &devices,
         senders: &senders,

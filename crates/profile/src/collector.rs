@@ -7,7 +7,7 @@
 use plumb_geometry::gcd;
 use plumb_trace::{Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, SourceInfo};
 
-use crate::columns::{Gathered, Ios};
+use crate::columns::{GatheredRows, Ios};
 use crate::lane::Lane;
 use crate::profile::{Losses, ProfileSet, TimeBase};
 use crate::table::{MODULUS_BYTES, MODULUS_BYTES_MAX, ModulusError, Row, Table};
@@ -35,7 +35,7 @@ pub struct Collector {
     table: Table,
     lanes: Vec<Option<Box<Lane>>>,
     rows_of: Vec<Vec<u32>>,
-    gathered: Gathered,
+    gathered: GatheredRows,
     ready_made: ProfileSet,
     time_base: TimeBase,
 }
@@ -50,7 +50,7 @@ impl Collector {
             table: Table::new(settings.modulus_bytes)?,
             lanes: Vec::new(),
             rows_of: Vec::new(),
-            gathered: Gathered::default(),
+            gathered: GatheredRows::default(),
             ready_made: ProfileSet::default(),
             time_base: TimeBase::Unknown,
         })
@@ -73,7 +73,7 @@ impl Collector {
         }
         if let Some(lane) = only_lane(batch) {
             self.make_lanes(lane);
-            self.lane(lane, batch).fold(&Ios::of(batch));
+            self.lane(lane, batch).fold(&Ios::from_batch(batch));
             return;
         }
         self.group(batch);

@@ -23,7 +23,7 @@ pub(crate) struct Ios<'a> {
 
 impl<'a> Ios<'a> {
     /// All events of a batch.
-    pub(crate) fn of(batch: &'a Batch) -> Ios<'a> {
+    pub(crate) fn from_batch(batch: &'a Batch) -> Ios<'a> {
         let rows = batch.len();
         Ios {
             time_ns: &batch.time_ns,
@@ -113,7 +113,7 @@ fn part<'a, T>(column: &'a [T], rows: &Range<usize>) -> &'a [T] {
 
 /// Rows of one device and layer, taken out of a batch that mixes them.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredRows {
     time_ns: Vec<i64>,
     op: Vec<Op>,
     flags: Vec<i32>,
@@ -125,10 +125,10 @@ pub(crate) struct Gathered {
     comm: Vec<u32>,
 }
 
-impl Gathered {
+impl GatheredRows {
     /// The rows given, which are rows of the batch.
     pub(crate) fn take(&mut self, batch: &Batch, rows: &[u32]) -> Ios<'_> {
-        let from = Ios::of(batch);
+        let from = Ios::from_batch(batch);
         take(&mut self.time_ns, from.time_ns, rows);
         take(&mut self.op, from.op, rows);
         take(&mut self.flags, from.flags, rows);

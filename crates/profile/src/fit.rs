@@ -197,7 +197,7 @@ impl FitTally {
             return;
         }
         let len = Bytes(key.length().saturating_mul(unit));
-        let Some(fit) = Fit::of_residue(start.0, len, grid) else {
+        let Some(fit) = Fit::from_residue(start.0, len, grid) else {
             return;
         };
         add(

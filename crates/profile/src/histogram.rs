@@ -72,7 +72,7 @@ impl Counts {
     }
 
     /// What was counted in plain buckets.
-    pub(crate) fn of(buckets: &[u64]) -> Counts {
+    pub(crate) fn from_buckets(buckets: &[u64]) -> Counts {
         let used = buckets
             .iter()
             .rposition(|&count| count > 0)

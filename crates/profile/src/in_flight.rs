@@ -14,7 +14,7 @@ use crate::histogram::Counts;
 mod overlap;
 mod threads;
 
-use overlap::{Column, Intervals, LANES, LATE, NEVER, Overlap, STEPS};
+use overlap::{Intervals, LANES, LATE, LaneColumn, NEVER, Overlap, STEPS};
 use threads::Threads;
 
 /// How long how many were in flight.
@@ -45,7 +45,7 @@ pub const NO_THREAD: i32 = i32::MIN;
 
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
-pub struct Pending {
+pub struct InFlightIos {
     /// Time of the last issue; [`UNKNOWN_NS`] before the first.
     now_ns: i64,
     ios: Overlap,
@@ -67,20 +67,20 @@ pub struct Pending {
     /// How long was looked at since this was last put into the sums, and for how long of that a thread was known.
     all_ns: u64,
     known_ns: u64,
-    block: Box<Block>,
+    block: Box<IssueBlock>,
 }
 
 /// Issues one after the other, as columns of [`Intervals`].
 #[derive(Clone)]
-struct Block {
-    times_ns: Column,
+struct IssueBlock {
+    times_ns: LaneColumn,
     /// Of the I/O.
-    begins_ns: Column,
-    ends_ns: Column,
+    begins_ns: LaneColumn,
+    ends_ns: LaneColumn,
     /// Of the I/O of a thread, those that overlap taken for one.
-    thread_begins_ns: Column,
-    thread_ends_ns: Column,
-    thread_replaced_ns: Column,
+    thread_begins_ns: LaneColumn,
+    thread_ends_ns: LaneColumn,
+    thread_replaced_ns: LaneColumn,
 }
 
 /// What an issue is to its thread; see [`Intervals`].
@@ -98,7 +98,7 @@ impl Issue {
     };
 }
 
-impl Block {
+impl IssueBlock {
     #[inline(always)]
     fn put(&mut self, row: usize, now_ns: i64, done_ns: i64, of_thread: Issue) {
         let (lane, step) = (row / STEPS % LANES, row % STEPS);
@@ -120,10 +120,10 @@ impl Block {
     }
 }
 
-impl Default for Pending {
-    fn default() -> Pending {
+impl Default for InFlightIos {
+    fn default() -> InFlightIos {
         let none = [[NEVER; LANES]; STEPS];
-        Pending {
+        InFlightIos {
             now_ns: UNKNOWN_NS,
             ios: Overlap::default(),
             busy: Overlap::default(),
@@ -137,7 +137,7 @@ impl Default for Pending {
             from_ns: UNKNOWN_NS,
             all_ns: 0,
             known_ns: 0,
-            block: Box::new(Block {
+            block: Box::new(IssueBlock {
                 times_ns: none,
                 begins_ns: none,
                 ends_ns: none,
@@ -149,7 +149,7 @@ impl Default for Pending {
     }
 }
 
-impl Pending {
+impl InFlightIos {
     /// Goes on from issue to issue, and puts an I/O in flight at each: (time, how long it stays, thread).
     pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>) {
         Arch::new().dispatch(IssueAll { pending: self, ios });
@@ -206,7 +206,7 @@ impl Pending {
     fn go(&mut self) {
         let (from_ns, now_ns) = (self.from_ns, self.now_ns);
         self.all_ns = self.all_ns.wrapping_add(now_ns.abs_diff(from_ns));
-        let Block {
+        let IssueBlock {
             times_ns,
             begins_ns,
             ends_ns,
@@ -266,7 +266,7 @@ impl Pending {
             self.go();
         }
         self.put_into(sums);
-        *self = Pending::default();
+        *self = InFlightIos::default();
     }
 
     /// Puts what is kept here into the sums, which are not complete without.
@@ -287,9 +287,9 @@ impl Pending {
     }
 }
 
-/// A call of [`Pending::issue_all`], compiled for each kind of machine.
+/// A call of [`InFlightIos::issue_all`], compiled for each kind of machine.
 struct IssueAll<'a, I> {
-    pending: &'a mut Pending,
+    pending: &'a mut InFlightIos,
     ios: I,
 }
 
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn deep_queues_and_many_threads() {
         for (threads, depth) in [(3, 20), (100, 33), (5_000, 400), (100_000, 3_000)] {
-            let (mut pending, mut sums) = (Pending::default(), InFlight::default());
+            let (mut pending, mut sums) = (InFlightIos::default(), InFlight::default());
             let mut flights: Vec<(i64, i32)> = Vec::new();
             let (mut depth_max, mut threads_max) = (0, 0);
             let mut random = 7u64;
@@ -360,7 +360,7 @@ mod tests {
             threads in prop::sample::select(vec![1i32, 3, 50]),
             at_once in 1usize..40,
         ) {
-            let (mut pending, mut sums) = (Pending::default(), InFlight::default());
+            let (mut pending, mut sums) = (InFlightIos::default(), InFlight::default());
             let mut time_ns = 0;
             let mut flights = Vec::new();
             let (mut depth_max, mut threads_max) = (0, 0);
@@ -373,7 +373,7 @@ mod tests {
                 let distinct: std::collections::BTreeSet<i32> = stay.map(|flight| flight.2).collect();
                 threads_max = threads_max.max(distinct.len() as u64);
             }
-            let (mut plain, mut plain_sums) = (Pending::default(), InFlight::default());
+            let (mut plain, mut plain_sums) = (InFlightIos::default(), InFlight::default());
             for flights in flights.chunks(at_once) {
                 let ios = flights.iter().map(|flight| (flight.0, flight.1 - flight.0, flight.2));
                 pending.issue_all(ios.clone());

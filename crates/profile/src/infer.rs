@@ -33,7 +33,7 @@ pub const OTHER_OFFSET_PERCENT_MIN: u64 = 10;
 
 /// One granularity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct GranularityStep {
     /// Granularity.
     pub granularity_bytes: Bytes,
     /// Offset at which most heads start.
@@ -66,7 +66,7 @@ pub struct Phase {
 /// What inference comes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum InferenceVerdict {
     /// One grid.
     One {
         /// It.
@@ -98,9 +98,9 @@ pub struct Inference {
     /// Largest share that a single start can have, in heads.
     pub single_start_max: u64,
     /// By granularity.
-    pub steps: Vec<Step>,
+    pub steps: Vec<GranularityStep>,
     /// The outcome.
-    pub verdict: Verdict,
+    pub verdict: InferenceVerdict,
     /// Further offsets with many I/O at the verdict's granularity, most I/O first. Those with few heads hold
     /// streams that began elsewhere, and are no layout.
     pub other_offsets: Vec<Phase>,
@@ -128,7 +128,7 @@ pub fn infer(places: &Places) -> Inference {
         .saturating_add(places.write_heads.total())
         > 0;
     let verdict = match not_enough(heads, regions, are_starts_known, single_start_max) {
-        Some(why) => Verdict::NotEnoughData { why },
+        Some(why) => InferenceVerdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
     let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
@@ -155,11 +155,11 @@ fn reaches(part: u64, whole: u64, percent: u64) -> bool {
     u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
 }
 
-fn other_offsets(verdict: &Verdict, heads_at: &[Start], all_at: &[Start]) -> Vec<Phase> {
+fn other_offsets(verdict: &InferenceVerdict, heads_at: &[Start], all_at: &[Start]) -> Vec<Phase> {
     let phases: &[Phase] = match verdict {
-        Verdict::One { phase } => std::slice::from_ref(phase),
-        Verdict::Two { phases } => phases,
-        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
+        InferenceVerdict::One { phase } => std::slice::from_ref(phase),
+        InferenceVerdict::Two { phases } => phases,
+        InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
     let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else {
         return Vec::new();
@@ -205,7 +205,7 @@ fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
     (heads.collect(), all.collect(), regions.count_ones())
 }
 
-fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec<Step> {
+fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec<GranularityStep> {
     let granularities =
         (0..)
             .map(|doubled| GRANULARITY_MIN << doubled)
@@ -221,7 +221,7 @@ fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec
         let Some((first, second)) = fullest_two(&heads_at) else {
             break;
         };
-        steps.push(Step {
+        steps.push(GranularityStep {
             granularity_bytes: Bytes(granularity),
             offset_bytes: Bytes(first.0),
             heads: first.1,
@@ -315,10 +315,10 @@ fn not_enough(
     None
 }
 
-fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
-    let last = |share: &dyn Fn(&Step) -> u64| {
+fn verdict(steps: &[GranularityStep], heads: u64, all_at: &[Start]) -> InferenceVerdict {
+    let last = |share: &dyn Fn(&GranularityStep) -> u64| {
         let mut before = heads;
-        let holds = |step: &&Step| {
+        let holds = |step: &&GranularityStep| {
             let now = share(step);
             reaches(
                 now,
@@ -333,7 +333,7 @@ fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
     // I/O of one phase always have two at twice its granularity, and all I/O have one at 512 bytes: two
     // phases say something only above.
     let least = 2 * one.map_or(GRANULARITY_MIN / 2, |step| step.granularity_bytes.0);
-    let phase = |step: &Step, offset_bytes: Bytes, heads| Phase {
+    let phase = |step: &GranularityStep, offset_bytes: Bytes, heads| Phase {
         granularity_bytes: step.granularity_bytes,
         offset_bytes,
         heads,
@@ -349,11 +349,11 @@ fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
                 phase(step, step.offset_bytes, step.heads),
                 phase(step, second, step.second_heads),
             ];
-            Verdict::Two { phases }
+            InferenceVerdict::Two { phases }
         }
-        (Some(step), _) => Verdict::One {
+        (Some(step), _) => InferenceVerdict::One {
             phase: phase(step, step.offset_bytes, step.heads),
         },
-        _ => Verdict::NoGrid,
+        _ => InferenceVerdict::NoGrid,
     }
 }

@@ -9,7 +9,7 @@ use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
-use crate::in_flight::{NO_THREAD, Pending};
+use crate::in_flight::{InFlightIos, NO_THREAD};
 use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
 use crate::starts::Heads;
 use crate::streams::{RUN_LENGTH_MIN, Streams, Told};
@@ -31,9 +31,9 @@ type LogLinear = [u64; LOG_LINEAR_PLACES];
 pub(crate) struct Lane {
     profile: Profile,
     /// Known partitions by their first bytes.
-    parts: Vec<Part>,
+    parts: Vec<LanePart>,
     streams: Streams,
-    pending: Pending,
+    pending: InFlightIos,
     open: Open,
     last_issue_ns: Option<i64>,
     /// What each I/O of the block is to the streams.
@@ -53,7 +53,7 @@ pub(crate) struct Lane {
     processes: Processes,
 }
 
-struct Part {
+struct LanePart {
     name: String,
     places: Places,
 }
@@ -79,7 +79,7 @@ impl Lane {
             profile,
             parts: Vec::new(),
             streams: Streams::default(),
-            pending: Pending::default(),
+            pending: InFlightIos::default(),
             open: Open::default(),
             last_issue_ns: None,
             told: Box::default(),
@@ -127,7 +127,7 @@ impl Lane {
                     .partition_point(|part| part.places.first_byte <= *first_byte);
                 self.parts.insert(
                     at,
-                    Part {
+                    LanePart {
                         name: name.clone(),
                         places,
                     },

@@ -53,13 +53,13 @@ pub enum LatencyByFit {
 type Stratum = (bool, u8, u64, bool);
 
 #[derive(Clone, Copy, Default)]
-struct Side {
+struct LatencySums {
     timed: u64,
     sum: u128,
     squared_sum: u128,
 }
 
-impl Side {
+impl LatencySums {
     fn add(&mut self, row: &Row) {
         self.timed = self.timed.saturating_add(row.timed);
         self.sum = self.sum.saturating_add(row.ns_sum);
@@ -90,7 +90,7 @@ impl Table {
                 why: "the source does not tell the spread of its latencies".to_owned(),
             });
         }
-        let mut strata: BTreeMap<Stratum, [Side; 2]> = BTreeMap::new();
+        let mut strata: BTreeMap<Stratum, [LatencySums; 2]> = BTreeMap::new();
         for (key, row) in self
             .iter()
             .filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes()))
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
+fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
     let timed = |side: usize| {
         strata
             .values()
@@ -134,7 +134,7 @@ fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
         ));
     }
     // Behind one rounded length there are several, and the longer ones need not be on the same side.
-    let counted: Vec<&[Side; 2]> = strata
+    let counted: Vec<&[LatencySums; 2]> = strata
         .iter()
         .filter(|((rounded, ..), sides)| {
             !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)
@@ -150,7 +150,7 @@ fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
             "{compared} of {unfitting} unfitting timed I/O have like ones that fit; {COVERAGE_PERCENT_MIN} % are needed"
         ));
     }
-    let weighted = |value: &dyn Fn(&[Side; 2]) -> f64| -> f64 {
+    let weighted = |value: &dyn Fn(&[LatencySums; 2]) -> f64| -> f64 {
         counted
             .iter()
             .map(|sides| sides[1].timed as f64 / compared as f64 * value(sides))

@@ -23,7 +23,7 @@ mod written;
 
 use cells::Cells;
 pub use key::Key;
-use step::Step;
+use step::CountingStep;
 
 /// Most rows of a table. A database gives some hundreds, a busy mixed guest up to 14,000 in two hours.
 pub const ROWS_MAX: usize = 16_384;
@@ -273,8 +273,8 @@ impl Table {
     }
 
     #[inline(always)]
-    fn step(&self) -> Step {
-        Step {
+    fn step(&self) -> CountingStep {
+        CountingStep {
             unit_shift: self.unit_shift(),
             modulus: self.modulus,
             mask: if self.modulus.is_power_of_two() {

@@ -93,7 +93,7 @@ impl Default for Timeline {
 
 /// What of an I/O a timeline takes note of.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct TimelineIo {
     /// Time of issue, ns.
     pub time_ns: i64,
     /// Operation.
@@ -127,7 +127,7 @@ impl Timeline {
     }
 
     /// Takes note of I/O in the order given.
-    pub fn add_all(&mut self, ios: impl Iterator<Item = Seen>) {
+    pub fn add_all(&mut self, ios: impl Iterator<Item = TimelineIo>) {
         let mut open = Open::default();
         for io in ios {
             self.make_ready(io.start_bytes, &mut open);
@@ -397,9 +397,9 @@ impl Open {
             ..Window::default()
         };
         let (reads, writes) = self.sizes.split_at(SIZE_PLACES);
-        window.read_sizes = Counts::of(reads);
-        window.write_sizes = Counts::of(writes);
-        window.regions = Counts::of(&self.regions);
+        window.read_sizes = Counts::from_buckets(reads);
+        window.write_sizes = Counts::from_buckets(writes);
+        window.regions = Counts::from_buckets(&self.regions);
         *self = Open {
             number: self.number,
             ..Open::default()

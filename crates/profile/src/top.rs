@@ -14,7 +14,7 @@ pub const NAMES_MAX: usize = 1024;
 
 /// What one process did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct ProcessShare {
     /// I/O.
     pub ios: u64,
     /// Bytes.
@@ -26,7 +26,7 @@ pub struct Share {
 pub struct Top {
     step: u8,
     #[serde(deserialize_with = "crate::bounded::map::<_, _, _, NAMES_MAX>")]
-    names: BTreeMap<String, Share>,
+    names: BTreeMap<String, ProcessShare>,
 }
 
 /// A name as a step has it: whole; without digits and what follows `/` or `:`; four letters; one; none.
@@ -54,7 +54,7 @@ fn shorten(name: &str, step: u8) -> String {
 
 impl Top {
     /// Adds to a process.
-    pub fn add(&mut self, name: &str, share: Share) {
+    pub fn add(&mut self, name: &str, share: ProcessShare) {
         self.put(shorten(name, self.step), share);
         self.lower_until_it_fits();
     }
@@ -76,8 +76,8 @@ impl Top {
 
     /// The processes with the most I/O, at most `most` of them.
     #[must_use]
-    pub fn most(&self, most: usize) -> Vec<(&str, Share)> {
-        let mut names: Vec<(&str, Share)> = self
+    pub fn most(&self, most: usize) -> Vec<(&str, ProcessShare)> {
+        let mut names: Vec<(&str, ProcessShare)> = self
             .names
             .iter()
             .map(|(name, share)| (name.as_str(), *share))
@@ -87,7 +87,7 @@ impl Top {
         names
     }
 
-    fn put(&mut self, name: String, share: Share) {
+    fn put(&mut self, name: String, share: ProcessShare) {
         let kept = self.names.entry(name).or_default();
         kept.ios = kept.ios.saturating_add(share.ios);
         kept.bytes = kept.bytes.saturating_add(share.bytes);
@@ -129,7 +129,7 @@ mod tests {
             .collect();
         let add = |names: &mut dyn Iterator<Item = &String>| {
             let mut top = Top::default();
-            names.for_each(|name| top.add(name, Share { ios: 1, bytes: 512 }));
+            names.for_each(|name| top.add(name, ProcessShare { ios: 1, bytes: 512 }));
             top
         };
         let (forward, backward) = (add(&mut names.iter()), add(&mut names.iter().rev()));
@@ -140,7 +140,7 @@ mod tests {
         assert!(forward.is_shortened());
         assert_eq!(
             forward.most(1)[0].1,
-            Share {
+            ProcessShare {
                 ios: 600,
                 bytes: 600 * 512
             }

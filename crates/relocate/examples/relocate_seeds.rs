@@ -5,9 +5,9 @@ use std::path::Path;
 
 use plumb_geometry::Bytes;
 use plumb_relocate::disk::{Disk, JournalStore};
-use plumb_relocate::labels::change::Step;
+use plumb_relocate::labels::change::ChangeStep;
 use plumb_relocate::labels::saved::SavedLabel;
-use plumb_relocate::moving::{Change, Copying, JournalId};
+use plumb_relocate::moving::{ByteChange, Copying, JournalId};
 use plumb_relocate::{Move, Plan, Unit, labels};
 
 const DISK_BYTES: u64 = 1 << 20;
@@ -54,12 +54,12 @@ pub fn write(seeds: &Path) {
 }
 
 fn saved_label() -> SavedLabel {
-    let write = |at, old: u8, new: u8| Step::Write {
+    let write = |at, old: u8, new: u8| ChangeStep::Write {
         at: Bytes(at),
         old: vec![old; 512],
         new: vec![new; 512],
     };
-    let steps = [write(1_048_064, 0, 1), Step::Flush, write(512, 2, 3)];
+    let steps = [write(1_048_064, 0, 1), ChangeStep::Flush, write(512, 2, 3)];
     SavedLabel {
         disk_bytes: 1 << 20,
         sector_bytes: 512,
@@ -72,7 +72,7 @@ fn saved_label() -> SavedLabel {
 }
 
 fn plan() -> Plan {
-    let change = |at, old, new| Change {
+    let change = |at, old, new| ByteChange {
         at,
         old: vec![old; 4],
         new: vec![new; 4],
@@ -105,7 +105,7 @@ fn plan() -> Plan {
 /// The inside of a journal of a move that took so many steps, and then some back.
 fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
-    let mut disk = Memory(vec![0; DISK_BYTES as usize]);
+    let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
     let mut going = Move::start(plan, &mut disk, &mut store).expect("a plan that is possible");
     go(&mut going, steps);
     drop(going);
@@ -145,9 +145,9 @@ fn inside(journal: &[u8]) -> Vec<u8> {
 }
 
 /// A disk of zeros before anything was written.
-struct Memory(Vec<u8>);
+struct BlankDisk(Vec<u8>);
 
-impl Memory {
+impl BlankDisk {
     fn place(&mut self, at: u64, len: usize) -> io::Result<&mut [u8]> {
         self.0
             .get_mut(at as usize..at as usize + len)
@@ -155,7 +155,7 @@ impl Memory {
     }
 }
 
-impl Disk for Memory {
+impl Disk for BlankDisk {
     fn len_bytes(&self) -> u64 {
         self.0.len() as u64
     }

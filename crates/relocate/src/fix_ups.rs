@@ -40,7 +40,7 @@ const EXFAT_REGION: u64 = 12;
 /// # Errors
 /// When a boot sector cannot be read.
 pub fn fix_ups(disk: &dyn Disk, place: Extent, to: Bytes) -> io::Result<Vec<FixUp>> {
-    let part = Part { disk, place };
+    let part = DiskPart { disk, place };
     let boot = part.read(0, 512)?;
     let Some(sector) = sector_bytes(&boot) else {
         return Ok(Vec::new());
@@ -100,12 +100,12 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-struct Part<'a> {
+struct DiskPart<'a> {
     disk: &'a dyn Disk,
     place: Extent,
 }
 
-impl Part<'_> {
+impl DiskPart<'_> {
     fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let end = at
             .checked_add(len as u64)
@@ -119,7 +119,7 @@ impl Part<'_> {
 
 /// A file system that goes from one sector of its disk to another.
 struct Moved<'a> {
-    part: Part<'a>,
+    part: DiskPart<'a>,
     sector: u64,
     from: u64,
     to: u64,

@@ -22,7 +22,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    fn of(plan: &Plan) -> Self {
+    fn for_plan(plan: &Plan) -> Self {
         let path = if plan.journal_path.len() < LEN - PATH_AT {
             plan.journal_path.clone()
         } else {
@@ -77,7 +77,7 @@ impl Marker {
 
 /// Markers for `len` bytes, whole sectors.
 pub(crate) fn fill(plan: &Plan, len: u64) -> Vec<u8> {
-    let marker = Marker::of(plan).encode();
+    let marker = Marker::for_plan(plan).encode();
     marker
         .iter()
         .copied()

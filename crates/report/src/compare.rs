@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use plumb_diagnose::compare::{Comparison, Measure, Outcome, Ratio, Sampling, Side, Unit, signed};
+use plumb_diagnose::compare::{
+    CompareOutcome, Comparison, Measure, MeasureUnit, Ratio, Sampling, Side, signed,
+};
 use plumb_geometry::plural;
 
 use crate::format::{bytes, count, ns, percent, rate};
@@ -106,21 +108,21 @@ fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {
 
 /// The word of an outcome.
 #[must_use]
-pub fn outcome_word(outcome: Outcome) -> &'static str {
+pub fn outcome_word(outcome: CompareOutcome) -> &'static str {
     match outcome {
-        Outcome::Better => "BETTER",
-        Outcome::Worse => "WORSE",
-        Outcome::NoDifference => "NO DIFFERENCE",
-        Outcome::Inconclusive => "INCONCLUSIVE",
-        Outcome::NotComparable => "NOT COMPARABLE",
+        CompareOutcome::Better => "BETTER",
+        CompareOutcome::Worse => "WORSE",
+        CompareOutcome::NoDifference => "NO DIFFERENCE",
+        CompareOutcome::Inconclusive => "INCONCLUSIVE",
+        CompareOutcome::NotComparable => "NOT COMPARABLE",
     }
 }
 
-fn color_of(outcome: Outcome) -> &'static str {
+fn color_of(outcome: CompareOutcome) -> &'static str {
     match outcome {
-        Outcome::Better | Outcome::NoDifference => "32",
-        Outcome::Worse => "31",
-        Outcome::Inconclusive | Outcome::NotComparable => "33",
+        CompareOutcome::Better | CompareOutcome::NoDifference => "32",
+        CompareOutcome::Worse => "31",
+        CompareOutcome::Inconclusive | CompareOutcome::NotComparable => "33",
     }
 }
 
@@ -141,8 +143,8 @@ pub fn headline(compared: &Compared<'_>, comparison: &Comparison) -> String {
         .map(|rate| format!("I/O a second {}", change(&rate)));
     let both: Vec<String> = [rate, latency].into_iter().flatten().collect();
     match verdict.outcome {
-        Outcome::NotComparable => device,
-        Outcome::NoDifference => {
+        CompareOutcome::NotComparable => device,
+        CompareOutcome::NoDifference => {
             format!(
                 "above {} for {device}: {}",
                 percent(compared.margin),
@@ -252,19 +254,19 @@ fn name(measure: &Measure) -> String {
         other => other,
     };
     match (measure.unit, &measure.grid) {
-        (Unit::Share, Some(grid)) => format!("{words} {grid}"),
+        (MeasureUnit::Share, Some(grid)) => format!("{words} {grid}"),
         _ => words.to_owned(),
     }
 }
 
-fn shown(value: f64, unit: Unit) -> String {
+fn shown(value: f64, unit: MeasureUnit) -> String {
     match unit {
-        Unit::PerSecond => rate(value),
-        Unit::BytesPerSecond => format!("{}/s", bytes(value.round() as u64)),
-        Unit::Ns => ns(value.round() as u64),
-        Unit::Ios => crate::format::digits(value),
-        Unit::Share => percent(value),
-        Unit::Factor => format!("{value:.2}"),
+        MeasureUnit::PerSecond => rate(value),
+        MeasureUnit::BytesPerSecond => format!("{}/s", bytes(value.round() as u64)),
+        MeasureUnit::Ns => ns(value.round() as u64),
+        MeasureUnit::Ios => crate::format::digits(value),
+        MeasureUnit::Share => percent(value),
+        MeasureUnit::Factor => format!("{value:.2}"),
     }
 }
 

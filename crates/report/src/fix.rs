@@ -33,7 +33,7 @@ pub struct Fixed<'a> {
     /// What it is about, in words.
     pub about: &'a [String],
     /// Places that are written, in this order.
-    pub writes: &'a [Place],
+    pub writes: &'a [DiskPlace],
     /// File that has the old bytes of these places.
     pub saved: Option<&'a str>,
     /// The command that goes back.
@@ -72,7 +72,7 @@ pub struct PartView {
 
 /// A place of the disk.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Place {
+pub struct DiskPlace {
     /// First byte.
     pub at_bytes: u64,
     /// Length.
@@ -299,7 +299,7 @@ fn writes(page: &mut Page, fixed: &Fixed<'_>) {
     } else {
         format!("to be written: {places}")
     });
-    for Place {
+    for DiskPlace {
         at_bytes,
         len_bytes,
     } in fixed.writes

@@ -6,11 +6,11 @@ use plumb_diagnose::{Analysis, Diagnosis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
-use crate::text::{Apart, App, Interval, SeenAgain, Sender};
+use crate::text::{Apart, App, SeenAgain, Sender, WatchInterval};
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
-struct Damage {
+struct DamageEntry {
     place: String,
     found: String,
     expected: String,
@@ -18,7 +18,7 @@ struct Damage {
 
 /// An input and how far it can be trusted.
 #[derive(Serialize)]
-pub(crate) struct Input<'a> {
+pub(crate) struct TraceInput<'a> {
     path: &'a str,
     format: &'a str,
     verified: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Input<'a> {
     late_completions: u64,
     out_of_order: u64,
     tallies: &'a std::collections::BTreeMap<&'static str, u64>,
-    damages: Vec<Damage>,
+    damages: Vec<DamageEntry>,
     notes: &'a [String],
     cannot_tell: &'a [&'static str],
 }
@@ -61,9 +61,9 @@ pub(crate) struct Document<'a, I, R> {
     pub result: R,
 }
 
-pub(crate) fn input(info: &SourceInfo) -> Input<'_> {
+pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
     let counts = &info.counts;
-    Input {
+    TraceInput {
         path: &info.path,
         format: info.format,
         verified: info.verified,
@@ -89,7 +89,7 @@ pub(crate) fn input(info: &SourceInfo) -> Input<'_> {
         damages: info
             .damages
             .iter()
-            .map(|damage| Damage {
+            .map(|damage| DamageEntry {
                 place: damage.place.to_string(),
                 found: damage.found.clone(),
                 expected: damage.expected.clone(),
@@ -165,9 +165,9 @@ pub fn watch(
     version: &str,
     time: &str,
     (seconds, whole): (f64, Option<&WholeTime>),
-    interval: &Interval<'_>,
+    interval: &WatchInterval<'_>,
 ) -> Result<String, serde_json::Error> {
-    let Interval {
+    let WatchInterval {
         devices: profiles,
         senders: processes,
         apart,
@@ -180,7 +180,7 @@ pub fn watch(
     serde_json::to_string(&Document {
         schema: "plumb.watch/1",
         plumb: version,
-        inputs: Vec::<Input<'_>>::new(),
+        inputs: Vec::<TraceInput<'_>>::new(),
         findings: whole.map_or(&[], |whole| &whole.diagnosis.findings),
         result: WatchResult {
             time,

@@ -10,7 +10,7 @@ use crate::text::{Page, WIDTH, step_lines};
 
 /// Something that a plan was made from.
 #[derive(Clone, Debug, Serialize)]
-pub struct Input {
+pub struct PlanInput {
     /// As named on the command line.
     pub path: String,
     /// Whose output it is, or what kind of file.
@@ -27,7 +27,7 @@ pub struct Input {
 struct Document<'a> {
     schema: &'static str,
     plumb: &'a str,
-    inputs: &'a [Input],
+    inputs: &'a [PlanInput],
     findings: [(); 0],
     result: PlanResult<'a>,
 }
@@ -41,7 +41,11 @@ struct PlanResult<'a> {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, inputs: &[Input], plans: &[Plan]) -> Result<String, serde_json::Error> {
+pub fn json(
+    version: &str,
+    inputs: &[PlanInput],
+    plans: &[Plan],
+) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: "plumb.plan/1",
         plumb: version,
@@ -54,7 +58,7 @@ pub fn json(version: &str, inputs: &[Input], plans: &[Plan]) -> Result<String, s
 
 /// Plans for 80 columns; only commands may be longer, since they are copied.
 #[must_use]
-pub fn text(inputs: &[Input], plans: &[Plan]) -> String {
+pub fn text(inputs: &[PlanInput], plans: &[Plan]) -> String {
     let mut page = Page::default();
     for plan in plans {
         plan_lines(&mut page, plan);

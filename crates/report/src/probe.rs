@@ -14,13 +14,13 @@ pub(crate) use words::{figures, grid_words, headline, searched_words, shown, sou
 
 /// A probe that has ended.
 #[derive(Debug, Serialize)]
-pub struct Probed<'a> {
+pub struct ProbeReport<'a> {
     /// The target, as it was named.
     pub target: &'a str,
     /// Its length.
     pub size_bytes: u64,
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: ReportedVerdict,
     /// What was measured: a verdict on reads is none on writes.
     pub op: Op,
     /// When a write counted as done; `None` of reads.
@@ -32,9 +32,9 @@ pub struct Probed<'a> {
     /// The grid, in the address space of the target.
     pub grid: Option<Grid>,
     /// Time of I/O off the grid, by that of I/O on it.
-    pub penalty: Option<Ratio>,
+    pub penalty: Option<PenaltyRatio>,
     /// Time of the shortest I/O across a boundary, by that of others.
-    pub crossing: Option<Ratio>,
+    pub crossing: Option<PenaltyRatio>,
     /// A difference in percent below which a penalty does not matter.
     pub margin_percent: f64,
     /// I/O from each start over the granularity.
@@ -48,7 +48,7 @@ pub struct Probed<'a> {
     /// From when on the pace was another; `None` where it was kept.
     pub drift: Option<Drift>,
     /// Time of a short read, from beginning to end.
-    pub pace: &'a [Pace],
+    pub pace: &'a [ProbePace],
     /// What others did meanwhile; `None` where nothing counts it.
     pub others: Option<Others>,
     /// Logical block, of which starts and lengths are multiples.
@@ -132,7 +132,7 @@ pub enum Durability {
 /// What it comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ReportedVerdict {
     /// The grid lies at an offset.
     Misaligned,
     /// The grid lies at 0.
@@ -143,15 +143,15 @@ pub enum Verdict {
     Inconclusive,
 }
 
-impl Verdict {
+impl ReportedVerdict {
     /// The word used in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Verdict::Misaligned => "misaligned",
-            Verdict::Aligned => "aligned",
-            Verdict::NoPenalty => "no penalty",
-            Verdict::Inconclusive => "inconclusive",
+            ReportedVerdict::Misaligned => "misaligned",
+            ReportedVerdict::Aligned => "aligned",
+            ReportedVerdict::NoPenalty => "no penalty",
+            ReportedVerdict::Inconclusive => "inconclusive",
         }
     }
 }
@@ -167,7 +167,7 @@ pub struct Grid {
 
 /// A ratio with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Ratio {
+pub struct PenaltyRatio {
     /// The estimate.
     pub ratio: f64,
     /// Lower end.
@@ -305,7 +305,7 @@ pub struct Drift {
 
 /// How long a short read took at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Pace {
+pub struct ProbePace {
     /// Time of all reads before.
     pub at_seconds: f64,
     /// Time of one, with the others in flight.
@@ -327,7 +327,7 @@ pub struct Others {
     pub share: f64,
 }
 
-impl Probed<'_> {
+impl ProbeReport<'_> {
     /// I/O of the kind that was measured.
     #[must_use]
     pub fn measured(&self) -> u64 {
@@ -344,7 +344,7 @@ impl Probed<'_> {
 /// When a number cannot be written as JSON.
 pub fn json(
     version: &str,
-    probed: &Probed<'_>,
+    probed: &ProbeReport<'_>,
     findings: &[Finding],
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Document {

@@ -18,7 +18,7 @@ pub struct Recorded<'a> {
     /// Files that were written, in order.
     pub files: &'a [File],
     /// Disks that received I/O.
-    pub devices: &'a [Device],
+    pub devices: &'a [RecordedDevice],
     /// I/O in the files, the deleted ones too.
     pub ios: u64,
     /// I/O that are in no file: there was no room for them in the buffer.
@@ -48,7 +48,7 @@ pub struct File {
 
 /// A disk of a recording.
 #[derive(Clone, Debug, Serialize)]
-pub struct Device {
+pub struct RecordedDevice {
     /// Its name.
     pub device: String,
     /// Layer at which it was recorded.
@@ -103,7 +103,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
     ));
     page.line(how);
     page.gap();
-    for Device {
+    for RecordedDevice {
         device,
         layer,
         sent,

@@ -3,7 +3,7 @@
 use plumb_trace::SourceInfo;
 use serde::Serialize;
 
-use crate::bench::{Measured, Times, rates, times, times_line};
+use crate::bench::{Measurement, Times, rates, times, times_line};
 use crate::format::{count, ns};
 use crate::json::{Document, input};
 use crate::text::{Color, Page, tame};
@@ -30,7 +30,7 @@ pub struct Replay<'a> {
 
 /// What became of the events of a trace.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Counts {
+pub struct EventCounts {
     /// Events that were looked at.
     pub events: u64,
     /// Reads that were sent, those that were writes apart.
@@ -59,13 +59,13 @@ pub struct Counts {
 #[derive(Debug, Serialize)]
 pub struct Replayed {
     /// What became of the events.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// From the first issue of the trace to the last; `None` without times.
     pub trace_seconds: Option<f64>,
     /// From the first due time to the last completion.
     pub seconds: f64,
     /// What was measured.
-    pub measured: Measured,
+    pub measured: Measurement,
     /// Flushes, issue to complete.
     pub flushes: Option<Times>,
     /// Due to issue; `None` where nothing was due at a time.
@@ -86,12 +86,12 @@ pub struct Course {
     /// Length of each window.
     pub window_seconds: f64,
     /// The windows; empty ones among them.
-    pub windows: Vec<Window>,
+    pub windows: Vec<ReplayWindow>,
 }
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Window {
+pub struct ReplayWindow {
     /// I/O that were due in it.
     pub ios: u64,
     /// Their mean time from due, or from issue where nothing was due at a time; `None` without any.
@@ -112,21 +112,21 @@ pub struct Comparison {
     /// Changes of up to this share are none.
     pub margin: f64,
     /// How many times as fast the planned places are.
-    pub gain: Option<Ratio>,
+    pub gain: Option<ReplayRatio>,
     /// Time an I/O at today's places: the mean over the pairs, 0 without any.
     pub today_ns: f64,
     /// At the planned ones.
     pub planned_ns: f64,
     /// How many times as fast the second of a pair is.
-    pub second: Option<Ratio>,
+    pub second: Option<ReplayRatio>,
     /// Events of a slice.
     pub slice_events: u64,
     /// Today's places.
-    pub today: Side,
+    pub today: ReplaySide,
     /// The planned ones.
-    pub planned: Side,
+    pub planned: ReplaySide,
     /// In the order in which they were made.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<ReplayPair>,
     /// Time of it all.
     pub seconds: f64,
     /// How I/O were made, in words.
@@ -137,7 +137,7 @@ pub struct Comparison {
 
 /// A ratio with its interval.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Ratio {
+pub struct ReplayRatio {
     /// The estimate.
     pub estimate: f64,
     /// Lower end.
@@ -152,18 +152,18 @@ pub struct Ratio {
 
 /// One side of a comparison, all slices together. Rates are those while I/O were in flight, one at a time.
 #[derive(Debug, Serialize)]
-pub struct Side {
+pub struct ReplaySide {
     /// What became of the events.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// What was measured.
-    pub measured: Measured,
+    pub measured: Measurement,
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
 }
 
 /// A slice that was sent both ways.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Pair {
+pub struct ReplayPair {
     /// I/O each time.
     pub ios: u64,
     /// Whether today's places came first.
@@ -265,7 +265,7 @@ fn replayed_lines(page: &mut Page, replayed: &Replayed) {
     );
 }
 
-fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>) {
+fn measured_lines(page: &mut Page, measured: &Measurement, lateness: Option<&Times>) {
     times(page, measured);
     if let Some(lateness) = lateness {
         times_line(page, "behind schedule", lateness);
@@ -289,7 +289,7 @@ fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>
 }
 
 /// What was sent and what was not, in words.
-fn counted(counts: &Counts) -> String {
+fn counted(counts: &EventCounts) -> String {
     let some = |parts: &[(u64, &str)]| {
         let parts = parts.iter().filter(|(ios, _)| *ios > 0);
         let parts: Vec<String> = parts
@@ -346,7 +346,7 @@ pub(crate) fn verdict_words(comparison: &Comparison) -> String {
 
 /// The gain with its interval; `None` with too few pairs.
 pub(crate) fn gain_words(comparison: &Comparison) -> Option<String> {
-    let Ratio {
+    let ReplayRatio {
         estimate,
         low,
         high,

@@ -5,7 +5,7 @@ use plumb_diagnose::finding::{Basis, Finding};
 use plumb_diagnose::rules::Unjudged;
 use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
 use plumb_profile::fit::FitTally;
-use plumb_profile::infer::Verdict;
+use plumb_profile::infer::InferenceVerdict;
 
 use crate::Report;
 use crate::format::{count, percent};
@@ -18,7 +18,7 @@ pub(crate) mod page;
 mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
-pub use interval::{Apart, Interval, SeenAgain, Sender, asked, interval};
+pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
 pub use page::{Color, WIDTH, tame};
 
 pub(crate) use page::Page;
@@ -339,7 +339,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
     let of_heads = |heads: u64| percent(heads as f64 / inference.heads.max(1) as f64);
     let of_ios = |ios: u64| percent(ios as f64 / inference.ios.max(1) as f64);
     match &inference.verdict {
-        Verdict::One { phase } => page.wrapped(
+        InferenceVerdict::One { phase } => page.wrapped(
             "    ",
             "    ",
             &format!(
@@ -353,7 +353,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
                 count(inference.heads),
             ),
         ),
-        Verdict::Two { phases } => {
+        InferenceVerdict::Two { phases } => {
             for phase in phases {
                 let words = format!(
                     "{} blocks at offset {}: {} of the I/O, {} of the stream heads",
@@ -365,10 +365,10 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
                 page.wrapped("    ", "    ", &words);
             }
         }
-        Verdict::NoGrid => page.line("    none: no one or two offsets hold most stream heads, on any grid"),
-        Verdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
+        InferenceVerdict::NoGrid => page.line("    none: no one or two offsets hold most stream heads, on any grid"),
+        InferenceVerdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
     }
-    if matches!(inference.verdict, Verdict::NotEnoughData { .. }) {
+    if matches!(inference.verdict, InferenceVerdict::NotEnoughData { .. }) {
         return;
     }
     page.line("    granularity   best offset   stream heads    all I/O   by chance");

@@ -35,9 +35,9 @@ pub struct Builder {
     /// Sentences that were said: a damaged dump may repeat one as often as it has lines.
     said: HashSet<String>,
     /// What readers of Solaris's tools keep until the last dump was read.
-    pub(crate) solaris: crate::dump::solaris::Pending,
+    pub(crate) solaris: crate::dump::solaris::PendingSolaris,
     /// The same of Linux's tools.
-    pub(crate) linux: crate::dump::linux::Pending,
+    pub(crate) linux: crate::dump::linux::PendingLinux,
 }
 
 /// A device's name without the directories that only say that it is one: `/dev/sda1` is `sda1`, and Solaris's
@@ -297,26 +297,26 @@ impl Builder {
     /// Walks down from every node with a stack of its own, since a damaged dump may be as deep as it is long.
     fn cut_circles(&mut self) {
         #[derive(Clone, Copy, PartialEq)]
-        enum Seen {
+        enum VisitState {
             Not,
             OnTheWay,
             Done,
         }
-        let mut seen = vec![Seen::Not; self.nodes.len()];
+        let mut seen = vec![VisitState::Not; self.nodes.len()];
         for start in 0..self.nodes.len() {
             let mut way: Vec<(usize, Vec<NodeId>)> = Vec::new();
-            if seen[start] == Seen::Not {
-                seen[start] = Seen::OnTheWay;
+            if seen[start] == VisitState::Not {
+                seen[start] = VisitState::OnTheWay;
                 way.push((start, self.nodes[start].placing.below()));
             }
             while let Some((at, below)) = way.last_mut() {
                 let at = *at;
                 match below.pop() {
                     None => {
-                        seen[at] = Seen::Done;
+                        seen[at] = VisitState::Done;
                         way.pop();
                     }
-                    Some(next) if seen[next.at()] == Seen::OnTheWay => {
+                    Some(next) if seen[next.at()] == VisitState::OnTheWay => {
                         let text = format!(
                             "{} stands on {}, which stands on it",
                             self.nodes[at].name,
@@ -337,8 +337,8 @@ impl Builder {
                             below.clear();
                         }
                     }
-                    Some(next) if seen[next.at()] == Seen::Not => {
-                        seen[next.at()] = Seen::OnTheWay;
+                    Some(next) if seen[next.at()] == VisitState::Not => {
+                        seen[next.at()] = VisitState::OnTheWay;
                         way.push((next.at(), self.nodes[next.at()].placing.below()));
                     }
                     Some(_) => {}

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::builder::Builder;
 use crate::graph::{HOST, NodeId};
-use crate::grid::{Belief, GridFact, Source, What};
+use crate::grid::{Belief, CellKind, GridFact, Source};
 use crate::node::{Node, Placing, keys};
 
 /// Most bytes of a table that are read.
@@ -36,7 +36,7 @@ pub enum Role {
 
 /// One known array, drive or volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct KnownDevice {
     /// Name to pick it by.
     pub name: String,
     /// Patterns of the model, `*` for anything.
@@ -56,7 +56,7 @@ pub struct Row {
 /// Rows in the order in which they are tried: the first that fits a disk counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
-    rows: Vec<Row>,
+    rows: Vec<KnownDevice>,
     joins: Vec<KnownJoin>,
 }
 
@@ -201,7 +201,7 @@ impl Catalogue {
 
     /// The rows.
     #[must_use]
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[KnownDevice] {
         &self.rows
     }
 
@@ -209,7 +209,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When there is none.
-    pub fn named(&self, name: &str) -> Result<&Row, CatalogueError> {
+    pub fn named(&self, name: &str) -> Result<&KnownDevice, CatalogueError> {
         let named = self
             .rows
             .iter()
@@ -226,7 +226,7 @@ impl Catalogue {
     }
 
     /// Adds to each disk what its row says; `picked` is taken for disks of which no model is known.
-    pub fn apply(&self, builder: &mut Builder, picked: Option<&Row>) {
+    pub fn apply(&self, builder: &mut Builder, picked: Option<&KnownDevice>) {
         for id in leaves(builder) {
             let node = builder.get(id);
             let by_model = self.rows.iter().find(|row| row.fits(node));
@@ -241,7 +241,7 @@ impl Catalogue {
 }
 
 impl FileRow {
-    fn checked(self, file: &str) -> Result<Row, CatalogueError> {
+    fn checked(self, file: &str) -> Result<KnownDevice, CatalogueError> {
         let size = |key, text: &str| {
             parse_size(text).map_err(|source| CatalogueError::Size {
                 file: file.to_owned(),
@@ -265,7 +265,7 @@ impl FileRow {
             row: self.name.clone(),
             source,
         })?;
-        Ok(Row {
+        Ok(KnownDevice {
             name: self.name,
             models: self.model,
             devices: self.device,
@@ -277,7 +277,7 @@ impl FileRow {
     }
 }
 
-impl Row {
+impl KnownDevice {
     fn fits(&self, node: &Node) -> bool {
         let model = node.word(keys::MODEL);
         let by_model =
@@ -294,8 +294,8 @@ impl Row {
             document: self.document.clone(),
         };
         let what = match self.role {
-            Role::Unit | Role::Segment => What::ArrayUnit,
-            Role::Indirection => What::IndirectionUnit,
+            Role::Unit | Role::Segment => CellKind::ArrayUnit,
+            Role::Indirection => CellKind::IndirectionUnit,
             Role::Counted => {
                 let bytes = self.grid.granularity().0.to_string();
                 return builder.fact(id, keys::COUNTED_IO, bytes, &source);
@@ -322,7 +322,10 @@ impl Row {
 /// Adds a grid that the user gave to everything that holds sectors.
 pub fn give(builder: &mut Builder, grid: Grid) {
     for id in leaves(builder) {
-        builder.grid(id, GridFact::believed(grid, What::ArrayUnit, Source::User));
+        builder.grid(
+            id,
+            GridFact::believed(grid, CellKind::ArrayUnit, Source::User),
+        );
     }
 }
 
@@ -409,7 +412,7 @@ mod tests {
         assert!(matches!(&hint[..], [one] if !one.is_believed()), "{hint:?}");
         let drive = grids(Some("INTEL SSDPFWNV153TZ"), None);
         assert!(
-            matches!(&drive[..], [one] if one.is_believed() && one.what == What::IndirectionUnit),
+            matches!(&drive[..], [one] if one.is_believed() && one.what == CellKind::IndirectionUnit),
             "{drive:?}"
         );
         assert_eq!(

@@ -51,8 +51,8 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
         match disks.open(&name) {
             Ok(disk) => {
                 match way {
-                    Way::Labelled => scan.probe(builder, &*disk, id),
-                    Way::Content => scan.probe_content(builder, &*disk, id),
+                    DeviceUse::Labelled => scan.probe(builder, &*disk, id),
+                    DeviceUse::Content => scan.probe_content(builder, &*disk, id),
                 }
                 disks.counted(&name, &scan.take_counted());
             }
@@ -155,7 +155,7 @@ pub fn of_guests(
 }
 
 /// How to look at a device.
-enum Way {
+enum DeviceUse {
     /// It may have a label.
     Labelled,
     /// It is used as a whole.
@@ -163,9 +163,9 @@ enum Way {
 }
 
 /// Partitions are looked at with their disk, paths with what they lead to.
-fn way(kind: Kind) -> Option<Way> {
+fn way(kind: Kind) -> Option<DeviceUse> {
     match kind {
-        Kind::Disk | Kind::VirtualDisk | Kind::Multipath | Kind::Loop => Some(Way::Labelled),
+        Kind::Disk | Kind::VirtualDisk | Kind::Multipath | Kind::Loop => Some(DeviceUse::Labelled),
         Kind::Stripe
         | Kind::Mirror
         | Kind::ParityRaid
@@ -173,7 +173,7 @@ fn way(kind: Kind) -> Option<Way> {
         | Kind::Crypt
         | Kind::LogicalVolume
         | Kind::ThinVolume
-        | Kind::Cache => Some(Way::Content),
+        | Kind::Cache => Some(DeviceUse::Content),
         _ => None,
     }
 }

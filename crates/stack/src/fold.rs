@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::builder::Builder;
-    use crate::grid::{GridFact, Source, What};
+    use crate::grid::{CellKind, GridFact, Source};
     use crate::node::{Chunks, Kind, Member, Part};
     use crate::verdict::Verdict;
 
@@ -222,7 +222,10 @@ mod tests {
     fn disk(builder: &mut Builder, name: &str, grid: Grid) -> NodeId {
         let disk = builder.node(name);
         builder.kind(disk, Kind::Disk, &FROM);
-        builder.grid(disk, GridFact::believed(grid, What::PhysicalBlock, FROM));
+        builder.grid(
+            disk,
+            GridFact::believed(grid, CellKind::PhysicalBlock, FROM),
+        );
         disk
     }
 

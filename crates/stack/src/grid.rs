@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What the cells of a grid are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum CellKind {
     /// The smallest addressable block.
     LogicalBlock,
     /// Physical block of a drive.
@@ -51,32 +51,32 @@ pub enum What {
     Assumed,
 }
 
-impl What {
+impl CellKind {
     /// The words used in output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            What::LogicalBlock => "logical block",
-            What::PhysicalBlock => "physical block",
-            What::MinimumIo => "minimum I/O size",
-            What::OptimalIo => "optimal I/O size",
-            What::WriteAlignment => "preferred write alignment",
-            What::IndirectionUnit => "indirection unit",
-            What::AtomicWrite => "atomic write unit",
-            What::DiscardUnit => "discard unit",
-            What::Zone => "zone",
-            What::IoBoundary => "I/O boundary",
-            What::Chunk => "chunk",
-            What::ParityStripe => "parity stripe",
-            What::ArrayUnit => "array unit",
-            What::CryptSector => "encryption sector",
-            What::Cluster => "cluster",
-            What::VolumeExtent => "volume extent",
-            What::FileSystemBlock => "file-system block",
-            What::Record => "record",
-            What::Ashift => "ashift block",
-            What::Page => "database page",
-            What::Assumed => "assumed unit",
+            CellKind::LogicalBlock => "logical block",
+            CellKind::PhysicalBlock => "physical block",
+            CellKind::MinimumIo => "minimum I/O size",
+            CellKind::OptimalIo => "optimal I/O size",
+            CellKind::WriteAlignment => "preferred write alignment",
+            CellKind::IndirectionUnit => "indirection unit",
+            CellKind::AtomicWrite => "atomic write unit",
+            CellKind::DiscardUnit => "discard unit",
+            CellKind::Zone => "zone",
+            CellKind::IoBoundary => "I/O boundary",
+            CellKind::Chunk => "chunk",
+            CellKind::ParityStripe => "parity stripe",
+            CellKind::ArrayUnit => "array unit",
+            CellKind::CryptSector => "encryption sector",
+            CellKind::Cluster => "cluster",
+            CellKind::VolumeExtent => "volume extent",
+            CellKind::FileSystemBlock => "file-system block",
+            CellKind::Record => "record",
+            CellKind::Ashift => "ashift block",
+            CellKind::Page => "database page",
+            CellKind::Assumed => "assumed unit",
         }
     }
 }
@@ -189,7 +189,7 @@ pub struct GridFact {
     /// The grid.
     pub grid: Grid,
     /// What its cells are.
-    pub what: What,
+    pub what: CellKind,
     /// Who said so.
     pub source: Source,
     /// Whether it is believed.
@@ -199,7 +199,7 @@ pub struct GridFact {
 impl GridFact {
     /// A fact that is believed.
     #[must_use]
-    pub const fn believed(grid: Grid, what: What, source: Source) -> GridFact {
+    pub const fn believed(grid: Grid, what: CellKind, source: Source) -> GridFact {
         GridFact {
             grid,
             what,
@@ -210,13 +210,13 @@ impl GridFact {
 
     /// Whether it is such a grid, and the drive itself stated it.
     #[must_use]
-    pub fn is_of_drive(&self, what: What) -> bool {
+    pub fn is_of_drive(&self, what: CellKind) -> bool {
         self.what == what && matches!(self.source, Source::Drive { .. })
     }
 
     /// A fact that is kept but not believed.
     #[must_use]
-    pub fn doubted(grid: Grid, what: What, source: Source, why: impl Into<String>) -> GridFact {
+    pub fn doubted(grid: Grid, what: CellKind, source: Source, why: impl Into<String>) -> GridFact {
         GridFact {
             grid,
             what,

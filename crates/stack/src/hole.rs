@@ -123,7 +123,7 @@ mod tests {
             );
         }
         let stack = builder.finish();
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         for (name, _, expected) in cases {
             let stand = survey.stand(stack.find(name).expect("it")).expect("judged");
             let whys: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();

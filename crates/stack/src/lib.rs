@@ -42,7 +42,7 @@ pub mod verdict;
 pub use builder::{Builder, JoinError};
 pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
-pub use grid::{Belief, GridFact, Source, What};
+pub use grid::{Belief, CellKind, GridFact, Source};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
 pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

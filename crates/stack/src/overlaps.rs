@@ -45,7 +45,7 @@ struct Extent {
 
 /// Where an extent and its header lie on a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Run {
+struct OccupiedRange {
     start: u64,
     end: u64,
     extent: Extent,
@@ -111,13 +111,13 @@ fn on_volumes(nodes: &[Node], told_below: &HashSet<NodeId>) -> Vec<Overlap> {
 
 /// As [`pairs`], where one of both is a volume at least.
 fn beside_volumes(
-    runs: &[Run],
+    runs: &[OccupiedRange],
     is_volume: impl Fn(&Extent) -> bool,
     is_asked: impl Fn(&Extent, &Extent) -> bool,
-) -> Vec<(Run, Run)> {
+) -> Vec<(OccupiedRange, OccupiedRange)> {
     let mut found = Vec::new();
     // The volume and the soft partition that end last.
-    let mut last: [Option<Run>; 2] = [None; 2];
+    let mut last: [Option<OccupiedRange>; 2] = [None; 2];
     for run in runs {
         let own = usize::from(is_volume(&run.extent));
         let against = if own == 1 {
@@ -137,7 +137,7 @@ fn beside_volumes(
     found
 }
 
-fn overlap(one: Run, other: Run, text: String) -> Overlap {
+fn overlap(one: OccupiedRange, other: OccupiedRange, text: String) -> Overlap {
     Overlap {
         one: one.extent.owner,
         other: other.extent.owner,
@@ -147,11 +147,11 @@ fn overlap(one: Run, other: Run, text: String) -> Overlap {
 }
 
 /// In order of their places.
-fn by_component(extents: impl Iterator<Item = Extent>) -> BTreeMap<NodeId, Vec<Run>> {
-    let mut components: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
+fn by_component(extents: impl Iterator<Item = Extent>) -> BTreeMap<NodeId, Vec<OccupiedRange>> {
+    let mut components: BTreeMap<NodeId, Vec<OccupiedRange>> = BTreeMap::new();
     for extent in extents {
         let header = if extent.has_header { SECTOR } else { 0 };
-        let run = Run {
+        let run = OccupiedRange {
             start: extent.start.saturating_sub(header),
             end: extent.end,
             extent,
@@ -229,9 +229,12 @@ fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
 
 /// Each run that shares bytes with one before it of which this is asked, beside the one of these that ends last. Of a
 /// question about components two runs are enough to keep: the last to end, and the last of another component.
-fn pairs(runs: &[Run], is_asked: impl Fn(&Extent, &Extent) -> bool) -> Vec<(Run, Run)> {
+fn pairs(
+    runs: &[OccupiedRange],
+    is_asked: impl Fn(&Extent, &Extent) -> bool,
+) -> Vec<(OccupiedRange, OccupiedRange)> {
     let mut found = Vec::new();
-    let mut last: [Option<Run>; 2] = [None; 2];
+    let mut last: [Option<OccupiedRange>; 2] = [None; 2];
     for run in runs {
         let before = last
             .iter()
@@ -253,7 +256,7 @@ fn pairs(runs: &[Run], is_asked: impl Fn(&Extent, &Extent) -> bool) -> Vec<(Run,
 }
 
 /// Two on one component.
-fn beside(nodes: &[Node], one: Run, other: Run) -> String {
+fn beside(nodes: &[Node], one: OccupiedRange, other: OccupiedRange) -> String {
     let name = |id: NodeId| nodes[id.at()].name.as_str();
     let (one, other) = (one.extent, other.extent);
     let second = if one.owner == other.owner {
@@ -280,9 +283,9 @@ fn beside(nodes: &[Node], one: Run, other: Run) -> String {
 }
 
 /// Two on components that share a layer below.
-fn below_both(nodes: &[Node], layer: NodeId, one: Run, other: Run) -> String {
+fn below_both(nodes: &[Node], layer: NodeId, one: OccupiedRange, other: OccupiedRange) -> String {
     let name = |id: NodeId| nodes[id.at()].name.as_str();
-    let of = |run: Run| match run.extent.component == layer {
+    let of = |run: OccupiedRange| match run.extent.component == layer {
         true => name(run.extent.owner).to_owned(),
         false => format!(
             "{} on {}",
@@ -290,7 +293,7 @@ fn below_both(nodes: &[Node], layer: NodeId, one: Run, other: Run) -> String {
             name(run.extent.component)
         ),
     };
-    let taken = |run: Run| sectors(run.start, run.end);
+    let taken = |run: OccupiedRange| sectors(run.start, run.end);
     format!(
         "{} takes {} of {}, and {} takes {} there{}",
         of(one),

@@ -81,7 +81,7 @@ pub struct Survey {
 impl Survey {
     /// Judges all nodes that stand on something.
     #[must_use]
-    pub fn of(stack: &Stack) -> Survey {
+    pub fn judge(stack: &Stack) -> Survey {
         let nodes = stack.nodes().filter(|(id, _)| !stack.is_leaf(*id));
         Survey {
             stands: nodes.map(|(id, _)| (id, stand(stack, id))).collect(),
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::builder::Builder;
-    use crate::grid::{Source, What};
+    use crate::grid::{CellKind, Source};
     use crate::node::{Member, Part, Placing};
 
     const FROM: Source = Source::User;
@@ -178,7 +178,7 @@ mod tests {
         if is_known {
             builder.grid(
                 disk,
-                GridFact::believed(Grid::ASSUMED, What::PhysicalBlock, FROM),
+                GridFact::believed(Grid::ASSUMED, CellKind::PhysicalBlock, FROM),
             );
         }
         for (at, start) in starts.iter().enumerate() {
@@ -219,7 +219,7 @@ mod tests {
             &FROM,
         );
         let stack = builder.finish();
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         for (name, expected) in [
             ("sda", None),
             ("sda1", Some(Overall::Misaligned)),
@@ -271,7 +271,7 @@ mod tests {
             builder.place(id, Placing::Parts { parts: vec![run] }, &FROM);
         }
         let stack = builder.finish();
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         for (id, expected) in [
             (file, "nothing is known of what it lies on"),
             (slice, "it ends beyond what it lies on"),
@@ -311,7 +311,7 @@ mod tests {
             &FROM,
         );
         let stack = builder.finish();
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         let stand = survey.stand(slice).expect("it stands on a disk");
         assert_eq!((stand.overall, stand.lost.len()), (Overall::Unknown, 1));
         let half = survey.stand(mirror).expect("it stands on both");

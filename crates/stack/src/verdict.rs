@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::fold::{Landing, Landings, Phase};
 use crate::graph::{NodeId, Stack};
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Chunks, Kind, Placing, keys};
 
 /// The answer.
@@ -46,21 +46,21 @@ pub struct Standing {
     pub verdict: Verdict,
 }
 
-impl What {
+impl CellKind {
     /// Whether a start off such a grid costs something on every I/O: then it decides about alignment.
     #[must_use]
     pub const fn decides(self) -> bool {
         matches!(
             self,
-            What::PhysicalBlock
-                | What::WriteAlignment
-                | What::IndirectionUnit
-                | What::ArrayUnit
-                | What::Zone
-                | What::CryptSector
-                | What::Cluster
-                | What::Ashift
-                | What::Assumed
+            CellKind::PhysicalBlock
+                | CellKind::WriteAlignment
+                | CellKind::IndirectionUnit
+                | CellKind::ArrayUnit
+                | CellKind::Zone
+                | CellKind::CryptSector
+                | CellKind::Cluster
+                | CellKind::Ashift
+                | CellKind::Assumed
         )
     }
 }
@@ -91,7 +91,7 @@ impl Stack {
         }
         let preferred = grids
             .iter()
-            .find(|fact| fact.is_of_drive(What::WriteAlignment))
+            .find(|fact| fact.is_of_drive(CellKind::WriteAlignment))
             .map(|fact| fact.grid);
         if let Some(preferred) = preferred {
             grids.retain(|fact| !is_about_lengths(fact, &preferred));
@@ -99,7 +99,7 @@ impl Stack {
         if grids.is_empty() && self.is_leaf(id) {
             grids.push(GridFact::believed(
                 Grid::ASSUMED,
-                What::Assumed,
+                CellKind::Assumed,
                 Source::Assumed,
             ));
         }
@@ -172,7 +172,7 @@ impl Stack {
     fn on_grid(&self, id: NodeId, fact: &GridFact) -> Verdict {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
-            (What::Assumed, ..) => format!(
+            (CellKind::Assumed, ..) => format!(
                 "nothing is known of {} beyond {}",
                 node.name,
                 fact.granularity()
@@ -207,8 +207,8 @@ fn is_about_lengths(fact: &GridFact, preferred: &Grid) -> bool {
     let is_told_by_host = matches!(fact.source, Source::Kernel { .. } | Source::Dump { .. });
     fact.grid != *preferred
         && match fact.what {
-            What::IndirectionUnit => fact.is_of_drive(What::IndirectionUnit),
-            What::PhysicalBlock => {
+            CellKind::IndirectionUnit => fact.is_of_drive(CellKind::IndirectionUnit),
+            CellKind::PhysicalBlock => {
                 is_told_by_host
                     && fact.grid.offset().0 == 0
                     && fact.granularity() > preferred.granularity()
@@ -229,8 +229,8 @@ fn grids_of(chunks: &Chunks) -> Vec<GridFact> {
         None
     };
     [
-        fact(chunks.chunk, GridKind::Boundary, What::Chunk),
-        parity.and_then(|bytes| fact(bytes, GridKind::ParityStripe, What::ParityStripe)),
+        fact(chunks.chunk, GridKind::Boundary, CellKind::Chunk),
+        parity.and_then(|bytes| fact(bytes, GridKind::ParityStripe, CellKind::ParityStripe)),
     ]
     .into_iter()
     .flatten()

@@ -9,7 +9,7 @@ pub enum StatsError {
     #[error("found {} {side}, expected at least {need}", plural(*n))]
     TooFew {
         /// Of which side.
-        side: Side,
+        side: WhichSample,
         /// Observations found.
         n: usize,
         /// The fewest that can answer.
@@ -27,7 +27,7 @@ pub enum StatsError {
     #[error("found {value} {side}, expected a number above 0: a ratio needs that")]
     NotPositive {
         /// Of which side.
-        side: Side,
+        side: WhichSample,
         /// What was found.
         value: f64,
     },
@@ -51,7 +51,7 @@ pub enum StatsError {
 
 /// Of which of two samples an error speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum WhichSample {
     /// There is only one.
     Only,
     /// The first.
@@ -60,12 +60,12 @@ pub enum Side {
     After,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for WhichSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Side::Only => "in all",
-            Side::Before => "before",
-            Side::After => "after",
+            WhichSample::Only => "in all",
+            WhichSample::Before => "before",
+            WhichSample::After => "after",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! One group of observations against the others, where all spread alike: with few in each group the spread of all is known
 //! better than that of one.
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 use crate::interval::{Interval, Level};
 use crate::student;
 
@@ -29,7 +29,7 @@ pub fn apart(
     let (n, need) = (its.len().min(others), 1);
     if n < need || all <= filled {
         return Err(StatsError::TooFew {
-            side: Side::Only,
+            side: WhichSample::Only,
             n,
             need,
         });

@@ -1,6 +1,6 @@
 //! Intervals for means, their differences and their ratios.
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 use crate::sample::Sample;
 use crate::student;
 
@@ -105,8 +105,8 @@ pub fn difference_of_means(
     level: Level,
 ) -> Result<Interval<[usize; 2]>, StatsError> {
     let sides = [
-        Sample::of_side(before, Side::Before)?,
-        Sample::of_side(after, Side::After)?,
+        Sample::of_side(before, WhichSample::Before)?,
+        Sample::of_side(after, WhichSample::After)?,
     ];
     let difference = sides[1].mean() - sides[0].mean();
     Ok(welch(
@@ -128,10 +128,10 @@ pub fn ratio_of_means(
     level: Level,
 ) -> Result<Interval<[usize; 2]>, StatsError> {
     let sides = [
-        Sample::of_side(before, Side::Before)?,
-        Sample::of_side(after, Side::After)?,
+        Sample::of_side(before, WhichSample::Before)?,
+        Sample::of_side(after, WhichSample::After)?,
     ];
-    for (sample, side) in sides.iter().zip([Side::Before, Side::After]) {
+    for (sample, side) in sides.iter().zip([WhichSample::Before, WhichSample::After]) {
         let value = sample.mean();
         if value <= 0.0 {
             return Err(StatsError::NotPositive { side, value });

@@ -3,7 +3,7 @@
 //! How many of n observations lie below the q-quantile is binomial, so that two of the sorted observations hold it between
 //! them with a probability that can be told exactly (David and Nagaraja, Order Statistics, section 7.1).
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 use crate::interval::{Interval, Level};
 use crate::sample::Sample;
 use crate::student::ln_gamma;
@@ -28,7 +28,7 @@ pub fn quantile(values: &[f64], q: f64, level: Level) -> Result<Interval, StatsE
     let n = sample.n();
     let need = fewest(q, level);
     let too_few = StatsError::TooFew {
-        side: Side::Only,
+        side: WhichSample::Only,
         n,
         need,
     };
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             error,
             StatsError::TooFew {
-                side: Side::Only,
+                side: WhichSample::Only,
                 n: 5,
                 need: 6
             }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             error,
             StatsError::TooFew {
-                side: Side::Only,
+                side: WhichSample::Only,
                 n: 367,
                 need: 368
             }

@@ -1,7 +1,7 @@
 //! Pairs: each observation after belongs to one before, as when both alternate on one device. What drifts slowly moves both
 //! of a pair, and is not in their ratio.
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 use crate::interval::{self, Interval, Level};
 use crate::median;
 
@@ -32,7 +32,7 @@ fn log_ratios(before: &[f64], after: &[f64]) -> Result<Vec<f64>, StatsError> {
             after: after.len(),
         });
     }
-    for (values, side) in [(before, Side::Before), (after, Side::After)] {
+    for (values, side) in [(before, WhichSample::Before), (after, WhichSample::After)] {
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
             return Err(StatsError::NotFinite {
                 at,

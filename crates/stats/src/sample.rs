@@ -1,6 +1,6 @@
 //! Observations of one quantity, checked once.
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 
 /// Finite numbers in the order in which they were observed; at least two.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,14 +14,14 @@ impl<'a> Sample<'a> {
     /// # Errors
     /// When there are fewer than two, or one is not finite.
     pub fn new(values: &'a [f64]) -> Result<Sample<'a>, StatsError> {
-        Sample::of_side(values, Side::Only)
+        Sample::of_side(values, WhichSample::Only)
     }
 
     /// The same, with a name for errors.
     ///
     /// # Errors
     /// As [`Sample::new`].
-    pub fn of_side(values: &'a [f64], side: Side) -> Result<Sample<'a>, StatsError> {
+    pub fn of_side(values: &'a [f64], side: WhichSample) -> Result<Sample<'a>, StatsError> {
         if values.len() < 2 {
             return Err(StatsError::TooFew {
                 side,
@@ -116,13 +116,13 @@ mod tests {
             assert_eq!(
                 error,
                 StatsError::TooFew {
-                    side: Side::Only,
+                    side: WhichSample::Only,
                     n: values.len(),
                     need: 2
                 }
             );
         }
-        let error = Sample::of_side(&[1.0], Side::After).expect_err("too few");
+        let error = Sample::of_side(&[1.0], WhichSample::After).expect_err("too few");
         assert_eq!(
             error.to_string(),
             "found 1 observation after, expected at least 2"

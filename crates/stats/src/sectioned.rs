@@ -3,7 +3,7 @@
 //! III.5): sections spread around the statistic of the whole, not around their own mean, so that a percentile of few
 //! observations, which lies too low or too high on average, makes the interval wider and not wrong.
 
-use crate::error::{Side, StatsError};
+use crate::error::{StatsError, WhichSample};
 use crate::interval::{Interval, Level, welch};
 use crate::sample::Sample;
 
@@ -25,7 +25,7 @@ pub fn ratio_of_sectioned(
     after: Sectioned<'_>,
     level: Level,
 ) -> Result<Interval<[usize; 2]>, StatsError> {
-    let both = [(before, Side::Before), (after, Side::After)];
+    let both = [(before, WhichSample::Before), (after, WhichSample::After)];
     let mut variances = [0.0; 2];
     for (at, (sectioned, side)) in both.into_iter().enumerate() {
         let sample = Sample::of_side(sectioned.sections, side)?;
@@ -52,8 +52,8 @@ pub fn ratio_of_sectioned(
         variances[at] = squares / (n - 1.0) / n;
     }
     let sides = [
-        Sample::of_side(before.sections, Side::Before)?,
-        Sample::of_side(after.sections, Side::After)?,
+        Sample::of_side(before.sections, WhichSample::Before)?,
+        Sample::of_side(after.sections, WhichSample::After)?,
     ];
     let ratio = welch((after.whole / before.whole).ln(), sides, variances, level).map(f64::exp);
     Ok(Interval {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 use crate::io_target::IoTarget;
-use crate::memory::{Memory, Shape};
+use crate::memory::{Memory, MemoryShape};
 use crate::ring::Completion;
 
 /// One I/O at a time through its own memory.
@@ -36,8 +36,8 @@ impl Blocking {
     ///
     /// # Errors
     /// When there are no more files or memory.
-    pub fn new(target: &IoTarget, shape: Shape) -> Result<Blocking, Errno> {
-        let memory = Memory::new(Shape { slots: 1, ..shape }).ok_or(Errno::NOMEM)?;
+    pub fn new(target: &IoTarget, shape: MemoryShape) -> Result<Blocking, Errno> {
+        let memory = Memory::new(MemoryShape { slots: 1, ..shape }).ok_or(Errno::NOMEM)?;
         let fd = rustix::io::fcntl_dupfd_cloexec(target.as_fd(), 0)?;
         Ok(Blocking {
             fd,

@@ -51,12 +51,12 @@ pub struct Mapped {
     /// Prefixed by its owner: `LVM-`, `CRYPT-LUKS2-`, `mpath-`; empty where it has none.
     pub uuid: String,
     /// The table; empty where none is loaded.
-    pub targets: Vec<Target>,
+    pub targets: Vec<MappedTarget>,
 }
 
 /// One line of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct MappedTarget {
     /// First sector of 512 bytes.
     pub start_sectors: u64,
     /// Length.
@@ -132,9 +132,9 @@ impl DeviceMapper {
             let bytes = buffer.bytes();
             match decode(&bytes) {
                 Ok(mapped) => return Ok(mapped),
-                Err(Damage::Full) if len_bytes < BUFFER_MAX => len_bytes *= 8,
-                Err(Damage::Full) => return Err(asking.error(Errno::FBIG)),
-                Err(Damage::At(offset)) => {
+                Err(AnswerFault::Full) if len_bytes < BUFFER_MAX => len_bytes *= 8,
+                Err(AnswerFault::Full) => return Err(asking.error(Errno::FBIG)),
+                Err(AnswerFault::At(offset)) => {
                     return Err(asking.malformed(
                         format!("an entry at byte {offset}"),
                         "entries inside the buffer",
@@ -161,30 +161,30 @@ fn device_number(major: u32, minor: u32) -> u64 {
 
 /// Why an answer is no table.
 #[derive(Debug, PartialEq, Eq)]
-enum Damage {
+enum AnswerFault {
     Full,
     At(usize),
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Damage> {
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32, AnswerFault> {
     let field = bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk::<4>())
-        .ok_or(Damage::At(at))?;
+        .ok_or(AnswerFault::At(at))?;
     Ok(u32::from_ne_bytes(*field))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Damage> {
+fn u64_at(bytes: &[u8], at: usize) -> Result<u64, AnswerFault> {
     let field = bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk::<8>())
-        .ok_or(Damage::At(at))?;
+        .ok_or(AnswerFault::At(at))?;
     Ok(u64::from_ne_bytes(*field))
 }
 
 /// Text up to a zero byte, or to the end of the field.
-fn text_at(bytes: &[u8], at: usize, len_max: usize) -> Result<String, Damage> {
-    let field = bytes.get(at..).ok_or(Damage::At(at))?;
+fn text_at(bytes: &[u8], at: usize, len_max: usize) -> Result<String, AnswerFault> {
+    let field = bytes.get(at..).ok_or(AnswerFault::At(at))?;
     let field = &field[..field.len().min(len_max)];
     let end = field
         .iter()
@@ -194,10 +194,10 @@ fn text_at(bytes: &[u8], at: usize, len_max: usize) -> Result<String, Damage> {
 }
 
 /// Takes the answer to `DM_TABLE_STATUS` apart.
-fn decode(bytes: &[u8]) -> Result<Mapped, Damage> {
+fn decode(bytes: &[u8]) -> Result<Mapped, AnswerFault> {
     let flags = u32_at(bytes, 28)?;
     if flags & BUFFER_FULL != 0 {
-        return Err(Damage::Full);
+        return Err(AnswerFault::Full);
     }
     let mut mapped = Mapped {
         name: text_at(bytes, 48, 128)?,
@@ -215,19 +215,19 @@ fn decode(bytes: &[u8]) -> Result<Mapped, Damage> {
         let next = u32_at(bytes, at + 20)? as usize;
         let kind = text_at(bytes, at + 24, 16)?;
         let params = text_at(bytes, at + SPEC, usize::MAX)?;
-        mapped.targets.push(Target {
+        mapped.targets.push(MappedTarget {
             start_sectors: u64_at(bytes, at)?,
             len_sectors: u64_at(bytes, at + 8)?,
             params: without_keys(&kind, &params),
             kind,
         });
         // Counted from the first entry; one that does not lead forward would go on for ever.
-        let next = first.checked_add(next).ok_or(Damage::At(at))?;
+        let next = first.checked_add(next).ok_or(AnswerFault::At(at))?;
         if next <= at {
             return if mapped.targets.len() as u32 == count {
                 Ok(mapped)
             } else {
-                Err(Damage::At(at))
+                Err(AnswerFault::At(at))
             };
         }
         at = next;
@@ -318,7 +318,7 @@ mod tests {
         );
         assert_eq!(
             decode(&answer(ACTIVE_PRESENT | BUFFER_FULL, &targets)),
-            Err(Damage::Full)
+            Err(AnswerFault::Full)
         );
     }
 
@@ -340,7 +340,7 @@ mod tests {
         }
         let mut circle = whole;
         circle[HEADER + 20..HEADER + 24].copy_from_slice(&0u32.to_ne_bytes());
-        assert_eq!(decode(&circle), Err(Damage::At(HEADER)));
+        assert_eq!(decode(&circle), Err(AnswerFault::At(HEADER)));
     }
 
     #[test]

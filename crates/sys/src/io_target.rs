@@ -29,7 +29,7 @@ pub enum FileId {
 impl FileId {
     /// That of what was looked up.
     #[must_use]
-    pub fn of(found: &Metadata) -> FileId {
+    pub fn from_metadata(found: &Metadata) -> FileId {
         match found.file_type().is_block_device() {
             true => FileId::Device(found.rdev()),
             false => FileId::File(found.dev(), found.ino()),

@@ -11,7 +11,7 @@ const NOISE_BYTES: usize = 1 << 20;
 
 /// How much memory I/O need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MemoryShape {
     /// I/O in flight at most, above 0.
     pub slots: u32,
     /// Length of the longest I/O, above 0.
@@ -38,7 +38,7 @@ unsafe impl Send for Memory {}
 
 impl Memory {
     /// Takes memory for it; `None` where the lengths do not fit an address space.
-    pub fn new(shape: Shape) -> Option<Memory> {
+    pub fn new(shape: MemoryShape) -> Option<Memory> {
         let len_bytes_max = shape.len_bytes_max as usize;
         let slot_bytes = len_bytes_max.checked_next_multiple_of(ALIGN_BYTES)?;
         let noise_bytes = if shape.has_noise {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn slots_lie_apart_and_aligned() {
-        let memory = Memory::new(Shape {
+        let memory = Memory::new(MemoryShape {
             slots: 3,
             len_bytes_max: 5000,
             has_noise: false,
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn noise_stays_inside_and_differs() {
-        let mut memory = Memory::new(Shape {
+        let mut memory = Memory::new(MemoryShape {
             slots: 1,
             len_bytes_max: 4096,
             has_noise: true,
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "beyond its memory")]
     fn a_longer_io_is_refused() {
-        let memory = Memory::new(Shape {
+        let memory = Memory::new(MemoryShape {
             slots: 1,
             len_bytes_max: 512,
             has_noise: false,
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_fits_no_address_space_is_none() {
-        let shape = Shape {
+        let shape = MemoryShape {
             slots: 0,
             len_bytes_max: 0,
             has_noise: false,

@@ -113,7 +113,7 @@ mod tests {
         let dir = plumb_testkit::temp_dir("openers");
         let path = dir.path().join("file");
         fs::write(&path, "it").expect("room");
-        let id = FileId::of(&fs::metadata(&path).expect("it is there"));
+        let id = FileId::from_metadata(&fs::metadata(&path).expect("it is there"));
         assert_eq!(openers(id), Vec::new());
 
         let mut brief = sleeping("0.1", &path);

@@ -14,7 +14,7 @@ use io_uring::{Builder, IoUring, opcode, squeue};
 use rustix::io::Errno;
 
 use crate::io_target::IoTarget;
-use crate::memory::{Memory, Shape};
+use crate::memory::{Memory, MemoryShape};
 
 /// For how long a ring that goes away waits for I/O in flight.
 const LAST_WAIT: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl Ring {
     ///
     /// # Errors
     /// When the kernel refuses, or there is no memory.
-    pub fn new(target: &IoTarget, shape: Shape) -> Result<Ring, Errno> {
+    pub fn new(target: &IoTarget, shape: MemoryShape) -> Result<Ring, Errno> {
         let memory = ManuallyDrop::new(Memory::new(shape).ok_or(Errno::NOMEM)?);
         let made = build(shape.slots.max(1)).and_then(|ring| {
             ring.submitter()

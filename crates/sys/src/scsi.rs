@@ -31,7 +31,7 @@ const TIMEOUT_MS: u32 = 5_000;
 
 /// `struct sg_io_hdr` of <scsi/sg.h>.
 #[repr(C)]
-struct Header {
+struct SgIoHeader {
     interface_id: i32,
     dxfer_direction: i32,
     cmd_len: u8,
@@ -57,11 +57,12 @@ struct Header {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Header>() == 88 && std::mem::offset_of!(Header, status) == 64);
+const _: () =
+    assert!(size_of::<SgIoHeader>() == 88 && std::mem::offset_of!(SgIoHeader, status) == 64);
 
 /// A command with the buffers that it needs.
 struct Request {
-    header: Header,
+    header: SgIoHeader,
     command: Box<[u8; 16]>,
     answer: Box<[u8]>,
     sense: Box<[u8; SENSE]>,
@@ -226,7 +227,7 @@ fn ask(
     (command, cmd_len): ([u8; 16], u8),
     room: usize,
 ) -> Result<Vec<u8>, SysError> {
-    let header = Header {
+    let header = SgIoHeader {
         interface_id: i32::from(b'S'),
         dxfer_direction: FROM_DEVICE,
         cmd_len,

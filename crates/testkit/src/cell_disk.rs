@@ -43,11 +43,11 @@ pub struct CellDisk {
 #[derive(Debug)]
 pub struct Served {
     charging: Charging,
-    state: Arc<State>,
+    state: Arc<CellState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CellState {
     bytes: Mutex<Vec<u8>>,
     writes: AtomicU64,
     changes: AtomicU64,
@@ -57,7 +57,7 @@ impl CellDisk {
     /// Cells of 4 KiB from an offset on in 64 MiB of noise; 1,000 writes a second that touch one, each further one costs `more`.
     /// That is slow enough for the way through a server on a busy machine.
     #[must_use]
-    pub fn of(offset_bytes: u64, more: f64) -> CellDisk {
+    pub fn with_offset(offset_bytes: u64, more: f64) -> CellDisk {
         let unit = Duration::from_millis(1);
         CellDisk {
             size_bytes: 64 << 20,
@@ -94,7 +94,7 @@ impl CellDisk {
         bytes
             .chunks_mut(8)
             .for_each(|word| word.copy_from_slice(&random.next_u64().to_le_bytes()[..word.len()]));
-        let state = Arc::new(State {
+        let state = Arc::new(CellState {
             bytes: Mutex::new(bytes),
             writes: AtomicU64::new(0),
             changes: AtomicU64::new(0),
@@ -148,7 +148,7 @@ impl Served {
 /// One connection.
 struct Server {
     disk: CellDisk,
-    state: Arc<State>,
+    state: Arc<CellState>,
     stream: UnixStream,
     /// Until when the disk is busy.
     free_at: Instant,
@@ -289,7 +289,7 @@ mod tests {
     fn units_are_of_cells() {
         let disk = CellDisk {
             partial: 0.5,
-            ..CellDisk::of(1024, 1.0)
+            ..CellDisk::with_offset(1024, 1.0)
         };
         for (start, len, units) in [
             (1024, 4096, 1.0),
@@ -309,7 +309,7 @@ mod tests {
         crate::require!(Tool("nbdfuse"), Tool("fusermount3"));
         let disk = CellDisk {
             size_bytes: 1 << 20,
-            ..CellDisk::of(0, 1.0)
+            ..CellDisk::with_offset(0, 1.0)
         }
         .up();
         let file = File::options()

@@ -27,7 +27,7 @@ pub struct Charging {
 /// second. A read of one cell off the grid then takes 2 · `cell_bytes` / `unit_bytes` times as long as one on it. For reading
 /// only: its export mixes concurrent writes up.
 #[derive(Clone, Copy, Debug)]
-pub struct Cells<'a> {
+pub struct ChargedCells<'a> {
     /// Length of a cell: a power of two.
     pub cell_bytes: u64,
     /// Bytes by which the file begins past a boundary: the first boundary in it lies `cell_bytes` − `phase_bytes` further on.
@@ -51,12 +51,12 @@ pub struct Credits {
     pub per_second: u64,
 }
 
-impl Cells<'_> {
+impl ChargedCells<'_> {
     /// Cells of which a miss costs `ratio` times as much, from 1 to 2; 2,000 units a second, zeros.
     #[must_use]
-    pub fn of_ratio(cell_bytes: u64, phase_bytes: u64, ratio: f64) -> Cells<'static> {
+    pub fn of_ratio(cell_bytes: u64, phase_bytes: u64, ratio: f64) -> ChargedCells<'static> {
         let unit_bytes = (2.0 * cell_bytes as f64 / ratio).round() as u64;
-        Cells {
+        ChargedCells {
             cell_bytes,
             phase_bytes,
             unit_bytes,
@@ -95,7 +95,7 @@ impl Cells<'_> {
         } else {
             ""
         };
-        let Cells {
+        let ChargedCells {
             cell_bytes,
             phase_bytes,
             unit_bytes,
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn it_is_gone_with_the_value() {
         crate::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
-        let device = Cells::of_ratio(4096, 1024, 1.25).up();
+        let device = ChargedCells::of_ratio(4096, 1024, 1.25).up();
         let path = device.path().to_owned();
         assert_eq!(
             fs::metadata(&path).map(|found| found.len()).ok(),
@@ -317,7 +317,10 @@ mod tests {
     fn units_follow_from_ratios() {
         // As fio has measured them: see the table of the manual on devices that charge.
         for (ratio, unit_bytes) in [(2.0, 4096), (1.25, 6554), (1.1, 7447), (1.0, 8192)] {
-            assert_eq!(Cells::of_ratio(4096, 0, ratio).unit_bytes, unit_bytes);
+            assert_eq!(
+                ChargedCells::of_ratio(4096, 0, ratio).unit_bytes,
+                unit_bytes
+            );
         }
     }
 }

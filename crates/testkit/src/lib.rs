@@ -36,4 +36,4 @@ pub use machine::Machine;
 pub use require::{Capability, real_trace, real_traces};
 pub use rng::Rng;
 pub use tempdir::{TempFile, temp_dir, temp_file};
-pub use write::{EventSink, WriteError, Written, write_all};
+pub use write::{EventSink, WriteError, WrittenCount, write_all};

@@ -16,7 +16,7 @@ impl Opener {
     /// # Panics
     /// When there is none.
     #[must_use]
-    pub fn of(file: &Path) -> Opener {
+    pub fn start(file: &Path) -> Opener {
         let mut shell = Command::new("sh");
         shell
             .args(["-c", r#"exec 3<"$0" && echo open && read -r line"#])

@@ -134,9 +134,9 @@ impl Lines {
 }
 
 /// Hands out shared memory as if it were read from somewhere.
-struct Memory(std::sync::Arc<Vec<u8>>, usize);
+struct SharedMemory(std::sync::Arc<Vec<u8>>, usize);
 
-impl Read for Memory {
+impl Read for SharedMemory {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let bytes = (&self.0[self.1..]).read(to)?;
         self.1 += bytes;
@@ -158,7 +158,7 @@ fn timed(mut reader: Box<dyn Reader>) -> Result<(f64, u64), Failure> {
 fn measure(format: &'static Format, mib: usize) -> Result<(), Failure> {
     let text = std::sync::Arc::new(Lines::new(format.name).text(mib << 20));
     let open = || {
-        let memory = Memory(std::sync::Arc::clone(&text), 0);
+        let memory = SharedMemory(std::sync::Arc::clone(&text), 0);
         (format.open)(
             Input::from_reader("memory", Box::new(memory))?,
             &ReadOptions::default(),

@@ -12,7 +12,7 @@ use crate::batch::{Batch, Event};
 use crate::error::Error;
 use crate::names::{DeviceId, NameId, Names};
 use crate::op::{Layer, Op, flags};
-use crate::pending::{Key, Pending, Recent};
+use crate::pending::{IoKey, Pending, Recent};
 use crate::reader::LayerChoice;
 use crate::source::{Latency, SourceInfo};
 
@@ -42,7 +42,7 @@ pub enum Action {
 
 /// One record, as far as I/O are made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct BlockRecord {
     /// What happened.
     pub action: Action,
     /// When, ns.
@@ -206,7 +206,7 @@ impl BlockEvents {
 
     /// Takes a record in. Events come out by [`BlockEvents::drain`].
     #[inline]
-    pub fn accept(&mut self, record: &Record, info: &mut SourceInfo) {
+    pub fn accept(&mut self, record: &BlockRecord, info: &mut SourceInfo) {
         match record.action {
             Action::Queue if self.take_bio => self.issue(record, Layer::Bio, None),
             Action::Issue if self.take_request => {
@@ -221,7 +221,7 @@ impl BlockEvents {
             Action::FrontMerge if self.take_request => self.front_merge(record),
             Action::Complete if self.from_completions && self.take_request => {
                 // What runs when a completion comes in has nothing to do with the I/O.
-                let record = Record {
+                let record = BlockRecord {
                     pid: None,
                     comm: 0,
                     ..*record
@@ -265,7 +265,7 @@ impl BlockEvents {
         self.pending.partial_completions()
     }
 
-    fn requeue(&mut self, record: &Record) {
+    fn requeue(&mut self, record: &BlockRecord) {
         let key = key(record);
         let is_known = if self.timed {
             self.pending.is_open(key)
@@ -278,7 +278,7 @@ impl BlockEvents {
     }
 
     /// Whether an issue is to be handed on: not when it was before it went back and came again.
-    fn is_new(&mut self, record: &Record) -> bool {
+    fn is_new(&mut self, record: &BlockRecord) -> bool {
         let key = key(record);
         if !self.timed {
             self.requeues.issued.insert(key, record.time_ns);
@@ -287,7 +287,7 @@ impl BlockEvents {
         !is_again || (self.timed && self.pending.withdraw(key, record.len_bytes))
     }
 
-    fn issue(&mut self, record: &Record, layer: Layer, inserted_ns: Option<i64>) {
+    fn issue(&mut self, record: &BlockRecord, layer: Layer, inserted_ns: Option<i64>) {
         let mut event = event(record, layer);
         event.queue_ns = inserted_ns
             .and_then(|ns| record.time_ns.checked_sub(ns))
@@ -300,9 +300,9 @@ impl BlockEvents {
     }
 
     /// The request that was inserted at the end of this bio now begins where the bio does.
-    fn front_merge(&mut self, record: &Record) {
+    fn front_merge(&mut self, record: &BlockRecord) {
         let behind = record.sector.wrapping_add(record.len_bytes / 512);
-        if let Some(ns) = self.inserted.remove(Key::place(record.device, behind)) {
+        if let Some(ns) = self.inserted.remove(IoKey::place(record.device, behind)) {
             self.inserted.insert(key(record), ns);
         }
     }
@@ -311,7 +311,13 @@ impl BlockEvents {
     ///
     /// A stacked device has another driver, and so another major number, than what it maps to, and it may map
     /// to many places; a partition has that of its disk, and maps to one.
-    pub fn remap(&mut self, from: DeviceId, from_sector: u64, record: &Record, names: &mut Names) {
+    pub fn remap(
+        &mut self,
+        from: DeviceId,
+        from_sector: u64,
+        record: &BlockRecord,
+        names: &mut Names,
+    ) {
         let Some(sectors) = record
             .sector
             .checked_sub(from_sector)
@@ -346,7 +352,7 @@ impl BlockEvents {
     }
 }
 
-fn event(record: &Record, layer: Layer) -> Event {
+fn event(record: &BlockRecord, layer: Layer) -> Event {
     let start = if record.len_bytes > 0 {
         record.sector.saturating_mul(512)
     } else {
@@ -367,11 +373,11 @@ fn event(record: &Record, layer: Layer) -> Event {
     event
 }
 
-fn key(record: &Record) -> Key {
+fn key(record: &BlockRecord) -> IoKey {
     if record.op == Op::Flush {
-        Key::flush(record.device)
+        IoKey::flush(record.device)
     } else {
-        Key::place(record.device, record.sector)
+        IoKey::place(record.device, record.sector)
     }
 }
 

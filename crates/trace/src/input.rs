@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::progress::{Progress, Watched};
+use crate::progress::{CountingReader, Progress};
 
 /// How many bytes a format may ask to see before it decides.
 pub const SNIFF_BYTES: usize = 64 * 1024;
@@ -66,7 +66,7 @@ impl Input {
             return Input::new(name, Box::new(file), plain);
         };
         progress.expect(kind.len());
-        Input::new(name, Box::new(Watched::new(file, progress)), plain)
+        Input::new(name, Box::new(CountingReader::new(file, progress)), plain)
     }
 
     /// Bytes that are already in memory or come from elsewhere, under a name for messages.

@@ -33,17 +33,17 @@ const SAME_PLACE_LOOKED_AT: usize = 8;
 
 /// What identifies an I/O between issue and completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct IoKey {
     sector: u64,
     /// Device, and in the lowest bit whether it is a flush.
     device: u64,
 }
 
-impl Key {
+impl IoKey {
     /// Of an I/O with an extent.
     #[must_use]
-    pub fn place(device: DeviceId, sector: u64) -> Key {
-        Key {
+    pub fn place(device: DeviceId, sector: u64) -> IoKey {
+        IoKey {
             sector,
             device: u64::from(device) << 1,
         }
@@ -51,8 +51,8 @@ impl Key {
 
     /// Of a flush: it has no place, and drivers report any sector for it.
     #[must_use]
-    pub fn flush(device: DeviceId) -> Key {
-        Key {
+    pub fn flush(device: DeviceId) -> IoKey {
+        IoKey {
             sector: 0,
             device: u64::from(device) << 1 | 1,
         }
@@ -65,8 +65,8 @@ impl Key {
 
 /// Times, or anything else, by key, of which only the recent half is sure to be kept.
 pub struct Recent<T = i64> {
-    young: FxHashMap<Key, T>,
-    old: FxHashMap<Key, T>,
+    young: FxHashMap<IoKey, T>,
+    old: FxHashMap<IoKey, T>,
 }
 
 impl<T> Default for Recent<T> {
@@ -83,7 +83,7 @@ impl<T> Recent<T> {
     const KEPT: usize = 1 << 16;
 
     /// Remembers what belongs to a key.
-    pub fn insert(&mut self, key: Key, value: T) {
+    pub fn insert(&mut self, key: IoKey, value: T) {
         if self.young.len() >= Recent::<T>::KEPT {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
@@ -93,12 +93,12 @@ impl<T> Recent<T> {
 
     /// What belongs to a key, where that is still known.
     #[must_use]
-    pub fn get(&self, key: Key) -> Option<&T> {
+    pub fn get(&self, key: IoKey) -> Option<&T> {
         self.young.get(&key).or_else(|| self.old.get(&key))
     }
 
     /// Takes out what belongs to a key.
-    pub fn remove(&mut self, key: Key) -> Option<T> {
+    pub fn remove(&mut self, key: IoKey) -> Option<T> {
         self.young.remove(&key).or_else(|| {
             if self.old.is_empty() {
                 None
@@ -110,7 +110,7 @@ impl<T> Recent<T> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum IoState {
     /// Its completion is awaited.
     Open,
     /// It needs nothing more.
@@ -123,12 +123,12 @@ enum State {
 
 struct Waiting {
     event: Event,
-    key: Key,
+    key: IoKey,
     /// Bytes that have not completed yet.
     open_bytes: u64,
     /// Number of the next younger open one of the same key.
     younger: Option<u64>,
-    state: State,
+    state: IoState,
 }
 
 /// The oldest and the youngest open I/O of a key.
@@ -144,7 +144,7 @@ pub struct Pending {
     ring: VecDeque<Waiting>,
     /// Number of the first one in the ring.
     first: u64,
-    open: FxHashMap<Key, Chain>,
+    open: FxHashMap<IoKey, Chain>,
     overdue: Recent,
     /// I/O below this number were issued before something was lost.
     doubtful_below: u64,
@@ -157,18 +157,18 @@ pub struct Pending {
 impl Pending {
     /// Takes in an I/O that needs no completion.
     pub fn push(&mut self, event: Event) {
-        let key = Key::flush(event.device);
+        let key = IoKey::flush(event.device);
         self.ring.push_back(Waiting {
             event,
             key,
             open_bytes: 0,
             younger: None,
-            state: State::Done,
+            state: IoState::Done,
         });
     }
 
     /// Takes in an I/O whose completion is awaited.
-    pub fn push_open(&mut self, event: Event, key: Key) {
+    pub fn push_open(&mut self, event: Event, key: IoKey) {
         let number = self.first + self.ring.len() as u64;
         let chain = match self.open.entry(key) {
             Entry::Vacant(entry) => {
@@ -193,7 +193,7 @@ impl Pending {
             key,
             open_bytes,
             younger: None,
-            state: State::Open,
+            state: IoState::Open,
         });
         if let Some(before) = chain {
             self.same_place(before, key, number, event.time_ns);
@@ -201,7 +201,7 @@ impl Pending {
     }
 
     /// Links an I/O behind those of the same key, or gives those up.
-    fn same_place(&mut self, before: Chain, key: Key, number: u64, now_ns: i64) {
+    fn same_place(&mut self, before: Chain, key: IoKey, number: u64, now_ns: i64) {
         let doubtful_below = self.doubtful_below;
         let Some(youngest) = self.at(before.youngest) else {
             return;
@@ -218,7 +218,7 @@ impl Pending {
         }
         let mut next = Some(before.oldest);
         while let Some(old) = next.and_then(|number| self.at(number)) {
-            old.state = State::Lost;
+            old.state = IoState::Lost;
             next = old.younger.take();
         }
         self.open.insert(
@@ -257,7 +257,7 @@ impl Pending {
     }
 
     /// Takes an open I/O of a key out of its chain.
-    fn unlink(&mut self, key: Key, len_bytes: u64) -> Option<u64> {
+    fn unlink(&mut self, key: IoKey, len_bytes: u64) -> Option<u64> {
         let chain = *self.open.get(&key)?;
         if chain.oldest == chain.youngest {
             self.open.remove(&key);
@@ -283,7 +283,7 @@ impl Pending {
 
     /// Whether a completion without a length is that of an open I/O, which then has none either.
     #[must_use]
-    pub fn awaits_empty(&mut self, key: Key) -> bool {
+    pub fn awaits_empty(&mut self, key: IoKey) -> bool {
         let oldest = self.open.get(&key).map(|chain| chain.oldest);
         oldest
             .and_then(|number| self.at(number))
@@ -293,7 +293,7 @@ impl Pending {
     /// A completion: gives the I/O of the key its latency, and `flags` to add.
     pub fn complete(
         &mut self,
-        key: Key,
+        key: IoKey,
         len_bytes: u64,
         time_ns: i64,
         flags: i32,
@@ -320,9 +320,9 @@ impl Pending {
         let device_ns = time_ns.saturating_sub(waiting.event.time_ns);
         // A completion from before the issue is that of another one.
         waiting.state = if device_ns < 0 {
-            State::Lost
+            IoState::Lost
         } else {
-            State::Done
+            IoState::Done
         };
         waiting.event.device_ns = (device_ns >= 0).then_some(device_ns);
     }
@@ -334,9 +334,9 @@ impl Pending {
     }
 
     /// The rest of it completes later, under the sector at which it begins.
-    fn complete_part(&mut self, number: u64, key: Key, len_bytes: u64) {
+    fn complete_part(&mut self, number: u64, key: IoKey, len_bytes: u64) {
         self.partial_completions += 1;
-        let rest = Key {
+        let rest = IoKey {
             sector: key.sector.wrapping_add(len_bytes / 512),
             ..key
         };
@@ -353,25 +353,25 @@ impl Pending {
         waiting.key = rest;
         if !free {
             // Chains are in the order of issue; an older one cannot join.
-            waiting.state = State::Lost;
+            waiting.state = IoState::Lost;
         }
     }
 
     /// Whether an I/O of the key awaits its completion.
     #[must_use]
-    pub fn is_open(&self, key: Key) -> bool {
+    pub fn is_open(&self, key: IoKey) -> bool {
         self.open.contains_key(&key)
     }
 
     /// An issue is taken back, since it comes again; false when it has already left.
-    pub fn withdraw(&mut self, key: Key, len_bytes: u64) -> bool {
+    pub fn withdraw(&mut self, key: IoKey, len_bytes: u64) -> bool {
         let Some(waiting) = self
             .unlink(key, len_bytes)
             .and_then(|number| self.at(number))
         else {
             return false;
         };
-        waiting.state = State::Withdrawn;
+        waiting.state = IoState::Withdrawn;
         true
     }
 
@@ -392,7 +392,7 @@ impl Pending {
             let Some(front) = self.ring.front() else {
                 return;
             };
-            if front.state == State::Open {
+            if front.state == IoState::Open {
                 let is_waited_for = self
                     .given_up_before_ns
                     .is_none_or(|before_ns| front.event.time_ns >= before_ns);
@@ -428,9 +428,9 @@ impl Pending {
         };
         self.first += 1;
         match front.state {
-            State::Withdrawn => return,
-            State::Open | State::Lost => counts.unmatched_issues += 1,
-            State::Done => {}
+            IoState::Withdrawn => return,
+            IoState::Open | IoState::Lost => counts.unmatched_issues += 1,
+            IoState::Done => {}
         }
         batch.push(&front.event);
     }
@@ -455,9 +455,9 @@ mod tests {
                 sector * 512,
                 4096,
             );
-            pending.push_open(event, Key::place(0, sector));
+            pending.push_open(event, IoKey::place(0, sector));
         }
-        pending.complete(Key::place(0, 8), 4096, 20, 0, &mut counts);
+        pending.complete(IoKey::place(0, 8), 4096, 20, 0, &mut counts);
         pending.give_up_before(0);
         pending.drain(&mut batch, usize::MAX, &mut counts);
         assert_eq!((batch.len(), counts.unmatched_issues), (0, 0));
@@ -465,7 +465,7 @@ mod tests {
         pending.drain(&mut batch, usize::MAX, &mut counts);
         assert_eq!(batch.device_ns, [crate::UNKNOWN_NS, 12]);
         assert_eq!(counts.unmatched_issues, 1);
-        pending.complete(Key::place(0, 0), 4096, 30, 0, &mut counts);
+        pending.complete(IoKey::place(0, 0), 4096, 30, 0, &mut counts);
         assert_eq!(
             (
                 counts.late_completions,
@@ -481,11 +481,11 @@ mod tests {
         let (mut pending, mut counts) = (Pending::default(), Counts::default());
         pending.push_open(
             Event::new(0, 0, Layer::Request, Op::Read, 0, 4096),
-            Key::place(0, 0),
+            IoKey::place(0, 0),
         );
-        pending.complete(Key::place(0, 0), 1024, 1, 0, &mut counts);
+        pending.complete(IoKey::place(0, 0), 1024, 1, 0, &mut counts);
         assert_eq!(pending.partial_completions(), 1);
-        pending.complete(Key::place(0, 2), 3072, 2, 0, &mut counts);
+        pending.complete(IoKey::place(0, 2), 3072, 2, 0, &mut counts);
         assert_eq!(
             (pending.partial_completions(), counts.unmatched_completions),
             (1, 0)

@@ -33,21 +33,21 @@ impl Progress {
 }
 
 /// A source that tells how much was read of it.
-pub(crate) struct Watched<R> {
+pub(crate) struct CountingReader<R> {
     inner: R,
     progress: Arc<Progress>,
 }
 
-impl<R: Read> Watched<R> {
-    pub(crate) fn new(inner: R, progress: &Arc<Progress>) -> Watched<R> {
-        Watched {
+impl<R: Read> CountingReader<R> {
+    pub(crate) fn new(inner: R, progress: &Arc<Progress>) -> CountingReader<R> {
+        CountingReader {
             inner,
             progress: Arc::clone(progress),
         }
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
         self.progress.advance(bytes as u64);

@@ -14,7 +14,7 @@ pub const COLUMNS_MAX: usize = 24;
 
 /// What a cell of a column looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellFormat {
     /// One word, whatever it says.
     Word,
     /// So many words in a row, whatever they say.
@@ -31,28 +31,31 @@ pub enum Kind {
     Free,
 }
 
-impl Kind {
+impl CellFormat {
     fn words(self) -> usize {
         match self {
-            Kind::Words(count) => count,
-            Kind::Free => 0,
+            CellFormat::Words(count) => count,
+            CellFormat::Free => 0,
             _ => 1,
         }
     }
 
     fn is_tested(self) -> bool {
-        !matches!(self, Kind::Word | Kind::Words(_) | Kind::Free)
+        !matches!(
+            self,
+            CellFormat::Word | CellFormat::Words(_) | CellFormat::Free
+        )
     }
 
     fn fits(self, cell: &[u8]) -> bool {
         match self {
-            Kind::Word | Kind::Words(_) | Kind::Free => !cell.is_empty(),
-            Kind::Count => parse_u64(cell).is_some(),
-            Kind::Decimal => parse_decimal(cell, 0).is_some(),
-            Kind::Letters => {
+            CellFormat::Word | CellFormat::Words(_) | CellFormat::Free => !cell.is_empty(),
+            CellFormat::Count => parse_u64(cell).is_some(),
+            CellFormat::Decimal => parse_decimal(cell, 0).is_some(),
+            CellFormat::Letters => {
                 !cell.is_empty() && cell.len() <= 8 && cell.iter().all(u8::is_ascii_uppercase)
             }
-            Kind::Device => memchr::memchr(b',', cell).is_some_and(|at| {
+            CellFormat::Device => memchr::memchr(b',', cell).is_some_and(|at| {
                 parse_u64(&cell[..at]).is_some() && parse_u64(&cell[at + 1..]).is_some()
             }),
         }
@@ -60,18 +63,18 @@ impl Kind {
 
     fn expected(self) -> &'static str {
         match self {
-            Kind::Word | Kind::Words(_) => "a word",
-            Kind::Count => "a whole number",
-            Kind::Decimal => "a decimal number",
-            Kind::Letters => "capital letters that say what the I/O does",
-            Kind::Device => "MAJOR,MINOR of a device",
-            Kind::Free => "a command or path",
+            CellFormat::Word | CellFormat::Words(_) => "a word",
+            CellFormat::Count => "a whole number",
+            CellFormat::Decimal => "a decimal number",
+            CellFormat::Letters => "capital letters that say what the I/O does",
+            CellFormat::Device => "MAJOR,MINOR of a device",
+            CellFormat::Free => "a command or path",
         }
     }
 }
 
 /// A column that a tool may print.
-pub type Column = (&'static str, Kind);
+pub type Column = (&'static str, CellFormat);
 
 /// The columns that a header line names, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,14 +89,14 @@ impl Header {
         let mut columns: Vec<Column> = Vec::new();
         for word in words(line).take(COLUMNS_MAX + 1) {
             let column = known.iter().find(|(name, _)| name.as_bytes() == word);
-            columns.push(column.copied().unwrap_or(("", Kind::Word)));
+            columns.push(column.copied().unwrap_or(("", CellFormat::Word)));
         }
         let has = |name: &&str| columns.iter().any(|(column, _)| column == name);
         if columns.len() > COLUMNS_MAX || !required.iter().all(has) {
             return None;
         }
         let free: Vec<usize> = (0..columns.len())
-            .filter(|&at| columns[at].1 == Kind::Free)
+            .filter(|&at| columns[at].1 == CellFormat::Free)
             .collect();
         let together = free.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         together.then_some(Header { columns })
@@ -118,13 +121,13 @@ impl Header {
         let free = self
             .columns
             .iter()
-            .position(|(_, kind)| *kind == Kind::Free);
+            .position(|(_, kind)| *kind == CellFormat::Free);
         let (left, right) = match free {
             Some(at) => (
                 at,
                 self.columns
                     .iter()
-                    .rposition(|(_, kind)| *kind == Kind::Free)
+                    .rposition(|(_, kind)| *kind == CellFormat::Free)
                     .unwrap_or(at),
             ),
             None => (self.columns.len(), self.columns.len()),
@@ -151,7 +154,7 @@ impl Header {
     ) -> Result<Option<Row<'line>>, LineError> {
         let (mut tested, mut fitting, mut first_bad) = (0, 0, None);
         for (at, (_, kind)) in self.columns.iter().enumerate() {
-            if *kind == Kind::Free {
+            if *kind == CellFormat::Free {
                 continue;
             }
             let fits = kind.fits(row.cells[at]);

@@ -44,7 +44,7 @@ pub struct Record {
 
 impl Record {
     /// `None` when it is too short.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Record> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let known = |ns: u64| (ns != NEVER as u64).then_some(ns);
@@ -96,7 +96,7 @@ impl Open {
             .record
             .each_ref()
             .map(|word| word.load(Ordering::Acquire).to_ne_bytes());
-        let record = Record::of(words.as_flattened())?;
+        let record = Record::decode(words.as_flattened())?;
         self.is_there().then_some(Record {
             device_ns: None,
             ..record
@@ -106,7 +106,7 @@ impl Open {
 
 /// What happened to the I/O of a disk.
 #[repr(C)]
-pub(crate) struct Tally {
+pub(crate) struct KernelTally {
     pub(crate) dev: AtomicU32,
     pub(crate) is_by_bios: AtomicU32,
     pub(crate) sent: AtomicU64,
@@ -120,7 +120,7 @@ pub(crate) struct Tally {
 
 const _: () = {
     assert!(size_of::<Open>() == OPEN_BYTES);
-    assert!(size_of::<Tally>() == TALLY_BYTES);
+    assert!(size_of::<KernelTally>() == TALLY_BYTES);
     assert!(NEVER as u64 == u64::MAX);
     assert!(FLAG_SYNC >> 8 == flags::SYNC as usize && FLAG_META >> 8 == flags::META as usize);
     assert!(FLAG_AHEAD >> 8 == flags::AHEAD as usize && FLAG_FUA >> 8 == flags::FUA as usize);

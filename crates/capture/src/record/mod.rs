@@ -19,7 +19,7 @@ use crate::block::Layers;
 use crate::devices::name_of;
 use crate::error::CaptureError;
 use crate::kernel::Types;
-use crate::layer::{BIO_FLIGHTS, Place};
+use crate::layer::{Attachment, BIO_FLIGHTS};
 use crate::program::{Attached, Object, attach_one, cheapest, mix, shared};
 use crate::shared::Shared;
 pub use abi::Record;
@@ -69,7 +69,7 @@ pub struct RecordOptions {
 
 /// What happened to the I/O of a disk since the recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct DiskTally {
     /// The disk.
     pub device: String,
     /// Layer at which it was recorded.
@@ -113,7 +113,7 @@ pub struct Recorder {
     ring: RingBuf<MapData>,
     /// Requests in flight, then bios.
     opens: [Shared<abi::Open>; 2],
-    tallies: Shared<abi::Tally>,
+    tallies: Shared<abi::KernelTally>,
     unlisted: Shared<AtomicU64>,
     held: Held,
     looked_ns: u64,
@@ -143,7 +143,7 @@ impl Recorder {
     fn attach_as(
         attached: Attached,
         layers: &[Layer],
-        places: &[Place],
+        places: &[Attachment],
         btf: &Btf,
         options: &RecordOptions,
     ) -> Result<Recorder, CaptureError> {
@@ -239,7 +239,7 @@ impl Recorder {
             let Some(bytes) = self.ring.next() else {
                 return true;
             };
-            if let Some(record) = Record::of(&bytes) {
+            if let Some(record) = Record::decode(&bytes) {
                 self.held.push(record);
             }
         }
@@ -260,14 +260,14 @@ impl Recorder {
 
     /// What happened to the I/O of each disk.
     #[must_use]
-    pub fn tallies(&self) -> Vec<Tally> {
+    pub fn tallies(&self) -> Vec<DiskTally> {
         let now = |word: &AtomicU64| word.load(Ordering::Acquire);
         let tallies = self
             .tallies
             .iter()
             .filter(|tally| now(&tally.sent) + now(&tally.unmatched_completions) > 0);
-        let mut tallies: Vec<Tally> = tallies
-            .map(|tally| Tally {
+        let mut tallies: Vec<DiskTally> = tallies
+            .map(|tally| DiskTally {
                 device: name_of(tally.dev.load(Ordering::Acquire)).name,
                 layer: match tally.is_by_bios.load(Ordering::Acquire) {
                     0 => Layer::Request,
@@ -324,7 +324,7 @@ fn failed(map: &'static str, reason: impl ToString) -> CaptureError {
 
 /// The programs that are needed, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
-fn places(layers: &[Layer], types: &Types) -> Result<Vec<Place>, CaptureError> {
+fn places(layers: &[Layer], types: &Types) -> Result<Vec<Attachment>, CaptureError> {
     let (of_bios, of_requests) = (
         layers.contains(&Layer::Bio),
         layers.contains(&Layer::Request),

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use super::event::{Event, Kind, Shape};
-use super::format::Format;
+use super::event::{Event, EventKind, EventShape};
+use super::format::EventFormat;
 use super::instance::Instance;
-use super::page::Layout;
+use super::page::PageLayout;
 use crate::error::CaptureError;
 
 /// Most memory of all buffers together, KiB; a processor has some hundred ms of a fast disk's events in 1 MiB.
@@ -20,8 +20,8 @@ const FILTER_MAX: usize = 3 << 10;
 /// Open buffers of an instance.
 pub(super) struct Buffers {
     cpus: Vec<Cpu>,
-    layout: Layout,
-    shapes: Vec<Shape>,
+    layout: PageLayout,
+    shapes: Vec<EventShape>,
     page: Vec<u8>,
     /// Taken out, and too young for that all that happened before them can be here as well.
     waiting: Vec<Event>,
@@ -48,10 +48,10 @@ impl Buffers {
     /// Opens all that will be read, and only then lets the kernel fill it with these events of these devices, or of all.
     pub(super) fn start(
         instance: &Instance,
-        kinds: &[Kind],
+        kinds: &[EventKind],
         devs: &[u32],
     ) -> Result<Buffers, CaptureError> {
-        let layout = Layout::parse(
+        let layout = PageLayout::parse(
             &instance.read("events/header_page")?,
             &instance.read("events/header_event")?,
         );
@@ -142,11 +142,11 @@ fn lost(statistics: &str) -> Option<u64> {
     Some(of("overrun")? + of("commit overrun").unwrap_or(0) + of("dropped events").unwrap_or(0))
 }
 
-fn shape(instance: &Instance, kind: Kind) -> Result<Shape, CaptureError> {
+fn shape(instance: &Instance, kind: EventKind) -> Result<EventShape, CaptureError> {
     let file = format!("events/block/{}/format", kind.name());
-    let format = Format::parse(&instance.read(&file)?);
+    let format = EventFormat::parse(&instance.read(&file)?);
     let format = format.ok_or_else(|| unexpected(kind.name(), "fields with their places"))?;
-    Shape::new(kind, &format).map_err(|field| unexpected(kind.name(), field))
+    EventShape::new(kind, &format).map_err(|field| unexpected(kind.name(), field))
 }
 
 fn unexpected(what: &'static str, expected: &'static str) -> CaptureError {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use plumb_profile::collector::{Collector, Settings};
 use plumb_profile::{ProfileSet, Table};
-use plumb_trace::blk::{Action, BlockEvents, Present, Record};
+use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
 use plumb_trace::{Batch, Clock, Layer, LayerChoice, Names, Op, SourceInfo};
 
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::open_bios::OpenBios;
 use super::senders::{Processes, Senders, words};
 use crate::devices::{Device, name_of, partitions_of};
@@ -24,7 +24,7 @@ const HANGING_NS: u64 = 5_000_000_000;
 const IN_FLIGHT_NS_MAX: u64 = 30_000_000_000;
 
 /// A disk that is watched.
-pub(super) struct Disk {
+pub(super) struct TracedDisk {
     dev: u32,
     name: String,
     layer: Layer,
@@ -54,8 +54,8 @@ struct Told {
     unmatched_completions: u64,
 }
 
-impl Disk {
-    pub(super) fn new(dev: u32, layer: Layer, modulus_bytes: u64) -> Disk {
+impl TracedDisk {
+    pub(super) fn new(dev: u32, layer: Layer, modulus_bytes: u64) -> TracedDisk {
         let name = name_of(dev).name;
         let present = Present {
             queues: layer == Layer::Bio,
@@ -71,7 +71,7 @@ impl Disk {
         collector.set_clock(Clock::Boot);
         let mut names = Names::default();
         names.device(&name);
-        let mut disk = Disk {
+        let mut disk = TracedDisk {
             dev,
             layer,
             modulus_bytes,
@@ -114,17 +114,17 @@ impl Disk {
 
     pub(super) fn accept(&mut self, event: &Event, filter: &Filter, processes: &mut Processes) {
         let is_wanted = filter.ops.is_empty() || filter.ops.contains(&event.op);
-        if event.is_passthrough || !is_wanted && event.kind != Kind::QueueBio {
+        if event.is_passthrough || !is_wanted && event.kind != EventKind::QueueBio {
             return;
         }
         match event.kind {
-            Kind::QueueBio => self.queue(event, is_wanted, filter, processes),
-            Kind::Split => self.split(event, filter),
-            Kind::Issue => self.issue(event, filter),
-            Kind::Requeue if event.sectors > 0 => self.requeue(event, filter),
-            Kind::Complete if self.layer == Layer::Bio => self.complete_bios(event),
-            Kind::Complete if event.sectors > 0 => self.complete(event),
-            Kind::CompleteBio if self.layer == Layer::Bio => self.complete_bio(event),
+            EventKind::QueueBio => self.queue(event, is_wanted, filter, processes),
+            EventKind::Split => self.split(event, filter),
+            EventKind::Issue => self.issue(event, filter),
+            EventKind::Requeue if event.sectors > 0 => self.requeue(event, filter),
+            EventKind::Complete if self.layer == Layer::Bio => self.complete_bios(event),
+            EventKind::Complete if event.sectors > 0 => self.complete(event),
+            EventKind::CompleteBio if self.layer == Layer::Bio => self.complete_bio(event),
             _ => {}
         }
         if self.batch.len() >= BATCH_EVENTS {
@@ -155,7 +155,7 @@ impl Disk {
         self.bios.insert(event);
         let pid = Some(sender.process.cast_signed());
         let comm = self.comm(&words(sender.comm));
-        self.take(&Record {
+        self.take(&BlockRecord {
             pid,
             comm,
             ..record(Action::Queue, event)
@@ -265,7 +265,7 @@ impl Disk {
         self.names.word(name)
     }
 
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &BlockRecord) {
         self.events.accept(record, &mut self.info);
         self.events
             .drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
@@ -388,8 +388,8 @@ pub(super) fn entry<'a>(
     })
 }
 
-fn record(action: Action, event: &Event) -> Record {
-    Record {
+fn record(action: Action, event: &Event) -> BlockRecord {
+    BlockRecord {
         action,
         time_ns: event.time_ns.cast_signed(),
         device: 0,

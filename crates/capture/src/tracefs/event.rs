@@ -3,11 +3,11 @@
 use plumb_trace::Op;
 use plumb_trace::op::parse_rwbs;
 
-use super::format::{Field, Format};
+use super::format::{EventFormat, Field};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     Issue,
     Complete,
     Requeue,
@@ -16,26 +16,26 @@ pub(super) enum Kind {
     Split,
 }
 
-impl Kind {
+impl EventKind {
     /// All, in the order in which they are switched on: completions first, so that an I/O that was seen to begin is seen to
     /// end.
-    pub(super) const ALL: [Kind; 6] = [
-        Kind::Complete,
-        Kind::CompleteBio,
-        Kind::Requeue,
-        Kind::Split,
-        Kind::QueueBio,
-        Kind::Issue,
+    pub(super) const ALL: [EventKind; 6] = [
+        EventKind::Complete,
+        EventKind::CompleteBio,
+        EventKind::Requeue,
+        EventKind::Split,
+        EventKind::QueueBio,
+        EventKind::Issue,
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Issue => "block_rq_issue",
-            Kind::Complete => "block_rq_complete",
-            Kind::Requeue => "block_rq_requeue",
-            Kind::QueueBio => "block_bio_queue",
-            Kind::CompleteBio => "block_bio_complete",
-            Kind::Split => "block_split",
+            EventKind::Issue => "block_rq_issue",
+            EventKind::Complete => "block_rq_complete",
+            EventKind::Requeue => "block_rq_requeue",
+            EventKind::QueueBio => "block_bio_queue",
+            EventKind::CompleteBio => "block_bio_complete",
+            EventKind::Split => "block_split",
         }
     }
 }
@@ -46,9 +46,9 @@ pub(super) type Comm = [u8; 16];
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    pub(super) kind: Kind,
+    pub(super) kind: EventKind,
     pub(super) time_ns: u64,
-    /// The thread that ran, which only at [`Kind::QueueBio`] is the one that wants the I/O.
+    /// The thread that ran, which only at [`EventKind::QueueBio`] is the one that wants the I/O.
     pub(super) thread: u32,
     pub(super) comm: Comm,
     /// A disk, or a partition.
@@ -66,8 +66,8 @@ pub(super) struct Event {
 }
 
 /// How events of one kind are read.
-pub(super) struct Shape {
-    pub(super) kind: Kind,
+pub(super) struct EventShape {
+    pub(super) kind: EventKind,
     id: u64,
     common_type: Field,
     thread: Field,
@@ -81,12 +81,12 @@ pub(super) struct Shape {
     cmd: Option<Field>,
 }
 
-impl Shape {
+impl EventShape {
     /// What is missing, where a field is.
-    pub(super) fn new(kind: Kind, format: &Format) -> Result<Shape, &'static str> {
+    pub(super) fn new(kind: EventKind, format: &EventFormat) -> Result<EventShape, &'static str> {
         let needed = |name: &'static str| format.field(name).ok_or(name);
-        let is_split = kind == Kind::Split;
-        Ok(Shape {
+        let is_split = kind == EventKind::Split;
+        Ok(EventShape {
             kind,
             id: format.id,
             common_type: needed("common_type")?,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Of one kind of event.
 #[derive(Debug)]
-pub(super) struct Format {
+pub(super) struct EventFormat {
     pub(super) id: u64,
     fields: HashMap<String, Field>,
 }
@@ -18,9 +18,9 @@ pub(super) struct Field {
     pub(super) bytes: usize,
 }
 
-impl Format {
+impl EventFormat {
     /// `None` when the text has no number, or a field without a place.
-    pub(super) fn parse(text: &str) -> Option<Format> {
+    pub(super) fn parse(text: &str) -> Option<EventFormat> {
         let id = text
             .lines()
             .find_map(|line| line.strip_prefix("ID:"))?
@@ -31,7 +31,7 @@ impl Format {
             .lines()
             .filter_map(|line| line.trim().strip_prefix("field:"))
             .map(field);
-        Some(Format {
+        Some(EventFormat {
             id,
             fields: fields.collect::<Option<_>>()?,
         })
@@ -66,13 +66,13 @@ pub(super) fn field(line: &str) -> Option<(String, Field)> {
 
 impl Field {
     /// The field of an event, `None` when the event is shorter.
-    pub(super) fn of<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
+    pub(super) fn bytes_in<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
         event.get(self.at..self.at.checked_add(self.bytes)?)
     }
 
     /// A number without sign, in the order of bytes of this machine.
     pub(super) fn number(&self, event: &[u8]) -> Option<u64> {
-        let bytes = self.of(event)?;
+        let bytes = self.bytes_in(event)?;
         Some(match bytes.len() {
             1 => u64::from(bytes[0]),
             2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
@@ -84,7 +84,7 @@ impl Field {
 
     /// The letters up to the first that is 0.
     pub(super) fn text<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
-        let bytes = self.of(event)?;
+        let bytes = self.bytes_in(event)?;
         Some(bytes.split(|&letter| letter == 0).next().unwrap_or(bytes))
     }
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name() {
-        let format = Format::parse(TEXT).expect("a format");
+        let format = EventFormat::parse(TEXT).expect("a format");
         assert_eq!(format.id, 2104);
         assert_eq!(format.field("common_pid"), Some(Field { at: 4, bytes: 4 }));
         assert_eq!(format.field("dev"), None);
@@ -136,7 +136,7 @@ mod tests {
             "ID: 1\n\tfield:int a;\tsize:4;",
             "ID: 1\n\tfield:int a;\toffset:-4;\tsize:4;",
         ] {
-            assert!(Format::parse(text).is_none(), "{text}");
+            assert!(EventFormat::parse(text).is_none(), "{text}");
         }
     }
 }

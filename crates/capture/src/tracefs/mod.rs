@@ -21,8 +21,8 @@ use plumb_trace::Layer;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::buffer::Buffers;
-use self::disk::{Disk, entry};
-use self::event::Kind;
+use self::disk::{TracedDisk, entry};
+use self::event::EventKind;
 use self::instance::Instance;
 use self::senders::Processes;
 use crate::block::{Layers, Options};
@@ -37,7 +37,7 @@ const SLACK: Duration = Duration::from_millis(2);
 pub(crate) struct Tracefs {
     buffers: Buffers,
     options: Options,
-    disks: BTreeMap<u32, Disk>,
+    disks: BTreeMap<u32, TracedDisk>,
     /// The disk of each number that was seen, where it is wanted.
     places: BTreeMap<u32, Option<u32>>,
     processes: Processes,
@@ -118,14 +118,18 @@ impl Tracefs {
         let taken = self.buffers.take(until_ns);
         self.lost += taken.lost;
         if taken.missed || taken.lost > 0 {
-            self.disks.values_mut().for_each(Disk::lost_some);
+            self.disks.values_mut().for_each(TracedDisk::lost_some);
         }
         for event in &taken.events {
             let Some(dev) = self.disk_of(event.dev) else {
                 continue;
             };
             let disk = self.disks.entry(dev).or_insert_with(|| {
-                Disk::new(dev, self.options.layers.of(dev), self.options.modulus_bytes)
+                TracedDisk::new(
+                    dev,
+                    self.options.layers.layer_of(dev),
+                    self.options.modulus_bytes,
+                )
             });
             disk.accept(event, &self.options.filter, &mut self.processes);
         }
@@ -141,23 +145,23 @@ impl Tracefs {
 }
 
 /// The events that tell of these disks at their layers.
-fn kinds(options: &Options) -> Vec<Kind> {
+fn kinds(options: &Options) -> Vec<EventKind> {
     let is_all = options.devices.is_empty();
     let is_any_at = |layer| {
         options
             .devices
             .iter()
-            .any(|dev| options.layers.of(*dev) == layer)
+            .any(|dev| options.layers.layer_of(*dev) == layer)
     };
     let of_requests = options.layers != Layers::Bio && (is_all || is_any_at(Layer::Request));
     let of_bios = options.layers != Layers::Request && (is_all || is_any_at(Layer::Bio));
-    let is_needed = |kind: &Kind| match kind {
-        Kind::QueueBio | Kind::Split => true,
-        Kind::Complete => of_requests || options.layers == Layers::Bio,
-        Kind::Issue | Kind::Requeue => of_requests,
-        Kind::CompleteBio => of_bios,
+    let is_needed = |kind: &EventKind| match kind {
+        EventKind::QueueBio | EventKind::Split => true,
+        EventKind::Complete => of_requests || options.layers == Layers::Bio,
+        EventKind::Issue | EventKind::Requeue => of_requests,
+        EventKind::CompleteBio => of_bios,
     };
-    Kind::ALL.into_iter().filter(is_needed).collect()
+    EventKind::ALL.into_iter().filter(is_needed).collect()
 }
 
 fn now_ns() -> u64 {

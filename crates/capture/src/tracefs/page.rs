@@ -12,7 +12,7 @@ const STAMP_BITS: u32 = 59;
 
 /// Where things lie on a page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct PageLayout {
     timestamp: Field,
     commit: Field,
     data: Field,
@@ -30,9 +30,9 @@ struct EventLayout {
     data_max: u32,
 }
 
-impl Layout {
+impl PageLayout {
     /// Of the text of `header_page` and `header_event`.
-    pub(super) fn parse(page: &str, event: &str) -> Option<Layout> {
+    pub(super) fn parse(page: &str, event: &str) -> Option<PageLayout> {
         let fields = page
             .lines()
             .filter_map(|line| line.trim().strip_prefix("field:"))
@@ -44,7 +44,7 @@ impl Layout {
                 .find(|(name, _)| name == wanted)
                 .map(|(_, field)| *field)
         };
-        let layout = Layout {
+        let layout = PageLayout {
             timestamp: of("timestamp")?,
             commit: of("commit")?,
             data: of("data")?,
@@ -178,8 +178,8 @@ pub(super) mod tests {
         \tarray       :   32 bits\n\n\tpadding     : type == 29\n\ttime_extend : type == 30\n\
         \ttime_stamp : type == 31\n\tdata max type_len  == 28\n";
 
-    fn layout() -> Layout {
-        Layout::parse(PAGE, EVENT).expect("a layout")
+    fn layout() -> PageLayout {
+        PageLayout::parse(PAGE, EVENT).expect("a layout")
     }
 
     fn head(type_len: u32, delta: u32) -> [u8; 4] {
@@ -267,9 +267,9 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_no_layout() {
-        assert!(Layout::parse("", EVENT).is_none());
-        assert!(Layout::parse(PAGE, "").is_none());
-        assert!(Layout::parse(PAGE, &EVENT.replace("27 bits", "28 bits")).is_none());
-        assert!(Layout::parse(&PAGE.replace("4080", "99999999999"), EVENT).is_none());
+        assert!(PageLayout::parse("", EVENT).is_none());
+        assert!(PageLayout::parse(PAGE, "").is_none());
+        assert!(PageLayout::parse(PAGE, &EVENT.replace("27 bits", "28 bits")).is_none());
+        assert!(PageLayout::parse(&PAGE.replace("4080", "99999999999"), EVENT).is_none());
     }
 }

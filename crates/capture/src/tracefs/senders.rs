@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 
-use plumb_trace::pending::{Key, Recent};
+use plumb_trace::pending::{IoKey, Recent};
 
 use super::event::{Comm, Event};
 use crate::filter::Filter;
@@ -15,7 +15,7 @@ const IN_FLIGHT_MAX: usize = 1 << 16;
 
 /// Who sent a bio.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender {
+pub(super) struct BioSender {
     pub(super) process: u32,
     pub(super) thread: u32,
     pub(super) comm: Comm,
@@ -40,7 +40,7 @@ pub(super) struct Processes(HashMap<(u32, Comm), u32>);
 
 impl Processes {
     /// A thread that has ended already is taken for a process of its own.
-    pub(super) fn of(&mut self, thread: u32, comm: Comm) -> u32 {
+    pub(super) fn find_or_read(&mut self, thread: u32, comm: Comm) -> u32 {
         *self
             .0
             .entry((thread, comm))
@@ -66,8 +66,8 @@ fn process_of(thread: u32) -> Option<u32> {
 /// Senders of one disk.
 #[derive(Default)]
 pub(super) struct Senders {
-    by_place: Recent<Sender>,
-    in_flight: HashMap<Key, InFlight>,
+    by_place: Recent<BioSender>,
+    in_flight: HashMap<IoKey, InFlight>,
     sent: BTreeMap<(u32, u32), Sent>,
     /// I/O that were sent back, and have been counted.
     back: Recent<()>,
@@ -87,40 +87,40 @@ impl Senders {
         event: &Event,
         filter: &Filter,
         processes: &mut Processes,
-    ) -> Sender {
-        let process = processes.of(event.thread, event.comm);
+    ) -> BioSender {
+        let process = processes.find_or_read(event.thread, event.comm);
         let is_wanted = filter.pid.is_none_or(|pid| pid == process)
             && filter
                 .comm
                 .as_deref()
                 .is_none_or(|comm| is_called(event.comm, comm));
         let (thread, comm, dev) = (event.thread, event.comm, event.dev);
-        let sender = Sender {
+        let sender = BioSender {
             process,
             thread,
             comm,
             dev,
             is_wanted,
         };
-        self.by_place.insert(Key::place(0, event.sector), sender);
+        self.by_place.insert(IoKey::place(0, event.sector), sender);
         sender
     }
 
     /// What is left of a bio that is cut in two is sent by the same.
     pub(super) fn split(&mut self, sector: u64, rest_sector: u64) {
         if let Some(sender) = self.at(sector) {
-            self.by_place.insert(Key::place(0, rest_sector), sender);
+            self.by_place.insert(IoKey::place(0, rest_sector), sender);
         }
     }
 
     /// Who sent what begins at a sector; `None` when that is forgotten.
-    pub(super) fn at(&self, sector: u64) -> Option<Sender> {
-        self.by_place.get(Key::place(0, sector)).copied()
+    pub(super) fn at(&self, sector: u64) -> Option<BioSender> {
+        self.by_place.get(IoKey::place(0, sector)).copied()
     }
 
     /// Counts an I/O that begins.
-    pub(super) fn begin(&mut self, event: &Event, sender: &Sender) {
-        let key = Key::place(0, event.sector);
+    pub(super) fn begin(&mut self, event: &Event, sender: &BioSender) {
+        let key = IoKey::place(0, event.sector);
         let is_again = self.back.remove(key).is_some();
         let dev_process = (sender.dev, sender.process);
         if self.sent.len() >= PROCESSES_MAX && !self.sent.contains_key(&dev_process) {
@@ -146,11 +146,11 @@ impl Senders {
 
     /// An I/O went back to the queue, and will begin again.
     pub(super) fn back(&mut self, sector: u64) {
-        self.back.insert(Key::place(0, sector), ());
+        self.back.insert(IoKey::place(0, sector), ());
     }
 
     pub(super) fn end(&mut self, sector: u64) {
-        self.in_flight.remove(&Key::place(0, sector));
+        self.in_flight.remove(&IoKey::place(0, sector));
     }
 
     /// What each process sent to which disk or partition since this was last asked, and bios of those without room.
@@ -208,7 +208,10 @@ mod tests {
             .get()
             .cast_unsigned();
         let mut processes = Processes::default();
-        assert_eq!(processes.of(here, Comm::default()), std::process::id());
-        assert_eq!(processes.of(u32::MAX, Comm::default()), u32::MAX);
+        assert_eq!(
+            processes.find_or_read(here, Comm::default()),
+            std::process::id()
+        );
+        assert_eq!(processes.find_or_read(u32::MAX, Comm::default()), u32::MAX);
     }
 }

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
-use plumb_capture::{Attached, Block, Layers, Options, Reading, disk_of};
+use crate::common::{
+    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+};
+use plumb_capture::{Attached, BlockWatch, Layers, Options, Reading, disk_of};
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
 use plumb_testkit::zram::Zram;
@@ -28,7 +30,7 @@ fn every_bio_is_counted_where_it_is() {
 }
 
 fn count_every_bio(by: Attached) {
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
@@ -104,7 +106,7 @@ fn count_every_bio(by: Attached) {
 #[test]
 fn one_bio_however_often_it_is_split() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let mut process_one = disk.process_one();
     let mut block = disk.watch_with(bios());
@@ -137,7 +139,7 @@ fn one_bio_however_often_it_is_split() {
 fn threads_in_flight() {
     require!(Bpf, Loop);
     for layers in [Layers::Request, Layers::Bio] {
-        let disk = Disk::new();
+        let disk = LoopDisk::new();
         let mut block = disk.watch_with(Options {
             layers,
             ..Options::default()
@@ -201,14 +203,14 @@ fn each_disk_at_its_layer() {
     let Some(zram) = Zram::new(SIZE) else {
         plumb_testkit::skip!("this kernel has no zram");
     };
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let devices: Vec<u32> = [zram.name(), disk.device.name()]
         .map(|name| disk_of(&name).expect("its number"))
         .into();
     for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
         // Named, and found among all there are.
         for devices in [devices.clone(), Vec::new()] {
-            let mut block = Block::attach(&Options {
+            let mut block = BlockWatch::attach(&Options {
                 devices,
                 attach,
                 ..Options::default()
@@ -262,7 +264,7 @@ fn each_disk_at_its_layer() {
         ..Options::default()
     };
     assert_eq!(
-        Block::attach(&on_bio_layer_alone)
+        BlockWatch::attach(&on_bio_layer_alone)
             .expect("programs")
             .layers(),
         [Layer::Bio]
@@ -273,7 +275,7 @@ fn each_disk_at_its_layer() {
 #[test]
 fn a_disk_that_comes_later() {
     require!(Bpf, Loop, Tool("mknod"));
-    let mut block = Block::attach(&Options::default()).expect("programs");
+    let mut block = BlockWatch::attach(&Options::default()).expect("programs");
     let Some(zram) = Zram::new(SIZE) else {
         plumb_testkit::skip!("this kernel has no zram");
     };
@@ -289,6 +291,6 @@ fn a_disk_that_comes_later() {
         (101, 101, Some(SIZE))
     );
     // None is looked for where all that were named make requests.
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     assert_eq!(disk.watch().layers(), [Layer::Request]);
 }

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::Disk;
-use plumb_capture::{Attached, Block, CaptureError, Filter, Layers, Options};
+use crate::common::LoopDisk;
+use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_trace::{Layer, Op};
 
 /// Each layer, by each way to attach.
-fn everywhere(disk: &Disk, filter: &Filter, mut check: impl FnMut(&mut Block, Layer)) {
+fn everywhere(disk: &LoopDisk, filter: &Filter, mut check: impl FnMut(&mut BlockWatch, Layer)) {
     for (layers, layer) in [(Layers::Request, Layer::Request), (Layers::Bio, Layer::Bio)] {
         for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
             let options = Options {
@@ -26,7 +26,7 @@ fn everywhere(disk: &Disk, filter: &Filter, mut check: impl FnMut(&mut Block, La
 }
 
 /// `dd` with O_DIRECT, within a shell that does something first: so many reads of 4 KiB.
-fn dd(disk: &Disk, first: &str, count: u64) {
+fn dd(disk: &LoopDisk, first: &str, count: u64) {
     let path = disk.device.path().display();
     let command = format!(
         "{first} exec dd if={path} of=/dev/null iflag=direct bs=4096 count={count} status=none"
@@ -37,7 +37,7 @@ fn dd(disk: &Disk, first: &str, count: u64) {
 #[test]
 fn operations() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let filter = Filter {
         ops: vec![Op::Write],
         ..Filter::default()
@@ -62,7 +62,7 @@ fn operations() {
 #[test]
 fn processes() {
     require!(Bpf, Loop, Tool("dd"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let filter = Filter {
         pid: Some(std::process::id()),
@@ -94,7 +94,7 @@ fn processes() {
 #[test]
 fn commands() {
     require!(Bpf, Loop, Tool("dd"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let filter = Filter {
         comm: Some("dd".to_owned()),
         ..Filter::default()
@@ -140,7 +140,7 @@ fn cgroups() {
     let Some(cgroup) = Cgroup::new() else {
         plumb_testkit::skip!("no cgroup of version 2 can be made");
     };
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.0.display());
     let filter = Filter {
         cgroup: Some(cgroup.0.clone()),
@@ -171,7 +171,7 @@ fn cgroups() {
         ..Options::default()
     };
     assert!(matches!(
-        Block::attach(&missing),
+        BlockWatch::attach(&missing),
         Err(CaptureError::NoCgroup { .. })
     ));
 }

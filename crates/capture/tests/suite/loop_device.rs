@@ -3,11 +3,13 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
-use plumb_capture::{Attached, Block, Filter, Options, Reading, disk_of};
+use crate::common::{
+    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+};
+use plumb_capture::{Attached, BlockWatch, Filter, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
-use plumb_profile::infer::{Verdict, infer};
+use plumb_profile::infer::{InferenceVerdict, infer};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -26,7 +28,7 @@ fn every_io_is_counted_where_it_is() {
 #[test]
 fn a_full_table_loses_no_io() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let mut process_one = disk.process_one();
     // Not those who look what is on a new disk.
     let filter = Filter {
@@ -65,7 +67,7 @@ fn a_full_table_loses_no_io() {
 }
 
 fn count_every_io(by: Attached) {
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let mut process_one = disk.process_one();
@@ -133,7 +135,7 @@ fn count_every_io(by: Attached) {
 #[test]
 fn a_partition_is_told_from_its_disk() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
@@ -164,7 +166,7 @@ fn a_partition_is_told_from_its_disk() {
 #[test]
 fn a_partition_shows_its_offset() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
@@ -174,7 +176,7 @@ fn a_partition_shows_its_offset() {
     let spread =
         |within: &mut Direct| (0..401).for_each(|at| within.io(Op::Read, at * 5 * 8192, 8192));
     spread(&mut within);
-    let Verdict::One { phase } = verdict(&block.read()) else {
+    let InferenceVerdict::One { phase } = verdict(&block.read()) else {
         panic!("no offset")
     };
     assert_eq!(
@@ -185,7 +187,7 @@ fn a_partition_shows_its_offset() {
     // Half of them at one place are no layout.
     spread(&mut within);
     (0..401).for_each(|_| within.io(Op::Read, 1 << 20, 8192));
-    let Verdict::NotEnoughData { why } = verdict(&block.read()) else {
+    let InferenceVerdict::NotEnoughData { why } = verdict(&block.read()) else {
         panic!("one place decides")
     };
     assert!(
@@ -198,7 +200,7 @@ fn a_partition_shows_its_offset() {
 #[test]
 fn splits_and_flushes() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let mut block = disk.watch();
     let mut file = disk.open();
@@ -232,7 +234,7 @@ fn splits_and_flushes() {
 #[test]
 fn no_span_is_longer_than_its_interval() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let mut block = disk.watch();
     let mut file = disk.open();
     file.io(Op::Read, 0, 4096);
@@ -259,7 +261,7 @@ fn no_span_is_longer_than_its_interval() {
 #[test]
 fn streams_are_told_from_random() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let mut block = disk.watch();
     let mut file = disk.open();
     for at in 0..101 {
@@ -287,18 +289,18 @@ fn streams_are_told_from_random() {
 #[test]
 fn disks_do_not_mix() {
     require!(Bpf, Loop);
-    let disks = [Disk::new(), Disk::new()];
-    let mut process_one = disks.each_ref().map(Disk::process_one);
+    let disks = [LoopDisk::new(), LoopDisk::new()];
+    let mut process_one = disks.each_ref().map(LoopDisk::process_one);
     let devices = disks
         .iter()
         .map(|disk| disk_of(&disk.device.name()).expect("its number"))
         .collect();
-    let mut block = Block::attach(&Options {
+    let mut block = BlockWatch::attach(&Options {
         devices,
         ..Options::default()
     })
     .expect("programs");
-    let mut files = disks.each_ref().map(Disk::open);
+    let mut files = disks.each_ref().map(LoopDisk::open);
     for at in 0..1009 {
         files
             .iter_mut()
@@ -336,12 +338,12 @@ fn disks_do_not_mix() {
 #[test]
 fn a_number_that_is_used_again() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
-    let disks = [Disk::new(), Disk::new()];
+    let disks = [LoopDisk::new(), LoopDisk::new()];
     let devices = disks
         .iter()
         .map(|disk| disk_of(&disk.device.name()).expect("its number"))
         .collect();
-    let mut block = Block::attach(&Options {
+    let mut block = BlockWatch::attach(&Options {
         devices,
         ..Options::default()
     })

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::common::{Direct, ProcessOne};
-use plumb_capture::{Attached, Batches, Layers, Record, RecordOptions, Recorder, Tally, disk_of};
+use plumb_capture::{
+    Attached, Batches, DiskTally, Layers, Record, RecordOptions, Recorder, disk_of,
+};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -14,19 +16,19 @@ use tempfile::TempDir;
 
 const SIZE: u64 = 64 << 20;
 
-struct Disk {
+struct RecordedDisk {
     device: LoopDevice,
     _room: TempDir,
 }
 
-impl Disk {
-    fn new() -> Disk {
+impl RecordedDisk {
+    fn new() -> RecordedDisk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
         File::create(&image)
             .and_then(|file| file.set_len(SIZE))
             .expect("room for a sparse file");
-        Disk {
+        RecordedDisk {
             device: LoopDevice::attach(&image, &[]),
             _room: room,
         }
@@ -59,7 +61,7 @@ fn is_mine(record: &Record) -> bool {
 }
 
 /// Ends a recording: its events, the names in them, and the tallies of the disks, without what others sent.
-fn finish_all(recorder: &mut Recorder) -> (Batch, Vec<Tally>) {
+fn finish_all(recorder: &mut Recorder) -> (Batch, Vec<DiskTally>) {
     let (mut ready, mut batch) = (Vec::new(), Batch::default());
     recorder.finish(&mut ready);
     let mut tallies = recorder.tallies();
@@ -74,13 +76,13 @@ fn finish_all(recorder: &mut Recorder) -> (Batch, Vec<Tally>) {
 }
 
 /// The same of one disk.
-fn finish(recorder: &mut Recorder) -> (Batch, Tally) {
+fn finish(recorder: &mut Recorder) -> (Batch, DiskTally) {
     let (batch, mut tallies) = finish_all(recorder);
     (batch, tallies.pop().expect("a tally"))
 }
 
 /// Completions without an issue, of others that were at it when the programs were attached one by one.
-fn unmatched_completions(tallies: &[Tally], device: &str) -> u64 {
+fn unmatched_completions(tallies: &[DiskTally], device: &str) -> u64 {
     let of_device = tallies.iter().filter(|tally| tally.device == device);
     of_device.map(|tally| tally.unmatched_completions).sum()
 }
@@ -90,7 +92,7 @@ fn unmatched_completions(tallies: &[Tally], device: &str) -> u64 {
 fn every_io_is_recorded_as_it_was() {
     require!(Bpf, Loop);
     for by in [Attached::TypedTracepoints, Attached::RawTracepoints] {
-        let disk = Disk::new();
+        let disk = RecordedDisk::new();
         let mut process_one = disk.process_one();
         let mut recorder = Recorder::attach(&RecordOptions {
             attach: Some(by),
@@ -158,7 +160,7 @@ fn every_io_is_recorded_as_it_was() {
 #[test]
 fn pieces_and_flushes() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
     std::fs::write(setting, "64").expect("a setting of the queue");
     let mut recorder = disk.record();
@@ -192,7 +194,7 @@ fn pieces_and_flushes() {
 #[test]
 fn reading_ahead_is_told() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let mut recorder = disk.record();
     let mut bytes = vec![0; 1 << 20];
     let mut file = File::open(disk.device.path()).expect("the device");
@@ -214,7 +216,7 @@ fn reading_ahead_is_told() {
 #[test]
 fn what_is_lost_is_counted() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let options = RecordOptions {
         ring_bytes: 4096,
         pids: vec![std::process::id()],
@@ -238,7 +240,7 @@ fn what_is_lost_is_counted() {
 #[test]
 fn operations_and_processes_that_are_not_wanted() {
     require!(Bpf, Loop, Tool("dd"));
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let writes = RecordOptions {
         ops: vec![Op::Write],
         ..disk.options()
@@ -282,7 +284,7 @@ fn operations_and_processes_that_are_not_wanted() {
 #[test]
 fn records_come_while_it_records() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let mut recorder = disk.record();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut ready = Vec::new();
@@ -325,10 +327,10 @@ fn records_come_while_it_records() {
     assert_eq!((recorder.late(), recorder.lost()), (0, 0));
 }
 
-type Row = (Op, u64, u64, Option<i32>);
+type SentIo = (Op, u64, u64, Option<i32>);
 
 /// What this process sent to a disk, row by row.
-fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, Row)> {
+fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, SentIo)> {
     let is_of = |event: &Event| batch.names.devices()[event.device as usize].name == device;
     let row = |event: Event| {
         (
@@ -340,7 +342,7 @@ fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, Row)> {
 }
 
 /// 307 reads and writes anywhere, and what is to be recorded of them.
-fn send(file: &mut Direct, seed: u64) -> Vec<Row> {
+fn send(file: &mut Direct, seed: u64) -> Vec<SentIo> {
     let (mut rng, me) = (
         Rng::new(seed),
         i32::try_from(std::process::id()).expect("a number"),
@@ -367,7 +369,7 @@ fn each_disk_is_recorded_at_its_layer() {
         let why = "this kernel has no zram";
         plumb_testkit::skip!(why);
     };
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let mut process_one = disk.process_one();
     let named: Vec<u32> = [zram.name(), disk.device.name()]
         .map(|name| disk_of(&name).expect("its number"))
@@ -386,7 +388,7 @@ fn each_disk_is_recorded_at_its_layer() {
             let on_zram = send(&mut Direct::open(zram.path()), 3);
             let on_loop = send(&mut disk.open(), 5);
             let (batch, tallies) = finish_all(&mut recorder);
-            let at = |layer: Layer, rows: Vec<Row>| -> Vec<_> {
+            let at = |layer: Layer, rows: Vec<SentIo>| -> Vec<_> {
                 rows.into_iter().map(|row| (layer, row)).collect()
             };
             assert_eq!(rows_of(&batch, &zram.name()), at(Layer::Bio, on_zram));
@@ -447,7 +449,7 @@ fn each_disk_is_recorded_at_its_layer() {
 fn bios_of_a_disk_that_makes_requests() {
     require!(Bpf, Loop);
     for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
-        let disk = Disk::new();
+        let disk = RecordedDisk::new();
         let mut process_one = disk.process_one();
         let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
         std::fs::write(setting, "64").expect("a setting of the queue");
@@ -485,7 +487,7 @@ fn bios_of_a_disk_that_makes_requests() {
 #[test]
 fn bios_that_are_not_wanted() {
     require!(Bpf, Loop);
-    let disk = Disk::new();
+    let disk = RecordedDisk::new();
     let bios = RecordOptions {
         layers: Layers::Bio,
         ..disk.options()

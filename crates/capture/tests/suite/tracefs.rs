@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
-use plumb_capture::{Attached, Block, CaptureError, Filter, Layers, Options};
+use crate::common::{
+    Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
+};
+use plumb_capture::{Attached, BlockWatch, CaptureError, Filter, Layers, Options};
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
 use plumb_trace::{Layer, Op};
@@ -20,7 +22,7 @@ fn by_events() -> Options {
 #[test]
 fn every_io_is_counted_where_it_is() {
     require!(Tracefs, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let mut block = disk.watch_with(by_events());
     assert_eq!(block.attached(), Attached::Tracefs);
     let mut file = disk.open();
@@ -85,7 +87,7 @@ fn every_io_is_counted_where_it_is() {
 #[test]
 fn events_and_programs_come_to_the_same() {
     require!(Tracefs, Bpf, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let mut blocks = [disk.watch_with(by_events()), disk.watch()];
     let mut file = disk.open();
@@ -98,7 +100,7 @@ fn events_and_programs_come_to_the_same() {
         file.io(op, rng.below((SIZE - len) / 4096) * 4096, len);
     }
     file.file.sync_data().expect("a flush");
-    let readings = blocks.each_mut().map(Block::read);
+    let readings = blocks.each_mut().map(BlockWatch::read);
     let [events, programs] = readings.each_ref().map(|reading| disk.profile(reading));
     assert_eq!(events.ios(), 106 + 105 * 4);
     assert_eq!(table(events), table(programs));
@@ -121,7 +123,7 @@ fn events_and_programs_come_to_the_same() {
 #[test]
 fn splits_and_flushes() {
     require!(Tracefs, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let mut block = disk.watch_with(by_events());
     let mut file = disk.open();
@@ -154,7 +156,7 @@ fn splits_and_flushes() {
 #[test]
 fn a_partition_is_told_from_its_disk() {
     require!(Tracefs, Loop, Tool("partx"), Tool("mknod"), Tool("sgdisk"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
@@ -190,7 +192,7 @@ fn a_partition_is_told_from_its_disk() {
 #[test]
 fn bios_are_whole() {
     require!(Tracefs, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     disk.set("max_sectors_kb", "64");
     let mut block = disk.watch_with(Options {
         layers: Layers::Bio,
@@ -218,7 +220,7 @@ fn bios_are_whole() {
 #[test]
 fn filters() {
     require!(Tracefs, Loop, Tool("dd"));
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let count = |filter: Filter| {
         let mut block = disk.watch_with(Options {
             filter,
@@ -280,7 +282,7 @@ fn filters() {
         cgroup: Some(PathBuf::from("/sys/fs/cgroup")),
         ..Filter::default()
     };
-    let refused = Block::attach(&Options {
+    let refused = BlockWatch::attach(&Options {
         filter,
         ..by_events()
     })
@@ -295,7 +297,7 @@ fn filters() {
 #[test]
 fn what_the_buffer_lost_is_told() {
     require!(Tracefs, Loop);
-    let disk = Disk::new();
+    let disk = LoopDisk::new();
     let mut block = disk.watch_with(by_events());
     let mut file = disk.open();
     // 8 MiB for each processor, 64 for all; an I/O is three events, more than 180 bytes together.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plumb_capture::{Attached, Block, Options};
+use plumb_capture::{Attached, BlockWatch, Options};
 use plumb_testkit::require;
 
 fn by_events() -> Options {
@@ -20,7 +20,7 @@ const CHILD: &str = "PLUMB_TRACEFS_CHILD";
 
 /// What a child process of these tests does.
 fn act(how: &str) {
-    let block = Block::attach(&by_events()).expect("an instance");
+    let block = BlockWatch::attach(&by_events()).expect("an instance");
     println!("attached");
     match how {
         "end" => drop(block),
@@ -81,7 +81,7 @@ fn nothing_is_left_behind() {
     }
     // And should nobody have been left to remove it.
     fs::create_dir(&instance).expect("an instance");
-    let block = Block::attach(&by_events()).expect("an instance");
+    let block = BlockWatch::attach(&by_events()).expect("an instance");
     assert!(!instance.exists());
     drop(block);
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plumb_capture::{Asked, Asker, Attached, Calls, FileSystem, Kind, Vfs, Way};
+use plumb_capture::{AccessWay, Asker, Attached, CallKind, Calls, FileCalls, FileSystem, Vfs};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -18,14 +18,14 @@ const SIZE: u64 = 64 << 20;
 const MODULUS: u64 = 1 << 20;
 
 /// ext4 on a loop device, mounted, with a file of 32 MiB in it that is not in the cache.
-struct Disk {
+struct Ext4Disk {
     _mounted: Mounted,
     device: LoopDevice,
     room: TempDir,
 }
 
-impl Disk {
-    fn new() -> Disk {
+impl Ext4Disk {
+    fn new() -> Ext4Disk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
         File::create(&image)
@@ -37,7 +37,7 @@ impl Disk {
             .arg(device.path()));
         let at = room.path().join("at");
         std::fs::create_dir(&at).expect("a directory");
-        let disk = Disk {
+        let disk = Ext4Disk {
             _mounted: Mounted::mount(device.path(), &at),
             device,
             room,
@@ -93,7 +93,7 @@ fn open(path: &Path, flags: rustix::fs::OFlags) -> File {
 }
 
 /// What a process asked of a file system.
-fn find(asked: &Asked, pid: u32, file_system: FileSystem) -> &Asker {
+fn find(asked: &FileCalls, pid: u32, file_system: FileSystem) -> &Asker {
     let mut of_it = asked
         .askers
         .iter()
@@ -106,7 +106,7 @@ fn find(asked: &Asked, pid: u32, file_system: FileSystem) -> &Asker {
 }
 
 /// (operation, residue, length) to I/O.
-fn table(asked: &Asked, file_system: FileSystem) -> BTreeMap<(u8, u64, u64), u64> {
+fn table(asked: &FileCalls, file_system: FileSystem) -> BTreeMap<(u8, u64, u64), u64> {
     let profile = asked
         .profiles
         .find(&name(file_system), Layer::Vfs)
@@ -131,7 +131,7 @@ fn every_call_is_counted_where_it_is() {
 }
 
 fn count_every_call(by: Attached) {
-    let disk = Disk::new();
+    let disk = Ext4Disk::new();
     let mut vfs = Vfs::attach(Some(by)).expect("programs that this kernel takes");
     assert_eq!(vfs.attached(), by);
     let file = open(&disk.file(), rustix::fs::OFlags::empty());
@@ -189,7 +189,7 @@ fn count_every_call(by: Attached) {
     assert_eq!(mine.calls, expected);
     assert_eq!(
         (mine.is_whole(), mine.ways.as_slice()),
-        (true, [Way::Calls].as_slice())
+        (true, [AccessWay::Calls].as_slice())
     );
     assert_eq!((mine.failed, mine.unplaced), (0, 0));
     assert_eq!(table(&asked, disk.file_system()), table_expected);
@@ -206,7 +206,7 @@ fn count_every_call(by: Attached) {
 #[test]
 fn calls_of_all_forms() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    let disk = Disk::new();
+    let disk = Ext4Disk::new();
     let mut vfs = Vfs::attach(None).expect("programs that this kernel takes");
     let mut file = open(&disk.file(), rustix::fs::OFlags::empty());
     let mut expected = BTreeMap::new();
@@ -268,12 +268,12 @@ fn calls_of_all_forms() {
             (ios + count, bytes + len * count)
         })
     };
-    for (kind, op) in [(Kind::Read, Op::Read), (Kind::Write, Op::Write)] {
+    for (kind, op) in [(CallKind::Read, Op::Read), (CallKind::Write, Op::Write)] {
         let Calls {
             calls,
             asked_bytes,
             moved_bytes,
-        } = mine.of(kind);
+        } = mine.calls_of(kind);
         assert_eq!(
             (calls, asked_bytes, moved_bytes),
             (sum(op).0, sum(op).1, sum(op).1)
@@ -292,7 +292,7 @@ fn calls_of_all_forms() {
 #[test]
 fn a_node_is_no_file_system() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    let disk = Disk::new();
+    let disk = Ext4Disk::new();
     let mut vfs = Vfs::attach(None).expect("programs that this kernel takes");
     let node = open(disk.device.path(), rustix::fs::OFlags::empty());
     let file = File::open(disk.file()).expect("the file");
@@ -302,13 +302,13 @@ fn a_node_is_no_file_system() {
     let asked = vfs.read(name);
     assert_eq!(
         find(&asked, std::process::id(), disk.node())
-            .of(Kind::Read)
+            .calls_of(CallKind::Read)
             .calls,
         31
     );
     assert_eq!(
         find(&asked, std::process::id(), disk.file_system())
-            .of(Kind::Read)
+            .calls_of(CallKind::Read)
             .calls,
         37
     );
@@ -321,7 +321,7 @@ fn mapped_files_are_unknown() {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     require!(Bpf, Loop, Tool("mkfs.ext4"));
     for maps_before in [true, false] {
-        let disk = Disk::new();
+        let disk = Ext4Disk::new();
         let file = File::open(disk.file()).expect("the file");
         let map = || {
             // SAFETY: a new mapping at an address of the kernel's choice, of which nothing is read.
@@ -346,10 +346,10 @@ fn mapped_files_are_unknown() {
         file.read_exact_at(&mut [0; 4096], 0).expect("a read");
         let asked = vfs.read(name);
         let mine = find(&asked, std::process::id(), disk.file_system());
-        assert_eq!(mine.ways, [Way::Calls, Way::Mapped]);
+        assert_eq!(mine.ways, [AccessWay::Calls, AccessWay::Mapped]);
         assert!(!mine.is_whole());
         assert_eq!(
-            mine.of(Kind::Read),
+            mine.calls_of(CallKind::Read),
             Calls {
                 calls: 1,
                 asked_bytes: 4096,
@@ -364,7 +364,7 @@ fn mapped_files_are_unknown() {
 }
 
 /// Runs fio over 211 random reads of 8 KiB and returns the bytes it says it read.
-fn fio(disk: &Disk, engine: &str, is_direct: bool) -> u64 {
+fn fio(disk: &Ext4Disk, engine: &str, is_direct: bool) -> u64 {
     let out = run(Command::new("fio")
         .args([
             "--name=ask",
@@ -392,13 +392,13 @@ fn fio(disk: &Disk, engine: &str, is_direct: bool) -> u64 {
 #[test]
 fn engines_of_fio() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
-    let disk = Disk::new();
+    let disk = Ext4Disk::new();
     for (engine, way) in [
-        ("psync", Way::Calls),
-        ("pvsync2", Way::Calls),
-        ("io_uring", Way::Uring),
-        ("libaio", Way::Aio),
-        ("mmap", Way::Mapped),
+        ("psync", AccessWay::Calls),
+        ("pvsync2", AccessWay::Calls),
+        ("io_uring", AccessWay::Uring),
+        ("libaio", AccessWay::Aio),
+        ("mmap", AccessWay::Mapped),
     ] {
         for is_direct in [false, true] {
             if engine == "mmap" && is_direct {
@@ -422,9 +422,9 @@ fn engines_of_fio() {
                 .iter()
                 .find(|job| of_fio(job) && job.file_system == Some(disk.file_system()));
             let kind = if is_direct {
-                Kind::DirectRead
+                CallKind::DirectRead
             } else {
-                Kind::Read
+                CallKind::Read
             };
             let bytes = 211 * 8192;
             let expected = Calls {
@@ -433,7 +433,7 @@ fn engines_of_fio() {
                 moved_bytes: bytes,
             };
             assert_eq!(
-                job.expect("its job").of(kind),
+                job.expect("its job").calls_of(kind),
                 expected,
                 "{engine}, direct {is_direct}"
             );

@@ -6,13 +6,13 @@ use plumb_geometry::Grid;
 use plumb_stats::{Interval, Sectioned, ratio_of_means, ratio_of_sectioned};
 
 use super::slice::batches;
-use super::{Observed, SHARES, Slice, Terms};
+use super::{Observed, SHARES, Terms, TimeSlice};
 use crate::analysis::Quantiles;
 
 /// What a measure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unit {
+pub enum MeasureUnit {
     /// I/O a second.
     PerSecond,
     /// Bytes a second.
@@ -44,7 +44,7 @@ pub struct Measure {
     /// Its name: `ios_per_second`.
     pub name: &'static str,
     /// What it counts.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// The grid that it is about; absent for most.
     pub grid: Option<Grid>,
     /// Before; absent when unknown.
@@ -60,7 +60,7 @@ pub struct Measure {
 impl Ratio {
     /// With an interval.
     #[must_use]
-    pub fn of(interval: &Interval<[usize; 2]>) -> Ratio {
+    pub fn from_interval(interval: &Interval<[usize; 2]>) -> Ratio {
         Ratio {
             value: interval.estimate,
             low: Some(interval.low),
@@ -91,41 +91,43 @@ const QUANTILES: [Quantile; 3] = [
 ];
 
 /// All measures that a side knows, apart from those that are 0 on both.
-pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
-    let sampled = |name, unit, of: &dyn Fn(&Slice) -> Option<f64>| {
-        let side = |side: &Observed| side.slices.iter().filter_map(of).collect::<Vec<f64>>();
+pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
+    let sampled = |name, unit, value: &dyn Fn(&TimeSlice) -> Option<f64>| {
+        let side = |side: &Observed| side.slices.iter().filter_map(value).collect::<Vec<f64>>();
         measure(name, unit, &side(before), &side(after), terms)
     };
-    let of_op = |op: usize| move |slice: &Slice| Some(slice.ios[op] / slice.seconds);
+    let of_op = |op: usize| move |slice: &TimeSlice| Some(slice.ios[op] / slice.seconds);
     let bytes_of_op =
-        |op: usize| move |slice: &Slice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
+        |op: usize| move |slice: &TimeSlice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
     let mut measures = vec![
-        sampled(RATE, Unit::PerSecond, &|slice| Some(slice.ios_per_second())),
-        sampled("reads_per_second", Unit::PerSecond, &of_op(0)),
-        sampled("writes_per_second", Unit::PerSecond, &of_op(1)),
+        sampled(RATE, MeasureUnit::PerSecond, &|slice| {
+            Some(slice.ios_per_second())
+        }),
+        sampled("reads_per_second", MeasureUnit::PerSecond, &of_op(0)),
+        sampled("writes_per_second", MeasureUnit::PerSecond, &of_op(1)),
         sampled(
             "bytes_per_second",
-            Unit::BytesPerSecond,
-            &Slice::bytes_per_second,
+            MeasureUnit::BytesPerSecond,
+            &TimeSlice::bytes_per_second,
         ),
         sampled(
             "read_bytes_per_second",
-            Unit::BytesPerSecond,
+            MeasureUnit::BytesPerSecond,
             &bytes_of_op(0),
         ),
         sampled(
             "write_bytes_per_second",
-            Unit::BytesPerSecond,
+            MeasureUnit::BytesPerSecond,
             &bytes_of_op(1),
         ),
-        sampled(LATENCY, Unit::Ns, &Slice::ns_mean),
+        sampled(LATENCY, MeasureUnit::Ns, &TimeSlice::ns_mean),
     ];
     for op in 0..2 {
         for at in 0..QUANTILES.len() {
             measures.push(percentile(op, at, [before, after], terms));
         }
     }
-    measures.push(sampled(IN_FLIGHT, Unit::Ios, &Slice::in_flight));
+    measures.push(sampled(IN_FLIGHT, MeasureUnit::Ios, &TimeSlice::in_flight));
     measures.extend(on_grids(before, after));
     measures.retain(Measure::tells);
     measures
@@ -133,7 +135,7 @@ pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
 
 fn measure(
     name: &'static str,
-    unit: Unit,
+    unit: MeasureUnit,
     before: &[f64],
     after: &[f64],
     terms: &Terms,
@@ -145,7 +147,7 @@ fn measure(
     let n = interval.map_or([0, 0], |interval| interval.n.map(|n| n as u64));
     let plain = plain(name, unit, None, [mean(before), mean(after)]);
     Measure {
-        ratio: interval.as_ref().map(Ratio::of).or(plain.ratio),
+        ratio: interval.as_ref().map(Ratio::from_interval).or(plain.ratio),
         n,
         ..plain
     }
@@ -159,13 +161,13 @@ const STRETCHES_MIN: usize = 5;
 
 /// A percentile of reads or of writes, with an interval where stretches of both sides tell theirs.
 fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Measure {
-    let (names, of) = QUANTILES[at];
+    let (names, quantile) = QUANTILES[at];
     let whole = sides.map(|side| {
         side.quantiles[op]
             .as_ref()
-            .map(|quantiles| of(quantiles) as f64)
+            .map(|quantiles| quantile(quantiles) as f64)
     });
-    let plain = plain(names[op], Unit::Ns, None, whole);
+    let plain = plain(names[op], MeasureUnit::Ns, None, whole);
     let sections = sides.map(|side| sections(side, op, at));
     let [Some(before), Some(after)] = whole else {
         return plain;
@@ -178,7 +180,7 @@ fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Mea
     );
     match ratio {
         Ok(ratio) => Measure {
-            ratio: Some(Ratio::of(&ratio)),
+            ratio: Some(Ratio::from_interval(&ratio)),
             n: ratio.n.map(|n| n as u64),
             ..plain
         },
@@ -207,7 +209,7 @@ fn sections(side: &Observed, op: usize, at: usize) -> Vec<f64> {
 /// A measure of which nothing tells how surely.
 fn plain(
     name: &'static str,
-    unit: Unit,
+    unit: MeasureUnit,
     grid: Option<Grid>,
     [before, after]: [Option<f64>; 2],
 ) -> Measure {
@@ -240,7 +242,7 @@ fn on_grids(before: &Observed, after: &Observed) -> Vec<Measure> {
         let shares = [mine, theirs].map(|side| Some(side.misaligned.value()));
         measures.push(plain(
             "misaligned_share",
-            Unit::Share,
+            MeasureUnit::Share,
             Some(mine.grid),
             shares,
         ));
@@ -249,7 +251,7 @@ fn on_grids(before: &Observed, after: &Observed) -> Vec<Measure> {
             .enumerate()
         {
             let factors = [mine.amplification[op], theirs.amplification[op]];
-            measures.push(plain(name, Unit::Factor, Some(mine.grid), factors));
+            measures.push(plain(name, MeasureUnit::Factor, Some(mine.grid), factors));
         }
     }
     measures
@@ -260,6 +262,7 @@ impl Measure {
     fn tells(&self) -> bool {
         let is_zero = |side: Option<f64>| side.is_none_or(|value| value == 0.0);
         let is_known = self.before.is_some() || self.after.is_some();
-        is_known && (self.unit == Unit::Share || !(is_zero(self.before) && is_zero(self.after)))
+        is_known
+            && (self.unit == MeasureUnit::Share || !(is_zero(self.before) && is_zero(self.after)))
     }
 }

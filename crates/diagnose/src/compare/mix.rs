@@ -45,17 +45,17 @@ pub struct Mix {
 }
 
 /// What makes I/O alike.
-type Key = (u8, u64);
+type MixKey = (u8, u64);
 
 /// `None` where a side has no I/O.
-pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
+pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
     let has_lengths = before.has_lengths && after.has_lengths;
     let sides = [before, after].map(|side| by_key(&side.strata, has_lengths));
     let totals = [0, 1].map(|side| sides[side].values().map(|stratum| stratum.ios).sum::<f64>());
     if totals.iter().any(|total| *total <= 0.0) {
         return None;
     }
-    let share = |side: usize, key: &Key| {
+    let share = |side: usize, key: &MixKey| {
         sides[side]
             .get(key)
             .map_or(0.0, |stratum| stratum.ios / totals[side])
@@ -98,8 +98,8 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
 }
 
 /// Strata by what makes them alike; lengths are put together where they are not asked for.
-fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<Key, Stratum> {
-    let mut by_key: BTreeMap<Key, Vec<Stratum>> = BTreeMap::new();
+fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<MixKey, Stratum> {
+    let mut by_key: BTreeMap<MixKey, Vec<Stratum>> = BTreeMap::new();
     for stratum in strata {
         let key = (
             stratum.op as u8,
@@ -122,10 +122,12 @@ fn together(strata: &[Stratum]) -> Option<Stratum> {
         return Some(*first);
     }
     let ios: f64 = strata.iter().map(|stratum| stratum.ios).sum();
-    let mean = |of: &dyn Fn(&Stratum) -> Option<f64>| -> Option<f64> {
-        let known = strata.iter().filter(|stratum| of(stratum).is_some());
+    let mean = |value: &dyn Fn(&Stratum) -> Option<f64>| -> Option<f64> {
+        let known = strata.iter().filter(|stratum| value(stratum).is_some());
         let weight: f64 = known.clone().map(|stratum| stratum.ios).sum();
-        let sum: Option<f64> = known.map(|stratum| Some(of(stratum)? * stratum.ios)).sum();
+        let sum: Option<f64> = known
+            .map(|stratum| Some(value(stratum)? * stratum.ios))
+            .sum();
         sum.filter(|_| weight > 0.0).map(|sum| sum / weight)
     };
     Some(Stratum {
@@ -165,10 +167,10 @@ fn weighted(common: &[(f64, [&Stratum; 2])], overlap: f64) -> Option<([f64; 2], 
         return None;
     }
     let relative = |side: usize| {
-        let of = |(weight, _, variances): &(f64, [f64; 2], [f64; 2])| {
+        let variance = |(weight, _, variances): &(f64, [f64; 2], [f64; 2])| {
             (weight / covered).powi(2) * variances[side]
         };
-        timed.iter().map(of).sum::<f64>() / (means[side] * means[side])
+        timed.iter().map(variance).sum::<f64>() / (means[side] * means[side])
     };
     Some((means, relative(0) + relative(1)))
 }

@@ -25,13 +25,13 @@ use crate::analysis::Quantiles;
 use crate::share::Share;
 
 pub use law::Law;
-pub use measures::{Measure, Ratio, Unit};
+pub use measures::{Measure, MeasureUnit, Ratio};
 pub use mix::Mix;
-pub use of_bench::{Bench, of_bench};
+pub use of_bench::{BenchDocument, of_bench};
 pub use of_profile::of_profile;
 pub use of_series::of_series;
-pub use slice::Slice;
-pub use verdict::{Outcome, Verdict, signed};
+pub use slice::TimeSlice;
+pub use verdict::{CompareOutcome, CompareVerdict, signed};
 
 /// What is asked of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,7 +121,7 @@ pub struct Observed {
     /// What an observation is.
     pub sampling: Sampling,
     /// The observations, in the order of time.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<TimeSlice>,
     /// All I/O by operation and length.
     pub strata: Vec<Stratum>,
     /// Whether lengths are told apart in them; else there is one of each operation, with its mean length.
@@ -147,7 +147,7 @@ pub struct Comparison {
     /// Name, source and sampling, before and after.
     pub sides: [Side; 2],
     /// What came of it.
-    pub verdict: Verdict,
+    pub verdict: CompareVerdict,
     /// The measures.
     pub measures: Vec<Measure>,
     /// How alike the I/O of both sides are; `None` where a side has none.
@@ -180,9 +180,9 @@ pub struct Side {
 /// Compares what was seen of a device before and after.
 #[must_use]
 pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Comparison {
-    let mix = mix::of(before, after);
-    let measures = measures::of(before, after, terms);
-    let verdict = verdict::of([before, after], &measures, mix.as_ref(), terms);
+    let mix = mix::compare(before, after);
+    let measures = measures::compare(before, after, terms);
+    let verdict = verdict::judge([before, after], &measures, mix.as_ref(), terms);
     Comparison {
         sides: [before, after].map(side),
         doubts: doubts(before, after),
@@ -234,13 +234,13 @@ fn doubts(before: &Observed, after: &Observed) -> Vec<String> {
 }
 
 /// Whether an observation tells of the next one: twice the standard error of an autocorrelation of none.
-fn hangs_together(slices: &[Slice]) -> bool {
+fn hangs_together(slices: &[TimeSlice]) -> bool {
     if slices.len() < ORDER_MIN {
         return false;
     }
     let limit = 2.0 / (slices.len() as f64).sqrt();
-    let rates: Vec<f64> = slices.iter().map(Slice::ios_per_second).collect();
-    let latencies: Vec<f64> = slices.iter().filter_map(Slice::ns_mean).collect();
+    let rates: Vec<f64> = slices.iter().map(TimeSlice::ios_per_second).collect();
+    let latencies: Vec<f64> = slices.iter().filter_map(TimeSlice::ns_mean).collect();
     [rates, latencies].iter().any(|values| {
         let sample = plumb_stats::Sample::new(values).ok();
         sample

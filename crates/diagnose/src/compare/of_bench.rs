@@ -8,32 +8,32 @@ use plumb_geometry::group_digits;
 use plumb_trace::Op;
 use plumb_trace::series::Span;
 
-use super::slice::{Slice, batched};
+use super::slice::{TimeSlice, batched};
 use super::{Observed, Sampling, Stratum, Stretch};
 use crate::analysis::Quantiles;
 use crate::share::Share;
 
 /// What `result` of the document holds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Bench {
+pub struct BenchDocument {
     /// Runs in the order in which they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<DocumentRun>,
 }
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Run {
+pub struct DocumentRun {
     /// Its name; `None` where there is one run only.
     pub name: Option<String>,
     /// What was asked, in words.
     pub workload: String,
-    intervals: Vec<Interval>,
-    total: Measured,
-    targets: Vec<Target>,
+    intervals: Vec<DocumentInterval>,
+    total: DocumentMeasured,
+    targets: Vec<DocumentTarget>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Interval {
+struct DocumentInterval {
     seconds: f64,
     is_warmup: bool,
     ios: f64,
@@ -61,24 +61,24 @@ struct Brief {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Target {
+struct DocumentTarget {
     target: String,
     size_bytes: u64,
     is_whole: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Measured {
+struct DocumentMeasured {
     ios: u64,
-    all: Side,
-    reads: Side,
-    writes: Side,
+    all: DocumentDirection,
+    reads: DocumentDirection,
+    writes: DocumentDirection,
     failures: Vec<Failures>,
     never_back: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Side {
+struct DocumentDirection {
     ios: u64,
     bytes: u64,
     latency: Option<Times>,
@@ -108,7 +108,7 @@ const SECONDS_MIN: f64 = 1e-3;
 /// The last interval is left out where it is shorter than this share of the one before it.
 const WHOLE_SHARE_MIN: f64 = 0.9;
 
-impl Run {
+impl DocumentRun {
     /// What it is compared as: its name, or those of its targets.
     #[must_use]
     pub fn device(&self) -> String {
@@ -141,10 +141,11 @@ impl Run {
     }
 
     /// Intervals after the warm-up, without a last one that was cut short.
-    fn measured(&self) -> Vec<&Interval> {
+    fn measured(&self) -> Vec<&DocumentInterval> {
         let is_measured =
-            |interval: &&Interval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
-        let mut measured: Vec<&Interval> = self.intervals.iter().filter(is_measured).collect();
+            |interval: &&DocumentInterval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
+        let mut measured: Vec<&DocumentInterval> =
+            self.intervals.iter().filter(is_measured).collect();
         if let [.., before, last] = &measured[..]
             && last.seconds < WHOLE_SHARE_MIN * before.seconds
         {
@@ -156,7 +157,7 @@ impl Run {
 
 /// What a run tells.
 #[must_use]
-pub fn of_bench(run: &Run) -> Observed {
+pub fn of_bench(run: &DocumentRun) -> Observed {
     let measured = run.measured();
     let seconds = measured.first().map(|interval| interval.seconds);
     let seen = measured.len() as u64;
@@ -209,11 +210,11 @@ pub fn of_bench(run: &Run) -> Observed {
     }
 }
 
-fn slice(interval: &Interval, total: &Measured) -> Slice {
+fn slice(interval: &DocumentInterval, total: &DocumentMeasured) -> TimeSlice {
     let reads = interval.ios * interval.read_share.unwrap_or(0.0).clamp(0.0, 1.0);
     let ios = [reads, interval.ios - reads];
     // Bytes of an interval are not told apart by operation: they are by the mean lengths of the run.
-    let len = |side: &Side| side.bytes.checked_div(side.ios).unwrap_or(0) as f64;
+    let len = |side: &DocumentDirection| side.bytes.checked_div(side.ios).unwrap_or(0) as f64;
     let by_length = [ios[0] * len(&total.reads), ios[1] * len(&total.writes)];
     let whole = by_length[0] + by_length[1];
     let share = if whole > 0.0 {
@@ -221,7 +222,7 @@ fn slice(interval: &Interval, total: &Measured) -> Slice {
     } else {
         0.0
     };
-    Slice {
+    TimeSlice {
         seconds: interval.seconds,
         ios,
         bytes: [
@@ -237,7 +238,10 @@ fn slice(interval: &Interval, total: &Measured) -> Slice {
     }
 }
 
-fn stretches(measured: &[&Interval], of: fn(&Interval) -> &Option<Brief>) -> Vec<Stretch> {
+fn stretches(
+    measured: &[&DocumentInterval],
+    of: fn(&DocumentInterval) -> &Option<Brief>,
+) -> Vec<Stretch> {
     let told = measured.iter().filter_map(|interval| {
         let brief = of(interval).as_ref()?;
         let ns = [brief.ns_p50?, brief.ns_p90?, brief.ns_p99?].map(|ns| ns as f64);
@@ -247,11 +251,11 @@ fn stretches(measured: &[&Interval], of: fn(&Interval) -> &Option<Brief>) -> Vec
 }
 
 /// As users wait for it: since an I/O was due, where it was due at a time.
-fn waited(side: &Side) -> Option<&Times> {
+fn waited(side: &DocumentDirection) -> Option<&Times> {
     side.response.as_ref().or(side.latency.as_ref())
 }
 
-fn stratum(op: Op, side: &Side) -> Option<Stratum> {
+fn stratum(op: Op, side: &DocumentDirection) -> Option<Stratum> {
     let times = waited(side);
     let ios = side.ios as f64;
     (side.ios > 0).then(|| Stratum {
@@ -263,7 +267,7 @@ fn stratum(op: Op, side: &Side) -> Option<Stratum> {
     })
 }
 
-fn quantiles(side: &Side) -> Option<Quantiles> {
+fn quantiles(side: &DocumentDirection) -> Option<Quantiles> {
     let times = waited(side)?;
     Some(Quantiles {
         timed: side.ios,

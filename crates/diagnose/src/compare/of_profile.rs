@@ -10,7 +10,7 @@ use plumb_trace::series::Span;
 
 use super::law::Law;
 use super::mix::TIMED_MIN;
-use super::slice::{Slice, batched};
+use super::slice::{TimeSlice, batched};
 use super::{Observed, OnGrid, Sampling, Stratum};
 use crate::analysis::Analysis;
 use crate::share::Share;
@@ -71,14 +71,14 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
 }
 
 /// How many windows there were, how long one is, and those that count. A window that is not there was idle.
-fn slices(profile: &Profile) -> (u64, f64, Vec<Slice>) {
+fn slices(profile: &Profile) -> (u64, f64, Vec<TimeSlice>) {
     let timeline = &profile.timeline;
     let width = timeline.width_ns();
     let seconds = width as f64 / 1e9;
-    let idle = Slice {
+    let idle = TimeSlice {
         seconds,
         bytes: [Some(0.0); 2],
-        ..Slice::default()
+        ..TimeSlice::default()
     };
     let mut slices = Vec::new();
     let mut next = None;
@@ -99,8 +99,8 @@ fn slices(profile: &Profile) -> (u64, f64, Vec<Slice>) {
     (seen, seconds, slices)
 }
 
-fn slice(window: &Window, seconds: f64) -> Slice {
-    Slice {
+fn slice(window: &Window, seconds: f64) -> TimeSlice {
+    TimeSlice {
         seconds,
         ios: [
             window.read_sizes.total() as f64,

@@ -2,10 +2,10 @@
 
 use plumb_geometry::plural;
 use plumb_trace::Op;
-use plumb_trace::series::{FirstReport, Row, Series, Span};
+use plumb_trace::series::{DeviceRow, FirstReport, Series, Span};
 
 use super::law::Law;
-use super::slice::{Slice, batched};
+use super::slice::{TimeSlice, batched};
 use super::{Observed, Sampling, Stratum};
 use crate::share::Share;
 
@@ -13,7 +13,7 @@ use crate::share::Share;
 #[must_use]
 pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed {
     let since_boot = series.since_boot(device, first);
-    let rows: Vec<Option<&Row>> = series
+    let rows: Vec<Option<&DeviceRow>> = series
         .rows_of(device)
         .skip(usize::from(since_boot.is_some()))
         .collect();
@@ -26,7 +26,7 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         doubts.push(format!("{lines} not understood, the first: {damage}"));
     }
     let seen = rows.len() as u64;
-    let present: Vec<&Row> = rows.iter().copied().flatten().collect();
+    let present: Vec<&DeviceRow> = rows.iter().copied().flatten().collect();
     Observed {
         device: device.to_owned(),
         source: series.tool.title().to_owned(),
@@ -56,11 +56,11 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
 }
 
 /// A report counts as one second: they are equally long, and tell rates.
-fn slice(row: &Row) -> Slice {
+fn slice(row: &DeviceRow) -> TimeSlice {
     let ios = row.data.map(|op| op.per_second.value);
     let ns = row.data_ms().map(|ms| ms * 1e6);
     let timed = if ns.is_some() { ios[0] + ios[1] } else { 0.0 };
-    Slice {
+    TimeSlice {
         seconds: 1.0,
         ios,
         bytes: row.data.map(|op| op.bytes_per_second),
@@ -71,21 +71,22 @@ fn slice(row: &Row) -> Slice {
 }
 
 /// A report in which the device did nothing: what others tell is 0 there.
-fn idle(present: &[&Row]) -> Slice {
-    let known = |is_known: fn(&Row) -> bool| present.iter().all(|row| is_known(row)).then_some(0.0);
-    Slice {
+fn idle(present: &[&DeviceRow]) -> TimeSlice {
+    let known =
+        |is_known: fn(&DeviceRow) -> bool| present.iter().all(|row| is_known(row)).then_some(0.0);
+    TimeSlice {
         seconds: 1.0,
         bytes: [
             known(|row| row.data[0].bytes_per_second.is_some()),
             known(|row| row.data[1].bytes_per_second.is_some()),
         ],
         in_flight_seconds: known(|row| row.in_flight.is_some()),
-        ..Slice::default()
+        ..TimeSlice::default()
     }
 }
 
 /// Reads and writes, with their mean lengths.
-fn strata(present: &[&Row]) -> Vec<Stratum> {
+fn strata(present: &[&DeviceRow]) -> Vec<Stratum> {
     let of = |op: Op| {
         let rows = present.iter().map(|row| row.data[op as usize]);
         let ios: f64 = rows.clone().map(|row| row.per_second.value).sum();
@@ -105,7 +106,7 @@ fn strata(present: &[&Row]) -> Vec<Stratum> {
     [Op::Read, Op::Write].into_iter().filter_map(of).collect()
 }
 
-fn law(present: &[&Row]) -> Option<Law> {
+fn law(present: &[&DeviceRow]) -> Option<Law> {
     let checks: Vec<_> = present
         .iter()
         .filter_map(|row| row.littles_law().map(|check| (row.line, check)))

@@ -2,7 +2,7 @@
 
 /// Sums over a stretch of time; see the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Slice {
+pub struct TimeSlice {
     /// How long it is; 1 where the source tells rates and not how long.
     pub seconds: f64,
     /// Reads and writes.
@@ -23,7 +23,7 @@ const MANY: usize = 40;
 /// Into so many.
 const BATCHES: usize = 20;
 
-impl Slice {
+impl TimeSlice {
     /// Reads and writes a second.
     #[must_use]
     pub fn ios_per_second(&self) -> f64 {
@@ -48,7 +48,7 @@ impl Slice {
         self.in_flight_seconds.map(|sum| sum / self.seconds)
     }
 
-    fn add(&mut self, other: &Slice) {
+    fn add(&mut self, other: &TimeSlice) {
         let both = |mine: Option<f64>, theirs: Option<f64>| Some(mine? + theirs?);
         self.seconds += other.seconds;
         for op in 0..2 {
@@ -63,8 +63,8 @@ impl Slice {
 
 /// Puts neighbours together where there are many; the method of batch means.
 #[must_use]
-pub fn batched(slices: Vec<Slice>) -> Vec<Slice> {
-    let together = |batch: &[Slice]| {
+pub fn batched(slices: Vec<TimeSlice>) -> Vec<TimeSlice> {
+    let together = |batch: &[TimeSlice]| {
         let (first, others) = batch.split_first()?;
         let mut sum = *first;
         others.iter().for_each(|slice| sum.add(slice));
@@ -88,8 +88,8 @@ pub fn batches<T>(observations: &[T]) -> impl Iterator<Item = &[T]> {
 mod tests {
     use super::*;
 
-    fn slice(ios: f64) -> Slice {
-        Slice {
+    fn slice(ios: f64) -> TimeSlice {
+        TimeSlice {
             seconds: 2.0,
             ios: [ios, 1.0],
             bytes: [Some(ios * 4096.0), None],
@@ -101,16 +101,17 @@ mod tests {
 
     #[test]
     fn few_stay_and_many_are_put_together() {
-        let few: Vec<Slice> = (0..40).map(|n| slice(f64::from(n))).collect();
+        let few: Vec<TimeSlice> = (0..40).map(|n| slice(f64::from(n))).collect();
         assert_eq!(batched(few.clone()), few);
-        let many: Vec<Slice> = (0..101).map(|n| slice(f64::from(n))).collect();
+        let many: Vec<TimeSlice> = (0..101).map(|n| slice(f64::from(n))).collect();
         let batches = batched(many.clone());
         assert_eq!(batches.len(), 20);
-        let sum = |slices: &[Slice], of: fn(&Slice) -> f64| slices.iter().map(of).sum::<f64>();
+        let sum =
+            |slices: &[TimeSlice], of: fn(&TimeSlice) -> f64| slices.iter().map(of).sum::<f64>();
         for of in [
-            |slice: &Slice| slice.seconds,
-            |slice: &Slice| slice.ios[0],
-            |slice: &Slice| slice.ns_sum,
+            |slice: &TimeSlice| slice.seconds,
+            |slice: &TimeSlice| slice.ios[0],
+            |slice: &TimeSlice| slice.ns_sum,
         ] {
             assert_eq!(sum(&batches, of), sum(&many, of), "nothing is lost");
         }
@@ -126,9 +127,9 @@ mod tests {
     #[test]
     fn nothing_timed_has_no_latency() {
         assert_eq!(
-            Slice {
+            TimeSlice {
                 seconds: 1.0,
-                ..Slice::default()
+                ..TimeSlice::default()
             }
             .ns_mean(),
             None

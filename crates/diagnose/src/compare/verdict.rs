@@ -16,7 +16,7 @@ use crate::rules::percent;
 /// What came of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CompareOutcome {
     /// It helped.
     Better,
     /// It did harm.
@@ -31,9 +31,9 @@ pub enum Outcome {
 
 /// An outcome with its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct CompareVerdict {
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: CompareOutcome,
     /// Why, or what must be known beside it.
     pub why: Vec<String>,
     /// Latency after ÷ before over the same mix of I/O; absent where it is not known on both sides.
@@ -49,20 +49,20 @@ const LOST_SHARE_MAX: f64 = 0.01;
 const LOAD_SHARE_MAX: f64 = 0.05;
 
 /// The verdict.
-pub fn of(
+pub fn judge(
     sides: [&Observed; 2],
     measures: &[Measure],
     mix: Option<&Mix>,
     terms: &Terms,
-) -> Verdict {
+) -> CompareVerdict {
     let latency = mix.and_then(|mix| latency(measures, mix));
     let rate = mix
         .filter(|mix| mix.overlap >= mix::SAME)
         .and_then(|_| ratio_of(measures, RATE));
     let why = not_comparable(sides, mix, latency.is_some(), terms);
     if !why.is_empty() {
-        return Verdict {
-            outcome: Outcome::NotComparable,
+        return CompareVerdict {
+            outcome: CompareOutcome::NotComparable,
             why,
             latency,
             rate,
@@ -77,10 +77,10 @@ pub fn of(
         rate.map(|rate| change(&rate, terms.margin)),
         is_loaded_alike,
     );
-    if outcome == Outcome::Inconclusive {
+    if outcome == CompareOutcome::Inconclusive {
         why.extend(unclear(latency.or(rate).as_ref(), sides, terms));
     }
-    if outcome == Outcome::NotComparable {
+    if outcome == CompareOutcome::NotComparable {
         why.extend(in_flight(sides, measures).map(|[before, after]| {
             format!("the load differs: {before:.1} I/O in flight before, {after:.1} after")
         }));
@@ -91,7 +91,7 @@ pub fn of(
             percent(mix.overlap)
         ));
     }
-    Verdict {
+    CompareVerdict {
         outcome,
         why,
         latency,
@@ -157,9 +157,9 @@ fn decide(
     latency: Option<Difference>,
     rate: Option<Difference>,
     is_loaded_alike: bool,
-) -> (Outcome, Vec<String>) {
+) -> (CompareOutcome, Vec<String>) {
+    use CompareOutcome::{Better, Inconclusive, NoDifference, NotComparable, Worse};
     use Difference::{Less, More, Unclear, Within};
-    use Outcome::{Better, Inconclusive, NoDifference, NotComparable, Worse};
     let asked = |more: &str| {
         vec![format!(
             "{more} I/O a second at the same latency: it may be what was asked for"

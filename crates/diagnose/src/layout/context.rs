@@ -9,7 +9,7 @@ use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::graph::HOST;
 use plumb_stack::node::{Fact, keys};
 use plumb_stack::{
-    Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What,
+    CellKind, Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing,
 };
 
 use super::known::Known;
@@ -243,7 +243,7 @@ impl<'a> Context<'a> {
         let unit = node
             .grids
             .iter()
-            .find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+            .find(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
         if let Some(unit) = unit {
             return Hardware::Array(format!(
                 "it has an array unit of {} ({})",
@@ -275,7 +275,7 @@ impl<'a> Context<'a> {
         let unit = node
             .grids
             .iter()
-            .find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+            .find(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
         unit.map(|unit| {
             (
                 unit.granularity(),
@@ -289,7 +289,7 @@ impl<'a> Context<'a> {
     }
 
     /// The believed grids of a kind on a node, those that follow from its layout as well.
-    pub fn grids(&self, id: NodeId, wanted: impl Fn(What) -> bool) -> Vec<GridFact> {
+    pub fn grids(&self, id: NodeId, wanted: impl Fn(CellKind) -> bool) -> Vec<GridFact> {
         let mut grids = self.stack.grids(id);
         grids.retain(|fact| wanted(fact.what) && fact.is_believed());
         grids

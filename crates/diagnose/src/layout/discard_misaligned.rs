@@ -6,7 +6,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Landing, NodeId, What};
+use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 
 use super::context::{Context, Top};
 use super::{Rule, words};
@@ -36,7 +36,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let mut seen = HashSet::new();
     let mut outcomes = Vec::new();
     for landing in &top.landings.all {
-        let units = context.grids(landing.on, |what| what == What::DiscardUnit);
+        let units = context.grids(landing.on, |what| what == CellKind::DiscardUnit);
         // A drive that states where discards should begin means that for starts, and the other for lengths.
         let has_start = units.iter().any(|fact| is_field(fact, "NPDA"));
         for fact in units

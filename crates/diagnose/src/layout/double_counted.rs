@@ -25,7 +25,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let rates: BTreeMap<NodeId, Rate> = context
         .stack
         .nodes()
-        .filter_map(|(id, _)| Some((id, Rate::of(context, id)?)))
+        .filter_map(|(id, _)| Some((id, Rate::find(context, id)?)))
         .collect();
     if rates.is_empty() {
         return vec![Outcome::NotAsked];

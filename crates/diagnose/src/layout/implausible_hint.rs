@@ -3,7 +3,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::grid::Belief;
-use plumb_stack::{GridFact, Kind, Node, NodeId, Placing, What};
+use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId, Placing};
 
 use super::context::Context;
 use super::{Rule, words};
@@ -62,13 +62,13 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
     let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk) && !node.is_seen_through();
     let is_limit = matches!(
         fact.what,
-        What::PhysicalBlock
-            | What::MinimumIo
-            | What::IoBoundary
-            | What::DiscardUnit
-            | What::WriteAlignment
+        CellKind::PhysicalBlock
+            | CellKind::MinimumIo
+            | CellKind::IoBoundary
+            | CellKind::DiscardUnit
+            | CellKind::WriteAlignment
     );
-    fact.what == What::OptimalIo || is_drive && is_limit && !fact.is_believed()
+    fact.what == CellKind::OptimalIo || is_drive && is_limit && !fact.is_believed()
 }
 
 /// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
@@ -79,11 +79,11 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
         }
         _ => None,
     };
-    if fact.what != What::OptimalIo {
+    if fact.what != CellKind::OptimalIo {
         return told;
     }
     let size = fact.granularity();
-    let stated = |what: What| {
+    let stated = |what: CellKind| {
         node.grids
             .iter()
             .find(|other| other.what == what)
@@ -98,7 +98,9 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
             Bytes(OPTIMAL_BYTES_MAX)
         ));
     }
-    for (what, unit) in [What::PhysicalBlock, What::MinimumIo].map(|what| (what, stated(what))) {
+    for (what, unit) in
+        [CellKind::PhysicalBlock, CellKind::MinimumIo].map(|what| (what, stated(what)))
+    {
         if let Some(unit) = unit.filter(|unit| !words::is_multiple(size, *unit)) {
             return Some(format!("no multiple of the {} of {unit}", what.words()));
         }
@@ -119,7 +121,7 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
             .node(member.node)
             .grids
             .iter()
-            .any(|fact| fact.what == What::OptimalIo)
+            .any(|fact| fact.what == CellKind::OptimalIo)
     });
     let cause = if below {
         ": it is the least common multiple with those of its members"

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plumb_geometry::Bytes;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, NodeId, What};
+use plumb_stack::{CellKind, GridFact, NodeId};
 
 use super::context::{Context, Top};
 use super::{Rule, words};
@@ -26,7 +26,7 @@ pub const UNIT_BYTES_MIN: u64 = 8192;
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
 /// The smallest that a top writes, and who said so.
-struct Written {
+struct SmallestWrite {
     bytes: Bytes,
     words: String,
     confidence: Confidence,
@@ -42,7 +42,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             .iter()
             .filter(|landing| seen.insert(landing.on))
         {
-            let units = context.grids(landing.on, |what| what == What::IndirectionUnit);
+            let units = context.grids(landing.on, |what| what == CellKind::IndirectionUnit);
             let unit = units.into_iter().max_by_key(GridFact::granularity);
             if let Some(unit) = unit.filter(|unit| unit.granularity().0 >= UNIT_BYTES_MIN) {
                 outcomes.push(judge_unit(context, top, landing.on, &unit));
@@ -66,7 +66,7 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     // NPWG beside a smaller NPWA is how the drive would like to be written to, not what it cannot do without.
     let is_wish = matches!(unit.source, Source::Drive { .. })
         && !context
-            .grids(leaf, |what| what == What::WriteAlignment)
+            .grids(leaf, |what| what == CellKind::WriteAlignment)
             .is_empty();
     let is_bad = amplification >= AMPLIFICATION_WARNING as f64 && !is_wish;
     let severity = if is_bad {
@@ -100,10 +100,10 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     Outcome::Found(finding)
 }
 
-fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
+fn written(context: &Context<'_>, top: &Top) -> Option<SmallestWrite> {
     let io = context.io_size(top.id);
     if !io.is_assumed() {
-        return Some(Written {
+        return Some(SmallestWrite {
             bytes: io.bytes,
             words: format!("I/O ({})", io.source),
             confidence: io.confidence,
@@ -118,7 +118,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
             .and_then(|shift| u32::try_from(shift).ok());
         let grid = || {
             context
-                .grids(id, |what| what == What::Ashift)
+                .grids(id, |what| what == CellKind::Ashift)
                 .first()
                 .map(GridFact::granularity)
         };
@@ -129,7 +129,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     });
     if let Some(bytes) = ashift {
         let words = "blocks of the pool (2^ashift)".to_owned();
-        return Some(Written {
+        return Some(SmallestWrite {
             bytes,
             words,
             confidence: Confidence::Medium,
@@ -138,7 +138,7 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     let block = nodes().find_map(|id| context.stack.node(id).number(keys::FS_BLOCK))?;
     // A file system writes blocks one by one only if its user does.
     let words = "blocks of the file system".to_owned();
-    (block > 0).then_some(Written {
+    (block > 0).then_some(SmallestWrite {
         bytes: Bytes(block),
         words,
         confidence: Confidence::Low,

@@ -3,7 +3,7 @@
 use plumb_geometry::Bytes;
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
-use plumb_stack::{NodeId, What};
+use plumb_stack::{CellKind, NodeId};
 use plumb_trace::Layer;
 
 use super::context::Context;
@@ -84,12 +84,12 @@ impl Context<'_> {
             });
         }
         let grids = &self.stack.node(id).grids;
-        let stated = |what: What| {
+        let stated = |what: CellKind| {
             grids
                 .iter()
                 .find(move |fact| fact.what == what && fact.is_believed())
         };
-        let fact = stated(What::Page).or_else(|| stated(What::Record))?;
+        let fact = stated(CellKind::Page).or_else(|| stated(CellKind::Record))?;
         Some(IoSize {
             bytes: fact.granularity(),
             source: format!(

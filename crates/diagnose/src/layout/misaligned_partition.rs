@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use plumb_geometry::{Bytes, plural};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
+use plumb_stack::{CellKind, Kind, NodeId, Placing, Standing, Verdict};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
@@ -190,8 +190,8 @@ fn moved(context: &Context<'_>, standings: &[Standing], start: Bytes) -> Vec<Sta
 
 fn severity(standing: &Standing) -> Severity {
     // Blocks of a pool or cache are larger than most I/O: being off one costs where two are touched, and that seldom.
-    let is_small =
-        standing.fact.granularity().0 < WARNING_BYTES_MIN || standing.fact.what == What::Cluster;
+    let is_small = standing.fact.granularity().0 < WARNING_BYTES_MIN
+        || standing.fact.what == CellKind::Cluster;
     if is_small {
         Severity::Note
     } else {
@@ -257,7 +257,7 @@ fn found(
             format!("of {} below", all.len()),
         ))
         .with_cost(cost(context, worst));
-    if fact.what == What::Assumed {
+    if fact.what == CellKind::Assumed {
         let why = match words::given(context, worst.landing.on) {
             Some(given) => {
                 format!(

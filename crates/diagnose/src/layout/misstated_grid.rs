@@ -7,7 +7,7 @@
 use plumb_geometry::{Bytes, Grid};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Kind, Node, NodeId, What};
+use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId};
 
 use super::context::{Context, seen_from_above};
 use super::{Rule, words};
@@ -25,11 +25,11 @@ pub const RULE: Rule = Rule {
 pub const HANDED_ON: [&str; 2] = ["iblock", "pscsi"];
 
 /// Units that a disk does not state as its physical block, so that an export does not hide them either.
-const NOT_STATED: [What; 4] = [
-    What::Cluster,
-    What::Zone,
-    What::IndirectionUnit,
-    What::ArrayUnit,
+const NOT_STATED: [CellKind; 4] = [
+    CellKind::Cluster,
+    CellKind::Zone,
+    CellKind::IndirectionUnit,
+    CellKind::ArrayUnit,
 ];
 
 /// What is wrong with a statement, by growing harm.
@@ -58,9 +58,9 @@ impl Fault {
 }
 
 /// A unit below, as it lies in the address space of what is shown.
-struct Unit<'a> {
+struct UnitBelow<'a> {
     grid: Grid,
-    what: What,
+    what: CellKind,
     source: Source,
     of: &'a str,
 }
@@ -94,7 +94,7 @@ fn is_shown(context: &Context<'_>, node: &Node) -> bool {
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(id), why);
     let (units, lost) = units(context, id);
-    let Some(logical) = stated(node, What::LogicalBlock) else {
+    let Some(logical) = stated(node, CellKind::LogicalBlock) else {
         return unknown(
             lost.unwrap_or("which blocks it states to its users is not known".to_owned()),
         );
@@ -108,33 +108,33 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
             (Fault::Refused, logical, &block),
         ));
     }
-    let physical = stated(node, What::PhysicalBlock).unwrap_or(logical);
+    let physical = stated(node, CellKind::PhysicalBlock).unwrap_or(logical);
     if let Some((fault, unit)) = worst(&physical.grid, &units) {
         return Outcome::Found(found(context, (id, node), (fault, physical, unit)));
     }
     lost.map_or(Outcome::Silent, unknown)
 }
 
-fn stated(node: &Node, what: What) -> Option<&GridFact> {
+fn stated(node: &Node, what: CellKind) -> Option<&GridFact> {
     node.grids.iter().find(|fact| fact.what == what)
 }
 
 /// Units below that a block smaller than they, or off them, would touch in part; and why not all are known.
-fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String>) {
+fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<UnitBelow<'a>>, Option<String>) {
     let landings = context.landings(id);
     let mut lost = landings.lost.first().map(|(_, why)| why.clone());
-    let mut units: Vec<Unit<'a>> = Vec::new();
+    let mut units: Vec<UnitBelow<'a>> = Vec::new();
     for landing in landings.all.iter().filter(|landing| landing.on != id) {
         let of = context.name(landing.on);
         for fact in context.stack.deciding_grids(landing.on) {
             match (fact.what, seen_from_above(landing, &fact.grid)) {
-                (What::Assumed, _) => {
+                (CellKind::Assumed, _) => {
                     lost.get_or_insert_with(|| {
                         format!("nothing is known of {of} beyond {}", fact.granularity())
                     });
                 }
                 (what, _) if NOT_STATED.contains(&what) => {}
-                (what, Some(grid)) => units.push(Unit {
+                (what, Some(grid)) => units.push(UnitBelow {
                     grid,
                     what,
                     source: fact.source.clone(),
@@ -152,7 +152,7 @@ fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String
 }
 
 /// The block in which the device below is addressed, where I/O are handed on to it as they come.
-fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Unit<'a>> {
+fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<UnitBelow<'a>> {
     if !node
         .word(keys::BACKSTORE)
         .is_some_and(|kind| HANDED_ON.contains(&kind))
@@ -166,9 +166,9 @@ fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Un
         .map(|landing| landing.on)
         .filter(|on| *on != id);
     below.find_map(|on| {
-        let fact = stated(context.stack.node(on), What::LogicalBlock)?;
+        let fact = stated(context.stack.node(on), CellKind::LogicalBlock)?;
         let source = fact.source.clone();
-        Some(Unit {
+        Some(UnitBelow {
             grid: fact.grid,
             what: fact.what,
             source,
@@ -178,7 +178,7 @@ fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Un
 }
 
 /// The worst that is wrong with a statement, and of which unit; of equals that of the largest.
-fn worst<'u, 'a>(stated: &Grid, units: &'u [Unit<'a>]) -> Option<(Fault, &'u Unit<'a>)> {
+fn worst<'u, 'a>(stated: &Grid, units: &'u [UnitBelow<'a>]) -> Option<(Fault, &'u UnitBelow<'a>)> {
     let largest = units.iter().map(|unit| unit.grid.granularity()).max()?;
     let faults = units
         .iter()
@@ -201,7 +201,7 @@ fn fault(stated: &Grid, unit: &Grid, largest: Bytes) -> Option<Fault> {
 fn found(
     context: &Context<'_>,
     (id, node): (NodeId, &Node),
-    (fault, stated, unit): (Fault, &GridFact, &Unit<'_>),
+    (fault, stated, unit): (Fault, &GridFact, &UnitBelow<'_>),
 ) -> Finding {
     let (told, granularity) = (stated.granularity(), unit.grid.granularity());
     let (first, first_true) = (stated.grid.offset(), unit.grid.offset());
@@ -258,7 +258,7 @@ fn severity(node: &Node, fault: Fault) -> Severity {
 
 /// A write of one block of those that are stated, where the unit is read and written for it.
 fn cost(node: &Node, fault: Fault, unit: Bytes) -> Option<Cost> {
-    let logical = stated(node, What::LogicalBlock)?.granularity();
+    let logical = stated(node, CellKind::LogicalBlock)?.granularity();
     let value = 2.0 * unit.0 as f64 / logical.0 as f64;
     let unit = "bytes moved per byte written";
     (fault == Fault::Hidden).then_some(Cost {

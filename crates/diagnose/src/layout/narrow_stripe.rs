@@ -3,7 +3,7 @@
 
 use plumb_geometry::{Bytes, Grid, SECTOR, split_share};
 use plumb_stack::grid::Belief;
-use plumb_stack::{Chunks, Node, NodeId, Placing, What};
+use plumb_stack::{CellKind, Chunks, Node, NodeId, Placing};
 
 use super::context::Context;
 use super::{Rule, words};
@@ -39,7 +39,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 fn without_chunk(context: &Context<'_>) -> impl Iterator<Item = Outcome> {
     let guessed = |node: &Node| {
         node.grids.iter().find_map(|fact| match &fact.belief {
-            Belief::Doubted { why } if fact.what == What::Chunk => Some(why.clone()),
+            Belief::Doubted { why } if fact.what == CellKind::Chunk => Some(why.clone()),
             _ => None,
         })
     };

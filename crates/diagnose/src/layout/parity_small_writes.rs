@@ -10,7 +10,7 @@ use plumb_trace::{Layer, Op};
 use super::context::Context;
 use super::{Rule, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
+use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
 use crate::share::Share;
 
 /// The rule.
@@ -110,7 +110,7 @@ fn observed(
     );
     let summary = format!(
         "{} writes cover a full stripe of {stripe} only in part",
-        of(share)
+        share_text(share)
     );
     let finding = context
         .finding(

@@ -21,7 +21,7 @@ pub(super) struct Rate {
 
 impl Rate {
     /// What iostat printed of a device, else what was recorded of it.
-    pub(super) fn of(context: &Context<'_>, id: NodeId) -> Option<Rate> {
+    pub(super) fn find(context: &Context<'_>, id: NodeId) -> Option<Rate> {
         Rate::printed(context, id).or_else(|| Rate::seen(context.profiles(id).first()?))
     }
 

@@ -3,7 +3,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Node, NodeId, What};
+use plumb_stack::{CellKind, Node, NodeId};
 
 use super::context::Context;
 use super::solaris;
@@ -25,7 +25,7 @@ pub const AMPLIFICATION_WARNING: u64 = 4;
 const BLOCKS: &str = "blocks";
 
 /// What pages are kept in.
-struct Record {
+struct PageRecord {
     bytes: Bytes,
     words: &'static str,
     source: String,
@@ -46,11 +46,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 }
 
 /// The record of a data set, or the block of a volume.
-fn record(node: &Node) -> Option<Record> {
+fn record(node: &Node) -> Option<PageRecord> {
     let of_fact = |key, words| {
         let bytes = Bytes(node.number(key)?);
         let source = node.facts.get(key)?.source.to_string();
-        Some(Record {
+        Some(PageRecord {
             bytes,
             words,
             source,
@@ -59,12 +59,12 @@ fn record(node: &Node) -> Option<Record> {
     let grid = node
         .grids
         .iter()
-        .find(|fact| fact.what == What::Record && fact.is_believed());
+        .find(|fact| fact.what == CellKind::Record && fact.is_believed());
     let record = of_fact(keys::RECORD_SIZE, "records")
         .or_else(|| of_fact(keys::VOLUME_BLOCK, "volume blocks"))
         .or_else(|| {
             let (bytes, source) = grid.map(|fact| (fact.granularity(), fact.source.to_string()))?;
-            Some(Record {
+            Some(PageRecord {
                 bytes,
                 words: "records",
                 source,
@@ -74,26 +74,28 @@ fn record(node: &Node) -> Option<Record> {
 }
 
 /// The block of a file system that has no records.
-fn block(context: &Context<'_>, id: NodeId) -> Option<Record> {
+fn block(context: &Context<'_>, id: NodeId) -> Option<PageRecord> {
     let bytes = Bytes(
         context
             .number(id, keys::FS_BLOCK)
             .filter(|bytes| *bytes > 0)?,
     );
     let source = context.fact(id, keys::FS_BLOCK)?.source.to_string();
-    record(context.stack.node(id)).is_none().then_some(Record {
-        bytes,
-        words: BLOCKS,
-        source,
-    })
+    record(context.stack.node(id))
+        .is_none()
+        .then_some(PageRecord {
+            bytes,
+            words: BLOCKS,
+            source,
+        })
 }
 
-fn judge_one(context: &Context<'_>, id: NodeId, record: Record) -> Outcome {
+fn judge_one(context: &Context<'_>, id: NodeId, record: PageRecord) -> Outcome {
     let node = context.stack.node(id);
     let stated = node
         .grids
         .iter()
-        .find(|fact| fact.what == What::Page && fact.is_believed());
+        .find(|fact| fact.what == CellKind::Page && fact.is_believed());
     let given = context
         .known
         .page

@@ -15,7 +15,7 @@ use plumb_trace::{Layer, Op};
 use super::context::Context;
 use super::words;
 use crate::finding::{Evidence, Finding};
-use crate::rules::{latency_words, of};
+use crate::rules::{latency_words, share_text};
 use crate::share::Share;
 
 /// Processes that are named.
@@ -126,7 +126,7 @@ pub(super) fn explain(
             "I/O through {through}{}: {}; {} start off the {} {} of {}",
             in_time(context),
             moved(places),
-            of(share),
+            share_text(share),
             worst.fact.granularity(),
             worst.fact.what.words(),
             context.name(worst.landing.on)
@@ -295,7 +295,7 @@ fn after(
     finding.explained(format!(
         "begun {} further on, {} of them would still start off it{less} (exact for these I/O)",
         words::place(on_by),
-        of(left)
+        share_text(left)
     ))
 }
 

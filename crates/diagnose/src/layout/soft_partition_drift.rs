@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
-use plumb_stack::{Kind, NodeId, Part, Placing, What};
+use plumb_stack::{CellKind, Kind, NodeId, Part, Placing};
 
 use super::context::{Context, seen_from_above};
 use super::{Rule, words};
@@ -24,7 +24,7 @@ pub const HEADER_SECTORS: u64 = 1;
 pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 
 /// What offsets on a component should be multiples of.
-struct Unit {
+struct ComponentUnit {
     grid: Grid,
     words: String,
     source: String,
@@ -136,17 +136,17 @@ fn judge_component(
 
 /// The chunk of the component or of what it lies on; without one the segment of an array, what decides at the bottom, or
 /// 4 KiB. `None` where it lies differently from one chunk to the next.
-fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
+fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let landings = context.stack.landings(component);
     let mut leaf = None;
     for landing in &landings.all {
         let name = context.name(landing.on);
         let is_striped = context.stack.node(landing.on).placing.below().len() > 1;
         if let Some(fact) = context
-            .grids(landing.on, |what| what == What::Chunk && is_striped)
+            .grids(landing.on, |what| what == CellKind::Chunk && is_striped)
             .first()
         {
-            return Some(Unit {
+            return Some(ComponentUnit {
                 grid: seen_from_above(landing, &fact.grid)?,
                 words: format!("the {} chunk of {name}", fact.granularity()),
                 source: format!("{}, of {name}", fact.source),
@@ -164,7 +164,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
         let grid = Grid::unit(segment).ok()?;
         let grid = seen_from_above(landing, &grid)?;
         let words = format!("the {segment} segment of {name}");
-        return Some(Unit {
+        return Some(ComponentUnit {
             grid,
             words,
             source,
@@ -174,7 +174,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
     let facts = context.stack.deciding_grids(landing.on);
     let fact = facts.into_iter().max_by_key(|fact| fact.granularity());
     let (grid, words, source, confidence) = match fact {
-        Some(fact) if fact.what != What::Assumed => (
+        Some(fact) if fact.what != CellKind::Assumed => (
             fact.grid,
             format!("the {} {} of {name}", fact.granularity(), fact.what.words()),
             format!("{}, of {name}", fact.source),
@@ -198,7 +198,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
             Confidence::Low,
         ),
     };
-    Some(Unit {
+    Some(ComponentUnit {
         grid: seen_from_above(landing, &grid)?,
         words,
         source,
@@ -220,7 +220,7 @@ fn found(
     component: NodeId,
     extent: &Extent,
     previous: Option<&Extent>,
-    unit: &Unit,
+    unit: &ComponentUnit,
     free: Option<Bytes>,
 ) -> Finding {
     let component = context.name(component);

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use plumb_geometry::{Bytes, Grid, Share as Exact, split_share_from};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
-use plumb_stack::{GridFact, Landing, NodeId, What};
+use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 use plumb_trace::Layer;
 
 use super::context::{Context, Top, seen_from_above};
 use super::io_size::IoSize;
 use super::{Rule, words};
 use crate::finding::{Basis, Cost, Finding, Severity};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
+use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
 use crate::share::Share;
 
 /// The rule.
@@ -87,7 +87,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
 fn boundaries(context: &Context<'_>, on: NodeId) -> impl Iterator<Item = GridFact> {
     let is_striped = context.stack.node(on).placing.below().len() > 1;
     let grids = context.grids(on, |what| {
-        what == What::IoBoundary || what == What::Chunk && is_striped
+        what == CellKind::IoBoundary || what == CellKind::Chunk && is_striped
     });
     grids.into_iter()
 }
@@ -124,7 +124,7 @@ fn observed(
     };
     let summary = format!(
         "{} I/O touch more {} chunks of {} than their length needs",
-        of(share),
+        share_text(share),
         fact.granularity(),
         context.name(landing.on)
     );
@@ -168,7 +168,7 @@ fn expected(
     };
     let on = context.name(landing.on);
     if share.value() < SHARE_MIN {
-        return if io.is_assumed() && fact.what == What::IoBoundary {
+        return if io.is_assumed() && fact.what == CellKind::IoBoundary {
             // Boundaries of drives are wide, and nothing here speaks against them.
             Outcome::NotAsked
         } else if io.is_assumed() {

@@ -75,8 +75,8 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
 fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     let volumes = context.tops.iter().filter_map(|top| {
         let recorded = || Rate::seen(context.profile(top.id, |_| true)?);
-        let on_device = || Rate::of(context, context.device_of(top.id));
-        let rate = Rate::of(context, top.id)
+        let on_device = || Rate::find(context, context.device_of(top.id));
+        let rate = Rate::find(context, top.id)
             .or_else(recorded)
             .or_else(on_device)?;
         let demand = Demand {

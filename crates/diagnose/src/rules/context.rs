@@ -85,7 +85,7 @@ impl Context<'_> {
         }
         Outcome::Unknown(format!(
             "{} were seen, but the source lost {}",
-            of(share),
+            share_text(share),
             plural(lost, "event")
         ))
     }
@@ -170,7 +170,7 @@ fn with_lost(share: Share, lost: u64) -> (f64, f64) {
 }
 
 /// `7,231 of 94,878 (7.6 %)`.
-pub(crate) fn of(share: Share) -> String {
+pub(crate) fn share_text(share: Share) -> String {
     format!(
         "{} of {} ({})",
         group_digits(share.part),

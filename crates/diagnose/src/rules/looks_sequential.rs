@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, of, severity_of};
+use super::{Context, Outcome, Rule, severity_of, share_text};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -55,7 +55,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let summary = format!(
         "{} I/O are random and of {} or more, but less than {}",
-        of(share),
+        share_text(share),
         Bytes(LARGE_BYTES_MIN),
         Bytes(HUGE_BYTES_MIN)
     );

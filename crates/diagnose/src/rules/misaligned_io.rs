@@ -7,10 +7,10 @@
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
-use plumb_profile::infer::Verdict;
+use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, Outcome, Rule, of, severity_of};
+use super::{Context, IOS_MIN, Outcome, Rule, severity_of, share_text};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
@@ -42,10 +42,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         if is_explained_itself && fit.grid.past_boundary(Bytes(0)) != Bytes(0) {
             continue;
         }
-        let mut fits: Vec<Place<'_>> = parts
+        let mut fits: Vec<JudgedPlace<'_>> = parts
             .iter()
             .filter_map(|part| {
-                Some(Place {
+                Some(JudgedPlace {
                     place: part,
                     fit: part.grids.get(at)?,
                 })
@@ -56,7 +56,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         fits.retain(|part| !is_explained(context, *part));
         if fits.len() < all {
             // Of the others each by itself: a sentence on the device would tell of those once more.
-            let has_enough = |part: &&Place<'_>| {
+            let has_enough = |part: &&JudgedPlace<'_>| {
                 part.fit
                     .all
                     .as_ref()
@@ -71,7 +71,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         } else if differ(&fits) {
             outcomes.extend(fits.iter().map(|part| judge_part(context, *part)));
         } else {
-            outcomes.push(judge_place(context, Place { place: device, fit }));
+            outcomes.push(judge_place(context, JudgedPlace { place: device, fit }));
         }
     }
     outcomes
@@ -79,12 +79,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 
 /// The device or a partition, on one grid.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct JudgedPlace<'a> {
     place: &'a PlaceAnalysis,
     fit: &'a GridFit,
 }
 
-impl Place<'_> {
+impl JudgedPlace<'_> {
     /// How it stands: how bad, and how far past the grid its own blocks sit where that is known. `None` when too
     /// little was seen to say so.
     fn stand(&self) -> Option<(Option<Severity>, Option<u64>)> {
@@ -95,7 +95,7 @@ impl Place<'_> {
             .ok()
             .filter(|tally| tally.ios >= IOS_MIN)?;
         let past = match &self.place.inference.verdict {
-            Verdict::One { phase } => offset::past(&self.fit.grid, phase),
+            InferenceVerdict::One { phase } => offset::past(&self.fit.grid, phase),
             _ => None,
         };
         Some((severity_of(Share::new(tally.misaligned, tally.ios)), past))
@@ -103,8 +103,8 @@ impl Place<'_> {
 }
 
 /// Whether partitions stand so differently that one sentence on the device would be wrong of one of them.
-fn differ(parts: &[Place<'_>]) -> bool {
-    let stands: Vec<_> = parts.iter().filter_map(Place::stand).collect();
+fn differ(parts: &[JudgedPlace<'_>]) -> bool {
+    let stands: Vec<_> = parts.iter().filter_map(JudgedPlace::stand).collect();
     stands.iter().enumerate().any(|(at, (severity, past))| {
         stands[at + 1..].iter().any(|(other, elsewhere)| {
             severity != other
@@ -116,7 +116,7 @@ fn differ(parts: &[Place<'_>]) -> bool {
 }
 
 /// Whether it is known already why I/O through a partition are off: it begins off the grid itself.
-fn is_explained(context: &Context<'_>, part: Place<'_>) -> bool {
+fn is_explained(context: &Context<'_>, part: JudgedPlace<'_>) -> bool {
     let is_found = part
         .place
         .name
@@ -126,7 +126,7 @@ fn is_explained(context: &Context<'_>, part: Place<'_>) -> bool {
 }
 
 /// How many I/O went to the device without a partition, and how many of them start off the grid.
-fn beside(device: &GridFit, parts: &[Place<'_>]) -> Option<Share> {
+fn beside(device: &GridFit, parts: &[JudgedPlace<'_>]) -> Option<Share> {
     let all = device.all.as_ref().ok()?;
     let of_parts = || parts.iter().filter_map(|part| part.fit.all.as_ref().ok());
     let less = |all: u64, of: fn(&FitTally) -> u64| all.saturating_sub(of_parts().map(of).sum());
@@ -140,7 +140,7 @@ fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outco
     let severity = severity_of(rest)?;
     let summary = format!(
         "{} I/O that went through none of the partitions start off {}",
-        of(rest),
+        share_text(rest),
         grid_words(&fit.grid, fit.source)
     );
     Some(Outcome::Found(context.share_finding(
@@ -152,7 +152,7 @@ fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outco
     )))
 }
 
-fn judge_part(context: &Context<'_>, part: Place<'_>) -> Outcome {
+fn judge_part(context: &Context<'_>, part: JudgedPlace<'_>) -> Outcome {
     let name = part.place.name.as_deref().unwrap_or_default();
     let target = Target {
         part: Some(format!("partition {name}")),
@@ -170,7 +170,7 @@ fn judge_part(context: &Context<'_>, part: Place<'_>) -> Outcome {
     }
 }
 
-fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
+fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     let fit = at.fit;
     let tally = match &fit.all {
         Ok(tally) => tally,
@@ -189,7 +189,7 @@ fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
     };
     let summary = format!(
         "{} I/O start off {}",
-        of(share),
+        share_text(share),
         grid_words(&fit.grid, fit.source)
     );
     let finding = context
@@ -209,7 +209,7 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
     format!(
         "{} start off the assumed grid of {granularity}; unknown beyond {granularity}, since no grid is known: give one \
          with --grid",
-        of(share)
+        share_text(share)
     )
 }
 
@@ -217,7 +217,7 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
 fn beyond_shown(share: Share, grid: &Grid) -> String {
     format!(
         "{} start off the {grid} that the virtual disk states; what is below it cannot be seen",
-        of(share)
+        share_text(share)
     )
 }
 
@@ -294,12 +294,12 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let Some(severity) = severity_of(share) else {
         return Outcome::Unknown(format!(
             "{} start off {unit}; unknown beyond it: the source tested no larger unit",
-            of(share)
+            share_text(share)
         ));
     };
     let summary = format!(
         "{} I/O start off the {unit} that the source tested",
-        of(share)
+        share_text(share)
     );
     let head: u128 = totals
         .iter()

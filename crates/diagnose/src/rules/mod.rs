@@ -20,7 +20,9 @@ pub mod split_io;
 pub mod throughput_inflation;
 
 pub use context::Context;
-pub(crate) use context::{lengths_unknown, of, percent, severity_of, tally_lengths_unknown};
+pub(crate) use context::{
+    lengths_unknown, percent, severity_of, share_text, tally_lengths_unknown,
+};
 pub(crate) use misaligned_io::latency_words;
 
 /// No rule judges fewer I/O: with 200 a share is known to about 7 points.

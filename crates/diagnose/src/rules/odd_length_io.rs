@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
-use super::{Context, Outcome, Rule, of, severity_of, tally_lengths_unknown};
+use super::{Context, Outcome, Rule, severity_of, share_text, tally_lengths_unknown};
 use crate::analysis::GridFit;
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
@@ -55,7 +55,7 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
     let granularity = fit.grid.granularity();
     let summary = format!(
         "the length of {} I/O is no multiple of {granularity}",
-        of(share)
+        share_text(share)
     );
     let odd: Vec<String> = context
         .profile
@@ -108,6 +108,9 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
         return context.none_found(share);
     };
     let unit = Bytes(totals.first().map_or(0, |totals| totals.len_unit_bytes));
-    let summary = format!("the length of {} I/O is no multiple of {unit}", of(share));
+    let summary = format!(
+        "the length of {} I/O is no multiple of {unit}",
+        share_text(share)
+    );
     Outcome::Found(context.share_finding(&RULE, severity, Confidence::Medium, share, summary))
 }

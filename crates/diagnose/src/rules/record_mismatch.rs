@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
 
-use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use super::{Context, Outcome, Rule, lengths_unknown, severity_of, share_text};
 use crate::finding::{Basis, Confidence, Cost, Finding, Fix, Severity};
 use crate::share::Share;
 
@@ -58,7 +58,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let summary = format!(
         "{} requests cover a record of {} only in part",
-        of(share),
+        share_text(share),
         recorded.record_bytes
     );
     let (read, write) = (

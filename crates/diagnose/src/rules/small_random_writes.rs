@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, plural};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, Rule, of, severity_of};
+use super::{Context, Outcome, Rule, severity_of, share_text};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
@@ -54,7 +54,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let summary = format!(
         "{} I/O are random writes of at most {}",
-        of(share),
+        share_text(share),
         Bytes(SMALL_BYTES_MAX)
     );
     let mut finding = context

@@ -4,7 +4,7 @@ use plumb_geometry::group_digits;
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
-use super::{Context, Outcome, Rule, of, percent, severity_of, tally_lengths_unknown};
+use super::{Context, Outcome, Rule, percent, severity_of, share_text, tally_lengths_unknown};
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
@@ -49,7 +49,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let summary = format!(
         "{} I/O touch more chunks of {} than their length needs; random starts would give {}",
-        of(share),
+        share_text(share),
         striped.chunk_bytes,
         percent(striped.expected_split_share),
     );

@@ -112,7 +112,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     [Direction::Reads, Direction::Writes]
         .into_iter()
-        .filter(|direction| direction.of(throughput).calls >= IOS_MIN)
+        .filter(|direction| direction.flow(throughput).calls >= IOS_MIN)
         .map(|direction| judge_flow(context, throughput, direction))
         .collect()
 }
@@ -124,7 +124,7 @@ enum Direction {
 }
 
 impl Direction {
-    fn of(self, throughput: &Throughput) -> &Flow {
+    fn flow(self, throughput: &Throughput) -> &Flow {
         match self {
             Direction::Reads => &throughput.reads,
             Direction::Writes => &throughput.writes,
@@ -147,7 +147,7 @@ impl Direction {
 }
 
 fn judge_flow(context: &Context<'_>, throughput: &Throughput, direction: Direction) -> Outcome {
-    let flow = direction.of(throughput);
+    let flow = direction.flow(throughput);
     let is_write = matches!(direction, Direction::Writes);
     let amplification = direction.amplification(throughput);
     if is_write && amplification.is_none() {
@@ -171,7 +171,7 @@ fn found(
     direction: Direction,
     ratio: f64,
 ) -> Finding {
-    let flow = direction.of(throughput);
+    let flow = direction.flow(throughput);
     let severity = if ratio >= RATIO_WARNING {
         Severity::Warning
     } else {

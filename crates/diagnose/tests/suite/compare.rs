@@ -2,8 +2,8 @@
 
 use plumb_diagnose::Share;
 use plumb_diagnose::compare::{
-    Bench, Comparison, Law, Observed, Outcome, Sampling, Slice, Stratum, Terms, compare, of_bench,
-    of_series,
+    BenchDocument, CompareOutcome, Comparison, Law, Observed, Sampling, Stratum, Terms, TimeSlice,
+    compare, of_bench, of_series,
 };
 use plumb_testkit::rng::Rng;
 use plumb_trace::series::{self, FirstReport, Span};
@@ -11,7 +11,7 @@ use plumb_trace::{Layer, Op};
 
 /// Reads of 8 KiB: a rate and a latency for each report.
 fn reads(rates: &[f64], ms: &[f64]) -> Observed {
-    let slices = rates.iter().zip(ms).map(|(rate, ms)| Slice {
+    let slices = rates.iter().zip(ms).map(|(rate, ms)| TimeSlice {
         seconds: 1.0,
         ios: [*rate, 0.0],
         bytes: [Some(rate * 8192.0), Some(0.0)],
@@ -58,7 +58,7 @@ fn verdict(before: &Observed, after: &Observed) -> Comparison {
 }
 
 #[track_caller]
-fn check(before: &Observed, after: &Observed, outcome: Outcome, words: &str) -> Comparison {
+fn check(before: &Observed, after: &Observed, outcome: CompareOutcome, words: &str) -> Comparison {
     let found = verdict(before, after);
     assert_eq!(found.verdict.outcome, outcome, "{:?}", found.verdict);
     assert!(
@@ -76,7 +76,7 @@ const AFTER: ([f64; 3], [f64; 3]) = ([20_233.6, 19_382.3, 20_226.4], [3.1, 3.2, 
 #[test]
 fn a_published_case_both_ways() {
     let (before, after) = (reads(&BEFORE.0, &BEFORE.1), reads(&AFTER.0, &AFTER.1));
-    let found = check(&before, &after, Outcome::Better, "");
+    let found = check(&before, &after, CompareOutcome::Better, "");
     let rate = found.verdict.rate.expect("the mix is the same");
     assert!((rate.value - 1.274_219).abs() < 1e-6, "{rate:?}");
     assert!(
@@ -95,7 +95,7 @@ fn a_published_case_both_ways() {
         .find(|measure| measure.name == "latency_ns_mean")
         .expect("it is there");
     assert_eq!(measure.n, [3, 3]);
-    check(&after, &before, Outcome::Worse, "");
+    check(&after, &before, CompareOutcome::Worse, "");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn like_sides_do_not_differ() {
     let ms: Vec<f64> = rates.iter().map(|rate| 32_000.0 / rate).collect();
     let (one, mut other) = (reads(&rates, &ms), reads(&rates, &ms));
     other.slices.rotate_left(4);
-    check(&one, &other, Outcome::NoDifference, "");
+    check(&one, &other, CompareOutcome::NoDifference, "");
     // The same latency under twice the load.
     let more = reads(
         &rates.iter().map(|rate| rate * 2.0).collect::<Vec<_>>(),
@@ -113,7 +113,7 @@ fn like_sides_do_not_differ() {
     check(
         &one,
         &more,
-        Outcome::NoDifference,
+        CompareOutcome::NoDifference,
         "more I/O a second at the same latency: it may be what was asked for",
     );
 }
@@ -125,14 +125,14 @@ fn too_little_is_inconclusive() {
     check(
         &one,
         &other,
-        Outcome::Inconclusive,
+        CompareOutcome::Inconclusive,
         "holds both none and one of more than 3.0 %: 3 reports before and 3 after",
     );
     let alone = reads(&[1000.0], &[32.0]);
     check(
         &alone,
         &other,
-        Outcome::NotComparable,
+        CompareOutcome::NotComparable,
         "1 report before: an interval needs at least 2",
     );
 }
@@ -144,10 +144,15 @@ fn another_load_is_not_comparable() {
     check(
         &one,
         &other,
-        Outcome::NotComparable,
+        CompareOutcome::NotComparable,
         "the load differs: 1.0 I/O in flight before, 4.0 after",
     );
-    check(&other, &one, Outcome::NotComparable, "the load differs");
+    check(
+        &other,
+        &one,
+        CompareOutcome::NotComparable,
+        "the load differs",
+    );
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn what_is_not_of_a_kind() {
     let not = |change: &dyn Fn(&mut Observed, &mut Observed), words: &str| {
         let (mut before, mut after) = (one.clone(), other());
         change(&mut before, &mut after);
-        check(&before, &after, Outcome::NotComparable, words);
+        check(&before, &after, CompareOutcome::NotComparable, words);
     };
     let sizes: [u64; 2] = [1 << 30, 1 << 31];
     not(
@@ -211,7 +216,7 @@ fn what_is_not_of_a_kind() {
     };
     assert_eq!(
         compare(&before, &after, &by_user).verdict.outcome,
-        Outcome::Better
+        CompareOutcome::Better
     );
 }
 
@@ -233,7 +238,7 @@ fn latencies_are_those_of_the_same_mix() {
     let found = check(
         &side(0.5, 1.0),
         &side(0.8, 1.0),
-        Outcome::NoDifference,
+        CompareOutcome::NoDifference,
         "only 70.0 % of the I/O are alike",
     );
     let raw = found
@@ -250,8 +255,8 @@ fn latencies_are_those_of_the_same_mix() {
         found.verdict.rate, None,
         "rates of other I/O are not compared"
     );
-    check(&side(0.5, 1.0), &side(0.8, 1.2), Outcome::Worse, "");
-    check(&side(0.8, 1.0), &side(0.5, 0.8), Outcome::Better, "");
+    check(&side(0.5, 1.0), &side(0.8, 1.2), CompareOutcome::Worse, "");
+    check(&side(0.8, 1.0), &side(0.5, 0.8), CompareOutcome::Better, "");
 }
 
 /// How often sides that are the same are said to differ, and how often a change by a tenth is found.
@@ -269,7 +274,7 @@ fn error_rates() {
         let ms: Vec<f64> = rates.iter().map(|rate| 32_000.0 / rate).collect();
         reads(&rates, &ms)
     };
-    let mut count = |factor: f64, spread: f64, outcome: Outcome| {
+    let mut count = |factor: f64, spread: f64, outcome: CompareOutcome| {
         (0..1000)
             .filter(|_| {
                 verdict(&draw(1.0, spread), &draw(factor, spread))
@@ -279,15 +284,16 @@ fn error_rates() {
             })
             .count()
     };
-    let false_alarms = count(1.0, WIDE, Outcome::Better) + count(1.0, WIDE, Outcome::Worse);
+    let false_alarms =
+        count(1.0, WIDE, CompareOutcome::Better) + count(1.0, WIDE, CompareOutcome::Worse);
     // Five of a hundred intervals miss, half of them on either side: 50 of 2,000 draws, and four standard errors more.
     assert!(false_alarms <= 78, "{false_alarms} of 2,000");
     assert!(
-        count(1.0, NARROW, Outcome::NoDifference) >= 990,
+        count(1.0, NARROW, CompareOutcome::NoDifference) >= 990,
         "within 3 % of each other, and said so"
     );
-    assert!(count(1.1, WIDE, Outcome::Better) >= 990);
-    assert_eq!(count(1.1, WIDE, Outcome::Worse), 0);
+    assert!(count(1.1, WIDE, CompareOutcome::Better) >= 990);
+    assert_eq!(count(1.1, WIDE, CompareOutcome::Worse), 0);
 }
 
 /// A digit that was scanned wrong stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
@@ -308,7 +314,7 @@ fn a_slip_of_the_scan_is_found() {
     check(
         &slip,
         &observe(&text),
-        Outcome::NotComparable,
+        CompareOutcome::NotComparable,
         "before the source contradicts itself",
     );
 }
@@ -335,8 +341,9 @@ fn bench(rate: u64, ms: f64) -> Observed {
         "writes": side(0, serde_json::Value::Null), "failures": [], "never_back": 0});
     let run = serde_json::json!({"name": null, "workload": "random reads of 4 KiB", "intervals": intervals, "total": total,
         "targets": [{"target": "/dev/loop1", "size_bytes": 1 << 30, "is_whole": true}]});
-    let bench: Bench = serde_json::from_value(serde_json::json!({"runs": [run], "notes": []}))
-        .expect("a benchmark");
+    let bench: BenchDocument =
+        serde_json::from_value(serde_json::json!({"runs": [run], "notes": []}))
+            .expect("a benchmark");
     of_bench(&bench.runs[0])
 }
 
@@ -352,7 +359,7 @@ fn benchmarks() {
         (10, 10),
         "neither the warm-up nor what is left over"
     );
-    let found = check(&before, &after, Outcome::Better, "");
+    let found = check(&before, &after, CompareOutcome::Better, "");
     let rate = found.verdict.rate.expect("one mix");
     assert!((rate.value - 1.25).abs() < 1e-3, "{rate:?}");
     let p99 = found
@@ -394,13 +401,13 @@ fn benchmarks() {
             .all(|measure| !measure.name.starts_with("write")),
         "nothing was written"
     );
-    check(&after, &before, Outcome::Worse, "");
-    check(&before, &before, Outcome::NoDifference, "");
+    check(&after, &before, CompareOutcome::Worse, "");
+    check(&before, &before, CompareOutcome::NoDifference, "");
     // Below 500 I/O an interval has too few above its 99 of 100.
     let rare = check(
         &bench(400, 1.0),
         &bench(400, 1.0),
-        Outcome::NoDifference,
+        CompareOutcome::NoDifference,
         "",
     );
     let of = |name: &str| {

@@ -1,6 +1,6 @@
 //! What is not known is said, and never passed off as silence.
 
-use crate::common::{Bench, Io, Random, evidence, words};
+use crate::common::{Io, Random, RuleBench, evidence, words};
 use plumb_diagnose::Confidence;
 use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
@@ -15,7 +15,7 @@ fn pages(count: u64, sectors: u64, op: Op) -> Vec<Io> {
         .collect()
 }
 
-fn losing(mut bench: Bench, lost: u64) -> Bench {
+fn losing(mut bench: RuleBench, lost: u64) -> RuleBench {
     bench.info.counts.lost = lost;
     bench
 }
@@ -24,7 +24,7 @@ fn losing(mut bench: Bench, lost: u64) -> Bench {
 fn lost_events_stand_in_the_findings_that_they_touch() {
     let ios = || [pages(900, 8, Read), pages(100, 3, Read)].concat();
     let rule = "odd-length-io";
-    let few = losing(Bench::grid("4k"), 100).judge_ios(ios());
+    let few = losing(RuleBench::grid("4k"), 100).judge_ios(ios());
     let finding = few.finding(rule);
     assert_eq!(evidence(finding, "lost_events"), 100.0);
     let said = words(finding);
@@ -43,7 +43,7 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
         "a defect whatever was lost"
     );
     // 100 of 101,000 are less than what a rule speaks of: the finding hangs on what was lost.
-    let many = losing(Bench::grid("4k"), 100_000).judge_ios(ios());
+    let many = losing(RuleBench::grid("4k"), 100_000).judge_ios(ios());
     assert_eq!(many.finding(rule).confidence(), Confidence::Medium);
 }
 
@@ -51,12 +51,14 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
 fn lost_events_end_a_silence() {
     let (rule, ios) = ("misaligned-io", || pages(1000, 8, Read));
     assert!(
-        losing(Bench::grid("4k"), 4)
+        losing(RuleBench::grid("4k"), 4)
             .judge_ios(ios())
             .is_silent(rule),
         "4 of 1,004 are below the threshold"
     );
-    let why = losing(Bench::grid("4k"), 60).judge_ios(ios()).unknown(rule);
+    let why = losing(RuleBench::grid("4k"), 60)
+        .judge_ios(ios())
+        .unknown(rule);
     assert_eq!(
         why,
         "0 of 1,000 (0.0 %) were seen, but the source lost 60 events"
@@ -71,8 +73,8 @@ fn crowded() -> impl Iterator<Item = Io> {
 
 #[test]
 fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
-    let mut bench = Bench::chunk(64 << 10, Some(4));
-    bench.questions.grids = Bench::grid("4k").questions.grids;
+    let mut bench = RuleBench::chunk(64 << 10, Some(4));
+    bench.questions.grids = RuleBench::grid("4k").questions.grids;
     let judged = bench.judge_ios(crowded());
     assert!(judged.analysis.lengths_rounded);
     for rule in ["odd-length-io", "split-io", "member-skew"] {
@@ -82,9 +84,9 @@ fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
             "{rule}: {why}"
         );
     }
-    let records = Bench {
+    let records = RuleBench {
         layer: Layer::Vfs,
-        ..Bench::record(64 << 10)
+        ..RuleBench::record(64 << 10)
     }
     .judge_ios(crowded());
     assert!(
@@ -148,7 +150,7 @@ fn counts_by_place_say_nothing_of_streams() {
         profile.add_residue(Read, residue * 4096, 131_072, false, &row);
     }
     profile.pieces = 1;
-    let judged = Bench::grid("4k").judge(profile);
+    let judged = RuleBench::grid("4k").judge(profile);
     for rule in ["looks-sequential", "small-random-writes"] {
         assert!(
             judged.unknown(rule).contains("does not tell the order"),
@@ -161,7 +163,7 @@ fn counts_by_place_say_nothing_of_streams() {
 
 #[test]
 fn completions_alone_say_nothing_of_streams() {
-    let mut bench = Bench::default();
+    let mut bench = RuleBench::default();
     bench.info.completions_only = true;
     let judged = bench.judge_ios(pages(1000, 16, Write));
     for rule in ["looks-sequential", "small-random-writes"] {
@@ -175,13 +177,15 @@ fn completions_alone_say_nothing_of_streams() {
 #[test]
 fn a_grid_that_the_table_cannot_tell_is_unknown() {
     // Kept modulo 1 MiB, which 48 KiB does not divide, and asked afterwards.
-    let profile = Bench::default().judge_ios(pages(1000, 16, Read)).profile;
-    let judged = Bench::grid("48k").judge(profile.clone());
+    let profile = RuleBench::default()
+        .judge_ios(pages(1000, 16, Read))
+        .profile;
+    let judged = RuleBench::grid("48k").judge(profile.clone());
     let expected = "the residues were kept modulo 1 MiB, which 48 KiB does not divide";
     assert_eq!(judged.unknown("misaligned-io"), expected);
     assert_eq!(judged.unknown("odd-length-io"), expected);
     assert_eq!(
-        Bench::chunk(48 << 10, None)
+        RuleBench::chunk(48 << 10, None)
             .judge(profile)
             .unknown("split-io"),
         expected
@@ -194,10 +198,10 @@ fn discards_and_flushes_are_in_no_share() {
     let mut ios = pages(1000, 8, Read);
     ios.extend((0..1000).map(|at| Io(Discard, at * 2048 + 5, 3)));
     ios.extend((0..500).map(|_| Io(Flush, 0, 0)));
-    let judged = Bench::grid("4k").judge_ios(ios.clone());
+    let judged = RuleBench::grid("4k").judge_ios(ios.clone());
     assert!(judged.is_silent("misaligned-io") && judged.is_silent("odd-length-io"));
     ios.extend((0..100).map(|at| Io(Read, at * 2048 + 5, 8)));
-    let judged = Bench::grid("4k").judge_ios(ios);
+    let judged = RuleBench::grid("4k").judge_ios(ios);
     assert!(
         judged
             .finding("misaligned-io")

@@ -1,9 +1,9 @@
 //! Offsets and moves: what is said of where the I/O sit, and whether the advice is right.
 
-use crate::common::{Bench, Io, Judged, Random, words};
+use crate::common::{Io, Judged, Random, RuleBench, words};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_profile::codec::{self, Saved};
-use plumb_profile::infer::Verdict;
+use plumb_profile::infer::InferenceVerdict;
 use plumb_trace::Op::Read;
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ proptest! {
         let block = 1 << power;
         let (phase, offset) = (phase % block, offset % cell);
         let grid = Grid::new(Bytes(cell * 512), Bytes(offset * 512), GridKind::Unit).expect("a grid");
-        let mut bench = Bench::default();
+        let mut bench = RuleBench::default();
         bench.questions.grids = vec![grid];
         let ios = blocks(&mut Random(seed), 2000, phase, block);
         let off = |io: &&Io| !(io.1 + cell - offset).is_multiple_of(cell);
@@ -72,11 +72,11 @@ fn two_layouts_are_two_answers() {
                 blocks(&mut random, 1200, first, 8),
                 blocks(&mut random, 800, (1 << 27) + second, 8),
             ];
-            let judged = Bench::grid("4k").judge_ios(ios.concat());
+            let judged = RuleBench::grid("4k").judge_ios(ios.concat());
             let verdict = &judged.analysis.places[0].inference.verdict;
             let at = |sectors: u64| Bytes(sectors * 512);
             match verdict {
-                Verdict::Two { phases } => {
+                InferenceVerdict::Two { phases } => {
                     assert_eq!(
                         phases.map(|phase| phase.granularity_bytes),
                         [at(8); 2],
@@ -91,7 +91,7 @@ fn two_layouts_are_two_answers() {
                     assert!(said.contains("--partition or --range"), "{said}");
                 }
                 // Half a block apart they look the same as one layout of half blocks: only a phase of 2 KiB is shown.
-                Verdict::One { phase } => {
+                InferenceVerdict::One { phase } => {
                     assert_eq!(first.abs_diff(second), 4, "{first} {second}");
                     assert_eq!(
                         (phase.granularity_bytes, phase.offset_bytes),
@@ -114,7 +114,7 @@ fn an_offset_of_continuations_is_no_layout() {
         ios.push(Io(Read, begin, 5));
         ios.extend((0..400).map(|at| Io(Read, begin + 5 + at * 16, 16)));
     }
-    let judged = Bench::default().judge_ios(ios);
+    let judged = RuleBench::default().judge_ios(ios);
     let said = words(judged.finding("misaligned-io"));
     assert!(
         said.contains(
@@ -128,9 +128,9 @@ fn an_offset_of_continuations_is_no_layout() {
     );
 }
 
-fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> Bench {
-    let bench = grid.map_or_else(Bench::default, Bench::grid);
-    Bench {
+fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> RuleBench {
+    let bench = grid.map_or_else(RuleBench::default, RuleBench::grid);
+    RuleBench {
         partitions: partitions.to_vec(),
         ..bench
     }
@@ -269,7 +269,7 @@ fn no_move_is_advised_to_a_layout_that_stands() {
         blocks(&mut random, 30, 3, 8),
     ]
     .concat();
-    let judged = Bench::grid("4k").judge_ios(ios);
+    let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
     assert!(finding.fix().is_empty());
     assert!(words(finding).contains("these stand on the grid: the others are off by themselves"));
@@ -277,9 +277,9 @@ fn no_move_is_advised_to_a_layout_that_stands() {
 
 #[test]
 fn places_in_files_have_no_partition() {
-    let bench = Bench {
+    let bench = RuleBench {
         layer: plumb_trace::Layer::Vfs,
-        ..Bench::grid("4k")
+        ..RuleBench::grid("4k")
     };
     let finding = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
     let finding = finding.finding("misaligned-io");

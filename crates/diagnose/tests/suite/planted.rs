@@ -1,33 +1,41 @@
 //! The hard requirement: each rule finds one misfit in a hundred at its default threshold, counts it exactly, and
 //! says nothing where there is none, whatever the seed.
 
-use crate::common::{Bench, evidence};
+use crate::common::{RuleBench, evidence};
 use plumb_diagnose::Severity;
 use plumb_testkit::workload::{MisfitKind, PlantedMisfits};
 
 const SEEDS: std::ops::Range<u64> = 0..10;
 
 /// The rule for each kind of misfit, and what the user asks.
-fn kinds() -> Vec<(MisfitKind, &'static str, Bench)> {
+fn kinds() -> Vec<(MisfitKind, &'static str, RuleBench)> {
     vec![
-        (MisfitKind::Misaligned, "misaligned-io", Bench::grid("4k")),
-        (MisfitKind::OddLength, "odd-length-io", Bench::grid("4k")),
+        (
+            MisfitKind::Misaligned,
+            "misaligned-io",
+            RuleBench::grid("4k"),
+        ),
+        (
+            MisfitKind::OddLength,
+            "odd-length-io",
+            RuleBench::grid("4k"),
+        ),
         (
             MisfitKind::SplitChunk {
                 chunk_bytes: 65_536,
             },
             "split-io",
-            Bench::chunk(65_536, None),
+            RuleBench::chunk(65_536, None),
         ),
         (
             MisfitKind::LooksSequential,
             "looks-sequential",
-            Bench::default(),
+            RuleBench::default(),
         ),
         (
             MisfitKind::SmallRandomWrites,
             "small-random-writes",
-            Bench::default(),
+            RuleBench::default(),
         ),
         (
             MisfitKind::MemberSkew {
@@ -35,7 +43,7 @@ fn kinds() -> Vec<(MisfitKind, &'static str, Bench)> {
                 members: 5,
             },
             "member-skew",
-            Bench::chunk(131_072, Some(5)),
+            RuleBench::chunk(131_072, Some(5)),
         ),
         (
             MisfitKind::MemberSkew {
@@ -43,14 +51,14 @@ fn kinds() -> Vec<(MisfitKind, &'static str, Bench)> {
                 members: 4,
             },
             "member-skew",
-            Bench::chunk(65_536, Some(4)),
+            RuleBench::chunk(65_536, Some(4)),
         ),
         (
             MisfitKind::RecordMismatch {
                 record_bytes: 131_072,
             },
             "record-mismatch",
-            Bench::record(131_072),
+            RuleBench::record(131_072),
         ),
     ]
 }

@@ -1,6 +1,6 @@
 //! Workloads as they are met in practice, and what an administrator must not be told about them.
 
-use crate::common::{Bench, Io, Random, words};
+use crate::common::{Io, Random, RuleBench, words};
 use plumb_diagnose::Severity;
 use plumb_trace::Op::{Read, Write};
 
@@ -29,8 +29,8 @@ fn database(count: u64, past: u64) -> Vec<Io> {
 
 #[test]
 fn a_database_on_its_pages_is_told_nothing_of_places() {
-    let mut bench = Bench::chunk(64 << 10, Some(4));
-    bench.questions.grids = Bench::grid("8k").questions.grids;
+    let mut bench = RuleBench::chunk(64 << 10, Some(4));
+    bench.questions.grids = RuleBench::grid("8k").questions.grids;
     let judged = bench.judge_ios(database(20_000, 0));
     for rule in [
         "misaligned-io",
@@ -50,7 +50,7 @@ fn a_database_on_its_pages_is_told_nothing_of_places() {
 /// The same behind an EFI label at sector 34: every page covers two, which is one defect and not three.
 #[test]
 fn a_database_behind_sector_34_is_told_once() {
-    let judged = Bench::grid("8k").judge_ios(database(20_000, 34));
+    let judged = RuleBench::grid("8k").judge_ios(database(20_000, 34));
     let finding = judged.finding("misaligned-io");
     assert!(judged.is_silent("odd-length-io"), "its pages are whole");
     let said = words(finding);
@@ -73,7 +73,7 @@ fn a_database_behind_sector_34_is_told_once() {
 /// Without a grid the move serves the pages: six sectors would do for 4 KiB, and leave every page across two of its own.
 #[test]
 fn a_database_without_a_grid_is_moved_to_whole_pages() {
-    let judged = Bench::default().judge_ios(database(20_000, 34));
+    let judged = RuleBench::default().judge_ios(database(20_000, 34));
     let said = words(judged.finding("misaligned-io"));
     assert!(
         said.contains("begins 14 sectors (7 KiB) later would put blocks of 8 KiB on multiples"),
@@ -86,7 +86,7 @@ fn a_database_without_a_grid_is_moved_to_whole_pages() {
 fn a_file_server_is_told_nothing() {
     let mut random = Random(22);
     let ios = (0..5000).map(|_| Io(Read, random.below(1 << 18) * 2048, 2048));
-    let judged = Bench::grid("4k").judge_ios(ios.collect::<Vec<_>>());
+    let judged = RuleBench::grid("4k").judge_ios(ios.collect::<Vec<_>>());
     assert_eq!(rules_that_spoke(&judged), []);
 }
 
@@ -94,7 +94,7 @@ fn a_file_server_is_told_nothing() {
 #[test]
 fn streams_are_told_nothing() {
     let ios = (0..20_000u64).map(|at| Io(Read, (at % 4) * (1 << 30) + at / 4 * 256, 256));
-    let judged = Bench::grid("4k").judge_ios(ios);
+    let judged = RuleBench::grid("4k").judge_ios(ios);
     assert_eq!(rules_that_spoke(&judged), []);
 }
 
@@ -102,7 +102,7 @@ fn streams_are_told_nothing() {
 #[test]
 fn few_heads_show_no_layout() {
     let ios = (0..20_000u64).map(|at| Io(Read, 63 + (at % 4) * (1 << 30) + at / 4 * 256, 256));
-    let judged = Bench::grid("4k").judge_ios(ios);
+    let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
     let said = words(finding);
     assert!(
@@ -130,7 +130,7 @@ fn odd_lengths_and_off_starts_are_counted_apart() {
     let cells = |io: &Io| ((io.1 + io.2).div_ceil(8) - io.1 / 8) as f64;
     let (touched, sectors): (f64, u64) =
         (ios.iter().map(cells).sum(), ios.iter().map(|io| io.2).sum());
-    let judged = Bench::grid("4k").judge_ios(ios);
+    let judged = RuleBench::grid("4k").judge_ios(ios);
     let cost = |rule| judged.finding(rule).cost().expect("a cost").value;
     assert_eq!(
         cost("misaligned-io"),
@@ -156,7 +156,7 @@ fn odd_lengths_and_off_starts_are_counted_apart() {
 #[test]
 fn an_appended_file_is_no_warning_for_its_records() {
     let ios = (0..5000).map(|at| Io(Write, at * 8, 8));
-    let judged = Bench::record(128 << 10).judge_ios(ios);
+    let judged = RuleBench::record(128 << 10).judge_ios(ios);
     let finding = judged.finding("record-mismatch");
     assert_eq!(finding.severity(), Severity::Note);
     assert!(

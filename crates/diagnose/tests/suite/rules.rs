@@ -1,6 +1,6 @@
 //! Three fixtures for each rule: it fires, it stays silent, there is not enough to tell.
 
-use crate::common::{Bench, Io, Random, evidence, words};
+use crate::common::{Io, Random, RuleBench, evidence, words};
 use plumb_diagnose::{Confidence, Flow, Severity, Throughput};
 use plumb_trace::Op::{Read, Write};
 
@@ -19,7 +19,7 @@ fn reads(count: u64, unit: u64, past: u64, sectors: u64) -> Vec<Io> {
 
 #[test]
 fn misaligned_io() {
-    let (rule, bench) = ("misaligned-io", Bench::grid("4k"));
+    let (rule, bench) = ("misaligned-io", RuleBench::grid("4k"));
     let judged = bench.judge_ios([reads(700, 8, 7, 8), reads(300, 8, 0, 8)].concat());
     let finding = judged.finding(rule);
     assert_eq!(
@@ -43,7 +43,7 @@ fn misaligned_io() {
 
 #[test]
 fn misaligned_io_on_the_assumed_grid() {
-    let (rule, bench) = ("misaligned-io", Bench::default());
+    let (rule, bench) = ("misaligned-io", RuleBench::default());
     let finding = bench.judge_ios(reads(1000, 8, 7, 8));
     let finding = finding.finding(rule);
     assert!(
@@ -62,7 +62,7 @@ fn misaligned_io_on_the_assumed_grid() {
 
 #[test]
 fn odd_length_io() {
-    let (rule, bench) = ("odd-length-io", Bench::grid("4k"));
+    let (rule, bench) = ("odd-length-io", RuleBench::grid("4k"));
     let judged = bench.judge_ios([reads(600, 8, 0, 8), reads(400, 8, 0, 3)].concat());
     let finding = judged.finding(rule);
     assert_eq!(
@@ -86,7 +86,7 @@ fn odd_length_io() {
 
 #[test]
 fn split_io() {
-    let (rule, bench) = ("split-io", Bench::chunk(64 << 10, None));
+    let (rule, bench) = ("split-io", RuleBench::chunk(64 << 10, None));
     let judged = bench.judge_ios([reads(900, 128, 0, 16), reads(100, 128, 120, 16)].concat());
     let finding = judged.finding(rule);
     assert!(
@@ -105,7 +105,7 @@ fn split_io() {
         "20 I/O seen, 200 needed"
     );
     assert!(
-        Bench::default()
+        RuleBench::default()
             .judge_ios(reads(1000, 128, 120, 16))
             .findings(rule)
             .next()
@@ -116,7 +116,7 @@ fn split_io() {
 
 #[test]
 fn record_mismatch() {
-    let (rule, bench) = ("record-mismatch", Bench::record(128 << 10));
+    let (rule, bench) = ("record-mismatch", RuleBench::record(128 << 10));
     let judged = bench.judge_ios([reads(500, 256, 0, 256), reads(500, 256, 16, 16)].concat());
     let finding = judged.finding(rule);
     assert!(
@@ -135,9 +135,9 @@ fn record_mismatch() {
         bench.judge_ios(reads(199, 256, 1, 16)).unknown(rule),
         "199 I/O seen, 200 needed"
     );
-    let below = Bench {
+    let below = RuleBench {
         layer: plumb_trace::Layer::Request,
-        ..Bench::record(128 << 10)
+        ..RuleBench::record(128 << 10)
     };
     let why = below.judge_ios(reads(1000, 256, 16, 16)).unknown(rule);
     assert!(why.contains("decided above the request layer"), "{why}");
@@ -146,7 +146,7 @@ fn record_mismatch() {
 #[test]
 fn record_mismatch_advises_only_records_that_exist() {
     let advice = |sectors: u64, record: u64, past: u64| {
-        let judged = Bench::record(record).judge_ios(reads(1000, record / 512, past, sectors));
+        let judged = RuleBench::record(record).judge_ios(reads(1000, record / 512, past, sectors));
         judged
             .finding("record-mismatch")
             .fix()
@@ -166,7 +166,7 @@ fn record_mismatch_advises_only_records_that_exist() {
 
 #[test]
 fn looks_sequential() {
-    let (rule, bench) = ("looks-sequential", Bench::default());
+    let (rule, bench) = ("looks-sequential", RuleBench::default());
     let judged = bench.judge_ios([reads(900, 8, 0, 8), reads(100, 8, 0, 256)].concat());
     let finding = judged.finding(rule);
     assert!(
@@ -196,7 +196,7 @@ fn looks_sequential() {
 
 #[test]
 fn small_random_writes() {
-    let (rule, bench) = ("small-random-writes", Bench::default());
+    let (rule, bench) = ("small-random-writes", RuleBench::default());
     let writes: Vec<Io> = reads(1000, 8, 0, 16)
         .into_iter()
         .map(|io| Io(Write, io.1, io.2))
@@ -230,7 +230,7 @@ fn small_random_writes() {
 
 #[test]
 fn member_skew() {
-    let (rule, bench) = ("member-skew", Bench::chunk(64 << 10, Some(4)));
+    let (rule, bench) = ("member-skew", RuleBench::chunk(64 << 10, Some(4)));
     let evenly =
         |from: u64, to: u64| (from..to).map(|at| Io(Read, at * 7 % 4 * 128 + at / 4 * 512, 16));
     let hot = (0..500).map(|at| Io(Read, (at + 1000) * 512 + 256, 16));
@@ -247,7 +247,7 @@ fn member_skew() {
         "199 I/O seen, 200 needed",
         "too few I/O for anything"
     );
-    let many = Bench::chunk(4 << 10, Some(64));
+    let many = RuleBench::chunk(4 << 10, Some(64));
     assert_eq!(
         many.judge_ios(reads(400, 8, 0, 8)).unknown(rule),
         "400 pieces seen, 3200 needed for 64 members"
@@ -262,7 +262,7 @@ fn member_skew_is_not_fooled_by_many_members() {
         for seed in 1..=100 {
             let mut random = Random(seed * 1000 + members);
             let ios = (0..50 * members).map(|_| Io(Read, random.below(1 << 30) * 8, 8));
-            let bench = Bench::chunk(4 << 10, u32::try_from(members).ok());
+            let bench = RuleBench::chunk(4 << 10, u32::try_from(members).ok());
             fired += bench
                 .judge_ios(ios.collect::<Vec<_>>())
                 .findings("member-skew")
@@ -275,11 +275,11 @@ fn member_skew_is_not_fooled_by_many_members() {
 /// Silent is what never spoke: not on another grid, nor on another device.
 #[test]
 fn a_rule_that_spoke_is_not_silent() {
-    let mut bench = Bench::grid("4k");
+    let mut bench = RuleBench::grid("4k");
     bench
         .questions
         .grids
-        .extend(Bench::grid("64k").questions.grids);
+        .extend(RuleBench::grid("64k").questions.grids);
     let judged = bench.judge_ios(reads(1000, 8, 0, 8));
     assert_eq!(
         judged.findings("misaligned-io").count(),
@@ -287,11 +287,21 @@ fn a_rule_that_spoke_is_not_silent() {
         "on 64 KiB alone"
     );
     assert!(!judged.diagnosis.silent.contains(&"misaligned-io"));
-    let mut all = Bench::grid("4k").judge_ios(reads(1000, 8, 0, 8)).diagnosis;
+    let mut all = RuleBench::grid("4k")
+        .judge_ios(reads(1000, 8, 0, 8))
+        .diagnosis;
     assert!(all.silent.contains(&"misaligned-io"));
-    all.absorb(Bench::grid("4k").judge_ios(reads(1000, 8, 7, 8)).diagnosis);
+    all.absorb(
+        RuleBench::grid("4k")
+            .judge_ios(reads(1000, 8, 7, 8))
+            .diagnosis,
+    );
     assert!(!all.silent.contains(&"misaligned-io"));
-    all.absorb(Bench::grid("4k").judge_ios(reads(1000, 8, 0, 8)).diagnosis);
+    all.absorb(
+        RuleBench::grid("4k")
+            .judge_ios(reads(1000, 8, 0, 8))
+            .diagnosis,
+    );
     assert!(!all.silent.contains(&"misaligned-io"));
     assert_eq!(
         all.silent
@@ -314,9 +324,9 @@ fn flow(calls: u64, asked: u64, direct: u64, device: u64) -> Flow {
 }
 
 fn judge_throughput(throughput: &Throughput) -> crate::common::Judged {
-    let bench = Bench {
+    let bench = RuleBench {
         layer: plumb_trace::Layer::Vfs,
-        ..Bench::default()
+        ..RuleBench::default()
     };
     let mut judged = bench.judge_ios(reads(1000, 8, 0, 8));
     assert!(

@@ -74,7 +74,7 @@ fn the_fit_is_what_marking_every_byte_finds() {
                     .values()
                     .filter(|&&bytes| bytes < granularity)
                     .count();
-                let fit = Fit::of(extent(start, len), &grid).expect("has a length");
+                let fit = Fit::from_extent(extent(start, len), &grid).expect("has a length");
                 let context = format!("{start}+{len} on {granularity}@{offset}: {fit:?}");
                 let back = |position| steps_back(&cells, granularity, offset, position);
                 assert_eq!(fit.head.0, back(start), "head of {context}");
@@ -109,7 +109,8 @@ fn the_least_number_of_cells_is_that_of_the_best_start() {
             let best = (0..granularity)
                 .map(|s| covered(&cells, s, len).len() as u64)
                 .min();
-            let fit = Fit::of(extent(start, len), &grid(granularity, 0)).expect("has a length");
+            let fit =
+                Fit::from_extent(extent(start, len), &grid(granularity, 0)).expect("has a length");
             assert_eq!(Some(fit.min_cells), best);
             assert_eq!(Some(fit.split()), best.map(|best| fit.cells > best));
             let odd = covered(&cells, 0, len)
@@ -127,8 +128,8 @@ fn a_residue_of_any_multiple_gives_the_same_fit() {
             let (grid, modulus) = (grid(granularity, offset), granularity * times);
             assert!(grid.divides(modulus));
             for (start, len) in extents() {
-                let whole = Fit::of(extent(start, len), &grid);
-                assert_eq!(Fit::of_residue(start % modulus, Bytes(len), &grid), whole);
+                let whole = Fit::from_extent(extent(start, len), &grid);
+                assert_eq!(Fit::from_residue(start % modulus, Bytes(len), &grid), whole);
             }
         }
     }
@@ -167,7 +168,7 @@ proptest! {
         // One granularity up, so that nothing is below zero.
         let from = u128::from(start) + g - o;
         let to = from + u128::from(len);
-        let Some(fit) = Fit::of_residue(start, Bytes(len), &grid) else {
+        let Some(fit) = Fit::from_residue(start, Bytes(len), &grid) else {
             prop_assert_eq!(len, 0);
             return Ok(());
         };
@@ -181,7 +182,7 @@ proptest! {
         prop_assert_eq!(fit.touched_bytes(&grid), u128::from(fit.cells) * g);
         prop_assert_eq!(Fit::odd_length(Bytes(len), &grid), fit.head != fit.tail);
         if let Ok(extent) = Extent::new(Bytes(start), Bytes(len)) {
-            prop_assert_eq!(Fit::of(extent, &grid), Some(fit));
+            prop_assert_eq!(Fit::from_extent(extent, &grid), Some(fit));
         }
     }
 }

@@ -7,12 +7,12 @@ use serde::de::{Deserializer, IntoDeserializer, Visitor};
 
 /// A number or a word: enough of a format to read a grid from, without a dependency for it.
 #[derive(Clone, Copy)]
-enum Value {
+enum FieldValue {
     Number(u64),
     Word(&'static str),
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Value {
+impl<'de> IntoDeserializer<'de, Error> for FieldValue {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -20,7 +20,7 @@ impl<'de> IntoDeserializer<'de, Error> for Value {
     }
 }
 
-impl<'de> Deserializer<'de> for Value {
+impl<'de> Deserializer<'de> for FieldValue {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -59,7 +59,7 @@ impl<'de> Deserializer<'de> for Value {
     }
 }
 
-fn read<'de, T: Deserialize<'de>>(fields: &[(&'static str, Value)]) -> Result<T, Error> {
+fn read<'de, T: Deserialize<'de>>(fields: &[(&'static str, FieldValue)]) -> Result<T, Error> {
     T::deserialize(MapDeserializer::new(fields.iter().copied()))
 }
 
@@ -67,8 +67,8 @@ fn read<'de, T: Deserialize<'de>>(fields: &[(&'static str, Value)]) -> Result<T,
 fn an_extent_that_overflows_is_not_read() {
     let extent = |start, len| {
         read::<Extent>(&[
-            ("start_bytes", Value::Number(start)),
-            ("len_bytes", Value::Number(len)),
+            ("start_bytes", FieldValue::Number(start)),
+            ("len_bytes", FieldValue::Number(len)),
         ])
     };
     let good = Extent::new(Bytes(17_408), Bytes(8_192)).expect("small");
@@ -81,9 +81,9 @@ fn an_extent_that_overflows_is_not_read() {
 fn a_grid_that_cannot_be_is_not_read() {
     let grid = |granularity, offset, kind| {
         read::<Grid>(&[
-            ("granularity_bytes", Value::Number(granularity)),
-            ("offset_bytes", Value::Number(offset)),
-            ("kind", Value::Word(kind)),
+            ("granularity_bytes", FieldValue::Number(granularity)),
+            ("offset_bytes", FieldValue::Number(offset)),
+            ("kind", FieldValue::Word(kind)),
         ])
     };
     let stripe = Grid::parity_stripe(Bytes(196_608)).expect("a grid");
@@ -97,7 +97,7 @@ fn a_grid_that_cannot_be_is_not_read() {
 #[test]
 fn units_are_plain_numbers_and_kinds_plain_words() {
     let number = || U64Deserializer::<Error>::new(34);
-    assert_eq!(Bytes::deserialize(Value::Number(34)), Ok(Bytes(34)));
+    assert_eq!(Bytes::deserialize(FieldValue::Number(34)), Ok(Bytes(34)));
     assert_eq!(Sectors::deserialize(number()), Ok(Sectors(34)));
     let word = |word| StrDeserializer::<Error>::new(word);
     assert_eq!(

@@ -18,7 +18,7 @@ pub const ARRAY_BYTES_MAX: u64 = 4 << 20;
 
 /// Fields of one header. Those that both copies share are here too; [`crate::gpt::Gpt`] has them once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct GptHeader {
     pub revision: u32,
     pub header_bytes: u32,
     pub reserved: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Header {
     pub rest: Vec<u8>,
 }
 
-impl Header {
+impl GptHeader {
     /// Decodes the header that stands at `lba`.
     pub(crate) fn decode(sector: &[u8], lba: u64) -> Result<Self, Fault> {
         if field(sector, 0) != SIGNATURE {

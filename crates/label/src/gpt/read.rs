@@ -2,7 +2,7 @@
 
 use crate::disk::{Blocks, Disk};
 use crate::gpt::entry::Entry;
-use crate::gpt::header::{HEADER_BYTES, Header};
+use crate::gpt::header::{GptHeader, HEADER_BYTES};
 use crate::gpt::{Gpt, HeaderCopy};
 use crate::mbr::MbrSector;
 use crate::mbr::types::PROTECTIVE;
@@ -13,13 +13,13 @@ const SECTOR_BYTES_PROBED: [u32; 2] = [512, 4096];
 
 /// A copy that passed all checks.
 struct Good {
-    header: Header,
+    header: GptHeader,
     entries: Vec<Entry>,
     array_rest: Vec<u8>,
 }
 
 /// A place that was looked at.
-pub(super) struct Probed {
+pub(super) struct ProbedCopy {
     pub role: Role,
     pub lba: u64,
     pub fault: Option<Fault>,
@@ -27,14 +27,14 @@ pub(super) struct Probed {
 }
 
 /// What there is of a GPT for one sector size.
-pub(crate) struct Found {
+pub(crate) struct FoundGpt {
     pub(super) sector_bytes: u32,
     pub(super) gpt: Option<Gpt>,
-    pub(super) copies: Vec<Probed>,
+    pub(super) copies: Vec<ProbedCopy>,
     pub(super) problems: Vec<Problem>,
 }
 
-impl Found {
+impl FoundGpt {
     /// Whether a copy is good.
     pub(crate) fn is_good(&self) -> bool {
         self.gpt.is_some()
@@ -66,11 +66,11 @@ impl Found {
 
 /// Looks with each sector size. The device's own comes first, since systems look no further; then a good primary
 /// counts for more than a good backup, which may be a leftover.
-pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> Found {
+pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> FoundGpt {
     let others = SECTOR_BYTES_PROBED
         .into_iter()
         .filter(|&size| Some(size) != device_sector_bytes);
-    let mut found: Vec<Found> = device_sector_bytes
+    let mut found: Vec<FoundGpt> = device_sector_bytes
         .into_iter()
         .chain(others)
         .map(|size| look(Blocks::new(disk, size)))
@@ -79,10 +79,10 @@ pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> Found {
     let best = if own_is_good {
         0
     } else {
-        let place = |test: &dyn Fn(&Found) -> bool| found.iter().position(test);
+        let place = |test: &dyn Fn(&FoundGpt) -> bool| found.iter().position(test);
         place(&|found| found.has_good(Role::Primary))
-            .or_else(|| place(&Found::is_good))
-            .or_else(|| place(&Found::is_something))
+            .or_else(|| place(&FoundGpt::is_good))
+            .or_else(|| place(&FoundGpt::is_something))
             .unwrap_or(0)
     };
     let mut best = found.swap_remove(best);
@@ -98,7 +98,7 @@ pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> Found {
     best
 }
 
-fn look(blocks: Blocks<'_>) -> Found {
+fn look(blocks: Blocks<'_>) -> FoundGpt {
     let primary = read_copy(blocks, 1);
     let backups: Vec<(u64, Result<Good, Fault>)> = backup_places(blocks, &primary)
         .into_iter()
@@ -124,19 +124,19 @@ fn look(blocks: Blocks<'_>) -> Found {
             fault: fault.clone(),
         })),
     }
-    let mut copies = vec![Probed {
+    let mut copies = vec![ProbedCopy {
         role: Role::Primary,
         lba: 1,
         fault: primary.as_ref().err().cloned(),
         is_used: primary.is_ok(),
     }];
-    copies.extend(backup.as_ref().map(|&(lba, _)| Probed {
+    copies.extend(backup.as_ref().map(|&(lba, _)| ProbedCopy {
         role: Role::Backup,
         lba,
         fault: None,
         is_used: primary.is_err(),
     }));
-    let broken = |(lba, fault)| Probed {
+    let broken = |(lba, fault)| ProbedCopy {
         role: Role::Backup,
         lba,
         fault: Some(fault),
@@ -147,7 +147,7 @@ fn look(blocks: Blocks<'_>) -> Found {
     if gpt.is_none() {
         problems.push(Problem::NoGoodCopy);
     }
-    Found {
+    FoundGpt {
         sector_bytes: blocks.sector_bytes,
         gpt,
         copies,
@@ -180,7 +180,7 @@ fn backup_places(blocks: Blocks<'_>, primary: &Result<Good, Fault>) -> Vec<u64> 
 }
 
 fn alternate_unchecked(blocks: Blocks<'_>) -> Option<u64> {
-    Header::alternate_lba_unchecked(&blocks.read(1, 1).ok()?)
+    GptHeader::alternate_lba_unchecked(&blocks.read(1, 1).ok()?)
 }
 
 /// Last block of the protective partition, unless it says as much as 32 bits can and no more.
@@ -194,7 +194,7 @@ fn protective_end(blocks: Blocks<'_>) -> Option<u64> {
 }
 
 fn read_copy(blocks: Blocks<'_>, lba: u64) -> Result<Good, Fault> {
-    let header = Header::decode(&blocks.read(lba, 1)?, lba)?;
+    let header = GptHeader::decode(&blocks.read(lba, 1)?, lba)?;
     let (mut array, len) = header.read_array(blocks)?;
     let array_rest = array.split_off(len);
     let entries = array
@@ -258,7 +258,7 @@ fn judge_backup(
 }
 
 fn difference(a: &Good, b: &Good) -> Option<&'static str> {
-    let usable = |header: &Header| (header.first_usable_lba, header.last_usable_lba);
+    let usable = |header: &GptHeader| (header.first_usable_lba, header.last_usable_lba);
     if a.header.disk_guid != b.header.disk_guid {
         Some("GUID of the disk")
     } else if a.entries != b.entries {
@@ -325,7 +325,7 @@ fn assemble(blocks: Blocks<'_>, primary: Option<Good>, backup: Backup) -> Option
 
 /// Where a good header says that its array is, though the array may be broken.
 fn primary_array_lba(blocks: Blocks<'_>) -> Option<u64> {
-    Header::decode(&blocks.read(1, 1).ok()?, 1)
+    GptHeader::decode(&blocks.read(1, 1).ok()?, 1)
         .ok()
         .map(|header| header.array_lba)
 }

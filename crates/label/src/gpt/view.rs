@@ -3,12 +3,14 @@
 use plumb_geometry::Bytes;
 
 use crate::checks;
-use crate::gpt::read::Found;
+use crate::gpt::read::FoundGpt;
 use crate::gpt::{Entry, Gpt, types};
-use crate::label::{Detail, Kind, Label, LabelCopy, Partition, PartitionType, Place, extent};
+use crate::label::{
+    Detail, Label, LabelCopy, LabelKind, Partition, PartitionPlace, PartitionType, extent,
+};
 use crate::problem::{PartId, Problem};
 
-impl Found {
+impl FoundGpt {
     /// The label, also when no copy is good.
     pub(crate) fn into_label(self) -> Label {
         let at = |lba: u64| Bytes(lba.saturating_mul(self.sector_bytes.into()));
@@ -23,7 +25,7 @@ impl Found {
             })
             .collect();
         let mut label = Label {
-            kind: Kind::Gpt,
+            kind: LabelKind::Gpt,
             sector_bytes: self.sector_bytes,
             id: None,
             usable: None,
@@ -47,7 +49,7 @@ impl Gpt {
             .iter()
             .any(|entry| types::is_solaris(entry.kind));
         if is_solaris {
-            label.kind = Kind::SolarisEfi;
+            label.kind = LabelKind::SolarisEfi;
         }
         label.id = Some(self.disk_guid.to_string());
         let end_usable = self.last_usable_lba.saturating_add(1);
@@ -105,7 +107,7 @@ fn partition(id: PartId, extent: plumb_geometry::Extent, entry: &Entry) -> Parti
     let name = entry.name_text();
     Partition {
         id,
-        place: Place::Disk,
+        place: PartitionPlace::Disk,
         extent,
         kind: PartitionType::Guid(entry.kind),
         name: (!name.is_empty()).then_some(name),

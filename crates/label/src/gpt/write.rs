@@ -2,10 +2,10 @@
 
 use plumb_geometry::Bytes;
 
-use crate::gpt::header::{ARRAY_BYTES_MAX, HEADER_BYTES, Header, is_entry_size};
+use crate::gpt::header::{ARRAY_BYTES_MAX, GptHeader, HEADER_BYTES, is_entry_size};
 use crate::gpt::{Entry, Gpt, HeaderCopy};
 use crate::problem::Role;
-use crate::write::{EncodeError, Step, in_order};
+use crate::write::{EncodeError, WriteStep, in_order};
 
 impl Gpt {
     /// Both copies, each its array and then its header, with a flush between: first the one that the disk can do
@@ -14,7 +14,7 @@ impl Gpt {
     ///
     /// # Errors
     /// When the parts do not fit the disk or each other, or a field has a value that cannot be.
-    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         self.check()?;
         let primary = self.encode_copy(&self.primary, self.backup.header_lba)?;
         let backup = self.encode_copy(&self.backup, self.primary.header_lba)?;
@@ -25,24 +25,28 @@ impl Gpt {
     ///
     /// # Errors
     /// As [`Gpt::encode`].
-    pub fn encode_with_mbr(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode_with_mbr(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         let mut steps = self.encode(in_use)?;
         if let Some(mbr) = &self.mbr {
             steps.extend([
-                Step::Flush,
-                Step::write(0, self.sector_bytes, mbr.encode(self.sector_bytes)?)?,
+                WriteStep::Flush,
+                WriteStep::write(0, self.sector_bytes, mbr.encode(self.sector_bytes)?)?,
             ]);
         }
         Ok(steps)
     }
 
-    fn encode_copy(&self, copy: &HeaderCopy, alternate_lba: u64) -> Result<Vec<Step>, EncodeError> {
+    fn encode_copy(
+        &self,
+        copy: &HeaderCopy,
+        alternate_lba: u64,
+    ) -> Result<Vec<WriteStep>, EncodeError> {
         let mut array: Vec<u8> = self
             .entries
             .iter()
             .flat_map(|entry| entry.encode())
             .collect();
-        let header = Header {
+        let header = GptHeader {
             revision: self.revision,
             header_bytes: copy.header_bytes,
             reserved: copy.reserved,
@@ -59,7 +63,7 @@ impl Gpt {
             rest: copy.header_rest.clone(),
         };
         array.extend_from_slice(&copy.array_rest);
-        let write = |lba, bytes| Step::write(lba, self.sector_bytes, bytes);
+        let write = |lba, bytes| WriteStep::write(lba, self.sector_bytes, bytes);
         Ok(vec![
             write(copy.array_lba, array)?,
             write(copy.header_lba, header.encode())?,

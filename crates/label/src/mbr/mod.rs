@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::disk::Blocks;
 use crate::problem::{Fault, Problem};
-use crate::write::{EncodeError, Step};
+use crate::write::{EncodeError, WriteStep};
 
 mod sector;
 pub mod types;
@@ -85,7 +85,7 @@ impl Mbr {
     ///
     /// # Errors
     /// When a link lies outside of the disk or on sector 0, or a sector has not its size.
-    pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self) -> Result<Vec<WriteStep>, EncodeError> {
         crate::check_sector_bytes(self.sector_bytes)?;
         let mut steps = Vec::new();
         for ebr in self.ebrs.iter().rev() {
@@ -97,16 +97,16 @@ impl Mbr {
                     expected,
                 });
             }
-            steps.push(Step::write(
+            steps.push(WriteStep::write(
                 ebr.lba,
                 self.sector_bytes,
                 ebr.sector.encode(self.sector_bytes)?,
             )?);
         }
         if !steps.is_empty() {
-            steps.push(Step::Flush);
+            steps.push(WriteStep::Flush);
         }
-        steps.push(Step::write(
+        steps.push(WriteStep::write(
             0,
             self.sector_bytes,
             self.first.encode(self.sector_bytes)?,

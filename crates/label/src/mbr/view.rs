@@ -2,7 +2,9 @@
 
 use crate::checks;
 use crate::disk::Blocks;
-use crate::label::{Detail, Kind, Label, LabelCopy, Partition, PartitionType, Place, extent};
+use crate::label::{
+    Detail, Label, LabelCopy, LabelKind, Partition, PartitionPlace, PartitionType, extent,
+};
 use crate::mbr::{Mbr, MbrEntry, MbrSector, types};
 use crate::problem::{PartId, Role};
 use crate::vtoc::X86Vtoc;
@@ -21,7 +23,7 @@ pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
         is_used: true,
     };
     let mut label = Label {
-        kind: Kind::Mbr,
+        kind: LabelKind::Mbr,
         sector_bytes: mbr.sector_bytes,
         id: Some(format!("{:08x}", mbr.first.disk_signature)),
         usable: None,
@@ -40,7 +42,7 @@ pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
     ));
     label.problems.extend(checks::overlaps(&label.partitions));
     if !vtocs.is_empty() {
-        label.kind = Kind::X86Vtoc;
+        label.kind = LabelKind::X86Vtoc;
     }
     label.detail = Some(Detail::Mbr(Box::new(mbr), vtocs));
     label
@@ -53,9 +55,9 @@ impl Mbr {
             .filter(|(_, entry)| entry.is_used())
         {
             let place = if types::is_extended(entry.kind) {
-                Place::Extended
+                PartitionPlace::Extended
             } else {
-                Place::Disk
+                PartitionPlace::Disk
             };
             self.show(label, PartId::partition(number), place, entry, 0);
         }
@@ -71,7 +73,7 @@ impl Mbr {
             self.show(
                 label,
                 PartId::partition(number),
-                Place::Logical,
+                PartitionPlace::Logical,
                 entry,
                 ebr.lba,
             );
@@ -87,7 +89,14 @@ impl Mbr {
     }
 
     /// Lists one partition. It cannot be out of 64 bits: 32 bits of blocks, twice added, times 4096.
-    fn show(&self, label: &mut Label, id: PartId, place: Place, entry: &MbrEntry, base: u64) {
+    fn show(
+        &self,
+        label: &mut Label,
+        id: PartId,
+        place: PartitionPlace,
+        entry: &MbrEntry,
+        base: u64,
+    ) {
         let first_lba = base + u64::from(entry.first);
         let end_lba = first_lba + u64::from(entry.count);
         let Some(extent) = extent(first_lba, end_lba, self.sector_bytes) else {

@@ -5,12 +5,14 @@ use plumb_geometry::Bytes;
 use crate::bytes::{field, is_zero, put, text};
 use crate::checks;
 use crate::disk::Blocks;
-use crate::label::{Detail, Kind, Label, LabelCopy, Partition, PartitionType, Place, extent};
+use crate::label::{
+    Detail, Label, LabelCopy, LabelKind, Partition, PartitionPlace, PartitionType, extent,
+};
 use crate::problem::{Fault, PartId, Problem, Role};
 use crate::vtoc::{
     Geometry, LABEL_BYTES, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags,
 };
-use crate::write::{EncodeError, Step, in_order};
+use crate::write::{EncodeError, WriteStep, in_order};
 
 const SLICES: usize = 8;
 /// Places of the two halves of a slice: tag and flag, start and count.
@@ -102,7 +104,7 @@ impl SparcVtoc {
     ///
     /// # Errors
     /// When the geometry does not fit the label, or a backup lies outside of the disk or on sector 0.
-    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
         if let Some(&lba) = self
             .backup_lbas
@@ -117,7 +119,7 @@ impl SparcVtoc {
             });
         }
         let label = self.encode_sector()?;
-        let write = |lba: &u64| Step::write(*lba, self.sector_bytes, label.clone());
+        let write = |lba: &u64| WriteStep::write(*lba, self.sector_bytes, label.clone());
         let backups = self
             .backup_lbas
             .iter()
@@ -251,7 +253,7 @@ impl SparcVtoc {
             };
             label.partitions.push(Partition {
                 id,
-                place: Place::Disk,
+                place: PartitionPlace::Disk,
                 extent,
                 kind: PartitionType::Tag(slice.tag),
                 name: None,
@@ -352,7 +354,7 @@ fn label_of(
     let at = |lba: u64| Bytes(lba * u64::from(blocks.sector_bytes));
     let fault = primary.as_ref().err().cloned();
     let mut label = Label {
-        kind: Kind::SparcVtoc,
+        kind: LabelKind::SparcVtoc,
         sector_bytes: blocks.sector_bytes,
         id: None,
         usable: None,

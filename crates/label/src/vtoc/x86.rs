@@ -9,13 +9,13 @@ use plumb_geometry::Bytes;
 use crate::bytes::{field, put};
 use crate::checks;
 use crate::disk::Blocks;
-use crate::label::{Label, LabelCopy, Partition, PartitionType, Place, extent};
+use crate::label::{Label, LabelCopy, Partition, PartitionPlace, PartitionType, extent};
 use crate::mbr::types;
 use crate::problem::{Fault, PartId, Problem, Role};
 use crate::vtoc::{
     Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags,
 };
-use crate::write::{EncodeError, Step, in_order};
+use crate::write::{EncodeError, WriteStep, in_order};
 
 const SLICES: usize = 16;
 const SLICES_AT: usize = 72;
@@ -113,7 +113,7 @@ impl X86Vtoc {
     ///
     /// # Errors
     /// When the label or a backup lies outside of its partition, or more slices count than there are.
-    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
         if usize::from(self.slice_count) > SLICES {
             let (found, expected) = (self.slice_count.into(), "at most 16");
@@ -135,7 +135,7 @@ impl X86Vtoc {
             });
         }
         let label = self.encode_sector();
-        let write = |lba: &u64| Step::write(*lba, self.sector_bytes, label.clone());
+        let write = |lba: &u64| WriteStep::write(*lba, self.sector_bytes, label.clone());
         let backups = self
             .backup_lbas
             .iter()
@@ -314,7 +314,7 @@ impl X86Vtoc {
             };
             slices.push(Partition {
                 id,
-                place: Place::Slice,
+                place: PartitionPlace::Slice,
                 extent,
                 kind: PartitionType::Tag(slice.tag),
                 name: None,

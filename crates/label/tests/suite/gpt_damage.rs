@@ -2,7 +2,7 @@
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows};
 use plumb_label::{
-    Detail, Disk, EncodeError, Fault, Gpt, Kind, Label, Problem, ReadError, Role, read,
+    Detail, Disk, EncodeError, Fault, Gpt, Label, LabelKind, Problem, ReadError, Role, read,
 };
 use plumb_testkit::require;
 
@@ -127,7 +127,7 @@ fn without_any_good_copy_there_is_a_label_and_nothing_in_it() {
     let label = label_of(&bytes, 512);
     assert_eq!(
         (label.kind, rows(&label), &label.detail),
-        (Kind::Gpt, vec![], &None)
+        (LabelKind::Gpt, vec![], &None)
     );
     assert!(has(&label, |p| *p == Problem::NoGoodCopy));
     assert_eq!(
@@ -581,7 +581,7 @@ fn a_gpt_without_protective_mbr_and_one_beside_an_mbr() {
     };
     assert_eq!(
         (gpt_only.kind, &gpt_only.problems[..]),
-        (Kind::Gpt, &[Problem::NoProtectiveMbr][..])
+        (LabelKind::Gpt, &[Problem::NoProtectiveMbr][..])
     );
     assert_eq!(rows(&gpt_only), ROWS);
 
@@ -595,7 +595,7 @@ fn a_gpt_without_protective_mbr_and_one_beside_an_mbr() {
     let beside = label_of(&bytes, 512);
     assert_eq!(
         (beside.kind, rows(&beside)),
-        (Kind::Mbr, vec![(1, 63, 100)])
+        (LabelKind::Mbr, vec![(1, 63, 100)])
     );
     assert_eq!(beside.problems, [Problem::LeftoverGpt { good: true }]);
     let end = bytes.len();

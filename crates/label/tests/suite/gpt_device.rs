@@ -13,7 +13,7 @@ const SECTOR_BYTES: u32 = 4096;
 struct Loop(String);
 
 impl Loop {
-    fn of(image: &Image) -> Self {
+    fn attach(image: &Image) -> Self {
         let path = image.path();
         let path = path.to_str().expect("a path of text");
         let name = run(
@@ -54,7 +54,7 @@ fn a_block_device_is_read_as_its_image_is() {
     };
     for make in [&sfdisk as &dyn Fn(&str) -> String, &sgdisk] {
         let image = Image::new(64 << 20, SECTOR_BYTES);
-        let device = Loop::of(&image);
+        let device = Loop::attach(&image);
         make(&device.0);
         let disk =
             FileDisk::new(File::open(&device.0).expect("open the device")).expect("find its end");

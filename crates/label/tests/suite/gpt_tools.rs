@@ -1,7 +1,7 @@
 //! GPT images made by sfdisk, fdisk, sgdisk and parted, read, compared with what these tools print, and written again.
 
-use crate::common::{Image, Row, applied, assert_same_bytes, label_of, rows, sfdisk_rows};
-use plumb_label::{Detail, Gpt, Guid, Kind, Label, PartitionType, Role, Step};
+use crate::common::{Image, PartitionRow, applied, assert_same_bytes, label_of, rows, sfdisk_rows};
+use plumb_label::{Detail, Gpt, Guid, Label, LabelKind, PartitionType, Role, WriteStep};
 use plumb_testkit::require;
 
 const MIB: u64 = 1 << 20;
@@ -45,7 +45,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
     require!(Tool("sfdisk"));
     let image = sfdisk_image();
     let label = image.label();
-    assert_eq!((label.kind, label.sector_bytes), (Kind::Gpt, 512));
+    assert_eq!((label.kind, label.sector_bytes), (LabelKind::Gpt, 512));
     assert_whole(&label);
     let table = image.sfdisk_json();
     assert_eq!(rows(&label), sfdisk_rows(&table));
@@ -166,8 +166,8 @@ fn what_was_read_is_written_as_it_was_in_the_safe_order() {
     let places: Vec<Option<u64>> = steps
         .iter()
         .map(|step| match step {
-            Step::Write { at, .. } => Some(at.0 / 512),
-            Step::Flush => None,
+            WriteStep::Write { at, .. } => Some(at.0 / 512),
+            WriteStep::Flush => None,
         })
         .collect();
     assert_eq!(
@@ -225,7 +225,7 @@ fn a_changed_label_is_one_that_the_tools_read() {
         &changed.encode(Role::Primary).expect("can be written"),
         &image.bytes(),
     ));
-    let expected: Vec<Row> = vec![
+    let expected: Vec<PartitionRow> = vec![
         (1, 34, 2_014),
         (2, 2_048, 20_480),
         (4, 32_776, 8_192),
@@ -289,7 +289,7 @@ fn solaris_efi_is_a_gpt_with_slices_and_a_reserved_partition() {
     ];
     image.tool("sgdisk", &make, "");
     let label = image.label();
-    assert_eq!(label.kind, Kind::SolarisEfi);
+    assert_eq!(label.kind, LabelKind::SolarisEfi);
     assert_whole(&label);
     let shown: Vec<_> = label
         .partitions

@@ -1,7 +1,9 @@
 //! MBR images made by sfdisk, fdisk and parted, read, compared with what these tools print, damaged, and written again.
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows};
-use plumb_label::{Detail, Fault, Kind, Label, Mbr, PartId, PartitionType, Place, Problem, read};
+use plumb_label::{
+    Detail, Fault, Label, LabelKind, Mbr, PartId, PartitionPlace, PartitionType, Problem, read,
+};
 use plumb_testkit::require;
 
 const MIB: u64 = 1 << 20;
@@ -44,7 +46,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
     require!(Tool("sfdisk"));
     let image = image();
     let label = image.label();
-    assert_eq!((label.kind, &label.problems[..]), (Kind::Mbr, &[][..]));
+    assert_eq!((label.kind, &label.problems[..]), (LabelKind::Mbr, &[][..]));
     let table = image.sfdisk_json();
     assert_eq!(rows(&label), sfdisk_rows(&table));
     let numbers: Vec<u32> = label.partitions.iter().map(|p| p.id.number).collect();
@@ -59,8 +61,8 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
             u8::from_str_radix(said["type"].as_str().expect("a type"), 16).expect("a number");
         assert_eq!(partition.kind, PartitionType::Mbr(kind));
     }
-    let places: Vec<Place> = label.partitions.iter().map(|p| p.place).collect();
-    use Place::{Disk, Extended, Logical};
+    let places: Vec<PartitionPlace> = label.partitions.iter().map(|p| p.place).collect();
+    use PartitionPlace::{Disk, Extended, Logical};
     assert_eq!(places, [Disk, Disk, Extended, Logical, Logical, Logical]);
     assert_eq!(label.partitions[4].uuid.as_deref(), Some("decafbad-06"));
     assert_eq!(mbr(&label).first.entries[0].status, 0x80);
@@ -143,8 +145,8 @@ fn the_chain_is_written_from_its_end() {
         .expect("can be written")
         .iter()
         .map(|step| match step {
-            plumb_label::Step::Write { at, .. } => Some(at.0),
-            plumb_label::Step::Flush => None,
+            plumb_label::WriteStep::Write { at, .. } => Some(at.0),
+            plumb_label::WriteStep::Flush => None,
         })
         .collect();
     assert_eq!(
@@ -184,7 +186,7 @@ fn a_loop_ends_the_chain_and_keeps_what_was_read() {
         let logical = label
             .partitions
             .iter()
-            .filter(|p| p.place == Place::Logical)
+            .filter(|p| p.place == PartitionPlace::Logical)
             .count();
         assert_eq!(logical, from + 1);
     }
@@ -348,7 +350,7 @@ fn a_cut_image_never_ends_the_reading() {
 fn a_boot_sector_is_no_mbr() {
     let mut sector = vec![0u8; 1 << 20];
     sector[510..512].copy_from_slice(&[0x55, 0xaa]);
-    assert_eq!(label_of(&sector, 512).kind, Kind::Mbr);
+    assert_eq!(label_of(&sector, 512).kind, LabelKind::Mbr);
     sector[..3].copy_from_slice(&[0xeb, 0x3c, 0x90]);
     sector[11..13].copy_from_slice(&512u16.to_le_bytes());
     assert_eq!(read(&sector, Some(512)), Ok(None));

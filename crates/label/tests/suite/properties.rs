@@ -9,7 +9,7 @@ use lies::assert_lies_as_the_bytes_say;
 use plumb_label::gpt::Entry;
 use plumb_label::mbr::{Ebr, MbrEntry, MbrSector};
 use plumb_label::vtoc::{Geometry, Slice};
-use plumb_label::{Detail, Gpt, Guid, Label, Mbr, Role, SparcVtoc, Step, X86Vtoc, read};
+use plumb_label::{Detail, Gpt, Guid, Label, Mbr, Role, SparcVtoc, WriteStep, X86Vtoc, read};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -338,12 +338,12 @@ proptest! {
 
 /// Writes the steps up to the flush of number `group`, and after it the sectors that `mask` says: any of them may have
 /// reached the medium when power fails.
-fn crash(steps: &[Step], group: usize, mask: &[bool], disk: &[u8]) -> Vec<u8> {
+fn crash(steps: &[WriteStep], group: usize, mask: &[bool], disk: &[u8]) -> Vec<u8> {
     let mut image = disk.to_vec();
     let mut mask = mask.iter().cycle();
-    for (index, group_of) in steps.split(|step| *step == Step::Flush).enumerate() {
+    for (index, group_of) in steps.split(|step| *step == WriteStep::Flush).enumerate() {
         for step in group_of {
-            let Step::Write { at, bytes } = step else {
+            let WriteStep::Write { at, bytes } = step else {
                 continue;
             };
             for (sector, bytes) in (at.0 as usize..).step_by(512).zip(bytes.chunks(512)) {

@@ -1,9 +1,11 @@
 //! SPARC labels: images made by sfdisk and parted, read, compared with what these print, and written again.
 
-use crate::common::{Image, Row, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows};
+use crate::common::{
+    Image, PartitionRow, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows,
+};
 use plumb_label::vtoc::{Geometry, Slice, tags};
 use plumb_label::{
-    Detail, Fault, Kind, Label, PartId, PartitionType, Problem, Role, SparcVtoc, Step,
+    Detail, Fault, Label, LabelKind, PartId, PartitionType, Problem, Role, SparcVtoc, WriteStep,
 };
 use plumb_testkit::require;
 
@@ -36,11 +38,11 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
     let label = image.label();
     assert_eq!(
         (label.kind, &label.problems[..]),
-        (Kind::SparcVtoc, &[][..])
+        (LabelKind::SparcVtoc, &[][..])
     );
     let table = image.sfdisk_json();
     assert_eq!(rows(&label), sfdisk_rows(&table));
-    let expected: Vec<Row> = vec![
+    let expected: Vec<PartitionRow> = vec![
         (1, 0, 32_130),
         (2, 32_130, 48_195),
         (3, 0, 128_520),
@@ -90,11 +92,11 @@ fn reads_what_parted_wrote_and_says_what_parted_says() {
     let label = image.label();
     assert_eq!(
         (label.kind, &label.problems[..]),
-        (Kind::SparcVtoc, &[][..])
+        (LabelKind::SparcVtoc, &[][..])
     );
     assert_eq!(vtoc(&label).geometry.cylinder_lbas(), 128);
     let (whole, others): (Vec<_>, Vec<_>) = label.partitions.iter().partition(|p| p.is_whole_disk);
-    let others: Vec<Row> = others.iter().map(|p| crate::common::row(p, 512)).collect();
+    let others: Vec<PartitionRow> = others.iter().map(|p| crate::common::row(p, 512)).collect();
     assert_eq!(others, image.parted_rows());
     assert_eq!(others, [(1, 0, 16_384), (2, 16_384, 16_384)]);
     assert_eq!(whole.len(), 1);
@@ -135,7 +137,7 @@ fn a_new_label_is_one_that_the_tools_read() {
         &image.bytes(),
     ));
     image.resize(lbas * 512);
-    let expected: Vec<Row> = vec![
+    let expected: Vec<PartitionRow> = vec![
         (1, 0, 471_200),
         (3, 0, 35_368_272),
         (8, 471_200, 34_897_072),
@@ -165,7 +167,7 @@ fn fields_lie_where_the_table_says() {
         count: 0x090a_0b0c,
     };
     let steps = new.encode(Role::Primary).expect("can be written");
-    let [Step::Write { at, bytes }] = &steps[..] else {
+    let [WriteStep::Write { at, bytes }] = &steps[..] else {
         panic!("{steps:?}")
     };
     assert_eq!((at.0, bytes.len()), (0, 512));
@@ -196,7 +198,7 @@ fn a_broken_label_is_told_and_its_backups_answer() {
     let label = label_of(&broken, 512);
     assert_eq!(
         (label.kind, &label.partitions[..], &label.detail),
-        (Kind::SparcVtoc, &[][..], &None)
+        (LabelKind::SparcVtoc, &[][..], &None)
     );
     let fault = |p: &Problem| {
         matches!(

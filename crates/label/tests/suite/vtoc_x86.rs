@@ -3,7 +3,9 @@
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows, run};
 use plumb_label::vtoc::{Geometry, Slice};
-use plumb_label::{Detail, Fault, Kind, Label, PartId, Place, Problem, Role, X86Vtoc};
+use plumb_label::{
+    Detail, Fault, Label, LabelKind, PartId, PartitionPlace, Problem, Role, X86Vtoc,
+};
 use plumb_testkit::require;
 
 /// The Solaris partition begins at the second cylinder of 255 heads and 63 sectors.
@@ -78,11 +80,14 @@ fn vtocs(label: &Label) -> &[X86Vtoc] {
 fn slices_count_from_their_partition() {
     for kind in [0xbf, 0x82] {
         let label = label_of(&disk(kind), 512);
-        assert_eq!((label.kind, &label.problems[..]), (Kind::X86Vtoc, &[][..]));
+        assert_eq!(
+            (label.kind, &label.problems[..]),
+            (LabelKind::X86Vtoc, &[][..])
+        );
         let slices: Vec<_> = label
             .partitions
             .iter()
-            .filter(|p| p.place == Place::Slice)
+            .filter(|p| p.place == PartitionPlace::Slice)
             .collect();
         assert_eq!(slices.len(), SLICES.len());
         for (slice, (number, [tag, _, start, count])) in slices.iter().zip(SLICES) {
@@ -190,7 +195,7 @@ fn a_broken_label_is_told_and_a_backup_answers() {
     );
     assert_eq!(
         (label.kind, rows(&label)),
-        (Kind::Mbr, vec![(1, FIRST, LBAS)])
+        (LabelKind::Mbr, vec![(1, FIRST, LBAS)])
     );
 
     with_backups.backup_lbas = with_backups
@@ -253,7 +258,7 @@ fn a_partition_without_label_is_just_one() {
         let place = (FIRST as usize + 1) * 512;
         bytes[place..place + 512].fill(0);
         let label = label_of(&bytes, 512);
-        assert_eq!((label.kind, &label.problems[..]), (Kind::Mbr, &[][..]));
+        assert_eq!((label.kind, &label.problems[..]), (LabelKind::Mbr, &[][..]));
     }
 }
 

@@ -9,12 +9,12 @@ use crate::series::Edge;
 const LENGTH_MAX: u64 = 64 << 20;
 
 /// An option with the section that it stands in.
-pub(super) struct Asked<'a> {
+pub(super) struct SectionOption<'a> {
     pub setting: &'a Setting,
     pub section: &'a str,
 }
 
-impl Asked<'_> {
+impl SectionOption<'_> {
     pub fn wrong(&self, expected: impl Into<String>) -> JobFileError {
         JobFileError::Value {
             place: self.setting.place.clone(),

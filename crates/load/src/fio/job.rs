@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::asked::{Asked, SIZE};
+use super::asked::{SIZE, SectionOption};
 use super::refused::REFUSED;
-use crate::job_file::{JobFileError, Place, listed};
+use crate::job_file::{FileLine, JobFileError, listed};
 use crate::series::Edge;
 
 const DEPTH_MAX: u64 = 4_096;
@@ -14,8 +14,8 @@ const JOBS_MAX: u64 = 1_024;
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub name: String,
-    pub place: Place,
-    pub file: Option<(String, Place)>,
+    pub place: FileLine,
+    pub file: Option<(String, FileLine)>,
     pub pattern: Pattern,
     /// Lengths of reads and of writes, with percentages.
     pub lengths: [Vec<(u64, f64)>; 2],
@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub jobs: u32,
     /// Whether the engine named waits for each I/O.
     pub is_sync: bool,
-    pub engine: Option<(String, Place)>,
+    pub engine: Option<(String, FileLine)>,
     pub is_direct: bool,
     pub runtime: Option<Duration>,
     pub is_time_based: bool,
@@ -110,7 +110,7 @@ const PATTERNS: [(&str, Pattern); 7] = [
 
 impl Job {
     /// A job without any option: what fio does then.
-    pub fn new(name: &str, place: Place) -> Job {
+    pub fn new(name: &str, place: FileLine) -> Job {
         Job {
             name: name.to_owned(),
             place,
@@ -140,7 +140,7 @@ impl Job {
     }
 }
 
-type Taker = fn(&mut Job, &Asked<'_>) -> Result<(), JobFileError>;
+type Taker = fn(&mut Job, &SectionOption<'_>) -> Result<(), JobFileError>;
 
 /// What is understood. Words of one meaning stand beside each other.
 const TAKEN: &[(&str, Taker)] = &[
@@ -247,7 +247,7 @@ const TAKEN: &[(&str, Taker)] = &[
 
 impl Job {
     /// Takes an option.
-    pub fn take(&mut self, asked: &Asked<'_>) -> Result<(), JobFileError> {
+    pub fn take(&mut self, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
         let name = asked.setting.name.as_str();
         if let Some((_, take)) = TAKEN.iter().find(|(known, _)| *known == name) {
             return take(self, asked);
@@ -274,7 +274,7 @@ impl Job {
     }
 }
 
-fn take_pattern(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_pattern(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     let word = asked.text().unwrap_or_default();
     let known = PATTERNS.iter().find(|(name, _)| *name == word);
     let (_, pattern) = known.ok_or_else(|| {
@@ -288,7 +288,7 @@ fn take_pattern(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
 }
 
 /// One length, or one for reads and one for writes.
-fn take_lengths(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_lengths(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     let lengths: Vec<&str> = asked.text().unwrap_or_default().split(',').collect();
     let [reads, others @ ..] = &lengths[..] else {
         return Err(asked.wrong(SIZE));
@@ -305,7 +305,7 @@ fn take_lengths(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
 }
 
 /// `4k/10:64k/90`; what has no percentage shares what is left.
-fn take_split(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_split(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     let expected = "lengths with percentages that add up to 100, as in 4k/10:64k/90";
     let mut lengths = Vec::new();
     for piece in asked.text()?.split(':') {
@@ -337,13 +337,13 @@ fn take_split(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
     Ok(())
 }
 
-fn take_align(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_align(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     job.align = Some(asked.length(asked.setting.value.as_deref().unwrap_or_default())?);
     Ok(())
 }
 
 /// Engines that a device or file can be read by; whether each waits for every I/O.
-fn take_engine(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_engine(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     const ENGINES: [(&str, bool); 8] = [
         ("io_uring", false),
         ("libaio", false),
@@ -367,7 +367,7 @@ fn take_engine(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
     Ok(())
 }
 
-fn take_distribution(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
+fn take_distribution(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     let expected = "random, or zipf with an exponent above 0 and up to 5, as in zipf:1.1";
     job.zipf = match asked.text().unwrap_or_default() {
         "random" => None,

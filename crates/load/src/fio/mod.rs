@@ -12,12 +12,12 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use asked::Asked;
+use asked::SectionOption;
 use job::Job;
-use text::Line;
+use text::JobLine;
 
-use crate::job_file::{JobFileError, Place, read_text};
-use crate::series::{Area, Edge, Part, Rate, Run, Series};
+use crate::job_file::{FileLine, JobFileError, read_text};
+use crate::series::{Area, Edge, Rate, Run, RunPart, Series};
 
 /// Reads a job file.
 ///
@@ -60,13 +60,13 @@ pub fn parse(
 }
 
 /// Sections with their options, those of `[global]` before them.
-fn jobs(lines: Vec<Line>) -> Result<Vec<Job>, JobFileError> {
+fn jobs(lines: Vec<JobLine>) -> Result<Vec<Job>, JobFileError> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut global: Option<Job> = None;
     let mut is_global = false;
     for line in lines {
         match line {
-            Line::Section { place, name } => {
+            JobLine::Section { place, name } => {
                 is_global = name == "global";
                 let base = global
                     .clone()
@@ -81,7 +81,7 @@ fn jobs(lines: Vec<Line>) -> Result<Vec<Job>, JobFileError> {
                     });
                 }
             }
-            Line::Option(setting) => {
+            JobLine::Option(setting) => {
                 let open = if is_global {
                     global.as_mut()
                 } else {
@@ -93,7 +93,7 @@ fn jobs(lines: Vec<Line>) -> Result<Vec<Job>, JobFileError> {
                 } else {
                     job.name.clone()
                 };
-                job.take(&Asked {
+                job.take(&SectionOption {
                     setting: &setting,
                     section: &section,
                 })?;
@@ -134,7 +134,7 @@ fn run_of(jobs: &[Job], notes: &mut Vec<String>) -> Result<Run, JobFileError> {
     Ok(Run {
         name: names.join(" + "),
         overrides: Vec::new(),
-        parts: parts.collect::<Result<Vec<Part>, JobFileError>>()?,
+        parts: parts.collect::<Result<Vec<RunPart>, JobFileError>>()?,
         rate: if rates.is_empty() {
             Rate::Max
         } else {
@@ -176,7 +176,7 @@ fn lacking(job: &Job, lacking: &'static str, expected: &'static str) -> JobFileE
     }
 }
 
-fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<Part, JobFileError> {
+fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<RunPart, JobFileError> {
     let Some((path, place)) = job.file.clone() else {
         return Err(lacking(
             job,
@@ -191,7 +191,7 @@ fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<Part, JobFi
     let (area, offset) = area(job, unit)?;
     remark(job, notes);
     let pattern = job.pattern;
-    Ok(Part {
+    Ok(RunPart {
         workload: job.name.clone(),
         storage: job.name.clone(),
         path: PathBuf::from(path),
@@ -281,7 +281,7 @@ fn area(job: &Job, unit: u64) -> Result<(Area, u64), JobFileError> {
 
 /// What is not as fio would do it.
 fn remark(job: &Job, notes: &mut Vec<String>) {
-    let mut note = |place: &Place, words: String| {
+    let mut note = |place: &FileLine, words: String| {
         let note = format!("{place}: {words}");
         if !notes.contains(&note) {
             notes.push(note);

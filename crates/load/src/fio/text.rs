@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::job_file::{JobFileError, Place};
+use crate::job_file::{FileLine, JobFileError};
 
 /// Most options of a file.
 const OPTIONS_MAX: usize = 32_768;
 
 /// A line of a job file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum JobLine {
     /// `[name]`
-    Section { place: Place, name: String },
+    Section { place: FileLine, name: String },
     /// `name=value`, or `name` alone.
     Option(Setting),
 }
@@ -19,7 +19,7 @@ pub(super) enum Line {
 /// An option, as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    pub place: Place,
+    pub place: FileLine,
     pub name: String,
     pub value: Option<String>,
 }
@@ -29,7 +29,7 @@ pub(super) fn lines(
     file: &str,
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<Line>, JobFileError> {
+) -> Result<Vec<JobLine>, JobFileError> {
     let file: Arc<str> = Arc::from(file);
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -37,15 +37,15 @@ pub(super) fn lines(
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let place = Place {
+        let place = FileLine {
             file: Arc::clone(&file),
             line: at + 1,
         };
         let read = match line.strip_prefix('[') {
             Some(rest) => section(rest, place)?,
-            None => Line::Option(setting(line, place, variable)?),
+            None => JobLine::Option(setting(line, place, variable)?),
         };
-        if lines.is_empty() && matches!(read, Line::Option(_)) {
+        if lines.is_empty() && matches!(read, JobLine::Option(_)) {
             return Err(shape(
                 at + 1,
                 &file,
@@ -68,7 +68,7 @@ pub(super) fn lines(
 
 fn shape(line: usize, file: &Arc<str>, found: String, expected: &'static str) -> JobFileError {
     JobFileError::Shape {
-        place: Place {
+        place: FileLine {
             file: Arc::clone(file),
             line,
         },
@@ -77,9 +77,9 @@ fn shape(line: usize, file: &Arc<str>, found: String, expected: &'static str) ->
     }
 }
 
-fn section(rest: &str, place: Place) -> Result<Line, JobFileError> {
+fn section(rest: &str, place: FileLine) -> Result<JobLine, JobFileError> {
     match rest.split_once(']') {
-        Some((name, "")) if !name.trim().is_empty() => Ok(Line::Section {
+        Some((name, "")) if !name.trim().is_empty() => Ok(JobLine::Section {
             place,
             name: name.trim().to_owned(),
         }),
@@ -93,7 +93,7 @@ fn section(rest: &str, place: Place) -> Result<Line, JobFileError> {
 
 fn setting(
     line: &str,
-    place: Place,
+    place: FileLine,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Setting, JobFileError> {
     let (name, value) = match line.split_once('=') {
@@ -131,7 +131,7 @@ fn setting(
 /// A value with what the environment has for `${NAME}`.
 fn expanded(
     value: &str,
-    place: &Place,
+    place: &FileLine,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<String, JobFileError> {
     let mut whole = String::new();
@@ -161,14 +161,14 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let variable = |name: &str| (name == "DISK").then(|| "/dev/x".to_owned());
-        let shown = |line: Line| match line {
-            Line::Section { place, name } => format!("{place} [{name}]"),
-            Line::Option(Setting {
+        let shown = |line: JobLine| match line {
+            JobLine::Section { place, name } => format!("{place} [{name}]"),
+            JobLine::Option(Setting {
                 place,
                 name,
                 value: Some(value),
             }) => format!("{place} {name}={value}"),
-            Line::Option(Setting {
+            JobLine::Option(Setting {
                 place,
                 name,
                 value: None,

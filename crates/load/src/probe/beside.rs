@@ -5,8 +5,8 @@
 
 use plumb_sys::server;
 
-use super::drift::Change;
-use super::{Probed, Reason, Verdict};
+use super::drift::PaceChange;
+use super::{ProbeVerdict, Probed, Reason};
 use crate::target::Target;
 
 /// A change of pace by this factor is none of the device that the verdict is on.
@@ -50,9 +50,9 @@ pub enum Against {
         again_ns: u64,
     },
     /// Reads became faster in the middle, and in the end repetitions are no faster.
-    Faster(Change),
+    Faster(PaceChange),
     /// Reads became slower in the middle.
-    Slower(Change),
+    Slower(PaceChange),
     /// Others used the device as well.
     Others {
         /// Their share of the I/O.
@@ -77,7 +77,7 @@ pub fn answer_ns(target: &Target) -> Option<u64> {
 pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
     if matches!(
         probed.verdict,
-        Verdict::Inconclusive(Reason::NoRoom | Reason::Cache)
+        ProbeVerdict::Inconclusive(Reason::NoRoom | Reason::Cache)
     ) {
         return None;
     }
@@ -87,7 +87,7 @@ pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
         change.filter(|it| it.factor() > PACE),
     );
     // A penalty that was seen was charged, whatever takes its time beside.
-    let is_flat = probed.verdict == Verdict::NoPenalty;
+    let is_flat = probed.verdict == ProbeVerdict::NoPenalty;
     server_speed(probed, beside)
         .or_else(|| held(probed))
         .or_else(|| {
@@ -132,11 +132,11 @@ mod tests {
 
     use super::super::Candidate;
     use super::super::cache::{Cache, Reach};
-    use super::super::drift::Course;
+    use super::super::drift::PaceCourse;
     use super::*;
 
-    fn probed(verdict: Verdict, factor: f64, cache: Option<Cache>) -> Probed {
-        let mut course = Course::default();
+    fn probed(verdict: ProbeVerdict, factor: f64, cache: Option<Cache>) -> Probed {
+        let mut course = PaceCourse::default();
         for at in 0..20 {
             let ns = if at < 8 { 1e6 } else { 1e6 * factor };
             course.push(
@@ -150,7 +150,7 @@ mod tests {
             offset_bytes: 0,
         };
         Probed {
-            grid: (verdict == Verdict::Aligned).then_some(grid),
+            grid: (verdict == ProbeVerdict::Aligned).then_some(grid),
             verdict,
             penalty: None,
             penalty_len_bytes: 4096,
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_hides_a_penalty_stands_against_there_being_none() {
-        use Verdict::{Aligned, Inconclusive, NoPenalty};
+        use ProbeVerdict::{Aligned, Inconclusive, NoPenalty};
         let change = |factor| probed(NoPenalty, factor, None).course.change();
         let others = |share| Beside {
             others_share: Some(share),

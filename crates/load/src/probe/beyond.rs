@@ -11,12 +11,12 @@ use std::time::Duration;
 use plumb_stats::sequential::{Spending, next_size};
 use plumb_stats::{Interval, Level};
 
-use super::confirm::{Candidate, Fine, Outcome, confirm, has_room};
-use super::meter::{Kind, Meter, Starts};
+use super::confirm::{Candidate, CandidateOutcome, Fine, confirm, has_room};
+use super::meter::{Meter, ReadKind, ReadStarts};
 use super::scale::{Scale, TRACE};
 use super::search::{REFUTED_MAX, ROUNDS, granularities, screen};
 use super::space::Residue;
-use super::{Reader, Settings, Stop};
+use super::{ProbeReader, Settings, Stop};
 
 /// Times the known granularity that is decided.
 const FACTORS: [u64; 2] = [4, 2];
@@ -49,7 +49,7 @@ pub enum Beyond {
 ///
 /// # Errors
 /// When a read fails.
-pub fn search<R: Reader>(
+pub fn search<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     (grid, crossing): (Candidate, Option<Interval>),
     settings: &Settings,
@@ -97,7 +97,7 @@ pub fn search<R: Reader>(
 
 /// Whether a lone read pays for the boundaries of the known grid that are none of the coarser one, as for one of several. Where
 /// it does not, they may lie between members that work at a time, and only for that cost less than boundaries within one.
-fn is_charged_alone<R: Reader>(
+fn is_charged_alone<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     fine: Fine,
     coarser: Candidate,
@@ -108,9 +108,9 @@ fn is_charged_alone<R: Reader>(
     let residues = across
         .filter(|start| start + block != coarser.offset_bytes)
         .collect();
-    let within = Starts::At(Residue::new(fine.middle(), cell_bytes));
-    let kinds =
-        [Starts::Among { modulus, residues }, within].map(|starts| Kind { starts, len_bytes });
+    let within = ReadStarts::At(Residue::new(fine.middle(), cell_bytes));
+    let kinds = [ReadStarts::Among { modulus, residues }, within]
+        .map(|starts| ReadKind { starts, len_bytes });
     let mut spending = Spending::new(ERROR).ok();
     let (mut apart, mut next_look) = (Vec::new(), ROUNDS_MIN);
     loop {
@@ -136,7 +136,7 @@ fn is_charged_alone<R: Reader>(
 }
 
 /// Boundaries by their number, first alone; where that shows a trace, against reads beside them, which lie on the same members.
-fn near<R: Reader>(
+fn near<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     fine: Fine,
     factor: u64,
@@ -162,7 +162,7 @@ fn near<R: Reader>(
                     offset_bytes: number * cell_bytes,
                 };
                 match confirm(meter, candidate, fine, settings.margin)? {
-                    Outcome::Confirmed(grid, _) if grid.offset_bytes > 0 => {
+                    CandidateOutcome::Confirmed(grid, _) if grid.offset_bytes > 0 => {
                         return Ok(Beyond::Grid(grid));
                     }
                     _ => refuted += 1,
@@ -212,7 +212,7 @@ impl Numbered {
         }
     }
 
-    fn decide<R: Reader>(
+    fn decide<R: ProbeReader>(
         &mut self,
         meter: &mut Meter<'_, R>,
         margin: f64,
@@ -229,13 +229,13 @@ impl Numbered {
         }
     }
 
-    fn read<R: Reader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
+    fn read<R: ProbeReader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
         let Fine { block, cell_bytes } = self.fine;
         let (modulus, len_bytes) = (self.factor * cell_bytes, 2 * block);
         let across = |number: u64| {
             let residue = Residue::new(number * cell_bytes + modulus - block, modulus);
-            Kind {
-                starts: Starts::At(residue),
+            ReadKind {
+                starts: ReadStarts::At(residue),
                 len_bytes,
             }
         };
@@ -243,12 +243,12 @@ impl Numbered {
         let beside = |number: u64| {
             let behind = number * cell_bytes + middle;
             let residues = vec![behind, (behind + modulus - cell_bytes) % modulus];
-            Kind {
-                starts: Starts::Among { modulus, residues },
+            ReadKind {
+                starts: ReadStarts::Among { modulus, residues },
                 len_bytes,
             }
         };
-        let mut kinds: Vec<Kind> = (0..self.factor).map(across).collect();
+        let mut kinds: Vec<ReadKind> = (0..self.factor).map(across).collect();
         if self.is_beside {
             kinds.extend((0..self.factor).map(beside));
         }
@@ -299,7 +299,7 @@ fn pairs(factor: usize) -> Vec<(usize, usize)> {
 }
 
 /// The first grid elsewhere that larger scales show.
-fn larger<R: Reader>(
+fn larger<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     fine: Fine,
     settings: &Settings,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::meter::Meter;
 use super::space::Residue;
-use super::{Reader, Stop};
+use super::{ProbeReader, Stop};
 
 /// How many reads ago a place was read that is read again.
 const AGO: [usize; 5] = [64, 256, 1024, 4096, 16_384];
@@ -35,14 +35,14 @@ const PAGE: u64 = 4096;
 /// What was read, to be read again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
-    steps: VecDeque<Step>,
+    steps: VecDeque<TrailStep>,
     /// Reads and bytes of pages before the next one.
     reads: u64,
     bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct TrailStep {
     start: u64,
     reads_before: u64,
     bytes_before: u64,
@@ -54,7 +54,7 @@ impl Trail {
         if self.steps.len() == REMEMBERED {
             self.steps.pop_front();
         }
-        self.steps.push_back(Step {
+        self.steps.push_back(TrailStep {
             start,
             reads_before: self.reads,
             bytes_before: self.bytes,
@@ -89,15 +89,15 @@ pub struct Cache {
 }
 
 /// Repetitions from one distance.
-struct Kind {
-    steps: Vec<Step>,
+struct DistanceRepeats {
+    steps: Vec<TrailStep>,
     reach: Reach,
     /// Rounds in which they were faster than first reads.
     faster: usize,
     latencies_ns: Vec<u64>,
 }
 
-impl Kind {
+impl DistanceRepeats {
     fn is_held(&self) -> bool {
         4 * self.faster >= ROUNDS_OF_FOUR * ROUNDS
     }
@@ -107,7 +107,7 @@ impl Kind {
 ///
 /// # Errors
 /// When a read fails or has no room.
-pub(super) fn sweep<R: Reader>(
+pub(super) fn sweep<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     block: u64,
 ) -> Result<Option<Cache>, Stop<R::Error>> {
@@ -121,7 +121,7 @@ pub(super) fn sweep<R: Reader>(
     let mut reads = READS;
     for round in 0..ROUNDS {
         let from = round * (1 + READS);
-        let taken = |kind: &Kind| kind.steps[from..=from + reads].to_vec();
+        let taken = |kind: &DistanceRepeats| kind.steps[from..=from + reads].to_vec();
         // First reads take turns with whose phase they have.
         let twins = taken(&kinds[round % kinds.len()]);
         let mut order: Vec<Option<usize>> = std::iter::once(None)
@@ -156,17 +156,17 @@ pub(super) fn sweep<R: Reader>(
 }
 
 /// The kinds that the trail is long enough for.
-fn kinds(trail: &Trail) -> Vec<Kind> {
+fn kinds(trail: &Trail) -> Vec<DistanceRepeats> {
     let needed = ROUNDS * (1 + READS);
     let kind = |ago: usize| {
         let first = trail.steps.len().checked_sub(ago + needed)?;
-        let steps: Vec<Step> = trail.steps.range(first..first + needed).copied().collect();
+        let steps: Vec<TrailStep> = trail.steps.range(first..first + needed).copied().collect();
         let last = steps.last()?;
         let reach = Reach {
             reads: trail.reads - last.reads_before,
             bytes: trail.bytes - last.bytes_before,
         };
-        Some(Kind {
+        Some(DistanceRepeats {
             steps,
             reach,
             faster: 0,
@@ -177,12 +177,12 @@ fn kinds(trail: &Trail) -> Vec<Kind> {
 }
 
 /// Places that were not read, of the phases of some that were.
-fn fresh<R: Reader>(
+fn fresh<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
-    twins: &[Step],
+    twins: &[TrailStep],
     len_bytes: u64,
 ) -> Result<Vec<u64>, Stop<R::Error>> {
-    let mut next = |step: &Step| meter.space.next(Residue::new(step.start, PHASE), len_bytes);
+    let mut next = |step: &TrailStep| meter.space.next(Residue::new(step.start, PHASE), len_bytes);
     twins
         .iter()
         .map(|step| next(step).ok_or(Stop::NoRoom))
@@ -190,7 +190,7 @@ fn fresh<R: Reader>(
 }
 
 /// Time of all but the first.
-fn one_by_one<R: Reader>(
+fn one_by_one<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     starts: &[u64],
     len_bytes: u64,
@@ -200,7 +200,7 @@ fn one_by_one<R: Reader>(
     meter.read_alone(&starts[1..], len_bytes, latencies_ns)
 }
 
-fn found(kinds: &[Kind], mut firsts_ns: Vec<u64>) -> Cache {
+fn found(kinds: &[DistanceRepeats], mut firsts_ns: Vec<u64>) -> Cache {
     let held = kinds.iter().take_while(|kind| kind.is_held()).count();
     let mut again_ns: Vec<u64> = kinds[..held.max(1)]
         .iter()

@@ -4,15 +4,15 @@
 //! which the caller makes of a [`Why`].
 
 use super::beside::{self, Against, Beside};
-use super::media::{Doubt, Survey};
+use super::media::{Doubt, MediaSurvey};
 use super::write_back::{self, WriteDoubt};
-use super::{Broken, Candidate, Probed, Reason, Verdict};
+use super::{Broken, Candidate, ProbeVerdict, Probed, Reason};
 
 /// The facts beside the reads of a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The places that were looked at first.
-    pub survey: &'a Survey,
+    pub survey: &'a MediaSurvey,
     /// Whether the probe wrote back what it read.
     pub is_writing: bool,
     /// Time of a short write alone, ns; `None` for reads.
@@ -110,10 +110,10 @@ impl Facts<'_> {
             return Conclusion::Inconclusive(Why::Broken);
         };
         let conclusion = match probed.verdict {
-            Verdict::Misaligned => Conclusion::Misaligned,
-            Verdict::Aligned => Conclusion::Aligned,
-            Verdict::NoPenalty => Conclusion::NoPenalty,
-            Verdict::Inconclusive(reason) => {
+            ProbeVerdict::Misaligned => Conclusion::Misaligned,
+            ProbeVerdict::Aligned => Conclusion::Aligned,
+            ProbeVerdict::NoPenalty => Conclusion::NoPenalty,
+            ProbeVerdict::Inconclusive(reason) => {
                 return Conclusion::Inconclusive(self.why(reason, probed));
             }
         };
@@ -185,12 +185,12 @@ impl Disbelief {
 mod tests {
     use std::time::Duration;
 
-    use super::super::drift::Course;
+    use super::super::drift::PaceCourse;
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    fn probed(verdict: Verdict, space_bytes: u64) -> Result<Probed, Broken<()>> {
+    fn probed(verdict: ProbeVerdict, space_bytes: u64) -> Result<Probed, Broken<()>> {
         Ok(Probed {
             verdict,
             grid: None,
@@ -204,14 +204,14 @@ mod tests {
             bytes: 4 << 20,
             spent: Duration::from_secs(2),
             settled_ns: None,
-            course: Course::default(),
+            course: PaceCourse::default(),
             cache: None,
             space_bytes,
         })
     }
 
-    fn survey(zeros: u64, first_ns: u64) -> Survey {
-        Survey {
+    fn survey(zeros: u64, first_ns: u64) -> MediaSurvey {
+        MediaSurvey {
             places: 256,
             zeros,
             first_ns: Some(first_ns),
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    fn facts(survey: &Survey) -> Facts<'_> {
+    fn facts(survey: &MediaSurvey) -> Facts<'_> {
         Facts {
             survey,
             is_writing: false,
@@ -240,22 +240,32 @@ mod tests {
         };
         let busy = Conclusion::Inconclusive(Why::Against(Against::Others { share: 0.5 }));
         for (survey, others_share, verdict, expected) in [
-            (&media, None, Verdict::Misaligned, Conclusion::Misaligned),
-            (&media, None, Verdict::Aligned, Conclusion::Aligned),
-            (&media, None, Verdict::NoPenalty, Conclusion::NoPenalty),
-            (&media, Some(0.5), Verdict::NoPenalty, busy),
-            (&media, Some(0.5), Verdict::Aligned, Conclusion::Aligned),
+            (
+                &media,
+                None,
+                ProbeVerdict::Misaligned,
+                Conclusion::Misaligned,
+            ),
+            (&media, None, ProbeVerdict::Aligned, Conclusion::Aligned),
+            (&media, None, ProbeVerdict::NoPenalty, Conclusion::NoPenalty),
+            (&media, Some(0.5), ProbeVerdict::NoPenalty, busy),
+            (
+                &media,
+                Some(0.5),
+                ProbeVerdict::Aligned,
+                Conclusion::Aligned,
+            ),
             (
                 &zeros,
                 None,
-                Verdict::NoPenalty,
+                ProbeVerdict::NoPenalty,
                 reads(Doubt::Zeros { places: 256 }),
             ),
             // The doubt comes before the other users.
             (
                 &memory,
                 Some(0.5),
-                Verdict::NoPenalty,
+                ProbeVerdict::NoPenalty,
                 reads(Doubt::Memory { ns: 5_000 }),
             ),
         ] {
@@ -272,7 +282,7 @@ mod tests {
         };
         let doubt = Disbelief::Writes(WriteDoubt::PageCache);
         assert_eq!(
-            cached.conclude(&probed(Verdict::NoPenalty, 1 << 30)),
+            cached.conclude(&probed(ProbeVerdict::NoPenalty, 1 << 30)),
             Conclusion::Inconclusive(Why::NotBacked(NotBacked::Doubted(doubt)))
         );
         let broken = Err(Broken {
@@ -372,7 +382,7 @@ mod tests {
                 is_device,
                 ..facts(survey)
             };
-            let verdict = Verdict::Inconclusive(reason);
+            let verdict = ProbeVerdict::Inconclusive(reason);
             let found = facts.conclude(&probed(verdict, space_bytes));
             assert_eq!(found, Conclusion::Inconclusive(expected), "{reason:?}");
         }

@@ -9,9 +9,9 @@ use plumb_stats::equivalence::{Margin, Standing, standing};
 use plumb_stats::sequential::{Spending, next_size};
 use plumb_stats::{Interval, Level};
 
-use super::meter::{Kind, Meter, Starts};
+use super::meter::{Meter, ReadKind, ReadStarts};
 use super::space::Residue;
-use super::{Reader, Stop};
+use super::{ProbeReader, Stop};
 
 /// How often boundaries may be rarer than they seem.
 const FACTORS: [u64; 4] = [2, 3, 5, 7];
@@ -72,7 +72,7 @@ impl Fine {
 
 /// What became of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum CandidateOutcome {
     /// These are the boundaries: reads across one cost so many times what others do.
     Confirmed(Candidate, Interval),
     /// No boundary: crossing costs nothing, or less than the margin.
@@ -81,7 +81,7 @@ pub enum Outcome {
     Open,
 }
 
-enum Step {
+enum CandidateStep {
     Confirmed(Interval),
     Refuted,
     Open,
@@ -92,26 +92,28 @@ enum Step {
 ///
 /// # Errors
 /// As [`Meter::round`].
-pub fn confirm<R: Reader>(
+pub fn confirm<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     mut candidate: Candidate,
     fine: Fine,
     margin: Margin,
-) -> Result<Outcome, Stop<R::Error>> {
+) -> Result<CandidateOutcome, Stop<R::Error>> {
     for _ in 0..STEPS_MAX {
         match Trial::new(meter, candidate, fine).decide(meter, margin)? {
-            Step::Confirmed(ratio) => return Ok(Outcome::Confirmed(candidate, ratio)),
-            Step::Refuted => return Ok(Outcome::Refuted),
-            Step::Open => return Ok(Outcome::Open),
-            Step::Other(other) => candidate = other,
+            CandidateStep::Confirmed(ratio) => {
+                return Ok(CandidateOutcome::Confirmed(candidate, ratio));
+            }
+            CandidateStep::Refuted => return Ok(CandidateOutcome::Refuted),
+            CandidateStep::Open => return Ok(CandidateOutcome::Open),
+            CandidateStep::Other(other) => candidate = other,
         }
     }
-    Ok(Outcome::Open)
+    Ok(CandidateOutcome::Open)
 }
 
 /// Whether there is room for boundaries of one number modulo a factor, so that no place is read all the time.
 #[must_use]
-pub fn has_room<R: Reader>(meter: &Meter<'_, R>, granularity: u64, factor: u64) -> bool {
+pub fn has_room<R: ProbeReader>(meter: &Meter<'_, R>, granularity: u64, factor: u64) -> bool {
     let places_min = PLACES_MIN.max(meter.places_min());
     let starts = granularity
         .checked_mul(factor)
@@ -133,7 +135,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn new<R: Reader>(meter: &mut Meter<'_, R>, candidate: Candidate, fine: Fine) -> Trial {
+    fn new<R: ProbeReader>(meter: &mut Meter<'_, R>, candidate: Candidate, fine: Fine) -> Trial {
         let granularity = candidate.granularity_bytes;
         let mut factors: Vec<u64> = FACTORS
             .into_iter()
@@ -157,11 +159,11 @@ impl Trial {
         }
     }
 
-    fn decide<R: Reader>(
+    fn decide<R: ProbeReader>(
         mut self,
         meter: &mut Meter<'_, R>,
         margin: Margin,
-    ) -> Result<Step, Stop<R::Error>> {
+    ) -> Result<CandidateStep, Stop<R::Error>> {
         let mut spending = [ERROR, ERROR, ERROR_RARER].map(|error| Spending::new(error).ok());
         let mut level = |at: usize, intervals: usize| {
             spending[at]
@@ -182,7 +184,7 @@ impl Trial {
             };
             let rarer = self.rarer(level(2, numbers));
             if let Rarer::By(factor, number) = rarer {
-                return Ok(Step::Other(self.rarer_by(factor, number)));
+                return Ok(CandidateStep::Other(self.rarer_by(factor, number)));
             }
             if round >= ROUNDS_MIN
                 && let Some(step) = self.look([level(0, 1), level(1, 1)], rarer, margin)
@@ -190,11 +192,11 @@ impl Trial {
                 return Ok(step);
             }
         }
-        Ok(Step::Open)
+        Ok(CandidateStep::Open)
     }
 
     /// One round: elsewhere, half way, and across some boundaries.
-    fn read<R: Reader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
+    fn read<R: ProbeReader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
         let Candidate {
             granularity_bytes: granularity,
             offset_bytes: offset,
@@ -202,7 +204,7 @@ impl Trial {
         let across = |at: u64| (at + granularity - self.fine.block) % granularity;
         let (on, half) = (across(offset), across(offset + granularity / 2));
         let len_bytes = 2 * self.fine.block;
-        let mut kinds = vec![Kind {
+        let mut kinds = vec![ReadKind {
             starts: self.elsewhere(on, half),
             len_bytes,
         }];
@@ -215,14 +217,14 @@ impl Trial {
             *number = *next;
             *next = (*next + 1) % factor;
             let residue = Residue::new(on + *number * granularity, granularity * factor);
-            kinds.push(Kind {
-                starts: Starts::At(residue),
+            kinds.push(ReadKind {
+                starts: ReadStarts::At(residue),
                 len_bytes,
             });
         }
         if self.half.is_some() {
-            kinds.push(Kind {
-                starts: Starts::At(Residue::new(half, granularity)),
+            kinds.push(ReadKind {
+                starts: ReadStarts::At(Residue::new(half, granularity)),
                 len_bytes,
             });
         }
@@ -242,7 +244,7 @@ impl Trial {
     }
 
     /// Reads that cross one boundary of the fine grid, and none of the candidate's.
-    fn elsewhere(&self, on: u64, half: u64) -> Starts {
+    fn elsewhere(&self, on: u64, half: u64) -> ReadStarts {
         let (Fine { block, cell_bytes }, modulus) = (self.fine, self.candidate.granularity_bytes);
         let but = if modulus > 2 * cell_bytes {
             vec![on, half]
@@ -250,14 +252,14 @@ impl Trial {
             vec![on]
         };
         if cell_bytes == block {
-            return Starts::Besides {
+            return ReadStarts::Besides {
                 modulus,
                 step: block,
                 but,
             };
         }
         let across = (cell_bytes - block..modulus).step_by(cell_bytes as usize);
-        Starts::Among {
+        ReadStarts::Among {
             modulus,
             residues: across.filter(|residue| !but.contains(residue)).collect(),
         }
@@ -279,11 +281,11 @@ impl Trial {
         }
     }
 
-    fn look(&self, levels: [Level; 2], rarer: Rarer, margin: Margin) -> Option<Step> {
+    fn look(&self, levels: [Level; 2], rarer: Rarer, margin: Margin) -> Option<CandidateStep> {
         let logs: Vec<f64> = self.on.iter().map(|across| across.log).collect();
         let ratio = exp(plumb_stats::median(&pairs(&logs), levels[0]).ok()?);
         match standing(&ratio, margin) {
-            Standing::Within | Standing::Below => return Some(Step::Refuted),
+            Standing::Within | Standing::Below => return Some(CandidateStep::Refuted),
             Standing::Open => return None,
             Standing::Above => {}
         }
@@ -291,14 +293,14 @@ impl Trial {
             Some(true) => {
                 let granularity_bytes = self.candidate.granularity_bytes / 2;
                 let offset_bytes = self.candidate.offset_bytes % granularity_bytes;
-                Some(Step::Other(Candidate {
+                Some(CandidateStep::Other(Candidate {
                     granularity_bytes,
                     offset_bytes,
                 }))
             }
             Some(false) if rarer == Rarer::No => {
                 let shown = plumb_stats::median(&pairs(&logs), Level::P99).map_or(ratio, exp);
-                Some(Step::Confirmed(shown))
+                Some(CandidateStep::Confirmed(shown))
             }
             _ => None,
         }

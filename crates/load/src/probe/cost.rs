@@ -4,9 +4,9 @@
 use plumb_stats::{Interval, Level};
 
 use super::confirm::Candidate;
-use super::meter::{Kind, Meter, Starts};
+use super::meter::{Meter, ReadKind, ReadStarts};
 use super::space::Residue;
-use super::{Bar, Reader, Stop};
+use super::{Bar, ProbeReader, Stop};
 
 /// Longest read by which a miss is measured; of longer grids those that cross a boundary against those that do not.
 const LEN_BYTES_MAX: u64 = 64 << 10;
@@ -29,7 +29,7 @@ pub fn len_bytes(grid: Candidate, block: u64) -> u64 {
 ///
 /// # Errors
 /// When a read fails or has no room.
-pub fn penalty<R: Reader>(
+pub fn penalty<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     grid: Candidate,
     block: u64,
@@ -44,13 +44,13 @@ pub fn penalty<R: Reader>(
         .step_by(block as usize)
         .map(|past| (offset + past) % granularity)
         .collect();
-    let off = Starts::Besides {
+    let off = ReadStarts::Besides {
         modulus: granularity,
         step: block,
         but: on,
     };
-    let on = Starts::At(Residue::new(offset, granularity));
-    let kinds = [on, off].map(|starts| Kind { starts, len_bytes });
+    let on = ReadStarts::At(Residue::new(offset, granularity));
+    let kinds = [on, off].map(|starts| ReadKind { starts, len_bytes });
     let (mut fitting, mut missing) = (Vec::new(), Vec::new());
     let mut ratio = None;
     for _ in 0..BATCHES {
@@ -78,7 +78,7 @@ pub fn penalty<R: Reader>(
 ///
 /// # Errors
 /// When a read fails or has no room.
-pub fn sweep<R: Reader>(
+pub fn sweep<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     grid: Candidate,
     block: u64,
@@ -87,11 +87,11 @@ pub fn sweep<R: Reader>(
     let step = (granularity / BARS / block * block).max(block);
     let offsets: Vec<u64> = (0..granularity).step_by(step as usize).collect();
     let len_bytes = len_bytes(grid, block);
-    let kind = |offset: &u64| Kind {
-        starts: Starts::At(Residue::new(*offset, granularity)),
+    let kind = |offset: &u64| ReadKind {
+        starts: ReadStarts::At(Residue::new(*offset, granularity)),
         len_bytes,
     };
-    let kinds: Vec<Kind> = offsets.iter().map(kind).collect();
+    let kinds: Vec<ReadKind> = offsets.iter().map(kind).collect();
     let mut costs = vec![Vec::new(); kinds.len()];
     for _ in 0..(SWEEP_SLICES / kinds.len().max(1)).max(1) {
         match meter.round(&kinds, 0) {

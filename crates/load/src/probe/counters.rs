@@ -11,7 +11,7 @@ const SECTOR: u64 = 512;
 
 /// I/O that ended, of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counters {
+pub struct DiskCounters {
     /// Reads.
     pub reads: u64,
     /// Their bytes.
@@ -37,10 +37,10 @@ pub struct Others {
     pub share: f64,
 }
 
-impl Counters {
+impl DiskCounters {
     /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
     #[must_use]
-    pub fn of(target: &Target) -> Option<Counters> {
+    pub fn read(target: &Target) -> Option<DiskCounters> {
         // What passes the page cache is not what reaches a device.
         let found = fs::metadata(target.path())
             .ok()
@@ -56,11 +56,11 @@ impl Counters {
         } else {
             place
         };
-        Counters::parsed(&fs::read_to_string(place.join("stat")).ok()?)
+        DiskCounters::parsed(&fs::read_to_string(place.join("stat")).ok()?)
     }
 
     /// Fields 1, 3, 5 and 7 of `stat` (Documentation/block/stat.rst).
-    fn parsed(stat: &str) -> Option<Counters> {
+    fn parsed(stat: &str) -> Option<DiskCounters> {
         let mut fields = stat
             .split_ascii_whitespace()
             .map(|field| field.parse::<u64>().ok());
@@ -68,7 +68,7 @@ impl Counters {
         let (reads, read_sectors) = (next(0)?, next(1)?);
         let (writes, written_sectors) = (next(1)?, next(1)?);
         let bytes = |sectors: u64| sectors.checked_mul(SECTOR);
-        Some(Counters {
+        Some(DiskCounters {
             reads,
             read_bytes: bytes(read_sectors)?,
             writes,
@@ -78,7 +78,7 @@ impl Counters {
 
     /// What others did since, beside the probe's own I/O.
     #[must_use]
-    pub fn others(self, before: Counters, own: Counters) -> Others {
+    pub fn others(self, before: DiskCounters, own: DiskCounters) -> Others {
         let since =
             |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
         let read_bytes = since(self.read_bytes, before.read_bytes, own.read_bytes);
@@ -133,28 +133,31 @@ mod tests {
     #[test]
     fn fields_are_those_of_the_kernel() {
         let stat = "    1200      30   96000     812      77       4     616      52        0      400      864";
-        let after = Counters::parsed(stat).expect("fields");
-        let expected = Counters {
+        let after = DiskCounters::parsed(stat).expect("fields");
+        let expected = DiskCounters {
             reads: 1200,
             read_bytes: 96_000 * 512,
             writes: 77,
             written_bytes: 616 * 512,
         };
         assert_eq!(after, expected);
-        assert_eq!(Counters::parsed("12 3 4 5 6"), None);
-        assert_eq!(Counters::parsed(&"99999999999999999999 ".repeat(8)), None);
+        assert_eq!(DiskCounters::parsed("12 3 4 5 6"), None);
+        assert_eq!(
+            DiskCounters::parsed(&"99999999999999999999 ".repeat(8)),
+            None
+        );
     }
 
     #[test]
     fn what_is_not_the_probes_is_others() {
-        let counters = |reads, read_bytes, writes, written_bytes| Counters {
+        let counters = |reads, read_bytes, writes, written_bytes| DiskCounters {
             reads,
             read_bytes,
             writes,
             written_bytes,
         };
         let before = counters(200, 1 << 20, 70, 1 << 20);
-        let others = |after: Counters| after.others(before, counters(1_000, 4 << 20, 0, 0));
+        let others = |after: DiskCounters| after.others(before, counters(1_000, 4 << 20, 0, 0));
         // As many bytes as the probe has read, in requests that the kernel has split.
         let split = others(counters(2_200, 5 << 20, 70, 1 << 20));
         assert_eq!(

@@ -17,7 +17,7 @@ const CHANGED: f64 = 1.2;
 
 /// How long a short read took at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub struct ReadPace {
     /// Time of all reads before.
     pub at: Duration,
     /// ns a read, with the others in flight.
@@ -26,14 +26,14 @@ pub struct Pace {
 
 /// The paces of a probe, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
-    paces: Vec<Pace>,
+pub struct PaceCourse {
+    paces: Vec<ReadPace>,
     next: Duration,
 }
 
 /// Another pace from some moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct PaceChange {
     /// Time of all reads before it.
     pub at: Duration,
     /// Median ns a read before it.
@@ -42,7 +42,7 @@ pub struct Change {
     pub after_ns: f64,
 }
 
-impl Change {
+impl PaceChange {
     /// Time of a read after it by that of one before: above 1 where it became slower.
     #[must_use]
     pub fn factor(&self) -> f64 {
@@ -50,7 +50,7 @@ impl Change {
     }
 }
 
-impl Course {
+impl PaceCourse {
     /// Whether it is time for a look: the first ones follow at once, so that there is something to compare with.
     #[must_use]
     pub fn is_due(&self, spent: Duration) -> bool {
@@ -59,19 +59,19 @@ impl Course {
 
     /// A look that took `took` in all and has ended at `spent`.
     pub fn push(&mut self, spent: Duration, took: Duration, ns: f64) {
-        self.paces.push(Pace { at: spent, ns });
+        self.paces.push(ReadPace { at: spent, ns });
         self.next = spent + EVERY.max(took * TIMES_A_LOOK);
     }
 
     /// All paces.
     #[must_use]
-    pub fn paces(&self) -> &[Pace] {
+    pub fn paces(&self) -> &[ReadPace] {
         &self.paces
     }
 
     /// The moment that parts the paces best into two, where it does so clearly.
     #[must_use]
-    pub fn change(&self) -> Option<Change> {
+    pub fn change(&self) -> Option<PaceChange> {
         let logs: Vec<f64> = self
             .paces
             .iter()
@@ -80,7 +80,7 @@ impl Course {
         let last = logs.len().checked_sub(SIDE_MIN)?;
         let split = (SIDE_MIN..=last).map(|at| Split::at(&logs, at));
         let split = split.min_by(|a, b| a.rest.total_cmp(&b.rest))?;
-        split.is_clear(&logs).then(|| Change {
+        split.is_clear(&logs).then(|| PaceChange {
             at: self.paces[split.at].at,
             before_ns: split.before.exp(),
             after_ns: split.after.exp(),
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn course(ns: impl IntoIterator<Item = f64>) -> Course {
-        let mut course = Course::default();
+    fn course(ns: impl IntoIterator<Item = f64>) -> PaceCourse {
+        let mut course = PaceCourse::default();
         for (at, ns) in ns.into_iter().enumerate() {
             course.push(
                 Duration::from_millis(100 * at as u64),
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn looks_take_a_small_part_of_the_time() {
-        let mut course = Course::default();
+        let mut course = PaceCourse::default();
         let ms = Duration::from_millis;
         for _ in 0..SIDE_MIN {
             assert!(course.is_due(Duration::ZERO));

@@ -4,10 +4,10 @@
 use plumb_stats::Interval;
 use plumb_stats::sequential::{Spending, next_size};
 
-use super::meter::{Kind, Meter, Starts};
+use super::meter::{Meter, ReadKind, ReadStarts};
 use super::scale::middle;
 use super::space::Residue;
-use super::{Reader, Stop};
+use super::{ProbeReader, Stop};
 
 /// Rounds of one halving.
 const ROUNDS: std::ops::RangeInclusive<usize> = 5..=40;
@@ -19,7 +19,7 @@ const ERROR: f64 = 0.02;
 ///
 /// # Errors
 /// As [`Meter::round`].
-pub fn locate<R: Reader>(
+pub fn locate<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     granularity: u64,
     (mut residue, mut len_bytes): (u64, u64),
@@ -38,7 +38,7 @@ pub fn locate<R: Reader>(
 }
 
 /// Which of the windows costs most.
-fn slowest<R: Reader>(
+fn slowest<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     granularity: u64,
     residue: u64,
@@ -46,11 +46,11 @@ fn slowest<R: Reader>(
     quiet: u64,
     len_bytes: u64,
 ) -> Result<usize, Stop<R::Error>> {
-    let at = |residue: u64| Kind {
-        starts: Starts::At(Residue::new(residue, granularity)),
+    let at = |residue: u64| ReadKind {
+        starts: ReadStarts::At(Residue::new(residue, granularity)),
         len_bytes,
     };
-    let mut kinds: Vec<Kind> = begins.iter().map(|begin| at(residue + begin)).collect();
+    let mut kinds: Vec<ReadKind> = begins.iter().map(|begin| at(residue + begin)).collect();
     kinds.push(at(quiet));
     let mut logs: Vec<Vec<f64>> = vec![Vec::new(); begins.len()];
     let mut spending = Spending::new(ERROR).ok();

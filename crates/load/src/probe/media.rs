@@ -46,7 +46,7 @@ const ALIKE: f64 = 1.5;
 
 /// What was seen of the parts of a target.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct MediaSurvey {
     /// Places that were read.
     pub places: u64,
     /// Of these, nothing but zeros.
@@ -81,25 +81,25 @@ pub enum Doubt {
     },
 }
 
-impl Survey {
+impl MediaSurvey {
     /// Reads at places of each part of the ranges, one at a time.
     ///
     /// # Errors
     /// When a read fails.
-    pub fn of(
+    pub fn read(
         target: &Target,
         ranges: &[(u64, u64)],
         seed: u64,
-    ) -> Result<Survey, Broken<ReadError>> {
+    ) -> Result<MediaSurvey, Broken<ReadError>> {
         let random = &mut Random::new(seed, 1);
         let block = u64::from(target.block_bytes().max(512));
-        let mut reading = Reading {
+        let mut reading = MediaReader {
             file: second(target)?,
             buffer: Vec::new(),
             block,
             reads: 0,
         };
-        let (mut survey, mut times_ns, mut seen) = (Survey::default(), Vec::new(), Vec::new());
+        let (mut survey, mut times_ns, mut seen) = (MediaSurvey::default(), Vec::new(), Vec::new());
         for part in parts(ranges, block) {
             let mut has_data = false;
             for _ in 0..PLACES {
@@ -207,14 +207,14 @@ fn call_ns() -> f64 {
         .unwrap_or(0.0)
 }
 
-struct Reading {
+struct MediaReader {
     file: File,
     buffer: Vec<u8>,
     block: u64,
     reads: u64,
 }
 
-impl Reading {
+impl MediaReader {
     fn place(&self, (start, end): (u64, u64), random: &mut Random) -> Option<u64> {
         let len = LEN_BYTES.max(self.block);
         let first = start.next_multiple_of(self.block);
@@ -310,8 +310,8 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn survey(zeros: u64, first_ns: u64, again_ns: u64) -> Survey {
-        Survey {
+    fn survey(zeros: u64, first_ns: u64, again_ns: u64) -> MediaSurvey {
+        MediaSurvey {
             places: 256,
             zeros,
             first_ns: Some(first_ns),
@@ -356,7 +356,7 @@ mod tests {
             (survey(0, 30_000, 25_000), true, Some(5e5), None),
             (survey(0, 30_000, 25_000), false, None, None),
             (survey(0, ms, 25_000), true, None, None),
-            (Survey::default(), true, None, None),
+            (MediaSurvey::default(), true, None, None),
         ] {
             assert_eq!(survey.doubt(passes_cache, settled_ns), expected);
         }

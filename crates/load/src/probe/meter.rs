@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::cache::Trail;
-use super::drift::Course;
+use super::drift::PaceCourse;
 use super::space::{Residue, Space};
-use super::{Reader, Stop};
+use super::{ProbeReader, Stop};
 use crate::random::Random;
 
 /// How long a slice of short reads should take: many short slices outvote the few that another process disturbs.
@@ -30,16 +30,16 @@ const PACE_READS: usize = 8;
 
 /// A kind of read.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct ReadKind {
     /// Where it starts.
-    pub starts: Starts,
+    pub starts: ReadStarts,
     /// Its length.
     pub len_bytes: u64,
 }
 
 /// Where a kind of read starts.
 #[derive(Clone, Debug)]
-pub enum Starts {
+pub enum ReadStarts {
     /// At one residue.
     At(Residue),
     /// At all multiples of `step` modulo `modulus`, but for some residues.
@@ -61,7 +61,7 @@ pub enum Starts {
 }
 
 /// Reads, and counts what it took.
-pub struct Meter<'r, R: Reader> {
+pub struct Meter<'r, R: ProbeReader> {
     reader: &'r mut R,
     /// Where it reads.
     pub space: Space,
@@ -82,10 +82,10 @@ pub struct Meter<'r, R: Reader> {
     /// What was read.
     pub trail: Trail,
     /// The pace, where it is watched, and the reads that tell it.
-    pace: Option<(Kind, Course)>,
+    pace: Option<(ReadKind, PaceCourse)>,
 }
 
-impl<'r, R: Reader> Meter<'r, R> {
+impl<'r, R: ProbeReader> Meter<'r, R> {
     /// `limit` is the time after which no further round begins.
     pub fn new(
         reader: &'r mut R,
@@ -112,13 +112,13 @@ impl<'r, R: Reader> Meter<'r, R> {
     }
 
     /// Looks at the pace between rounds from now on, by such reads.
-    pub fn watch_pace(&mut self, kind: Kind) {
-        self.pace = Some((kind, Course::default()));
+    pub fn watch_pace(&mut self, kind: ReadKind) {
+        self.pace = Some((kind, PaceCourse::default()));
     }
 
     /// The pace so far.
     #[must_use]
-    pub fn course(&self) -> Option<&Course> {
+    pub fn course(&self) -> Option<&PaceCourse> {
         self.pace.as_ref().map(|(_, course)| course)
     }
 
@@ -170,7 +170,7 @@ impl<'r, R: Reader> Meter<'r, R> {
     ///
     /// # Errors
     /// When a read fails, time is over, or there is no room for a read of a kind.
-    pub fn round(&mut self, kinds: &[Kind], round: usize) -> Result<Vec<f64>, Stop<R::Error>> {
+    pub fn round(&mut self, kinds: &[ReadKind], round: usize) -> Result<Vec<f64>, Stop<R::Error>> {
         if self.is_over() {
             return Err(Stop::Time);
         }
@@ -196,7 +196,7 @@ impl<'r, R: Reader> Meter<'r, R> {
 
     /// Reads `reads` times, after some reads that are not timed: a throttle lets the first read of a slice wait for what
     /// the last slice owes. ns a read.
-    fn slice(&mut self, kind: &Kind, reads: usize) -> Result<f64, Stop<R::Error>> {
+    fn slice(&mut self, kind: &ReadKind, reads: usize) -> Result<f64, Stop<R::Error>> {
         let lead = if reads >= 8 { LEAD } else { 1 };
         let elapsed = self.send(kind, lead, reads)?;
         let cost_ns = (elapsed.as_nanos() as f64 / reads as f64).max(1.0);
@@ -208,11 +208,16 @@ impl<'r, R: Reader> Meter<'r, R> {
     ///
     /// # Errors
     /// As [`Meter::round`].
-    pub fn read(&mut self, kind: &Kind, reads: usize) -> Result<Duration, Stop<R::Error>> {
+    pub fn read(&mut self, kind: &ReadKind, reads: usize) -> Result<Duration, Stop<R::Error>> {
         self.send(kind, 0, reads)
     }
 
-    fn send(&mut self, kind: &Kind, lead: usize, reads: usize) -> Result<Duration, Stop<R::Error>> {
+    fn send(
+        &mut self,
+        kind: &ReadKind,
+        lead: usize,
+        reads: usize,
+    ) -> Result<Duration, Stop<R::Error>> {
         self.starts.clear();
         for _ in 0..lead + reads {
             let residue = self.residue(&kind.starts);
@@ -268,14 +273,14 @@ impl<'r, R: Reader> Meter<'r, R> {
         self.bytes += reads as u64 * len_bytes;
     }
 
-    fn residue(&mut self, starts: &Starts) -> Residue {
+    fn residue(&mut self, starts: &ReadStarts) -> Residue {
         match starts {
-            Starts::At(residue) => *residue,
-            Starts::Among { modulus, residues } => {
+            ReadStarts::At(residue) => *residue,
+            ReadStarts::Among { modulus, residues } => {
                 let at = self.random.below(residues.len().max(1) as u64) as usize;
                 Residue::new(residues.get(at).copied().unwrap_or(0), *modulus)
             }
-            Starts::Besides { modulus, step, but } => {
+            ReadStarts::Besides { modulus, step, but } => {
                 let count = (modulus / step).max(1);
                 let mut residue = self.random.below(count) * step;
                 // Few are left out, so that this ends soon; where all are, it ends anyway.
@@ -308,7 +313,7 @@ mod tests {
         seen: Vec<(u64, u64)>,
     }
 
-    impl Reader for Even {
+    impl ProbeReader for Even {
         type Error = std::convert::Infallible;
 
         fn read_each(
@@ -331,12 +336,12 @@ mod tests {
         let space = Space::new(&[(0, 1 << 30)], &mut random);
         let mut meter = Meter::new(&mut reader, space, random, 4, Duration::from_secs(60));
         let kinds = [
-            Kind {
-                starts: Starts::At(Residue::new(512, 4096)),
+            ReadKind {
+                starts: ReadStarts::At(Residue::new(512, 4096)),
                 len_bytes: 1024,
             },
-            Kind {
-                starts: Starts::Besides {
+            ReadKind {
+                starts: ReadStarts::Besides {
                     modulus: 4096,
                     step: 512,
                     but: vec![512, 0],
@@ -373,8 +378,8 @@ mod tests {
         let space = Space::new(&[(0, 4096)], &mut random);
         let mut meter = Meter::new(&mut reader, space, random, 1, Duration::from_millis(5));
         let kind = |len_bytes| {
-            [Kind {
-                starts: Starts::At(Residue::new(0, 4096)),
+            [ReadKind {
+                starts: ReadStarts::At(Residue::new(0, 4096)),
                 len_bytes,
             }]
         };

@@ -43,7 +43,7 @@ pub use write_cache::WriteCache;
 pub use written::written;
 
 /// Reads for a probe.
-pub trait Reader {
+pub trait ProbeReader {
     /// Why a read failed.
     type Error;
 
@@ -138,7 +138,7 @@ pub struct Settings {
 
 /// What the reads show.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ProbeVerdict {
     /// Boundaries, and the first one not at 0.
     Misaligned,
     /// Boundaries, the first one at 0.
@@ -186,7 +186,7 @@ pub struct Bar {
 #[derive(Clone, Debug)]
 pub struct Probed {
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: ProbeVerdict,
     /// The grid, where there is one.
     pub grid: Option<Candidate>,
     /// Time of reads off the grid to that of reads on it.
@@ -211,7 +211,7 @@ pub struct Probed {
     /// ns of a short read once the rate was steady.
     pub settled_ns: Option<f64>,
     /// The pace from then on.
-    pub course: drift::Course,
+    pub course: drift::PaceCourse,
     /// What was found of a cache; `None` where its size was stated, or too little was read.
     pub cache: Option<cache::Cache>,
     /// Bytes of the parts that were read.

@@ -7,9 +7,9 @@
 use plumb_stats::sequential::{Spending, next_size};
 use plumb_stats::{Interval, Level};
 
-use super::meter::{Kind, Meter, Starts};
+use super::meter::{Meter, ReadKind, ReadStarts};
 use super::space::Residue;
-use super::{Reader, Stop};
+use super::{ProbeReader, Stop};
 
 /// Windows of a scale.
 const WINDOWS: u64 = 8;
@@ -22,7 +22,7 @@ pub const TRACE: f64 = 0.015;
 
 /// What is known of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum State {
+pub enum ScaleState {
     /// Not decided.
     Open,
     /// No window costs this share more or less than the mean of all.
@@ -46,7 +46,7 @@ pub struct Scale {
     /// Where its windows begin, modulo the granularity.
     pub residues: Vec<u64>,
     /// What came of it so far.
-    pub state: State,
+    pub state: ScaleState,
     /// Candidates that turned out to be none.
     pub refuted: u32,
     /// ln of cost less the mean of the round: by round, then window.
@@ -70,7 +70,7 @@ impl Scale {
             granularity_bytes,
             len_bytes,
             residues,
-            state: State::Open,
+            state: ScaleState::Open,
             refuted: 0,
             rounds: Vec::new(),
             next_look: ROUNDS_MIN,
@@ -83,13 +83,13 @@ impl Scale {
     ///
     /// # Errors
     /// As [`Meter::round`].
-    pub fn screen<R: Reader>(
+    pub fn screen<R: ProbeReader>(
         &mut self,
         meter: &mut Meter<'_, R>,
         rounds_max: usize,
         margin: f64,
     ) -> Result<(), Stop<R::Error>> {
-        let kinds: Vec<Kind> = self
+        let kinds: Vec<ReadKind> = self
             .residues
             .iter()
             .map(|&residue| self.kind(residue))
@@ -103,7 +103,7 @@ impl Scale {
             if self.rounds.len() >= self.next_look {
                 self.next_look = next_size(self.next_look);
                 self.look(margin);
-                if self.state != State::Open {
+                if self.state != ScaleState::Open {
                     return Ok(());
                 }
             }
@@ -113,14 +113,14 @@ impl Scale {
 
     /// A candidate was none: on with more reads, so that chance has less of a say.
     pub fn refute(&mut self) {
-        self.state = State::Open;
+        self.state = ScaleState::Open;
         self.refuted += 1;
         self.next_look = self.next_look.max(2 * self.rounds.len());
     }
 
-    fn kind(&self, residue: u64) -> Kind {
-        let starts = Starts::At(Residue::new(residue, self.granularity_bytes));
-        Kind {
+    fn kind(&self, residue: u64) -> ReadKind {
+        let starts = ReadStarts::At(Residue::new(residue, self.granularity_bytes));
+        ReadKind {
             starts,
             len_bytes: self.len_bytes,
         }
@@ -139,7 +139,7 @@ impl Scale {
             // Two windows differ by at most twice what each differs from the mean.
             && 2.0 * widest < (1.0 + margin).ln()
         {
-            self.state = State::Flat(2.0 * widest);
+            self.state = ScaleState::Flat(2.0 * widest);
             return;
         }
         let medians: Vec<f64> = columns.iter().map(|column| middle(column)).collect();
@@ -157,7 +157,7 @@ impl Scale {
                 || plumb_stats::median(column, trace).is_ok_and(is_apart)
         });
         if is_shown && medians[slow] - medians[fast] > TRACE {
-            self.state = State::Contrast { slow, fast };
+            self.state = ScaleState::Contrast { slow, fast };
         }
     }
 }

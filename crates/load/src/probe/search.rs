@@ -6,13 +6,13 @@ use plumb_stats::Interval;
 use plumb_stats::equivalence::Margin;
 
 use super::beyond::{self, Beyond};
-use super::confirm::{Fine, Outcome, confirm};
-use super::meter::{Kind, Meter, Starts};
-use super::scale::{Scale, State};
+use super::confirm::{CandidateOutcome, Fine, confirm};
+use super::meter::{Meter, ReadKind, ReadStarts};
+use super::scale::{Scale, ScaleState};
 use super::space::{Residue, Space};
 use super::{
-    Broken, Candidate, Probed, Reader, Reason, Searched, Settings, Stop, Verdict, cache, cost,
-    locate,
+    Broken, Candidate, ProbeReader, ProbeVerdict, Probed, Reason, Searched, Settings, Stop, cache,
+    cost, locate,
 };
 use crate::random::Random;
 
@@ -42,7 +42,10 @@ const TIMES_THE_CACHE: u64 = 2;
 ///
 /// # Errors
 /// When a read fails.
-pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, Broken<R::Error>> {
+pub fn probe<R: ProbeReader>(
+    reader: &mut R,
+    settings: &Settings,
+) -> Result<Probed, Broken<R::Error>> {
     let mut random = Random::new(settings.seed, 0);
     let space = Space::new(&settings.ranges, &mut random);
     let meter = Meter::new(reader, space, random, settings.depth, settings.limit);
@@ -55,7 +58,7 @@ pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, B
         meter,
         settings,
         scales,
-        found: Found::default(),
+        found: FoundGrid::default(),
     };
     match search.run() {
         Err(Stop::Read(error)) => {
@@ -92,7 +95,7 @@ pub fn granularities(block: u64, settings: &Settings) -> Vec<u64> {
 }
 
 #[derive(Default)]
-struct Found {
+struct FoundGrid {
     grid: Option<Candidate>,
     crossing: Option<Interval>,
     penalty: Option<Interval>,
@@ -103,14 +106,14 @@ struct Found {
     cache: Option<cache::Cache>,
 }
 
-struct Search<'r, 's, R: Reader> {
+struct Search<'r, 's, R: ProbeReader> {
     meter: Meter<'r, R>,
     settings: &'s Settings,
     scales: Vec<Scale>,
-    found: Found,
+    found: FoundGrid,
 }
 
-impl<R: Reader> Search<'_, '_, R> {
+impl<R: ProbeReader> Search<'_, '_, R> {
     fn run(&mut self) -> Result<(), Stop<R::Error>> {
         if let Some(cache_bytes) = self.settings.cache_bytes
             && self.meter.space.total_bytes() / TIMES_THE_CACHE < cache_bytes
@@ -146,10 +149,10 @@ impl<R: Reader> Search<'_, '_, R> {
     }
 
     /// Short reads anywhere.
-    fn short(&self) -> Kind {
+    fn short(&self) -> ReadKind {
         let block = self.settings.block_bytes;
-        Kind {
-            starts: Starts::At(Residue::new(0, block)),
+        ReadKind {
+            starts: ReadStarts::At(Residue::new(0, block)),
             len_bytes: 2 * block,
         }
     }
@@ -230,17 +233,17 @@ impl<R: Reader> Search<'_, '_, R> {
         Ok(())
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> ProbeVerdict {
         match (self.found.grid, self.found.reason) {
-            (Some(grid), _) if grid.offset_bytes > 0 => return Verdict::Misaligned,
-            (_, Some(reason)) => return Verdict::Inconclusive(reason),
-            (Some(_), None) => return Verdict::Aligned,
+            (Some(grid), _) if grid.offset_bytes > 0 => return ProbeVerdict::Misaligned,
+            (_, Some(reason)) => return ProbeVerdict::Inconclusive(reason),
+            (Some(_), None) => return ProbeVerdict::Aligned,
             (None, None) => {}
         }
         let mut open = self
             .scales
             .iter()
-            .filter(|scale| !matches!(scale.state, State::Flat(_)));
+            .filter(|scale| !matches!(scale.state, ScaleState::Flat(_)));
         let covered = COVERED_MIN.max(BLOCKS_MIN * self.settings.block_bytes);
         // Of larger ones that could not be decided the report says so. A trace that was never confirmed is not nothing.
         let is_covered = open.all(|scale| {
@@ -251,9 +254,9 @@ impl<R: Reader> Search<'_, '_, R> {
             scale.granularity_bytes > covered && scale.refuted == 0 && !is_asked
         });
         if is_covered {
-            Verdict::NoPenalty
+            ProbeVerdict::NoPenalty
         } else {
-            Verdict::Inconclusive(Reason::Time)
+            ProbeVerdict::Inconclusive(Reason::Time)
         }
     }
 
@@ -263,11 +266,11 @@ impl<R: Reader> Search<'_, '_, R> {
             granularity_bytes: scale.granularity_bytes,
             len_bytes: scale.len_bytes,
             flat_within: match scale.state {
-                State::Flat(share) => Some(share.exp_m1()),
+                ScaleState::Flat(share) => Some(share.exp_m1()),
                 _ => None,
             },
         });
-        let Found {
+        let FoundGrid {
             grid,
             crossing,
             penalty,
@@ -303,7 +306,7 @@ impl<R: Reader> Search<'_, '_, R> {
 ///
 /// # Errors
 /// As [`Meter::round`].
-pub fn screen<R: Reader>(
+pub fn screen<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     scale: &mut Scale,
     rounds_max: usize,
@@ -311,11 +314,11 @@ pub fn screen<R: Reader>(
     margin: Margin,
 ) -> Result<Option<(Candidate, Interval)>, Stop<R::Error>> {
     loop {
-        if scale.refuted > REFUTED_MAX || matches!(scale.state, State::Flat(_)) {
+        if scale.refuted > REFUTED_MAX || matches!(scale.state, ScaleState::Flat(_)) {
             return Ok(None);
         }
         scale.screen(meter, rounds_max, margin.share())?;
-        let State::Contrast { slow, fast } = scale.state else {
+        let ScaleState::Contrast { slow, fast } = scale.state else {
             return Ok(None);
         };
         let (granularity, window) = (
@@ -329,8 +332,8 @@ pub fn screen<R: Reader>(
             offset_bytes,
         };
         match confirm(meter, candidate, fine, margin)? {
-            Outcome::Confirmed(grid, crossing) => return Ok(Some((grid, crossing))),
-            Outcome::Refuted | Outcome::Open => scale.refute(),
+            CandidateOutcome::Confirmed(grid, crossing) => return Ok(Some((grid, crossing))),
+            CandidateOutcome::Refuted | CandidateOutcome::Open => scale.refute(),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use plumb_geometry::{group_digits, plural};
 use thiserror::Error;
 
-use super::Reader;
+use super::ProbeReader;
 use crate::run::LoadError;
-use crate::session::{FAILED_NS, Session, Slice};
+use crate::session::{FAILED_NS, Session, SessionSlice};
 use crate::tally::IoFailure;
 
 /// Why a probe ends without a verdict.
@@ -30,7 +30,7 @@ pub enum ReadError {
     Load(#[from] LoadError),
 }
 
-impl Reader for Session<'_> {
+impl ProbeReader for Session<'_> {
     type Error = ReadError;
 
     fn read_each(
@@ -49,10 +49,10 @@ impl Reader for Session<'_> {
 
 /// A slice of which none has failed.
 pub(super) fn must_be_whole(
-    slice: Slice,
+    slice: SessionSlice,
     starts: &[u64],
     latencies_ns: &[u64],
-) -> Result<Slice, ReadError> {
+) -> Result<SessionSlice, ReadError> {
     let Some(failure) = slice.failure else {
         return Ok(slice);
     };

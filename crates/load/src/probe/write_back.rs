@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::media::{MEMORY_NS, is_charged};
 use super::session::{ReadError, must_be_whole};
-use super::{Broken, Probed, Reader, Sliced};
+use super::{Broken, ProbeReader, Probed, Sliced};
 use crate::permission::MayWrite;
-use crate::session::{APART_BYTES, Session, Slice};
+use crate::session::{APART_BYTES, Session, SessionSlice};
 
 /// Slots for a session that writes back: a slice of writes that take 125 µs or more is then read whole before it is written,
 /// and nothing comes between its writes.
@@ -54,7 +54,7 @@ impl<'s, 'a> WriteBack<'s, 'a> {
     }
 }
 
-impl Reader for WriteBack<'_, '_> {
+impl ProbeReader for WriteBack<'_, '_> {
     type Error = ReadError;
 
     fn read_each(
@@ -86,7 +86,7 @@ impl Reader for WriteBack<'_, '_> {
             depth,
             latencies_ns,
         )?;
-        let Slice {
+        let SessionSlice {
             elapsed, beside, ..
         } = must_be_whole(written, starts, latencies_ns)?;
         Ok(Sliced {

@@ -24,7 +24,7 @@ pub enum WriteCache {
 impl WriteCache {
     /// That of a target.
     #[must_use]
-    pub fn of(target: &Target) -> WriteCache {
+    pub fn from_target(target: &Target) -> WriteCache {
         sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::told(&place))
     }
 

@@ -15,9 +15,9 @@ use crate::outcome::{Ended, Means};
 use crate::pool::Pool;
 use crate::random::Random;
 use crate::replay::remap::Remap;
-use crate::replay::send::{Sender, Sent, slots};
-use crate::replay::steps::{Counts, EventSource, Steps};
-use crate::replay::{Replay, Speed, Survey, is_ring, must_fit, with_buffers};
+use crate::replay::send::{Sent, StepSender, slots};
+use crate::replay::steps::{EventSource, ReplayCounts, Steps};
+use crate::replay::{Replay, Speed, TraceSurvey, is_ring, must_fit, with_buffers};
 use crate::run::LoadError;
 use crate::tally::{Latencies, Tally};
 
@@ -45,7 +45,7 @@ pub struct Comparison {
 
 /// One slice, sent both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub struct SlicePair {
     /// I/O that were sent each time.
     pub ios: u64,
     /// Whether today's places came first.
@@ -58,7 +58,7 @@ pub struct Pair {
 
 /// What a comparison says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// The planned places are faster.
     Better,
     /// They are slower.
@@ -84,7 +84,7 @@ pub enum Doubt {
 #[derive(Debug)]
 pub struct Compared {
     /// In the order in which they were made.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<SlicePair>,
     /// Events of a slice.
     pub slice_events: u64,
     /// How many times as fast the planned places are: time an I/O at today's by that at the planned ones, the median over
@@ -94,9 +94,9 @@ pub struct Compared {
     /// How many times as fast the second of a pair is, whichever that was: a cache, or a device that comes to speed.
     pub second: Option<Interval>,
     /// What it says.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// Today's and the planned places.
-    pub sides: [Side; 2],
+    pub sides: [SideTotals; 2],
     /// Time of it all.
     pub elapsed: Duration,
     /// Why it ended; [`Ended::Ios`] is after all pairs.
@@ -107,9 +107,9 @@ pub struct Compared {
 
 /// All slices of one side, added up.
 #[derive(Debug, Default)]
-pub struct Side {
+pub struct SideTotals {
     /// What became of the events.
-    pub counts: Counts,
+    pub counts: ReplayCounts,
     /// Reads and writes.
     pub tally: Tally,
     /// Due to issue.
@@ -123,7 +123,7 @@ pub struct Side {
 pub fn compare(
     replay: &Replay<'_>,
     planned: &Remap,
-    survey: &Survey,
+    survey: &TraceSurvey,
     comparison: Comparison,
     source: &mut dyn EventSource,
     stop: &AtomicBool,
@@ -147,7 +147,7 @@ pub fn compare(
 struct Alternation<'a> {
     replay: &'a Replay<'a>,
     planned: &'a Remap,
-    survey: &'a Survey,
+    survey: &'a TraceSurvey,
     comparison: Comparison,
     stop: &'a AtomicBool,
 }
@@ -161,11 +161,11 @@ impl Alternation<'_> {
     ) -> Result<Compared, LoadError> {
         let began = Instant::now();
         let slots = slots(self.replay.order, self.survey.len_bytes_max, is_ring(means));
-        let mut sender: Sender<'_, E> = Sender::new(self.replay, self.survey, slots)?;
+        let mut sender: StepSender<'_, E> = StepSender::new(self.replay, self.survey, slots)?;
         let mut slices = Slices::new(source, self.survey.counts.events, self.comparison.pairs);
         let slice_events = slices.len;
         let mut order = Turns::new(self.comparison.seed);
-        let (mut pairs, mut sides) = (Vec::new(), [Side::default(), Side::default()]);
+        let (mut pairs, mut sides) = (Vec::new(), [SideTotals::default(), SideTotals::default()]);
         let (mut ended, mut is_warm) = (Ended::Ios, false);
         while let Some(slice) = slices.next()? {
             if !is_warm {
@@ -187,7 +187,7 @@ impl Alternation<'_> {
                 break;
             }
             if let [Some((ios, today_ns)), Some((_, planned_ns))] = times {
-                pairs.push(Pair {
+                pairs.push(SlicePair {
                     ios,
                     is_today_first,
                     today_ns,
@@ -223,7 +223,7 @@ impl Alternation<'_> {
     /// What it sends counts nowhere: a device that has rested answers faster, or slower.
     fn warm_up<E: Engine>(
         &self,
-        sender: &mut Sender<'_, E>,
+        sender: &mut StepSender<'_, E>,
         slice: &Batch,
     ) -> Result<(), LoadError> {
         let began = Instant::now();
@@ -242,10 +242,10 @@ impl Alternation<'_> {
 
     fn send<E: Engine>(
         &self,
-        sender: &mut Sender<'_, E>,
+        sender: &mut StepSender<'_, E>,
         slice: &Batch,
         side: usize,
-    ) -> Result<(Sent, Counts), LoadError> {
+    ) -> Result<(Sent, ReplayCounts), LoadError> {
         let remap = [&self.replay.remap, self.planned][side];
         let mut source = Once { batch: Some(slice) };
         let is_written = self.replay.may_write.is_some();
@@ -274,8 +274,8 @@ impl Alternation<'_> {
     }
 }
 
-impl Side {
-    fn add(&mut self, sent: &Sent, counts: Counts) {
+impl SideTotals {
+    fn add(&mut self, sent: &Sent, counts: ReplayCounts) {
         self.counts.add(counts);
         self.tally.add(&sent.tally);
         self.lateness.add(&sent.lateness);
@@ -303,11 +303,11 @@ fn time_an_io(sent: &Sent, speed: Speed) -> Option<(u64, f64)> {
     (ios > 0 && sum_ns > 0).then(|| (ios, sum_ns as f64 / ios as f64))
 }
 
-fn gain_of(pairs: &[Pair], level: Level) -> Option<Interval> {
+fn gain_of(pairs: &[SlicePair], level: Level) -> Option<Interval> {
     of_rounds(pairs, level, |pair| (pair.planned_ns, pair.today_ns))
 }
 
-fn second_of(pairs: &[Pair], level: Level) -> Option<Interval> {
+fn second_of(pairs: &[SlicePair], level: Level) -> Option<Interval> {
     of_rounds(pairs, level, |pair| match pair.is_today_first {
         true => (pair.planned_ns, pair.today_ns),
         false => (pair.today_ns, pair.planned_ns),
@@ -317,11 +317,11 @@ fn second_of(pairs: &[Pair], level: Level) -> Option<Interval> {
 /// The median over rounds of a ratio of two times: two pairs of either order make a round, so that what the order does to
 /// one is undone by the other. A median, since a machine that is busy elsewhere spoils some of them.
 fn of_rounds(
-    pairs: &[Pair],
+    pairs: &[SlicePair],
     level: Level,
-    times: impl Fn(&Pair) -> (f64, f64),
+    times: impl Fn(&SlicePair) -> (f64, f64),
 ) -> Option<Interval> {
-    let round = |round: &[Pair]| {
+    let round = |round: &[SlicePair]| {
         let (below, above): (Vec<f64>, Vec<f64>) = round.iter().map(&times).unzip();
         let mean = |times: Vec<f64>| times.iter().product::<f64>().sqrt();
         (mean(below), mean(above))
@@ -332,18 +332,18 @@ fn of_rounds(
         .filter(|interval| interval.n >= ROUNDS_MIN)
 }
 
-fn verdict(gain: Option<&Interval>, has_failures: bool, margin: Margin) -> Verdict {
+fn verdict(gain: Option<&Interval>, has_failures: bool, margin: Margin) -> ReplayVerdict {
     if has_failures {
-        return Verdict::Inconclusive(Doubt::Failures);
+        return ReplayVerdict::Inconclusive(Doubt::Failures);
     }
     let Some(gain) = gain else {
-        return Verdict::Inconclusive(Doubt::TooFew);
+        return ReplayVerdict::Inconclusive(Doubt::TooFew);
     };
     match difference([gain.low, gain.high], margin) {
-        Difference::Within => Verdict::NoDifference,
-        Difference::More => Verdict::Better,
-        Difference::Less => Verdict::Worse,
-        Difference::Unclear => Verdict::Inconclusive(Doubt::Wide),
+        Difference::Within => ReplayVerdict::NoDifference,
+        Difference::More => ReplayVerdict::Better,
+        Difference::Less => ReplayVerdict::Worse,
+        Difference::Unclear => ReplayVerdict::Inconclusive(Doubt::Wide),
     }
 }
 

@@ -17,25 +17,25 @@ fn interval(low: f64, high: f64) -> Interval {
 #[test]
 fn verdicts() {
     let of = |low, high| verdict(Some(&interval(low, high)), false, Margin::USUAL);
-    assert_eq!(of(1.9, 2.1), Verdict::Better);
-    assert_eq!(of(1.001, 1.08), Verdict::Better);
-    assert_eq!(of(0.4, 0.99), Verdict::Worse);
-    assert_eq!(of(0.98, 1.02), Verdict::NoDifference);
+    assert_eq!(of(1.9, 2.1), ReplayVerdict::Better);
+    assert_eq!(of(1.001, 1.08), ReplayVerdict::Better);
+    assert_eq!(of(0.4, 0.99), ReplayVerdict::Worse);
+    assert_eq!(of(0.98, 1.02), ReplayVerdict::NoDifference);
     assert_eq!(
         of(1.01, 1.02),
-        Verdict::NoDifference,
+        ReplayVerdict::NoDifference,
         "a difference, and none that counts"
     );
-    assert_eq!(of(0.9, 1.1), Verdict::Inconclusive(Doubt::Wide));
-    assert_eq!(of(0.96, 1.0), Verdict::Inconclusive(Doubt::Wide));
+    assert_eq!(of(0.9, 1.1), ReplayVerdict::Inconclusive(Doubt::Wide));
+    assert_eq!(of(0.96, 1.0), ReplayVerdict::Inconclusive(Doubt::Wide));
     assert_eq!(
         verdict(None, false, Margin::USUAL),
-        Verdict::Inconclusive(Doubt::TooFew)
+        ReplayVerdict::Inconclusive(Doubt::TooFew)
     );
     let good = interval(1.9, 2.1);
     assert_eq!(
         verdict(Some(&good), true, Margin::USUAL),
-        Verdict::Inconclusive(Doubt::Failures)
+        ReplayVerdict::Inconclusive(Doubt::Failures)
     );
 }
 
@@ -44,14 +44,14 @@ fn a_spoiled_slice_moves_nothing() {
     let pair = |number: i32| {
         let spoiled = if number == 5 { 100.0 } else { 1.0 };
         let today_ns = 2000.0 * spoiled + f64::from(number);
-        Pair {
+        SlicePair {
             ios: 10,
             is_today_first: number % 2 == 0,
             today_ns,
             planned_ns: 1000.0,
         }
     };
-    let pairs: Vec<Pair> = (0..30).map(pair).collect();
+    let pairs: Vec<SlicePair> = (0..30).map(pair).collect();
     let gain = gain_of(&pairs, Level::P95).expect("15 rounds");
     assert!(
         gain.n == 15 && gain.low >= 2.0 && gain.high <= 2.03,
@@ -79,14 +79,14 @@ fn the_second_of_a_pair_is_told_apart_from_the_plan() {
         } else {
             (second, first)
         };
-        Pair {
+        SlicePair {
             ios: 10,
             is_today_first,
             today_ns,
             planned_ns,
         }
     };
-    let pairs: Vec<Pair> = (0..12).map(|number| pair(number % 2 == 0)).collect();
+    let pairs: Vec<SlicePair> = (0..12).map(|number| pair(number % 2 == 0)).collect();
     let second = second_of(&pairs, Level::P95).expect("six rounds");
     let gain = gain_of(&pairs, Level::P95).expect("six rounds");
     assert!(

@@ -11,7 +11,7 @@ const WINDOW_NS_MIN: u64 = 1 << 20;
 
 /// I/O that were due in a stretch of time, and succeeded. Where nothing is due at a time, an I/O is due when it is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct DueWindow {
     /// How many.
     pub ios: u64,
     /// Sum of their times from due to complete, ns.
@@ -22,8 +22,8 @@ pub struct Window {
     pub late_ns_sum: u128,
 }
 
-impl Window {
-    fn add(&mut self, other: Window) {
+impl DueWindow {
+    fn add(&mut self, other: DueWindow) {
         self.ios += other.ios;
         self.response_ns_sum += other.response_ns_sum;
         self.response_ns_max = self.response_ns_max.max(other.response_ns_max);
@@ -33,21 +33,21 @@ impl Window {
 
 /// Windows of one length, from the beginning on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct ReplayCourse {
     window_ns: u64,
-    windows: Vec<Window>,
+    windows: Vec<DueWindow>,
 }
 
-impl Default for Course {
-    fn default() -> Course {
-        Course {
+impl Default for ReplayCourse {
+    fn default() -> ReplayCourse {
+        ReplayCourse {
             window_ns: WINDOW_NS_MIN,
             windows: Vec::new(),
         }
     }
 }
 
-impl Course {
+impl ReplayCourse {
     /// Counts an I/O that succeeded; times since the replay began.
     pub(crate) fn record(&mut self, due_ns: u64, issued_ns: u64, completed_ns: u64) {
         while due_ns / self.window_ns >= WINDOWS_MAX as u64 {
@@ -55,11 +55,11 @@ impl Course {
         }
         let at = (due_ns / self.window_ns) as usize;
         if at >= self.windows.len() {
-            self.windows.resize(at + 1, Window::default());
+            self.windows.resize(at + 1, DueWindow::default());
         }
         let response_ns = completed_ns.saturating_sub(due_ns);
         let late_ns = issued_ns.saturating_sub(due_ns);
-        self.windows[at].add(Window {
+        self.windows[at].add(DueWindow {
             ios: 1,
             response_ns_sum: u128::from(response_ns),
             response_ns_max: response_ns,
@@ -87,7 +87,7 @@ impl Course {
 
     /// The windows, one after the other; empty ones among them.
     #[must_use]
-    pub fn windows(&self) -> &[Window] {
+    pub fn windows(&self) -> &[DueWindow] {
         &self.windows
     }
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn windows_double_and_lose_nothing() {
-        let mut course = Course::default();
+        let mut course = ReplayCourse::default();
         // One I/O each 7 ms over a minute: issued 1,000 ns late, and 5,000 ns more until it is complete.
         let dues = (0..8_572u64).map(|number| number * 7_000_000);
         dues.clone()
@@ -115,7 +115,7 @@ mod tests {
                 .clone()
                 .filter(|due_ns| due_ns >> 28 == at as u64)
                 .count() as u64;
-            let expected = Window {
+            let expected = DueWindow {
                 ios: within,
                 response_ns_sum: u128::from(within) * 6_000,
                 response_ns_max: 6_000,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn any_time_has_a_window() {
-        let mut course = Course::default();
+        let mut course = ReplayCourse::default();
         course.record(0, 0, 9);
         course.record(u64::MAX, u64::MAX, u64::MAX);
         assert_eq!(

@@ -30,14 +30,14 @@ use crate::target::Target;
 use crate::trace::{Gatherer, TraceSink, Tracer, channel};
 use crate::workload::WorkloadError;
 
-pub use compare::{Compared, Comparison, Doubt, Pair, Side, Verdict, compare};
-pub use course::{Course, Window};
+pub use compare::{Compared, Comparison, Doubt, ReplayVerdict, SideTotals, SlicePair, compare};
+pub use course::{DueWindow, ReplayCourse};
 pub use error::ReplayError;
 pub use order::Order;
 pub use remap::{MODULUS_BYTES, Move, Remap};
-pub use steps::{Counts, EventSource};
+pub use steps::{EventSource, ReplayCounts};
 
-use send::{Sender, Sent, slots};
+use send::{Sent, StepSender, slots};
 use steps::Steps;
 
 /// How fast a trace is sent.
@@ -71,9 +71,9 @@ pub struct Replay<'a> {
 
 /// What a trace holds, as it would be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct TraceSurvey {
     /// What becomes of its events.
-    pub counts: Counts,
+    pub counts: ReplayCounts,
     /// When the first that is sent was issued; `None` without times.
     pub first_ns: Option<i64>,
     /// From the first issue to the last.
@@ -90,7 +90,7 @@ pub struct Survey {
 #[derive(Debug)]
 pub struct Replayed {
     /// What became of the events.
-    pub counts: Counts,
+    pub counts: ReplayCounts,
     /// Reads and writes. Response counts from when an I/O was due.
     pub tally: Tally,
     /// Times of flushes, issue to complete.
@@ -98,7 +98,7 @@ pub struct Replayed {
     /// Due to issue: how far behind its times the replay was; empty where nothing was due at a time.
     pub lateness: Latencies,
     /// Reads and writes over time.
-    pub course: Course,
+    pub course: ReplayCourse,
     /// Most I/O that were in flight at once.
     pub in_flight_max: u32,
     /// I/O that there was room for in flight.
@@ -130,7 +130,7 @@ pub struct Progress {
 ///
 /// # Errors
 /// When some I/O cannot be sent, or the trace does not tell what the order or the speed need.
-pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<Survey, LoadError> {
+pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<TraceSurvey, LoadError> {
     must_fit(replay)?;
     let mut steps = Steps::new(
         source,
@@ -138,7 +138,7 @@ pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<Surve
         &replay.remap,
         replay.may_write.is_some(),
     );
-    let mut survey = Survey::default();
+    let mut survey = TraceSurvey::default();
     let mut last_ns = i64::MIN;
     while let Some(step) = steps.next()? {
         if step.time_ns == UNKNOWN_NS && replay.speed != Speed::Max {
@@ -198,7 +198,7 @@ fn must_fit(replay: &Replay<'_>) -> Result<(), LoadError> {
 /// When the trace is another one by now, cannot be read, or there are no means.
 pub fn replay(
     replay: &Replay<'_>,
-    survey: &Survey,
+    survey: &TraceSurvey,
     source: &mut dyn EventSource,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&Progress),
@@ -218,14 +218,14 @@ pub fn replay(
 fn replay_by<E: Engine>(
     replay: &Replay<'_>,
     means: Means,
-    survey: &Survey,
+    survey: &TraceSurvey,
     source: &mut dyn EventSource,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&Progress),
     trace: Option<&mut TraceSink<'_>>,
 ) -> Result<Replayed, LoadError> {
     let slots = slots(replay.order, survey.len_bytes_max, is_ring(means));
-    let mut sender: Sender<'_, E> = Sender::new(replay, survey, slots)?;
+    let mut sender: StepSender<'_, E> = StepSender::new(replay, survey, slots)?;
     let mut steps = Steps::new(
         source,
         replay.target,

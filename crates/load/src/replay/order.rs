@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::replay::steps::Step;
+use crate::replay::steps::ReplayStep;
 
 /// What an I/O waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Order {
 /// A step, and when it is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
-    pub step: Step,
+    pub step: ReplayStep,
     pub due_ns: u64,
 }
 
@@ -92,7 +92,7 @@ impl Waiting {
     }
 
     /// A step has come back.
-    pub fn ended(&mut self, step: &Step) {
+    pub fn ended(&mut self, step: &ReplayStep) {
         let key = self.key(step);
         if let Some(thread) = self.threads.get_mut(&key) {
             thread
@@ -102,7 +102,7 @@ impl Waiting {
         self.list(key);
     }
 
-    fn key(&self, step: &Step) -> Option<i32> {
+    fn key(&self, step: &ReplayStep) -> Option<i32> {
         step.pid.filter(|_| self.order == Order::Threads)
     }
 

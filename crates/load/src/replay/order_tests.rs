@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::replay::steps::Action;
+use crate::replay::steps::StepAction;
 
-fn step(number: u64, pid: Option<i32>, time_ns: i64, end_ns: Option<i64>) -> Step {
-    Step {
+fn step(number: u64, pid: Option<i32>, time_ns: i64, end_ns: Option<i64>) -> ReplayStep {
+    ReplayStep {
         number,
         time_ns,
         end_ns,
-        action: Action::Read,
+        action: StepAction::Read,
         start: 0,
         len_bytes: 512,
         pid,
@@ -81,14 +81,14 @@ proptest! {
         choices in prop::collection::vec(0usize..1000, 200),
     ) {
         let mut time_ns = 0;
-        let steps: Vec<Step> = gaps.iter().enumerate().map(|(at, &(gap, pid, took))| {
+        let steps: Vec<ReplayStep> = gaps.iter().enumerate().map(|(at, &(gap, pid, took))| {
             time_ns += gap;
             step(at as u64 + 1, Some(pid), time_ns, took.map(|took| time_ns + took))
         }).collect();
         let mut waiting = Waiting::new(Order::Threads);
         steps.iter().for_each(|&step| waiting.push(Due { step, due_ns: 0 }));
         let (mut gone, mut back): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
-        let had_ended = |earlier: &Step, later: &Step| {
+        let had_ended = |earlier: &ReplayStep, later: &ReplayStep| {
             earlier.pid == later.pid && earlier.number < later.number
                 && earlier.end_ns.is_some_and(|end_ns| end_ns <= later.time_ns)
         };
@@ -96,7 +96,7 @@ proptest! {
         while back.len() < steps.len() {
             gone.extend(numbers(&mut waiting));
             for later in &steps {
-                let waits_for = |earlier: &&Step| had_ended(earlier, later) && !back.contains(&earlier.number);
+                let waits_for = |earlier: &&ReplayStep| had_ended(earlier, later) && !back.contains(&earlier.number);
                 let blocked = steps.iter().any(|earlier| waits_for(&earlier));
                 prop_assert_eq!(gone.contains(&later.number), !blocked || back.contains(&later.number));
             }

@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_sys::{Completion, Errno, Shape, sleep_exactly};
+use plumb_sys::{Completion, Errno, MemoryShape, sleep_exactly};
 use plumb_trace::Op;
 
-use crate::draw::Io;
+use crate::draw::DrawnIo;
 use crate::engine::Engine;
 use crate::outcome::Ended;
-use crate::replay::course::Course;
+use crate::replay::course::ReplayCourse;
 use crate::replay::order::{Due, Order, Waiting};
-use crate::replay::steps::{Action, Step, Steps};
-use crate::replay::{Replay, Speed, Survey};
+use crate::replay::steps::{ReplayStep, StepAction, Steps};
+use crate::replay::{Replay, Speed, TraceSurvey};
 use crate::run::LoadError;
 use crate::tally::{IoFailure, Latencies, Tally};
 use crate::target::Target;
-use crate::trace::{Row, Tracer};
+use crate::trace::{EndedIo, Tracer};
 use crate::worker::{Flight, LOOK_UP, Luck, STUCK_AFTER_NS, count};
 
 /// Steps that are taken out of the trace before they can go: some 6 MiB. What waits behind them waits longer than it must.
@@ -37,7 +37,7 @@ pub(crate) struct Sent {
     pub tally: Tally,
     pub flushes: Latencies,
     pub lateness: Latencies,
-    pub course: Course,
+    pub course: ReplayCourse,
     pub in_flight_max: u32,
     pub elapsed: Duration,
     pub ended: Ended,
@@ -45,12 +45,12 @@ pub(crate) struct Sent {
 }
 
 /// An engine with its slots.
-pub(crate) struct Sender<'a, E> {
+pub(crate) struct StepSender<'a, E> {
     target: &'a Target,
     engine: E,
     speed: Speed,
     order: Order,
-    flights: Vec<Option<(Step, Flight)>>,
+    flights: Vec<Option<(ReplayStep, Flight)>>,
     free: Vec<u32>,
 }
 
@@ -66,14 +66,14 @@ pub(crate) fn slots(order: Order, len_bytes_max: u32, is_ring: bool) -> u32 {
     }
 }
 
-impl<'a, E: Engine> Sender<'a, E> {
+impl<'a, E: Engine> StepSender<'a, E> {
     pub fn new(
         replay: &Replay<'a>,
-        survey: &Survey,
+        survey: &TraceSurvey,
         slots: u32,
-    ) -> Result<Sender<'a, E>, LoadError> {
+    ) -> Result<StepSender<'a, E>, LoadError> {
         let target = replay.target;
-        let shape = Shape {
+        let shape = MemoryShape {
             slots,
             len_bytes_max: survey.len_bytes_max.max(1),
             has_noise: replay.may_write.is_some(),
@@ -95,7 +95,7 @@ impl<'a, E: Engine> Sender<'a, E> {
         }
         let (speed, order) = (replay.speed, replay.order);
         let (flights, free) = (vec![None; slots as usize], (0..slots).rev().collect());
-        Ok(Sender {
+        Ok(StepSender {
             target,
             engine,
             speed,
@@ -140,7 +140,7 @@ impl Default for Sent {
             tally: Tally::default(),
             flushes: Latencies::default(),
             lateness: Latencies::default(),
-            course: Course::default(),
+            course: ReplayCourse::default(),
             in_flight_max: 0,
             elapsed: Duration::ZERO,
             ended: Ended::Ios,
@@ -156,7 +156,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn due(&mut self, step: Step, speed: Speed) -> Due {
+    fn due(&mut self, step: ReplayStep, speed: Speed) -> Due {
         let due_ns = match speed {
             Speed::Max => 0,
             Speed::Times(times) => {
@@ -178,7 +178,7 @@ impl Schedule {
 }
 
 struct Sending<'s, 'a, E> {
-    sender: &'s mut Sender<'a, E>,
+    sender: &'s mut StepSender<'a, E>,
     began: Instant,
     waiting: Waiting,
     schedule: Schedule,
@@ -254,14 +254,14 @@ impl<E: Engine> Sending<'_, '_, E> {
                 break;
             };
             sender.free.pop();
-            let Step {
+            let ReplayStep {
                 action,
                 start,
                 len_bytes,
                 ..
             } = step;
-            let io = Io {
-                is_read: action == Action::Read,
+            let io = DrawnIo {
+                is_read: action == StepAction::Read,
                 start,
                 len_bytes,
             };
@@ -279,9 +279,9 @@ impl<E: Engine> Sending<'_, '_, E> {
                 },
             ));
             match action {
-                Action::Read => sender.engine.queue_read(slot, start, len_bytes),
-                Action::Write => sender.engine.queue_write_of_noise(slot, start, len_bytes),
-                Action::Flush => sender.engine.queue_flush(slot),
+                StepAction::Read => sender.engine.queue_read(slot, start, len_bytes),
+                StepAction::Write => sender.engine.queue_write_of_noise(slot, start, len_bytes),
+                StepAction::Flush => sender.engine.queue_flush(slot),
             }
         }
         self.sent.in_flight_max = self.sent.in_flight_max.max(sender.engine.in_flight());
@@ -314,7 +314,7 @@ impl<E: Engine> Sending<'_, '_, E> {
             tracer,
             ..
         } = self;
-        let Sender {
+        let StepSender {
             engine,
             flights,
             free,
@@ -329,8 +329,8 @@ impl<E: Engine> Sending<'_, '_, E> {
             free.push(completion.slot);
             waiting.ended(&step);
             let is_good = match step.action {
-                Action::Flush => count_flush(sent, flight, completion, now_ns, luck),
-                Action::Read | Action::Write => {
+                StepAction::Flush => count_flush(sent, flight, completion, now_ns, luck),
+                StepAction::Read | StepAction::Write => {
                     let is_good =
                         count(&mut sent.tally, flight, completion, now_ns, is_paced, luck);
                     if is_good {
@@ -343,8 +343,10 @@ impl<E: Engine> Sending<'_, '_, E> {
             if let Some(tracer) = tracer {
                 let completed_ns = is_good.then_some(now_ns);
                 let row = match step.action {
-                    Action::Flush => Row::flush(flight.due_ns, flight.issued_ns, completed_ns),
-                    _ => Row::new(flight.io, flight.due_ns, flight.issued_ns, completed_ns),
+                    StepAction::Flush => {
+                        EndedIo::flush(flight.due_ns, flight.issued_ns, completed_ns)
+                    }
+                    _ => EndedIo::new(flight.io, flight.due_ns, flight.issued_ns, completed_ns),
                 };
                 tracer.push(row.numbered(step.number));
             }

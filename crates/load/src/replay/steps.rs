@@ -19,7 +19,7 @@ pub trait EventSource {
 
 /// What became of the events of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ReplayCounts {
     /// Events that were looked at.
     pub events: u64,
     /// Reads that are sent, those that were writes apart.
@@ -44,9 +44,9 @@ pub struct Counts {
     pub unforced: u64,
 }
 
-impl Counts {
+impl ReplayCounts {
     /// Adds others.
-    pub fn add(&mut self, others: Counts) {
+    pub fn add(&mut self, others: ReplayCounts) {
         self.events += others.events;
         self.reads += others.reads;
         self.writes += others.writes;
@@ -69,7 +69,7 @@ impl Counts {
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum StepAction {
     Read,
     Write,
     Flush,
@@ -77,14 +77,14 @@ pub(crate) enum Action {
 
 /// An I/O to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct ReplayStep {
     /// Of the events of the trace, from 1 on.
     pub number: u64,
     /// Its issue in the trace; [`UNKNOWN_NS`] where that is not told.
     pub time_ns: i64,
     /// Its completion in the trace.
     pub end_ns: Option<i64>,
-    pub action: Action,
+    pub action: StepAction,
     pub start: u64,
     pub len_bytes: u32,
     /// Who sent it; `None` are all of whom nobody knows.
@@ -100,7 +100,7 @@ pub(crate) struct Steps<'s> {
     len_bytes_max: u32,
     batch: Batch,
     row: usize,
-    counts: Counts,
+    counts: ReplayCounts,
 }
 
 impl<'s> Steps<'s> {
@@ -110,7 +110,7 @@ impl<'s> Steps<'s> {
         remap: &'s Remap,
         is_written: bool,
     ) -> Steps<'s> {
-        let (batch, counts) = (Batch::default(), Counts::default());
+        let (batch, counts) = (Batch::default(), ReplayCounts::default());
         Steps {
             source,
             target,
@@ -131,12 +131,12 @@ impl<'s> Steps<'s> {
         }
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ReplayCounts {
         self.counts
     }
 
     /// The next step; `None` at the end of the source.
-    pub fn next(&mut self) -> Result<Option<Step>, LoadError> {
+    pub fn next(&mut self) -> Result<Option<ReplayStep>, LoadError> {
         loop {
             while self.row < self.batch.len() {
                 let event = self.batch.event(self.row);
@@ -153,14 +153,14 @@ impl<'s> Steps<'s> {
         }
     }
 
-    fn step(&mut self, event: &Event) -> Result<Option<Step>, ReplayError> {
+    fn step(&mut self, event: &Event) -> Result<Option<ReplayStep>, ReplayError> {
         self.counts.events += 1;
         let Some(action) = self.action(event) else {
             return Ok(None);
         };
         let (start, len_bytes) = match action {
-            Action::Flush => (0, 0),
-            Action::Read | Action::Write => self.place(event)?,
+            StepAction::Flush => (0, 0),
+            StepAction::Read | StepAction::Write => self.place(event)?,
         };
         let is_timed = event.time_ns != UNKNOWN_NS;
         let end_ns = event
@@ -168,7 +168,7 @@ impl<'s> Steps<'s> {
             .filter(|_| is_timed)
             .map(|ns| event.time_ns.saturating_add(ns));
         let (number, time_ns, pid) = (self.counts.events, event.time_ns, event.pid);
-        Ok(Some(Step {
+        Ok(Some(ReplayStep {
             number,
             time_ns,
             end_ns,
@@ -180,22 +180,22 @@ impl<'s> Steps<'s> {
     }
 
     /// What is done for an event; `None` where it is left out.
-    fn action(&mut self, event: &Event) -> Option<Action> {
+    fn action(&mut self, event: &Event) -> Option<StepAction> {
         let counts = &mut self.counts;
         let is_forced = event.flags & (flags::FUA | flags::PREFLUSH) != 0;
         let (count, action) = match event.op {
-            Op::Flush if self.is_written => (&mut counts.flushes, Some(Action::Flush)),
+            Op::Flush if self.is_written => (&mut counts.flushes, Some(StepAction::Flush)),
             Op::Flush => (&mut counts.flushes_left_out, None),
             Op::Discard => (&mut counts.discards, None),
             Op::WriteZeroes => (&mut counts.zeroes, None),
             Op::Read | Op::Write if event.len_bytes == 0 => (&mut counts.others, None),
             Op::Other => (&mut counts.others, None),
-            Op::Read => (&mut counts.reads, Some(Action::Read)),
+            Op::Read => (&mut counts.reads, Some(StepAction::Read)),
             Op::Write if self.is_written => {
                 counts.unforced += u64::from(is_forced);
-                (&mut counts.writes, Some(Action::Write))
+                (&mut counts.writes, Some(StepAction::Write))
             }
-            Op::Write => (&mut counts.writes_as_reads, Some(Action::Read)),
+            Op::Write => (&mut counts.writes_as_reads, Some(StepAction::Read)),
         };
         *count += 1;
         action

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Area, Part, Rate, Run, Series};
-use crate::job_file::Place;
+use super::{Area, Rate, Run, RunPart, Series};
+use crate::job_file::FileLine;
 
 /// What is tried: every combination of the lists.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +90,11 @@ impl Gather {
         } = combination;
         let order = if is_random { "random" } else { "sequential" };
         let bytes = self.record_bytes * u64::from(records);
-        let part = Part {
+        let part = RunPart {
             workload: order.to_owned(),
             storage: target.display().to_string(),
             path: PathBuf::from(target),
-            place: Place {
+            place: FileLine {
                 file: "--study gather".into(),
                 line: 0,
             },

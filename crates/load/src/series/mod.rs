@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::job_file::Place;
+use crate::job_file::FileLine;
 use crate::plan::Arrivals;
 
 mod average;
@@ -20,7 +20,7 @@ mod targets;
 
 pub use average::Average;
 pub use plan::plan;
-pub use sweep::{MARGIN, OffsetRun, Penalty, Sweep, Verdict, judge, offsets};
+pub use sweep::{MARGIN, OffsetRun, Penalty, Sweep, SweepVerdict, judge, offsets};
 pub use targets::{Needed, SeriesError, Targets};
 
 /// Runs, in the order in which they are made.
@@ -40,7 +40,7 @@ pub struct Run {
     /// What sets it apart from runs of the same name, in the file's words: `threads` and `4`.
     pub overrides: Vec<(&'static str, String)>,
     /// Workloads on targets; at least one.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RunPart>,
     /// I/O a second of all parts together.
     pub rate: Rate,
     /// How I/O arrive, where there is a rate, whatever the target does; `None`: a slow target holds them up.
@@ -89,7 +89,7 @@ impl Rate {
 
 /// A workload on a target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct RunPart {
     /// Name of the workload.
     pub workload: String,
     /// Name of the target in the file.
@@ -97,7 +97,7 @@ pub struct Part {
     /// Device or file.
     pub path: PathBuf,
     /// Where the file names it.
-    pub place: Place,
+    pub place: FileLine,
     /// Independent sources of I/O, each with a place of its own where it is sequential.
     pub streams: u32,
     /// I/O in flight of each.
@@ -126,7 +126,7 @@ pub struct Part {
     pub share: f64,
 }
 
-impl Part {
+impl RunPart {
     /// Whether it writes.
     #[must_use]
     pub fn writes(&self) -> bool {
@@ -173,15 +173,17 @@ impl Area {
     /// longest I/O. The second is not above the first where nothing is left, and beyond the end where that was asked for.
     #[must_use]
     pub fn on(&self, target_bytes: u64, unit: u64) -> (u64, u64) {
-        let used = self.size.map_or(target_bytes, |size| size.of(target_bytes));
+        let used = self
+            .size
+            .map_or(target_bytes, |size| size.in_bytes(target_bytes));
         let whole = |bytes: u64| bytes - bytes % unit.max(1);
-        let from = whole(self.from.of(used));
+        let from = whole(self.from.in_bytes(used));
         let from = if self.spares_first && from == 0 {
             unit
         } else {
             from
         };
-        (from, whole(self.to.of(used)))
+        (from, whole(self.to.in_bytes(used)))
     }
 }
 
@@ -197,7 +199,7 @@ pub enum Edge {
 impl Edge {
     /// In bytes on a target of so many.
     #[must_use]
-    pub fn of(self, bytes: u64) -> u64 {
+    pub fn in_bytes(self, bytes: u64) -> u64 {
         match self {
             Edge::Bytes(at) => at,
             Edge::Percent(percent) => (bytes as f64 * percent / 100.0) as u64,

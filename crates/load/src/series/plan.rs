@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use plumb_geometry::Bytes;
 
-use super::{Part, Run, SeriesError, Targets};
-use crate::draw::Layout;
+use super::{Run, RunPart, SeriesError, Targets};
+use crate::draw::WorkloadLayout;
 use crate::permission::MayWrite;
-use crate::plan::{Job, Pace, Plan};
+use crate::plan::{Job, LoadPlan, Pace};
 use crate::random::Random;
 use crate::target::Target;
 use crate::workload::{Hits, Lengths, Spread, Starts, Workload, WorkloadError};
@@ -24,7 +24,7 @@ pub fn plan<'a>(
     targets: &'a Targets,
     limit: Option<f64>,
     seed: u64,
-) -> Result<Plan<'a>, SeriesError> {
+) -> Result<LoadPlan<'a>, SeriesError> {
     let mut jobs = Vec::new();
     for part in &run.parts {
         let place = || part.place.clone();
@@ -40,10 +40,10 @@ pub fn plan<'a>(
         };
         let workload = workload(part, target).map_err(unfit)?;
         // What the engine would refuse only when the turn of the run has come.
-        Layout::new(&workload, target, &mut Random::new(seed, 0)).map_err(unfit)?;
+        WorkloadLayout::new(&workload, target, &mut Random::new(seed, 0)).map_err(unfit)?;
         jobs.extend(jobs_of(run, part, &workload, target, may_write, limit));
     }
-    Ok(Plan {
+    Ok(LoadPlan {
         jobs,
         warmup: run.warmup,
         duration: run.elapsed,
@@ -56,7 +56,7 @@ pub fn plan<'a>(
 /// Independent streams are jobs of their own where each has a place or an end; else they are threads of one.
 fn jobs_of<'a>(
     run: &Run,
-    part: &Part,
+    part: &RunPart,
     workload: &Workload,
     target: &'a Target,
     may_write: Option<&'a MayWrite>,
@@ -90,7 +90,7 @@ fn jobs_of<'a>(
     vec![job; jobs as usize]
 }
 
-fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
+fn workload(part: &RunPart, target: &Target) -> Result<Workload, WorkloadError> {
     let unit = part.length_max();
     let (from, to) = part.area.on(target.size_bytes(), unit);
     if to <= from {
@@ -133,7 +133,7 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
 }
 
 /// I/O that move as many bytes as the range has.
-fn ios_of_one_pass(part: &Part, workload: &Workload) -> u64 {
+fn ios_of_one_pass(part: &RunPart, workload: &Workload) -> u64 {
     let (from, to) = workload.range.unwrap_or_default();
     let weights: f64 = part.lengths.iter().map(|(_, weight)| weight).sum();
     let mean = part

@@ -7,7 +7,7 @@
 
 use plumb_stats::{Interval, Level, ratio_of_means};
 
-use super::{Part, Rate, Run, Series};
+use super::{Rate, Run, RunPart, Series};
 
 /// A difference up to this share is none that anybody would move data for.
 pub const MARGIN: f64 = 0.03;
@@ -36,7 +36,7 @@ pub struct OffsetRun {
 
 /// What a sweep says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum SweepVerdict {
     /// Fast offsets are those on one grid.
     Grid {
         /// The finest grid that explains the rates.
@@ -85,15 +85,15 @@ pub fn offsets(series: &Series) -> Option<Sweep> {
 }
 
 /// The only part of a run without a limit, and without what a sweep varies.
-fn bare(run: &Run) -> Option<Part> {
+fn bare(run: &Run) -> Option<RunPart> {
     let [part] = &run.parts[..] else { return None };
-    let place = crate::job_file::Place {
+    let place = crate::job_file::FileLine {
         file: "".into(),
         line: 0,
     };
     let names = (String::new(), String::new());
     let is_free = run.rate == Rate::Max && !run.is_one_pass;
-    is_free.then(|| Part {
+    is_free.then(|| RunPart {
         offset: 0,
         place,
         storage: names.0,
@@ -104,17 +104,17 @@ fn bare(run: &Run) -> Option<Part> {
 
 /// Judges what was measured; `unit` is what starts are multiples of.
 #[must_use]
-pub fn judge(runs: &[OffsetRun], unit: u64) -> Verdict {
+pub fn judge(runs: &[OffsetRun], unit: u64) -> SweepVerdict {
     match weigh(runs, unit) {
         Ok(verdict) => verdict,
-        Err(why) => Verdict::Inconclusive { why },
+        Err(why) => SweepVerdict::Inconclusive { why },
     }
 }
 
 /// A run with the median of its rates: a host that was busy for a moment does not move it.
 type Weighed<'a> = (f64, &'a OffsetRun);
 
-fn weigh(runs: &[OffsetRun], unit: u64) -> Result<Verdict, String> {
+fn weigh(runs: &[OffsetRun], unit: u64) -> Result<SweepVerdict, String> {
     let mut sorted: Vec<Weighed<'_>> = Vec::new();
     for run in runs {
         let middle = median(&run.rates);
@@ -132,7 +132,7 @@ fn weigh(runs: &[OffsetRun], unit: u64) -> Result<Verdict, String> {
     };
     let widest = ratio_of_means(&slowest.1.rates, &fastest.1.rates, Level::P99);
     if let Some(ratio) = widest.ok().filter(|ratio| ratio.high < 1.0 + MARGIN) {
-        return Ok(Verdict::NoDifference { ratio });
+        return Ok(SweepVerdict::NoDifference { ratio });
     }
     let gaps = sorted
         .windows(2)
@@ -193,7 +193,7 @@ fn grid(
     misses: &[Weighed<'_>],
     unit: u64,
     penalty: Penalty,
-) -> Result<Verdict, String> {
+) -> Result<SweepVerdict, String> {
     let on = |granularity: u64, offset: u64| {
         let is_on = |(_, run): &Weighed<'_>| run.offset % granularity == offset % granularity;
         hits.iter().all(is_on) && !misses.iter().any(is_on)
@@ -206,7 +206,7 @@ fn grid(
     match fitting[..] {
         [granularity, ..] => {
             let granularity_max = fitting[fitting.len() - 1];
-            Ok(Verdict::Grid {
+            Ok(SweepVerdict::Grid {
                 granularity,
                 granularity_max,
                 offset: offset % granularity_max,
@@ -248,7 +248,7 @@ mod tests {
     #[track_caller]
     fn inconclusive(means: &[(u64, f64)], expected: &str) {
         match judge(&runs(means), 4096) {
-            Verdict::Inconclusive { why } => assert!(why.contains(expected), "{why}"),
+            SweepVerdict::Inconclusive { why } => assert!(why.contains(expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn the_published_sweep_is_aligned() {
         let verdict = judge(&runs(&PUBLISHED), 4096);
-        let Verdict::Grid {
+        let SweepVerdict::Grid {
             granularity,
             granularity_max,
             offset,
@@ -294,7 +294,7 @@ mod tests {
                 .map(|at| (at * 512, if at * 512 == fast { 1_100.0 } else { 1_000.0 }))
                 .collect();
             let verdict = judge(&runs(&means), 4096);
-            let Verdict::Grid {
+            let SweepVerdict::Grid {
                 granularity: 4096,
                 granularity_max: 4096,
                 offset,
@@ -315,7 +315,7 @@ mod tests {
         ];
         assert!(matches!(
             judge(&runs(&finer), 4096),
-            Verdict::Grid {
+            SweepVerdict::Grid {
                 granularity: 1024,
                 granularity_max: 1024,
                 offset: 0,
@@ -331,7 +331,7 @@ mod tests {
         assert!(
             matches!(
                 verdict,
-                Verdict::Grid {
+                SweepVerdict::Grid {
                     granularity: 1024,
                     granularity_max: 4096,
                     offset: 512,
@@ -346,7 +346,7 @@ mod tests {
     fn equal_rates_are_no_difference() {
         let verdict = judge(&runs(&[(0, 1_000.0), (512, 1_004.0), (1024, 996.0)]), 4096);
         assert!(
-            matches!(verdict, Verdict::NoDifference { ratio } if ratio.holds(1_004.0 / 996.0)),
+            matches!(verdict, SweepVerdict::NoDifference { ratio } if ratio.holds(1_004.0 / 996.0)),
             "{verdict:?}"
         );
     }
@@ -393,7 +393,7 @@ mod tests {
             rates: rates.to_vec(),
         });
         let verdict = judge(&runs, 4096);
-        let Verdict::Grid {
+        let SweepVerdict::Grid {
             granularity: 4096,
             offset: 3072,
             penalty,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::Series;
-use crate::job_file::Place;
+use crate::job_file::FileLine;
 use crate::permission::MayWrite;
 use crate::target::Target;
 use crate::workload::WorkloadError;
@@ -18,7 +18,7 @@ pub enum SeriesError {
     #[error("{place}: {source}")]
     Workload {
         /// Where the target is named.
-        place: Place,
+        place: FileLine,
         /// Why.
         source: WorkloadError,
     },
@@ -26,7 +26,7 @@ pub enum SeriesError {
     #[error("{place}: {} is not open", path.display())]
     NotOpen {
         /// Where it is named.
-        place: Place,
+        place: FileLine,
         /// The target.
         path: PathBuf,
     },
@@ -38,7 +38,7 @@ pub struct Needed {
     /// Device or file.
     pub path: PathBuf,
     /// Where it is named first, or first written to.
-    pub place: Place,
+    pub place: FileLine,
     /// Whether it is written to.
     pub is_written: bool,
 }

@@ -1,19 +1,19 @@
 //! Definitions from parameters, one after the other.
 
 use super::definition::{
-    COUNT_MAX, Definitions, Loop, RunDefinition, Storage, THREADS_MAX, Workload,
+    COUNT_MAX, Definitions, RunDefinition, RunLoop, Storage, THREADS_MAX, Workload,
 };
-use super::keyword::{Known, Seen, find};
+use super::keyword::{GivenParameters, Known, find};
 use super::reading::{
     arrivals, check_open_flags, count, curve, lengths, order, range, rate, stride, varied,
 };
-use super::table::{FILE_SYSTEMS, GENERAL, General, HOST, Host, RD, Rd, SD, Sd, WD, Wd};
+use super::table::{FILE_SYSTEMS, GENERAL, General, HOST, HostParameter, RD, Rd, SD, Sd, WD, Wd};
 use super::text::Parameter;
-use crate::job_file::{JobFileError, Place, listed};
+use crate::job_file::{FileLine, JobFileError, listed};
 
 /// Which definition parameters belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-enum Section {
+enum DefinitionSection {
     General,
     Hosts,
     Storages,
@@ -31,7 +31,7 @@ struct Builder {
     is_default: bool,
     /// `sd=sd1`, for messages.
     owner: String,
-    seen: Seen,
+    seen: GivenParameters,
 }
 
 /// Makes definitions of parameters.
@@ -40,7 +40,7 @@ pub(super) fn read(parameters: &[Parameter]) -> Result<Definitions, JobFileError
         owner: "the general part".to_owned(),
         ..Builder::default()
     };
-    let mut section = Section::General;
+    let mut section = DefinitionSection::General;
     for parameter in parameters {
         match opened(section, parameter)? {
             Some(next) => {
@@ -56,13 +56,16 @@ pub(super) fn read(parameters: &[Parameter]) -> Result<Definitions, JobFileError
 }
 
 /// The section of which the parameter opens a definition.
-fn opened(section: Section, parameter: &Parameter) -> Result<Option<Section>, JobFileError> {
+fn opened(
+    section: DefinitionSection,
+    parameter: &Parameter,
+) -> Result<Option<DefinitionSection>, JobFileError> {
     let next = match parameter.keyword.as_str() {
-        "hd" => Section::Hosts,
-        "sd" => Section::Storages,
-        "wd" => Section::Workloads,
-        "rd" => return Ok(Some(Section::Runs)),
-        "fsd" | "fwd" if section <= Section::Workloads => {
+        "hd" => DefinitionSection::Hosts,
+        "sd" => DefinitionSection::Storages,
+        "wd" => DefinitionSection::Workloads,
+        "rd" => return Ok(Some(DefinitionSection::Runs)),
+        "fsd" | "fwd" if section <= DefinitionSection::Workloads => {
             return Err(JobFileError::Refused {
                 place: parameter.place.clone(),
                 found: format!("{}=", parameter.keyword),
@@ -77,7 +80,11 @@ fn opened(section: Section, parameter: &Parameter) -> Result<Option<Section>, Jo
 
 impl Builder {
     /// Begins a definition.
-    fn open(&mut self, section: Section, parameter: &Parameter) -> Result<(), JobFileError> {
+    fn open(
+        &mut self,
+        section: DefinitionSection,
+        parameter: &Parameter,
+    ) -> Result<(), JobFileError> {
         let word = parameter.keyword.as_str();
         let name = parameter.value.word().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| JobFileError::Value {
@@ -87,20 +94,20 @@ impl Builder {
             expected: "one name".to_owned(),
         })?;
         self.owner = format!("{word}={name}");
-        self.seen = Seen::default();
+        self.seen = GivenParameters::default();
         self.is_default = name == "default";
         let (name, place) = (name.to_owned(), parameter.place.clone());
         match section {
-            Section::Hosts => self.hosts.push(name),
+            DefinitionSection::Hosts => self.hosts.push(name),
             _ if self.is_default => {}
-            Section::Storages => {
+            DefinitionSection::Storages => {
                 self.all.storages.push(Storage {
                     name,
                     place,
                     ..self.storage_default.clone()
                 });
             }
-            Section::Workloads => {
+            DefinitionSection::Workloads => {
                 must_be_new(
                     "wd",
                     &name,
@@ -113,7 +120,7 @@ impl Builder {
                     ..self.all.workload_default.clone()
                 });
             }
-            Section::General | Section::Runs => {
+            DefinitionSection::General | DefinitionSection::Runs => {
                 must_be_new(
                     "rd",
                     &name,
@@ -131,14 +138,18 @@ impl Builder {
     }
 
     /// Adds a parameter to the definition that is open.
-    fn take(&mut self, section: Section, parameter: &Parameter) -> Result<(), JobFileError> {
+    fn take(
+        &mut self,
+        section: DefinitionSection,
+        parameter: &Parameter,
+    ) -> Result<(), JobFileError> {
         let owner = std::mem::take(&mut self.owner);
         let taken = match section {
-            Section::General => self.take_general(parameter, &owner),
-            Section::Hosts => self.take_host(parameter, &owner),
-            Section::Storages => self.take_storage(parameter, &owner),
-            Section::Workloads => self.take_workload(parameter, &owner),
-            Section::Runs => self.take_run(parameter, &owner),
+            DefinitionSection::General => self.take_general(parameter, &owner),
+            DefinitionSection::Hosts => self.take_host(parameter, &owner),
+            DefinitionSection::Storages => self.take_storage(parameter, &owner),
+            DefinitionSection::Workloads => self.take_workload(parameter, &owner),
+            DefinitionSection::Runs => self.take_run(parameter, &owner),
         };
         self.owner = owner;
         taken
@@ -158,11 +169,11 @@ impl Builder {
         let (key, known) = find(HOST, parameter, owner)?;
         self.seen.once(&known)?;
         match key {
-            Host::System if known.word()? != "localhost" => {
+            HostParameter::System if known.word()? != "localhost" => {
                 Err(known.wrong("localhost: I/O are of this host"))
             }
-            Host::System => Ok(()),
-            Host::Processes => {
+            HostParameter::System => Ok(()),
+            HostParameter::Processes => {
                 known.whole(1, THREADS_MAX)?;
                 let note = format!(
                     "{}: jvms= has no meaning here, one process sends all I/O",
@@ -268,7 +279,7 @@ impl Builder {
             Rd::Repeated(what) => {
                 let values = varied(what, &known)?;
                 rd.loops.retain(|other| other.what != what);
-                rd.loops.push(Loop { what, values });
+                rd.loops.push(RunLoop { what, values });
             }
             Rd::Arrivals => rd.arrivals = arrivals(&known)?,
             Rd::OpenFlags => check_open_flags(&known)?,
@@ -280,8 +291,8 @@ impl Builder {
 fn must_be_new<'a>(
     kind: &str,
     name: &str,
-    place: &Place,
-    mut others: impl Iterator<Item = (&'a str, &'a Place)>,
+    place: &FileLine,
+    mut others: impl Iterator<Item = (&'a str, &'a FileLine)>,
 ) -> Result<(), JobFileError> {
     match others.find(|(other, _)| *other == name) {
         Some((_, first)) => Err(JobFileError::Twice {

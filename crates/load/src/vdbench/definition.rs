@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::value::Number;
-use crate::job_file::Place;
+use crate::job_file::FileLine;
 use crate::plan::Arrivals;
 use crate::series::Edge;
 
@@ -27,7 +27,7 @@ pub(super) struct Definitions {
 #[derive(Clone, Debug)]
 pub(super) struct Storage {
     pub name: String,
-    pub place: Place,
+    pub place: FileLine,
     pub lun: Option<String>,
     pub count: Option<(u64, u64)>,
     pub size: Option<u64>,
@@ -42,7 +42,7 @@ pub(super) struct Storage {
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     pub name: String,
-    pub place: Place,
+    pub place: FileLine,
     pub storages: Vec<String>,
     pub skew: Option<u8>,
     pub lengths: Vec<(u64, f64)>,
@@ -69,7 +69,7 @@ pub(super) enum Order {
 #[derive(Clone, Debug)]
 pub(super) struct RunDefinition {
     pub name: String,
-    pub place: Place,
+    pub place: FileLine,
     pub workloads: Vec<String>,
     pub storages: Option<Vec<String>>,
     pub rate: Option<RateAsked>,
@@ -80,7 +80,7 @@ pub(super) struct RunDefinition {
     pub warmup: u64,
     pub pause: u64,
     /// Lists over which it is repeated, the first outermost.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<RunLoop>,
 }
 
 /// `iorate=`
@@ -100,7 +100,7 @@ pub(super) const MAX: Number = Number {
 
 /// What a run is repeated over.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Loop {
+pub(super) struct RunLoop {
     pub what: Varied,
     pub values: Vec<f64>,
 }
@@ -118,8 +118,8 @@ pub(super) enum Varied {
     Rate,
 }
 
-fn nowhere() -> Place {
-    Place {
+fn nowhere() -> FileLine {
+    FileLine {
         file: "".into(),
         line: 0,
     }

@@ -1,7 +1,7 @@
 //! Keywords: which word a beginning stands for, what is refused and why, and values with their bounds.
 
 use super::text::Parameter;
-use super::value::{Number, Unit};
+use super::value::{Number, NumberUnit};
 use crate::job_file::{JobFileError, listed};
 
 /// What a word of Vdbench is to Plumb.
@@ -13,7 +13,7 @@ pub(super) enum Meaning<K> {
 }
 
 /// Words in the order in which Vdbench looks at them: a beginning stands for the first that has it.
-pub(super) type Table<K> = &'static [(&'static str, Meaning<K>)];
+pub(super) type KeywordTable<K> = &'static [(&'static str, Meaning<K>)];
 
 /// A parameter whose word is known.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Known<'a> {
 
 /// Looks a keyword up.
 pub(super) fn find<'a, K: Copy>(
-    table: Table<K>,
+    table: KeywordTable<K>,
     parameter: &'a Parameter,
     owner: &'a str,
 ) -> Result<(K, Known<'a>), JobFileError> {
@@ -104,7 +104,7 @@ impl Known<'_> {
             .map_err(|expected| self.wrong(expected))
     }
 
-    pub fn numbers(&self, unit: Unit) -> Result<Vec<Number>, JobFileError> {
+    pub fn numbers(&self, unit: NumberUnit) -> Result<Vec<Number>, JobFileError> {
         self.parameter
             .value
             .numbers(unit)
@@ -113,14 +113,14 @@ impl Known<'_> {
 
     /// A whole number within bounds.
     pub fn whole(&self, min: u64, max: u64) -> Result<u64, JobFileError> {
-        let number = self.parameter.value.number(Unit::Binary);
+        let number = self.parameter.value.number(NumberUnit::Binary);
         let whole = number.and_then(|number| whole(number, min, max));
         whole.ok_or_else(|| self.wrong(format!("a whole number from {min} to {max}")))
     }
 
     /// Bytes, a multiple of 512.
     pub fn sectors(&self, min: u64) -> Result<u64, JobFileError> {
-        let number = self.parameter.value.number(Unit::Binary);
+        let number = self.parameter.value.number(NumberUnit::Binary);
         let bytes = number.and_then(|number| whole(number, min, u64::MAX >> 11));
         let bytes = bytes.filter(|bytes| bytes.is_multiple_of(512));
         bytes.ok_or_else(|| self.wrong("bytes, a multiple of 512"))
@@ -134,7 +134,7 @@ impl Known<'_> {
     /// Whole seconds.
     pub fn seconds(&self, min: u64) -> Result<u64, JobFileError> {
         const YEAR: u64 = 366 * 24 * 3600;
-        let number = self.parameter.value.number(Unit::Time);
+        let number = self.parameter.value.number(NumberUnit::Time);
         let seconds = number.and_then(|number| whole(number, min, YEAR));
         seconds.ok_or_else(|| {
             self.wrong(format!(
@@ -155,9 +155,9 @@ pub(super) fn whole(number: Number, min: u64, max: u64) -> Option<u64> {
 
 /// Which parameters a definition has had.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Vec<(&'static str, usize)>);
+pub(super) struct GivenParameters(Vec<(&'static str, usize)>);
 
-impl Seen {
+impl GivenParameters {
     /// Takes note of a parameter.
     pub fn once(&mut self, known: &Known<'_>) -> Result<(), JobFileError> {
         let place = known.parameter.place.clone();

@@ -2,7 +2,7 @@
 
 use super::definition::{COUNT_MAX, MAX, Order, RateAsked, THREADS_MAX, Varied};
 use super::keyword::{Known, whole};
-use super::value::{Number, Unit};
+use super::value::{Number, NumberUnit};
 use crate::job_file::JobFileError;
 use crate::plan::Arrivals;
 use crate::series::Edge;
@@ -30,7 +30,7 @@ pub(super) fn count(known: &Known<'_>) -> Result<(u64, u64), JobFileError> {
             "the first number and how many, as in (1,8); at most {COUNT_MAX}"
         ))
     };
-    match &known.numbers(Unit::Binary)?[..] {
+    match &known.numbers(NumberUnit::Binary)?[..] {
         [start, many] => {
             let start = whole(*start, 0, u64::from(u32::MAX));
             start.zip(whole(*many, 1, COUNT_MAX)).ok_or_else(expected)
@@ -47,7 +47,7 @@ pub(super) fn range(known: &Known<'_>) -> Result<(Edge, Edge), JobFileError> {
         value if value <= 100.0 => Edge::Percent(value),
         value => Edge::Bytes(value as u64),
     };
-    match &known.numbers(Unit::Binary)?[..] {
+    match &known.numbers(NumberUnit::Binary)?[..] {
         // Between 100 and 200 Vdbench takes the second for a percentage and wraps around the end.
         [_, to] if to.value > 100.0 && to.value <= 200.0 => {
             Err(known.wrong("a range that does not wrap around the end"))
@@ -59,7 +59,7 @@ pub(super) fn range(known: &Known<'_>) -> Result<(Edge, Edge), JobFileError> {
 
 /// One length, lengths with percentages, or all from a length to another by steps.
 pub(super) fn lengths(known: &Known<'_>) -> Result<Vec<(u64, f64)>, JobFileError> {
-    let numbers = known.numbers(Unit::Binary)?;
+    let numbers = known.numbers(NumberUnit::Binary)?;
     let length = |number: &Number| {
         whole(*number, 512, LENGTH_MAX)
             .filter(|bytes| bytes.is_multiple_of(512))
@@ -131,7 +131,7 @@ fn percent_random(word: &str) -> Option<Number> {
 }
 
 pub(super) fn stride(known: &Known<'_>) -> Result<u64, JobFileError> {
-    let numbers = known.numbers(Unit::Binary)?;
+    let numbers = known.numbers(NumberUnit::Binary)?;
     let bytes: Option<Vec<u64>> = numbers
         .iter()
         .map(|number| whole(*number, 512, 1 << 50))
@@ -157,7 +157,7 @@ fn rates(known: &Known<'_>) -> Result<Vec<Number>, JobFileError> {
     let rates = known
         .parameter
         .value
-        .numbers_or(Unit::Binary, max)
+        .numbers_or(NumberUnit::Binary, max)
         .map_err(|_| known.wrong(expected))?;
     match rates.iter().all(|rate| rate.value > 0.0) {
         true => Ok(rates),
@@ -166,7 +166,7 @@ fn rates(known: &Known<'_>) -> Result<Vec<Number>, JobFileError> {
 }
 
 pub(super) fn curve(known: &Known<'_>) -> Result<Vec<f64>, JobFileError> {
-    let points = known.numbers(Unit::Binary)?;
+    let points = known.numbers(NumberUnit::Binary)?;
     match points
         .iter()
         .all(|point| (1.0..=100.0).contains(&point.value))
@@ -183,11 +183,11 @@ pub(super) fn varied(what: Varied, known: &Known<'_>) -> Result<Vec<f64>, JobFil
             let numbers = known
                 .parameter
                 .value
-                .numbers_or(Unit::Binary, percent_random);
+                .numbers_or(NumberUnit::Binary, percent_random);
             numbers.map_err(|_| known.wrong(PERCENTAGES))?
         }
         Varied::Rate => rates(known)?,
-        _ => known.numbers(Unit::Binary)?,
+        _ => known.numbers(NumberUnit::Binary)?,
     };
     let is_sectors = |number: &Number, max| {
         whole(*number, 512, max).is_some_and(|bytes| bytes.is_multiple_of(512))

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::definition::{
-    Definitions, Loop, Order, RateAsked, RunDefinition, Storage, THREADS_MAX, Varied, Workload,
+    Definitions, Order, RateAsked, RunDefinition, RunLoop, Storage, THREADS_MAX, Varied, Workload,
 };
 use crate::job_file::{JobFileError, listed};
-use crate::series::{Area, Edge, Hits, Part, Rate, Run, Series};
+use crate::series::{Area, Edge, Hits, Rate, Run, RunPart, Series};
 
 /// Most runs of a file: at two seconds each they take five hours.
 const RUNS_MAX: usize = 10_000;
@@ -39,14 +39,17 @@ pub(super) fn resolve(all: Definitions) -> Result<Series, JobFileError> {
 }
 
 /// A workload with the storages that a run gives it.
-struct Pair<'a> {
+struct PlacedWorkload<'a> {
     workload: &'a Workload,
     storages: Vec<&'a Storage>,
     /// Percent of the run's rate.
     skew: f64,
 }
 
-fn pairs_of<'a>(rd: &RunDefinition, all: &'a Definitions) -> Result<Vec<Pair<'a>>, JobFileError> {
+fn pairs_of<'a>(
+    rd: &RunDefinition,
+    all: &'a Definitions,
+) -> Result<Vec<PlacedWorkload<'a>>, JobFileError> {
     let mut workloads = Vec::new();
     if rd.workloads.is_empty() {
         workloads.push(&all.workload_default);
@@ -71,7 +74,7 @@ fn pairs_of<'a>(rd: &RunDefinition, all: &'a Definitions) -> Result<Vec<Pair<'a>
     let pairs = workloads.into_iter().zip(skews);
     pairs
         .map(|(workload, skew)| {
-            Ok(Pair {
+            Ok(PlacedWorkload {
                 workload,
                 storages: storages_of(rd, workload, all)?,
                 skew,
@@ -197,13 +200,13 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
                 }
             };
             loops.retain(|other| other.what != Varied::Rate);
-            loops.push(Loop {
+            loops.push(RunLoop {
                 what: Varied::Rate,
                 values: rates.iter().map(signed).collect(),
             });
         }
         Some(RateAsked::Max) if !has_rates(&loops) => {
-            loops.push(Loop {
+            loops.push(RunLoop {
                 what: Varied::Rate,
                 values: vec![f64::INFINITY],
             });
@@ -211,7 +214,7 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
         Some(RateAsked::Curve) => {
             loops.retain(|other| other.what != Varied::Rate);
             let points = rd.curve.iter().map(|percent| -percent);
-            loops.push(Loop {
+            loops.push(RunLoop {
                 what: Varied::Rate,
                 values: std::iter::once(f64::INFINITY).chain(points).collect(),
             });
@@ -237,7 +240,7 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
         });
     }
     let mut all: Vec<Repetition> = vec![Vec::new()];
-    for Loop { what, values } in &loops {
+    for RunLoop { what, values } in &loops {
         let longer = |before: &Repetition| {
             values
                 .iter()
@@ -249,13 +252,13 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
     Ok(all)
 }
 
-fn has_rates(loops: &[Loop]) -> bool {
+fn has_rates(loops: &[RunLoop]) -> bool {
     loops.iter().any(|list| list.what == Varied::Rate)
 }
 
 fn run_of(
     rd: &RunDefinition,
-    pairs: &[Pair<'_>],
+    pairs: &[PlacedWorkload<'_>],
     repetition: &Repetition,
 ) -> Result<Run, JobFileError> {
     let mut rate = Rate::Max;
@@ -316,11 +319,11 @@ fn order(wd: &Workload, repetition: &Repetition) -> Order {
 /// one length and no other goes between them.
 fn ends_at_end(
     rd: &RunDefinition,
-    pairs: &[Pair<'_>],
+    pairs: &[PlacedWorkload<'_>],
     repetition: &Repetition,
 ) -> Result<bool, JobFileError> {
-    let is_to_end = |pair: &&Pair<'_>| order(pair.workload, repetition) == Order::ToEnd;
-    let Some(Pair { workload: wd, .. }) = pairs.iter().find(is_to_end) else {
+    let is_to_end = |pair: &&PlacedWorkload<'_>| order(pair.workload, repetition) == Order::ToEnd;
+    let Some(PlacedWorkload { workload: wd, .. }) = pairs.iter().find(is_to_end) else {
         return Ok(false);
     };
     let has_list = |what: Varied| repetition.iter().any(|(other, _)| *other == what);
@@ -382,7 +385,7 @@ fn part_of(
     share: f64,
     repetition: &Repetition,
     users: u32,
-) -> Result<Part, JobFileError> {
+) -> Result<RunPart, JobFileError> {
     let varied = |what: Varied| {
         repetition
             .iter()
@@ -402,7 +405,7 @@ fn part_of(
     let write_hits = percent(Varied::WriteHits, wd.write_hits);
     let hit_area = varied(Varied::HitArea).map_or(sd.hit_area, |bytes| bytes as u64);
     let lun = sd.lun.clone().unwrap_or_default();
-    Ok(Part {
+    Ok(RunPart {
         workload: wd.name.clone(),
         storage: sd.name.clone(),
         place: sd.place.clone(),

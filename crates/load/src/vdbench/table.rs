@@ -1,8 +1,8 @@
 //! Every keyword of Vdbench, section by section, in the order in which it looks at them: taken, or refused and why.
 
 use super::definition::Varied;
+use super::keyword::KeywordTable;
 use super::keyword::Meaning::{self, Refused, Taken};
-use super::keyword::Table;
 
 const OTHER_TOOLS: &str = "is about data that Vdbench writes and checks";
 const COMMANDS: &str = "runs a command";
@@ -15,7 +15,7 @@ pub(super) enum General {
     No,
 }
 
-pub(super) const GENERAL: Table<General> = &[
+pub(super) const GENERAL: KeywordTable<General> = &[
     (
         "abort_failed_skew",
         Refused("ends a run that shares its rate out wrongly"),
@@ -62,14 +62,14 @@ pub(super) const GENERAL: Table<General> = &[
 ];
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Host {
+pub(super) enum HostParameter {
     System,
     Processes,
 }
 
-pub(super) const HOST: Table<Host> = &[
-    ("system", Taken(Host::System)),
-    ("jvms", Taken(Host::Processes)),
+pub(super) const HOST: KeywordTable<HostParameter> = &[
+    ("system", Taken(HostParameter::System)),
+    ("jvms", Taken(HostParameter::Processes)),
     ("vdbench", Refused("names a folder on another host")),
     ("shell", Refused("is about other hosts")),
     ("user", Refused("is about other hosts")),
@@ -91,7 +91,7 @@ pub(super) enum Sd {
     Range,
 }
 
-pub(super) const SD: Table<Sd> = &[
+pub(super) const SD: KeywordTable<Sd> = &[
     ("host", Taken(Sd::Host)),
     ("hd", Taken(Sd::Host)),
     ("lun", Taken(Sd::Lun)),
@@ -129,7 +129,7 @@ pub(super) enum Wd {
     OpenFlags,
 }
 
-pub(super) const WD: Table<Wd> = &[
+pub(super) const WD: KeywordTable<Wd> = &[
     ("sd", Taken(Wd::Storages)),
     ("skew", Taken(Wd::Skew)),
     ("xfersize", Taken(Wd::Lengths)),
@@ -181,7 +181,7 @@ const fn repeated(what: Varied) -> Meaning<Rd> {
     Taken(Rd::Repeated(what))
 }
 
-pub(super) const RD: Table<Rd> = &[
+pub(super) const RD: KeywordTable<Rd> = &[
     ("wd", Taken(Rd::Workloads)),
     ("sd", Taken(Rd::Storages)),
     ("fsd", Refused(FILE_SYSTEMS)),

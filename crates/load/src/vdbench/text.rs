@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::value::Value;
-use crate::job_file::{JobFileError, Place};
+use super::value::ParameterValue;
+use crate::job_file::{FileLine, JobFileError};
 
 /// Most parameters in a file, those of included files among them.
 const PARAMETERS_MAX: usize = 32_768;
@@ -15,10 +15,10 @@ const PARAMETERS_MAX: usize = 32_768;
 /// A parameter: `keyword=value`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parameter {
-    pub place: Place,
+    pub place: FileLine,
     /// In small letters, as it was written: perhaps only the beginning of the word.
     pub keyword: String,
-    pub value: Value,
+    pub value: ParameterValue,
 }
 
 /// A letter, and whether quotes protect it from being a sign.
@@ -43,8 +43,8 @@ pub(super) fn plain(letters: &[Letter]) -> String {
 pub type Include<'a> = dyn FnMut(&str) -> Result<(String, String), JobFileError> + 'a;
 
 /// A line that says something, trimmed, after substitution.
-struct Line {
-    place: Place,
+struct ParameterLine {
+    place: FileLine,
     text: String,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn parameters(
 }
 
 /// An error of an included file that has no place yet gets that of the line that names it.
-fn at(place: &Place, error: JobFileError) -> JobFileError {
+fn at(place: &FileLine, error: JobFileError) -> JobFileError {
     match error {
         JobFileError::Unreadable { path, source } => JobFileError::Unreadable {
             path: format!("{place}: include={path}"),
@@ -113,7 +113,7 @@ fn lines_of(
     name: &str,
     text: &str,
     substitutions: &[(String, String)],
-) -> Result<Vec<Line>, JobFileError> {
+) -> Result<Vec<ParameterLine>, JobFileError> {
     let file: Arc<str> = Arc::from(name);
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -124,12 +124,12 @@ fn lines_of(
         if line.is_empty() || line.starts_with(['/', '#', '*']) {
             continue;
         }
-        let place = Place {
+        let place = FileLine {
             file: Arc::clone(&file),
             line: at + 1,
         };
         let text = substituted(line, substitutions, &place)?;
-        lines.push(Line { place, text });
+        lines.push(ParameterLine { place, text });
     }
     Ok(lines)
 }
@@ -138,7 +138,7 @@ fn lines_of(
 fn substituted(
     line: &str,
     substitutions: &[(String, String)],
-    place: &Place,
+    place: &FileLine,
 ) -> Result<String, JobFileError> {
     let mut line = line.to_owned();
     let mut by_length: Vec<&(String, String)> = substitutions.iter().collect();
@@ -163,7 +163,7 @@ fn substituted(
 }
 
 /// The letters up to the first blank, quotes resolved.
-fn with_places(line: &Line) -> Result<Vec<(Letter, Place)>, JobFileError> {
+fn with_places(line: &ParameterLine) -> Result<Vec<(Letter, FileLine)>, JobFileError> {
     let mut letters = Vec::new();
     let mut is_quoted = false;
     for sign in line.text.chars() {
@@ -185,8 +185,8 @@ fn with_places(line: &Line) -> Result<Vec<(Letter, Place)>, JobFileError> {
 
 /// Splits at commas outside of parentheses.
 fn split(
-    letters: &[(Letter, Place)],
-    place: &Place,
+    letters: &[(Letter, FileLine)],
+    place: &FileLine,
     into: &mut Vec<Parameter>,
 ) -> Result<(), JobFileError> {
     let mut depth = 0_usize;
@@ -214,7 +214,7 @@ fn split(
     Ok(())
 }
 
-fn unmatched(place: &Place, found: &str) -> JobFileError {
+fn unmatched(place: &FileLine, found: &str) -> JobFileError {
     JobFileError::Shape {
         place: place.clone(),
         found: found.to_owned(),
@@ -222,7 +222,7 @@ fn unmatched(place: &Place, found: &str) -> JobFileError {
     }
 }
 
-fn parameter(letters: &[(Letter, Place)], place: &Place) -> Result<Parameter, JobFileError> {
+fn parameter(letters: &[(Letter, FileLine)], place: &FileLine) -> Result<Parameter, JobFileError> {
     let place = letters.first().map_or(place, |(_, place)| place).clone();
     let letters: Vec<Letter> = letters.iter().map(|(letter, _)| *letter).collect();
     let Some(equals) = letters.iter().position(|letter| letter.is('=')) else {
@@ -244,7 +244,7 @@ fn parameter(letters: &[(Letter, Place)], place: &Place) -> Result<Parameter, Jo
             expected: "at least its first 2 letters",
         });
     }
-    let value = Value::read(&letters[equals + 1..], &place)?;
+    let value = ParameterValue::read(&letters[equals + 1..], &place)?;
     Ok(Parameter {
         place,
         keyword,

@@ -4,14 +4,14 @@
 //! and `h` hours.
 
 use super::text::{Letter, plain};
-use crate::job_file::{JobFileError, Place};
+use crate::job_file::{FileLine, JobFileError};
 
 /// Most values of one list, its ranges spread out: the number of Vdbench itself.
 const VALUES_MAX: usize = 10_240;
 
 /// What stands behind `keyword=`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Value {
+pub(super) struct ParameterValue {
     items: Vec<Item>,
     is_list: bool,
 }
@@ -32,23 +32,23 @@ pub(super) struct Number {
 
 /// What units behind a number mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum NumberUnit {
     /// `k`, `m`, `g`, `t`, each with a `b` behind it or without.
     Binary,
     /// `m` and `h`.
     Time,
 }
 
-impl Value {
+impl ParameterValue {
     /// Reads what follows the `=`.
-    pub fn read(letters: &[Letter], place: &Place) -> Result<Value, JobFileError> {
+    pub fn read(letters: &[Letter], place: &FileLine) -> Result<ParameterValue, JobFileError> {
         let sign_at = |at: usize, sign: char| {
             letters
                 .get(at)
                 .is_some_and(|letter| letter.sign == sign && !letter.is_quoted)
         };
         if !sign_at(0, '(') {
-            return Ok(Value {
+            return Ok(ParameterValue {
                 items: vec![Item::One(plain(letters))],
                 is_list: false,
             });
@@ -66,7 +66,7 @@ impl Value {
             .split(|letter| letter.sign == ',' && !letter.is_quoted)
             .map(item)
             .collect();
-        Ok(Value {
+        Ok(ParameterValue {
             items,
             is_list: true,
         })
@@ -111,24 +111,24 @@ impl Value {
     }
 
     /// The one number.
-    pub fn number(&self, unit: Unit) -> Option<Number> {
+    pub fn number(&self, unit: NumberUnit) -> Option<Number> {
         number(self.word()?, unit)
     }
 
     /// Numbers, with `1-64,d` and `10-50,10` spread out.
-    pub fn numbers(&self, unit: Unit) -> Result<Vec<Number>, String> {
+    pub fn numbers(&self, unit: NumberUnit) -> Result<Vec<Number>, String> {
         self.numbers_or(unit, |_| None)
     }
 
     /// The same, with a meaning for some words: `max`.
     pub fn numbers_or(
         &self,
-        unit: Unit,
+        unit: NumberUnit,
         meaning: impl Fn(&str) -> Option<Number>,
     ) -> Result<Vec<Number>, String> {
         let expected = || match unit {
-            Unit::Binary => "numbers, as in 4096, 4k or (1-64,d)".to_owned(),
-            Unit::Time => "a time: seconds, or minutes and hours as in 5m and 1h".to_owned(),
+            NumberUnit::Binary => "numbers, as in 4096, 4k or (1-64,d)".to_owned(),
+            NumberUnit::Time => "a time: seconds, or minutes and hours as in 5m and 1h".to_owned(),
         };
         let read = |word: &str| {
             meaning(word)
@@ -174,7 +174,7 @@ fn item(letters: &[Letter]) -> Item {
 }
 
 /// A number of 0 or more; `None` for every other word. What Java reads as a number besides (`1e3`, `7d`, `NaN`) nobody writes.
-fn number(word: &str, unit: Unit) -> Option<Number> {
+fn number(word: &str, unit: NumberUnit) -> Option<Number> {
     let word = word.to_ascii_lowercase();
     let digits_end = word
         .find(|sign: char| !sign.is_ascii_digit() && sign != '.')
@@ -186,12 +186,12 @@ fn number(word: &str, unit: Unit) -> Option<Number> {
     let value: f64 = digits.parse().ok()?;
     let factor = match (unit, tail) {
         (_, "" | "%") => 1.0,
-        (Unit::Binary, "k" | "kb") => 1024.0,
-        (Unit::Binary, "m" | "mb") => f64::from(1 << 20),
-        (Unit::Binary, "g" | "gb") => f64::from(1 << 30),
-        (Unit::Binary, "t" | "tb") => 1024.0 * f64::from(1 << 30),
-        (Unit::Time, "m") => 60.0,
-        (Unit::Time, "h") => 3600.0,
+        (NumberUnit::Binary, "k" | "kb") => 1024.0,
+        (NumberUnit::Binary, "m" | "mb") => f64::from(1 << 20),
+        (NumberUnit::Binary, "g" | "gb") => f64::from(1 << 30),
+        (NumberUnit::Binary, "t" | "tb") => 1024.0 * f64::from(1 << 30),
+        (NumberUnit::Time, "m") => 60.0,
+        (NumberUnit::Time, "h") => 3600.0,
         _ => return None,
     };
     let value = value * factor;
@@ -267,7 +267,7 @@ fn spread_names(from: &str, to: &str, into: &mut Vec<String>) -> Result<(), Stri
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Value {
+    fn value(text: &str) -> ParameterValue {
         let letters: Vec<Letter> = text
             .chars()
             .map(|sign| Letter {
@@ -275,9 +275,9 @@ mod tests {
                 is_quoted: false,
             })
             .collect();
-        Value::read(
+        ParameterValue::read(
             &letters,
-            &Place {
+            &FileLine {
                 file: "p".into(),
                 line: 1,
             },
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn numbers(text: &str, unit: Unit, expected: &[f64]) {
+    fn numbers(text: &str, unit: NumberUnit, expected: &[f64]) {
         let found = value(text)
             .numbers(unit)
             .map(|all| all.iter().map(|one| one.value).collect::<Vec<_>>());
@@ -295,30 +295,30 @@ mod tests {
 
     #[track_caller]
     fn no_numbers(text: &str, expected: &str) {
-        let found = value(text).numbers(Unit::Binary).expect_err(text);
+        let found = value(text).numbers(NumberUnit::Binary).expect_err(text);
         assert!(found.contains(expected), "{text}: {found}");
     }
 
     #[test]
     fn units_are_binary_and_times_have_minutes_and_hours() {
-        numbers("4096", Unit::Binary, &[4096.0]);
+        numbers("4096", NumberUnit::Binary, &[4096.0]);
         numbers(
             "(1k,1KB,2m,3g,1tb)",
-            Unit::Binary,
+            NumberUnit::Binary,
             &[1024.0, 1024.0, 2097152.0, 3221225472.0, 1099511627776.0],
         );
-        numbers("1.5k", Unit::Binary, &[1536.0]);
-        numbers("(90,2m,1h)", Unit::Time, &[90.0, 120.0, 3600.0]);
+        numbers("1.5k", NumberUnit::Binary, &[1536.0]);
+        numbers("(90,2m,1h)", NumberUnit::Time, &[90.0, 120.0, 3600.0]);
         no_numbers("4x", "numbers");
         no_numbers("-4", "numbers");
         no_numbers("", "numbers");
         no_numbers("1e3", "numbers");
         assert!(
-            value("5k").number(Unit::Time).is_none(),
+            value("5k").number(NumberUnit::Time).is_none(),
             "1,024 s are nobody's wish"
         );
         assert_eq!(
-            value("30%").number(Unit::Binary),
+            value("30%").number(NumberUnit::Binary),
             Some(Number {
                 value: 30.0,
                 is_percent: true
@@ -330,22 +330,26 @@ mod tests {
     fn ranges_step_double_and_halve() {
         numbers(
             "(1-64,d)",
-            Unit::Binary,
+            NumberUnit::Binary,
             &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0],
         );
         numbers(
             "(1-65,d)",
-            Unit::Binary,
+            NumberUnit::Binary,
             &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0],
         );
-        numbers("(8k-1k,d)", Unit::Binary, &[8192.0, 4096.0, 2048.0, 1024.0]);
-        numbers("(1-10,3)", Unit::Binary, &[1.0, 4.0, 7.0, 10.0]);
+        numbers(
+            "(8k-1k,d)",
+            NumberUnit::Binary,
+            &[8192.0, 4096.0, 2048.0, 1024.0],
+        );
+        numbers("(1-10,3)", NumberUnit::Binary, &[1.0, 4.0, 7.0, 10.0]);
         numbers(
             "(7,10-30,10,5)",
-            Unit::Binary,
+            NumberUnit::Binary,
             &[7.0, 10.0, 20.0, 30.0, 5.0],
         );
-        numbers("(8-16,4)", Unit::Binary, &[8.0, 12.0, 16.0]);
+        numbers("(8-16,4)", NumberUnit::Binary, &[8.0, 12.0, 16.0]);
         no_numbers("(1-10)", "a step behind a range");
         no_numbers("(1-10,0)", "a step above 0");
         no_numbers("(10-1,1)", "goes up");
@@ -387,9 +391,9 @@ mod tests {
                     is_quoted: false,
                 })
                 .collect();
-            let error = Value::read(
+            let error = ParameterValue::read(
                 &letters,
-                &Place {
+                &FileLine {
                     file: "p".into(),
                     line: 7,
                 },

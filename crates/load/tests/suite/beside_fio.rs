@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::{Job, Plan, Target, Workload, run};
+use plumb_load::{Job, LoadPlan, Target, Workload, run};
 use plumb_testkit::require;
 use plumb_testkit::slow_disk::SlowDisk;
 
@@ -22,29 +22,29 @@ struct Load<'a> {
 }
 
 /// Percentiles in ns, and how many I/O there were.
-struct Found {
+struct LatencyPercentiles {
     ns: Vec<f64>,
     ios: u64,
 }
 
-fn ours(disk: &SlowDisk, load: Load<'_>) -> Found {
+fn ours(disk: &SlowDisk, load: Load<'_>) -> LatencyPercentiles {
     let target = Target::open(disk.path()).expect("a file");
     let job = Job {
         depth: load.depth,
         ..Job::new(&target, Workload::random_reads(4096))
     };
-    let plan = Plan::new(vec![job], Duration::from_secs(load.seconds));
+    let plan = LoadPlan::new(vec![job], Duration::from_secs(load.seconds));
     let outcome = run(&plan, &AtomicBool::new(false), &mut |_| (), None).expect("it fits");
     let reads = &outcome.jobs[0].tally.reads.latency;
     let quantile = |percentile: &f64| reads.quantile(percentile / 100.0).expect("some").0 as f64;
-    Found {
+    LatencyPercentiles {
         ns: load.percentiles.iter().map(quantile).collect(),
         ios: reads.count(),
     }
 }
 
 /// The same of fio, issue to complete.
-fn fio(disk: &SlowDisk, load: Load<'_>) -> Found {
+fn fio(disk: &SlowDisk, load: Load<'_>) -> LatencyPercentiles {
     let list: Vec<String> = load.percentiles.iter().map(f64::to_string).collect();
     let out = Command::new("fio")
         .args([
@@ -76,7 +76,7 @@ fn fio(disk: &SlowDisk, load: Load<'_>) -> Found {
         .iter()
         .map(|p| number(latencies, &format!("\"{p:.6}\"")) as f64)
         .collect();
-    Found {
+    LatencyPercentiles {
         ns,
         ios: number(read, "\"total_ios\""),
     }
@@ -112,7 +112,7 @@ fn spread(values: &[f64]) -> f64 {
 /// Medians of turns agree within 2 % and what fio resolves, or within the spread of each one's own turns.
 fn agree(delay: &str, load: Load<'_>) {
     let disk = SlowDisk::new(64 << 20, delay);
-    let turns: Vec<(Found, Found)> = (0..TURNS)
+    let turns: Vec<(LatencyPercentiles, LatencyPercentiles)> = (0..TURNS)
         .map(|_| (ours(&disk, load), fio(&disk, load)))
         .collect();
     let ios: Vec<(u64, u64)> = turns

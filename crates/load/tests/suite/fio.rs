@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plumb_load::fio;
 use plumb_load::job_file::JobFileError;
-use plumb_load::series::{Edge, Part, Rate, Run, Series, offsets};
+use plumb_load::series::{Edge, Rate, Run, RunPart, Series, offsets};
 
 fn parse(text: &str) -> Result<Series, JobFileError> {
     fio::parse("j", text, &|_| None)
@@ -18,7 +18,7 @@ fn runs(text: &str) -> Vec<Run> {
 
 /// The part of a single job with these options.
 #[track_caller]
-fn part(options: &str) -> Part {
+fn part(options: &str) -> RunPart {
     let mut runs = runs(&format!("[a]\nfilename=/dev/x\n{options}"));
     assert_eq!((runs.len(), runs[0].parts.len()), (1, 1), "{options}");
     runs.remove(0).parts.remove(0)

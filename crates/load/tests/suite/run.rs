@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_load::{
-    Arrivals, Ended, EngineChoice, IoFailure, Job, JobOutcome, LoadError, Means, Outcome, Pace,
-    Plan, Starts, Target, Workload, WorkloadError, permit_writes, run,
+    Arrivals, Ended, EngineChoice, IoFailure, Job, JobOutcome, LoadError, LoadPlan, Means, Pace,
+    RunOutcome, Starts, Target, Workload, WorkloadError, permit_writes, run,
 };
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
@@ -16,23 +16,23 @@ use plumb_trace::{Batch, Layer, Op};
 
 const BOTH: [EngineChoice; 2] = [EngineChoice::Ring, EngineChoice::Blocking];
 
-fn carried_out(plan: &Plan<'_>) -> Outcome {
+fn carried_out(plan: &LoadPlan<'_>) -> RunOutcome {
     run(plan, &AtomicBool::new(false), &mut |_| (), None).expect("it fits")
 }
 
 /// The outcome of a plan with one job.
-fn only(plan: &Plan<'_>) -> JobOutcome {
+fn only(plan: &LoadPlan<'_>) -> JobOutcome {
     carried_out(plan).jobs.remove(0)
 }
 
-fn counted<'a>(job: Job<'a>, ios: u64) -> Plan<'a> {
+fn counted<'a>(job: Job<'a>, ios: u64) -> LoadPlan<'a> {
     let job = Job {
         ios_max: Some(ios),
         ..job
     };
-    Plan {
+    LoadPlan {
         duration: None,
-        ..Plan::new(vec![job], Duration::from_secs(1))
+        ..LoadPlan::new(vec![job], Duration::from_secs(1))
     }
 }
 
@@ -70,7 +70,7 @@ fn the_kernel_counts_the_same() {
                 ..Job::new(&target, workload)
             };
             let counts = kernel_counted(&device, || {
-                let job = only(&Plan {
+                let job = only(&LoadPlan {
                     engine,
                     ..counted(job, 1009)
                 });
@@ -141,9 +141,9 @@ fn a_rate_is_kept_within_a_hundredth() {
                 depth: 4,
                 ..Job::new(&target, Workload::random_reads(512))
             };
-            let plan = Plan {
+            let plan = LoadPlan {
                 engine,
-                ..Plan::new(vec![job], Duration::from_secs(2))
+                ..LoadPlan::new(vec![job], Duration::from_secs(2))
             };
             let rate = only(&plan).ios_per_second();
             assert!(
@@ -168,7 +168,7 @@ fn random_arrivals_keep_their_rate() {
         depth: 16,
         ..Job::new(&target, Workload::random_reads(512))
     };
-    let ios = only(&Plan::new(vec![job], Duration::from_secs(2)))
+    let ios = only(&LoadPlan::new(vec![job], Duration::from_secs(2)))
         .tally
         .ios();
     assert!(ios.abs_diff(10_000) < 500, "{ios}");
@@ -184,10 +184,10 @@ fn the_warm_up_counts_nowhere() {
         ..Job::new(&target, Workload::random_reads(512))
     };
     let (warmup, interval) = (Duration::from_secs(1), Duration::from_millis(250));
-    let plan = Plan {
+    let plan = LoadPlan {
         warmup,
         interval,
-        ..Plan::new(vec![job], Duration::from_secs(1))
+        ..LoadPlan::new(vec![job], Duration::from_secs(1))
     };
     let mut told = Vec::new();
     let outcome = run(
@@ -222,7 +222,7 @@ fn stalled(pace: Pace) -> JobOutcome {
         depth: 8,
         ..Job::new(&target, Workload::random_reads(4096))
     };
-    let plan = Plan::new(vec![job], Duration::from_secs(3));
+    let plan = LoadPlan::new(vec![job], Duration::from_secs(3));
     std::thread::scope(|scope| {
         let running = scope.spawn(|| only(&plan));
         std::thread::sleep(Duration::from_secs(1));
@@ -289,9 +289,9 @@ fn a_disk_that_dies_ends_the_run_with_what_it_has() {
             depth: 4,
             ..Job::new(&target, Workload::random_reads(4096))
         };
-        let plan = Plan {
+        let plan = LoadPlan {
             engine,
-            ..Plan::new(vec![job], Duration::from_secs(30))
+            ..LoadPlan::new(vec![job], Duration::from_secs(30))
         };
         let began = Instant::now();
         let job = std::thread::scope(|scope| {
@@ -333,7 +333,7 @@ fn failures_are_counted_and_end_nothing() {
             depth: 4,
             ..Job::new(&target, workload)
         };
-        let job = only(&Plan {
+        let job = only(&LoadPlan {
             engine,
             ..counted(job, 2 * 256)
         });
@@ -357,7 +357,7 @@ fn a_device_without_its_file_fails_by_kind() {
         depth: 4,
         ..Job::new(&target, Workload::random_reads(4096))
     };
-    let job = only(&Plan::new(vec![job], Duration::from_secs(20)));
+    let job = only(&LoadPlan::new(vec![job], Duration::from_secs(20)));
     assert!(
         matches!(job.ended, Ended::OnlyFailures(_)),
         "{:?}",
@@ -383,9 +383,9 @@ fn a_run_can_be_stopped() {
         pace: Pace::Closed { per_second: 0.1 },
         ..Job::new(&target, Workload::random_reads(512))
     };
-    let plan = Plan {
+    let plan = LoadPlan {
         duration: None,
-        ..Plan::new(vec![job], Duration::from_secs(1))
+        ..LoadPlan::new(vec![job], Duration::from_secs(1))
     };
     let stop = AtomicBool::new(false);
     let began = Instant::now();
@@ -419,7 +419,7 @@ fn a_trace_has_every_io() {
         depth: 8,
         ..Job::new(&target, workload)
     };
-    let plan = Plan {
+    let plan = LoadPlan {
         warmup: Duration::from_millis(50),
         ..counted(job, 10_007)
     };
@@ -538,7 +538,7 @@ fn the_ring_is_the_usual_way() {
     let file = temp_file("means", &[0; 8192]);
     let target = Target::open(file.path()).expect("a file");
     let means = |engine| {
-        only(&Plan {
+        only(&LoadPlan {
             engine,
             ..counted(Job::new(&target, Workload::random_reads(4096)), 7)
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumb_geometry::Bytes;
 use plumb_load::series::{Needed, Series, Targets, plan};
-use plumb_load::{Arrivals, Pace, Plan, Spread, Starts, Target, fio, vdbench};
+use plumb_load::{Arrivals, LoadPlan, Pace, Spread, Starts, Target, fio, vdbench};
 use plumb_testkit::temp_dir;
 
 /// Runs one check on a file of 1 MiB that the text names as DISK.
@@ -32,7 +32,7 @@ fn of_fio(text: &str) -> Series {
 }
 
 #[track_caller]
-fn planned<'a>(series: &Series, targets: &'a Targets) -> Plan<'a> {
+fn planned<'a>(series: &Series, targets: &'a Targets) -> LoadPlan<'a> {
     plan(&series.runs[0], targets, series.runs[0].rate.limit(None), 5).expect("it fits")
 }
 

@@ -1,7 +1,7 @@
 //! Vdbench's parameter files. Expectations are those of its manual and its parser, not what our reader happens to make.
 
 use plumb_load::job_file::JobFileError;
-use plumb_load::series::{Edge, Part, Rate, Run, Series, offsets};
+use plumb_load::series::{Edge, Rate, Run, RunPart, Series, offsets};
 use plumb_load::{Arrivals, vdbench};
 
 fn parse(text: &str) -> Result<Series, JobFileError> {
@@ -22,7 +22,7 @@ fn runs(text: &str) -> Vec<Run> {
 
 /// The only part of the only run of a file with this storage, workload and run.
 #[track_caller]
-fn part(sd: &str, wd: &str, rd: &str) -> Part {
+fn part(sd: &str, wd: &str, rd: &str) -> RunPart {
     let text = format!("sd=s,lun=/dev/x{sd}\nwd=w,sd=s{wd}\nrd=r,wd=w,iorate=max{rd}\n");
     let mut runs = runs(&text);
     assert_eq!(runs.len(), 1, "{text}");

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 
-use super::{BTRFS_NODE, Request, Stripe, Type, check_pool, xfs_sector};
+use super::{BTRFS_NODE, FilesystemRequest, Stripe, Type, check_pool, xfs_sector};
 use crate::error::PlanError;
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
@@ -17,8 +17,8 @@ const EXT4_STRIDE_MAX: u64 = u16::MAX as u64;
 const ZFS_SMALL_RECORD_MAX: u64 = 128 << 10;
 
 /// A request with what was worked out of it.
-pub(super) struct Work<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct FilesystemWork<'a> {
+    pub(super) request: &'a FilesystemRequest,
     pub(super) block: Bytes,
     pub(super) stripe: Option<Stripe>,
     /// The device as a word of the shell.
@@ -29,7 +29,7 @@ const MAKES_NEW: &str = "everything on the device is lost";
 const FROM_COPY: &str = "only from a copy";
 const SHORT_BLOCK: &str = "blocks shorter than the physical block: writes of one read it first";
 
-impl Work<'_> {
+impl FilesystemWork<'_> {
     fn recreate(&self, command: String, effect: &str) -> Remedy {
         let make = Remedy::new(Harm::Recreate, "when it is made", effect);
         let make = make.step(Step::new(command, MAKES_NEW, FROM_COPY));

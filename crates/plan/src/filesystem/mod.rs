@@ -13,7 +13,7 @@ use plumb_geometry::Bytes;
 use crate::error::PlanError;
 use crate::plan::{Plan, Subject, Unit};
 use crate::shell::word;
-use commands::Work;
+use commands::FilesystemWork;
 
 /// Sectors of btrfs (mkfs.btrfs(8)).
 const BTRFS_SECTORS: RangeInclusive<u64> = 4 << 10..=64 << 10;
@@ -76,7 +76,7 @@ impl Type {
 
 /// A file system, on a stripe or without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct FilesystemRequest {
     /// Kind.
     pub kind: Type,
     /// Where it is, or will be: a device node; for ZFS a pool or data set.
@@ -133,10 +133,10 @@ pub(crate) fn check_power(
 ///
 /// # Errors
 /// When the chunk is no multiple of the block, or a size is none that the tool takes.
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &FilesystemRequest) -> Result<Plan, PlanError> {
     let block = block(request)?;
     check_page(request)?;
-    let stripe = Stripe::of(request, block)?;
+    let stripe = Stripe::from_request(request, block)?;
     let mut plan = Plan::new(
         "filesystem",
         format!("{} on {}", request.kind.word(), request.device),
@@ -149,7 +149,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     if let Some(stripe) = &stripe {
         stripe_figures(&mut plan, request, block, stripe);
     }
-    let work = Work {
+    let work = FilesystemWork {
         request,
         block,
         stripe,
@@ -170,7 +170,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
 }
 
 /// The block of the file system; of btrfs its sector, of ZFS the least that it writes.
-fn block(request: &Request) -> Result<Bytes, PlanError> {
+fn block(request: &FilesystemRequest) -> Result<Bytes, PlanError> {
     let kind = request.kind;
     let usual = match kind {
         Type::Ext4 | Type::Xfs | Type::Ufs => kind.block(),
@@ -205,7 +205,7 @@ fn block(request: &Request) -> Result<Bytes, PlanError> {
     Ok(block)
 }
 
-fn check_page(request: &Request) -> Result<(), PlanError> {
+fn check_page(request: &FilesystemRequest) -> Result<(), PlanError> {
     match (request.kind, request.page) {
         (Type::Zfs, Some(page)) => check_power("the page", page, Type::Zfs.blocks()),
         (_, Some(Bytes(0))) => {
@@ -221,7 +221,7 @@ fn check_page(request: &Request) -> Result<(), PlanError> {
 }
 
 /// The sector of XFS: what the log and the headers are written in, and no longer than the block.
-fn xfs_sector(request: &Request, block: Bytes) -> u64 {
+fn xfs_sector(request: &FilesystemRequest, block: Bytes) -> u64 {
     request
         .physical
         .0
@@ -229,7 +229,7 @@ fn xfs_sector(request: &Request, block: Bytes) -> u64 {
         .min(block.0)
 }
 
-fn block_figures(plan: &mut Plan, request: &Request, block: Bytes) {
+fn block_figures(plan: &mut Plan, request: &FilesystemRequest, block: Bytes) {
     let words = match request.kind {
         Type::Btrfs => "sector of the file system",
         Type::Zfs => "shortest write of the pool: 2^ashift",
@@ -267,7 +267,7 @@ fn block_figures(plan: &mut Plan, request: &Request, block: Bytes) {
     }
 }
 
-fn stripe_figures(plan: &mut Plan, request: &Request, block: Bytes, stripe: &Stripe) {
+fn stripe_figures(plan: &mut Plan, request: &FilesystemRequest, block: Bytes, stripe: &Stripe) {
     plan.figure(
         "chunk_bytes",
         stripe.chunk,
@@ -300,7 +300,7 @@ fn stripe_figures(plan: &mut Plan, request: &Request, block: Bytes, stripe: &Str
     );
 }
 
-fn notes(plan: &mut Plan, request: &Request, block: Bytes) {
+fn notes(plan: &mut Plan, request: &FilesystemRequest, block: Bytes) {
     if let Some(page) = request.page.filter(|page| !page.0.is_multiple_of(block.0)) {
         plan.note(format!(
             "a page of {page} is no multiple of {block}: what is written of the last block is read first, unless \
@@ -329,7 +329,10 @@ struct Stripe {
 }
 
 impl Stripe {
-    fn of(request: &Request, block: Bytes) -> Result<Option<Stripe>, PlanError> {
+    fn from_request(
+        request: &FilesystemRequest,
+        block: Bytes,
+    ) -> Result<Option<Stripe>, PlanError> {
         let Some(chunk) = request.chunk else {
             return Ok(None);
         };

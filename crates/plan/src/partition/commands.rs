@@ -7,23 +7,23 @@
 mod shift;
 
 use crate::nodes::System;
-use crate::partition::{Label, Layout, Request};
+use crate::partition::{LabelScheme, PartitionLayout, PartitionRequest};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::{file_name, word};
 
 /// Every way to make the partition there.
 #[must_use]
-pub fn remedies(request: &Request, layout: &Layout) -> Vec<Remedy> {
-    let work = Work {
+pub fn remedies(request: &PartitionRequest, layout: &PartitionLayout) -> Vec<Remedy> {
+    let work = PartitionWork {
         request,
         layout,
         device: word(&request.device).into_owned(),
         file: file_name(&request.device),
     };
     let mut remedies = match request.label {
-        Label::Gpt => vec![work.sgdisk(), work.sfdisk(), work.parted()],
-        Label::Dos => vec![work.sfdisk(), work.parted()],
-        Label::SolarisEfi | Label::Smi { .. } | Label::SmiX86 { .. } => {
+        LabelScheme::Gpt => vec![work.sgdisk(), work.sfdisk(), work.parted()],
+        LabelScheme::Dos => vec![work.sfdisk(), work.parted()],
+        LabelScheme::SolarisEfi | LabelScheme::Smi { .. } | LabelScheme::SmiX86 { .. } => {
             let mut ways = vec![work.format()];
             ways.extend(work.fmthard());
             ways
@@ -47,7 +47,10 @@ const SMALLER: &str =
 ///
 /// # Errors
 /// Why it cannot be done, in words.
-pub(super) fn smaller(request: &Request, layout: &Layout) -> Result<Vec<Step>, String> {
+pub(super) fn smaller(
+    request: &PartitionRequest,
+    layout: &PartitionLayout,
+) -> Result<Vec<Step>, String> {
     let (Some(_), Some(len)) = (request.smaller_by, layout.len) else {
         return Ok(Vec::new());
     };
@@ -61,14 +64,14 @@ pub(super) fn smaller(request: &Request, layout: &Layout) -> Result<Vec<Step>, S
 
 const LABEL_GONE: &str = "the label that is there is gone, and what it pointed at";
 
-struct Work<'a> {
-    request: &'a Request,
-    layout: &'a Layout,
+struct PartitionWork<'a> {
+    request: &'a PartitionRequest,
+    layout: &'a PartitionLayout,
     device: String,
     file: String,
 }
 
-impl Work<'_> {
+impl PartitionWork<'_> {
     fn remedy(&self, tool: &str) -> Remedy {
         let start = crate::error::position(self.layout.start);
         let remedy = Remedy::new(
@@ -169,7 +172,7 @@ impl Work<'_> {
         let remedy = self.remedy("sfdisk");
         let remedy = if self.request.is_new_label {
             let (name, first) = match self.request.label {
-                Label::Dos => ("dos", String::new()),
+                LabelScheme::Dos => ("dos", String::new()),
                 _ => (
                     "gpt",
                     format!(
@@ -202,7 +205,7 @@ impl Work<'_> {
         let remedy = self
             .numbered(remedy)
             .step(Step::look(format!("sfdisk -d {device}")));
-        if self.request.label == Label::Gpt && !self.request.is_new_label {
+        if self.request.label == LabelScheme::Gpt && !self.request.is_new_label {
             return remedy.constraint(
                 "the start is not below the first-lba that sfdisk -d prints: labels made by sfdisk have 2048",
             );
@@ -216,7 +219,7 @@ impl Work<'_> {
             .layout
             .last_lba(self.request)
             .map_or("100%".to_owned(), |last| format!("{last}s"));
-        let kind = if self.request.label == Label::Dos {
+        let kind = if self.request.label == LabelScheme::Dos {
             "primary"
         } else {
             "data"
@@ -225,7 +228,7 @@ impl Work<'_> {
         let mut remedy = self.remedy("parted").constraint(
             "-a none: with its own idea of alignment parted moves the start, or refuses it",
         );
-        let name = if self.request.label == Label::Dos {
+        let name = if self.request.label == LabelScheme::Dos {
             "msdos"
         } else {
             "gpt"
@@ -300,7 +303,7 @@ impl Work<'_> {
                 "tag usr and flag wm stand for those that the slice has: prtvtoc prints them",
             );
         match self.request.label {
-            Label::SolarisEfi => remedy.constraint(
+            LabelScheme::SolarisEfi => remedy.constraint(
                 "slice 8 (reserved, 8 MiB at the end) stays as it is; change from SMI to EFI loses all",
             ),
             _ => remedy
@@ -314,7 +317,7 @@ impl Work<'_> {
         let (raw, file, number) = (self.raw(), &self.file, self.request.number);
         // Sectors of a VTOC on x86 count from the start of the fdisk partition.
         let origin = match self.request.label {
-            Label::SmiX86 { fdisk_start, .. } => fdisk_start.0 / self.request.sector_bytes,
+            LabelScheme::SmiX86 { fdisk_start, .. } => fdisk_start.0 / self.request.sector_bytes,
             _ => 0,
         };
         let start = self.start() - origin;
@@ -346,7 +349,7 @@ impl Work<'_> {
 
     /// The node through which its label is read and written.
     fn raw(&self) -> String {
-        let whole = if self.request.label == Label::SolarisEfi {
+        let whole = if self.request.label == LabelScheme::SolarisEfi {
             "s0"
         } else {
             "s2"
@@ -356,6 +359,6 @@ impl Work<'_> {
 }
 
 /// First block behind the entries of a GPT.
-fn first_lba(request: &Request) -> u64 {
+fn first_lba(request: &PartitionRequest) -> u64 {
     2 + 16_384_u64.div_ceil(request.sector_bytes)
 }

@@ -2,7 +2,7 @@
 
 use plumb_geometry::align_up;
 
-use crate::partition::{Layout, Request};
+use crate::partition::{PartitionLayout, PartitionRequest};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
 
@@ -35,7 +35,11 @@ pub enum Content {
 
 impl Content {
     /// Moves the data onto a partition of another disk that is aligned, while in use.
-    pub(super) fn online(&self, request: &Request, layout: &Layout) -> Option<Remedy> {
+    pub(super) fn online(
+        &self,
+        request: &PartitionRequest,
+        layout: &PartitionLayout,
+    ) -> Option<Remedy> {
         let from = request
             .label
             .node(&request.device, request.number)
@@ -105,7 +109,7 @@ impl Content {
     }
 
     /// What stands on the partition may begin later: two wrongs that make a right.
-    pub(super) fn begin_later(&self, request: &Request) -> Option<Remedy> {
+    pub(super) fn begin_later(&self, request: &PartitionRequest) -> Option<Remedy> {
         let grid = request.grids.first()?;
         let past = grid.past_boundary(request.current?).0;
         if past == 0 || request.grids.len() > 1 {

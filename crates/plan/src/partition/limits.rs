@@ -24,7 +24,7 @@ const SMI_X86_FIRST: u64 = 3;
 
 /// Kind of label, with what a start depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Label {
+pub enum LabelScheme {
     /// GPT.
     Gpt,
     /// DOS, also called MBR.
@@ -45,15 +45,15 @@ pub enum Label {
     },
 }
 
-impl Label {
+impl LabelScheme {
     /// Its kind in one word, as flags have it.
     pub(super) const fn word(&self) -> &'static str {
         match self {
-            Label::Gpt => "gpt",
-            Label::Dos => "dos",
-            Label::SolarisEfi => "efi",
-            Label::Smi { .. } => "smi",
-            Label::SmiX86 { .. } => "smi-x86",
+            LabelScheme::Gpt => "gpt",
+            LabelScheme::Dos => "dos",
+            LabelScheme::SolarisEfi => "efi",
+            LabelScheme::Smi { .. } => "smi",
+            LabelScheme::SmiX86 { .. } => "smi-x86",
         }
     }
 }
@@ -75,7 +75,11 @@ pub struct Limits {
 ///
 /// # Errors
 /// When a disk is too small to hold the label, or cylinders have no length.
-pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<Limits, PlanError> {
+pub fn limits(
+    label: &LabelScheme,
+    sector_bytes: u64,
+    disk: Option<Bytes>,
+) -> Result<Limits, PlanError> {
     let entries = GPT_ENTRIES.div_ceil(sector_bytes) * sector_bytes;
     let unit = |granularity: u64, offset: u64| {
         let grid = Grid::new(
@@ -90,13 +94,13 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
         })
     };
     let (first, last, end_most, grid) = match *label {
-        Label::Gpt => (
+        LabelScheme::Gpt => (
             2 * sector_bytes + entries,
             sector_bytes + entries,
             None,
             unit(sector_bytes, 0)?,
         ),
-        Label::SolarisEfi => {
+        LabelScheme::SolarisEfi => {
             let last = sector_bytes + entries + EFI_RESERVED;
             (
                 2 * sector_bytes + entries,
@@ -105,7 +109,7 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
                 unit(sector_bytes, 0)?,
             )
         }
-        Label::Dos => {
+        LabelScheme::Dos => {
             let end = DOS_SECTORS.checked_mul(sector_bytes);
             (
                 DOS_GAP_SECTORS * sector_bytes,
@@ -114,7 +118,7 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
                 unit(sector_bytes, 0)?,
             )
         }
-        Label::Smi { cylinder_sectors } => {
+        LabelScheme::Smi { cylinder_sectors } => {
             let cylinder = cylinder_bytes(cylinder_sectors)?;
             (
                 SMI_FIRST * cylinder,
@@ -123,7 +127,7 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
                 unit(cylinder, 0)?,
             )
         }
-        Label::SmiX86 {
+        LabelScheme::SmiX86 {
             cylinder_sectors,
             fdisk_start,
         } => {
@@ -173,13 +177,15 @@ fn cylinder_bytes(sectors: u64) -> Result<u64, PlanError> {
     Ok(sectors * SECTOR)
 }
 
-impl Label {
+impl LabelScheme {
     /// Whose label it is.
     #[must_use]
     pub const fn system(&self) -> System {
         match self {
-            Label::Gpt | Label::Dos => System::Linux,
-            Label::SolarisEfi | Label::Smi { .. } | Label::SmiX86 { .. } => System::Solaris,
+            LabelScheme::Gpt | LabelScheme::Dos => System::Linux,
+            LabelScheme::SolarisEfi | LabelScheme::Smi { .. } | LabelScheme::SmiX86 { .. } => {
+                System::Solaris
+            }
         }
     }
 
@@ -196,8 +202,8 @@ impl Label {
     #[must_use]
     pub const fn len_word(&self) -> &'static str {
         match self {
-            Label::Smi { .. } | Label::SmiX86 { .. } => "cylinder",
-            Label::Gpt | Label::Dos | Label::SolarisEfi => "logical block",
+            LabelScheme::Smi { .. } | LabelScheme::SmiX86 { .. } => "cylinder",
+            LabelScheme::Gpt | LabelScheme::Dos | LabelScheme::SolarisEfi => "logical block",
         }
     }
 
@@ -205,12 +211,12 @@ impl Label {
     #[must_use]
     pub fn cylinder_of(&self, start: Bytes) -> Option<(u64, Bytes)> {
         let (sectors, origin) = match *self {
-            Label::Smi { cylinder_sectors } => (cylinder_sectors, 0),
-            Label::SmiX86 {
+            LabelScheme::Smi { cylinder_sectors } => (cylinder_sectors, 0),
+            LabelScheme::SmiX86 {
                 cylinder_sectors,
                 fdisk_start,
             } => (cylinder_sectors, fdisk_start.0),
-            Label::Gpt | Label::Dos | Label::SolarisEfi => return None,
+            LabelScheme::Gpt | LabelScheme::Dos | LabelScheme::SolarisEfi => return None,
         };
         let bytes = sectors.checked_mul(SECTOR).filter(|bytes| *bytes > 0)?;
         Some((start.0.checked_sub(origin)? / bytes, Bytes(bytes)))
@@ -238,17 +244,19 @@ impl Label {
 
     pub(super) fn check_number(&self, number: u32) -> Result<(), PlanError> {
         let (is_good, expected) = match self {
-            Label::Gpt => ((1..=128).contains(&number), "1 to 128"),
-            Label::Dos => (
+            LabelScheme::Gpt => ((1..=128).contains(&number), "1 to 128"),
+            LabelScheme::Dos => (
                 (1..=4).contains(&number),
                 "1 to 4: logical partitions are not planned",
             ),
-            Label::SolarisEfi => (number <= 6, "0 to 6: 7 is the whole disk and 8 is reserved"),
-            Label::Smi { .. } => (
+            LabelScheme::SolarisEfi => {
+                (number <= 6, "0 to 6: 7 is the whole disk and 8 is reserved")
+            }
+            LabelScheme::Smi { .. } => (
                 number <= 7 && number != 2,
                 "0 to 7, but not 2, the whole disk",
             ),
-            Label::SmiX86 { .. } => (
+            LabelScheme::SmiX86 { .. } => (
                 number <= 7 && number != 2,
                 "0 to 7, but not 2; 8 and 9 are boot and alternates",
             ),

@@ -18,17 +18,17 @@ use crate::nodes::{Nodes, System};
 use crate::plan::{Plan, Subject, Table, Unit, Value};
 
 pub use content::Content;
-pub use limits::{Label, limits};
+pub use limits::{LabelScheme, limits};
 pub use smaller::{FileSystem, SMALLER_MAX, fitted};
 pub use usual::usual_grid;
 
 /// A partition to be made, or to be made anew elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct PartitionRequest {
     /// The disk, as the system calls it: `/dev/sdb`, `c1t0d0`.
     pub device: String,
     /// Its label.
-    pub label: Label,
+    pub label: LabelScheme,
     /// Whether the label is to be made as well.
     pub is_new_label: bool,
     /// Logical block of the disk, bytes.
@@ -59,7 +59,7 @@ pub struct Request {
 
 /// The layout to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct PartitionLayout {
     /// All grids in one.
     pub grid: Grid,
     /// First byte; the smallest that will do.
@@ -72,22 +72,22 @@ pub struct Layout {
     pub end: Option<Bytes>,
 }
 
-impl Layout {
+impl PartitionLayout {
     /// First logical block.
     #[must_use]
-    pub fn start_lba(&self, request: &Request) -> u64 {
+    pub fn start_lba(&self, request: &PartitionRequest) -> u64 {
         self.start.0 / request.sector_bytes
     }
 
     /// Number of logical blocks.
     #[must_use]
-    pub fn len_lba(&self, request: &Request) -> Option<u64> {
+    pub fn len_lba(&self, request: &PartitionRequest) -> Option<u64> {
         self.len.map(|len| len.0 / request.sector_bytes)
     }
 
     /// Last logical block.
     #[must_use]
-    pub fn last_lba(&self, request: &Request) -> Option<u64> {
+    pub fn last_lba(&self, request: &PartitionRequest) -> Option<u64> {
         self.len_lba(request)
             .map(|len| self.start_lba(request) + len - 1)
     }
@@ -97,7 +97,7 @@ impl Layout {
 ///
 /// # Errors
 /// When no start is on all grids, or none within the limits.
-pub fn layout(request: &Request) -> Result<Layout, PlanError> {
+pub fn layout(request: &PartitionRequest) -> Result<PartitionLayout, PlanError> {
     check(request)?;
     let label = limits(&request.label, request.sector_bytes, request.disk_bytes)?;
     let grid = meet_all(request.grids.iter().chain(&label.grids))?;
@@ -129,7 +129,7 @@ pub fn layout(request: &Request) -> Result<Layout, PlanError> {
             end,
         });
     }
-    Ok(Layout {
+    Ok(PartitionLayout {
         grid,
         start,
         len,
@@ -151,7 +151,7 @@ fn whole(free: u64, grids: &[Grid], len_unit: Bytes) -> Bytes {
     )
 }
 
-fn check(request: &Request) -> Result<(), PlanError> {
+fn check(request: &PartitionRequest) -> Result<(), PlanError> {
     if is_partition(&request.device) {
         return Err(PlanError::OutOfRange {
             what: "the device",
@@ -205,7 +205,7 @@ const STARTS: usize = 4;
 ///
 /// # Errors
 /// As [`fitted`].
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &PartitionRequest) -> Result<Plan, PlanError> {
     let request = &fitted(request.clone())?;
     let layout = layout(request)?;
     let mut plan = Plan::new("partition", title(request, &layout));
@@ -234,7 +234,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         plan.nodes = request
             .current
             .filter(|_| !nodes.is_empty())
-            .map(|_| Nodes::of(system, &nodes));
+            .map(|_| Nodes::for_names(system, &nodes));
     }
     notes(&mut plan, request, &layout);
     Ok(plan)
@@ -262,7 +262,7 @@ fn is_partition(device: &str) -> bool {
         || is_parted && (is_solaris || parts.iter().any(|prefix| name.starts_with(prefix)))
 }
 
-fn title(request: &Request, layout: &Layout) -> String {
+fn title(request: &PartitionRequest, layout: &PartitionLayout) -> String {
     let what = format!(
         "{} {} of {}",
         request.label.part_word(),
@@ -282,7 +282,7 @@ fn title(request: &Request, layout: &Layout) -> String {
     }
 }
 
-fn figures(plan: &mut Plan, request: &Request, layout: &Layout) {
+fn figures(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) {
     plan.figure(
         "start_bytes",
         layout.start,
@@ -373,7 +373,7 @@ fn figures(plan: &mut Plan, request: &Request, layout: &Layout) {
 }
 
 /// The next starts, and how coarse a unit each would also be aligned to.
-fn starts(plan: &mut Plan, request: &Request, layout: &Layout) {
+fn starts(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) {
     let mut table = Table::new(
         "Starts that will do",
         &[
@@ -413,7 +413,7 @@ fn starts(plan: &mut Plan, request: &Request, layout: &Layout) {
     plan.tables.push(table);
 }
 
-fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
+fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) {
     if request.are_grids_assumed {
         plan.note(
             "no grid was given: 1 MiB is a multiple of every block, unit and chunk of a power of two up to it, and \

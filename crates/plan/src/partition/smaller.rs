@@ -5,7 +5,7 @@
 use plumb_geometry::{Bytes, SECTOR};
 
 use crate::error::PlanError;
-use crate::partition::{Content, Request, layout};
+use crate::partition::{Content, PartitionRequest, layout};
 use crate::plan::Step;
 use crate::shell::word;
 
@@ -25,7 +25,7 @@ pub struct FileSystem {
 ///
 /// # Errors
 /// As [`layout`], where it would have to become smaller by more than [`SMALLER_MAX`].
-pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
+pub fn fitted(mut request: PartitionRequest) -> Result<PartitionRequest, PlanError> {
     let no_room = match layout(&request) {
         Err(error @ PlanError::NoRoom { .. }) => error,
         Err(error) => return Err(error),
@@ -34,7 +34,7 @@ pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
     let Some(size) = request.size.filter(|_| request.current.is_some()) else {
         return Err(no_room);
     };
-    let all = Request {
+    let all = PartitionRequest {
         size: None,
         ..request.clone()
     };
@@ -52,7 +52,7 @@ pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
 
 /// How what a partition holds is made smaller, or why it cannot be.
 pub(super) fn steps(
-    request: &Request,
+    request: &PartitionRequest,
     node: Option<&str>,
     len: Bytes,
 ) -> Result<Vec<Step>, String> {

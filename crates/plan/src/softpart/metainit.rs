@@ -3,10 +3,10 @@
 
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
-use crate::softpart::{Placed, Request, SoftPartition};
+use crate::softpart::{Placed, SoftPartition, SoftpartRequest};
 
 /// The ways there: create what is new; one side of each mirror at a time; or all from copies.
-pub(super) fn remedies(request: &Request, placed: &[Placed]) -> Vec<Remedy> {
+pub(super) fn remedies(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Remedy> {
     let is_off = placed.iter().any(Placed::is_off);
     let mut remedies = Vec::new();
     if is_off {
@@ -27,7 +27,7 @@ pub(super) fn remedies(request: &Request, placed: &[Placed]) -> Vec<Remedy> {
 
 const EXACT: &str = "-o and -b go in pairs, in sectors without a unit, and never together with -A; -o is where data start";
 
-fn create(request: &Request, name: &str, extents: &[(u64, u64)]) -> Step {
+fn create(request: &SoftpartRequest, name: &str, extents: &[(u64, u64)]) -> Step {
     let places: String = extents
         .iter()
         .map(|(at, size)| format!(" -o {at} -b {size}"))
@@ -45,7 +45,7 @@ fn create(request: &Request, name: &str, extents: &[(u64, u64)]) -> Step {
 
 /// The soft partitions in the order in which their first extents lie, each with its new extents in the order of data.
 fn renewed<'a>(
-    request: &'a Request,
+    request: &'a SoftpartRequest,
     placed: &[Placed],
 ) -> Vec<(&'a SoftPartition, Vec<(u64, u64)>)> {
     let mut parts: Vec<(&SoftPartition, Vec<(u64, u64)>)> = request
@@ -65,13 +65,13 @@ fn renewed<'a>(
     parts
 }
 
-fn added(request: &Request, placed: &[Placed]) -> Vec<Step> {
+fn added(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Step> {
     let new = placed.iter().filter(|one| one.offset_now.is_none());
     new.map(|one| create(request, &one.name, &[(one.offset, one.size)]))
         .collect()
 }
 
-fn anew(request: &Request, placed: &[Placed]) -> Remedy {
+fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
     let parts = renewed(request, placed);
     let mut remedy = Remedy::new(
         Harm::Recreate,
@@ -120,7 +120,7 @@ fn anew(request: &Request, placed: &[Placed]) -> Remedy {
 }
 
 /// The line that makes it as it is now.
-fn was(request: &Request, part: &SoftPartition) -> String {
+fn was(request: &SoftpartRequest, part: &SoftPartition) -> String {
     let places: String = part
         .extents
         .iter()
@@ -134,7 +134,7 @@ fn was(request: &Request, part: &SoftPartition) -> String {
 }
 
 /// Where each soft partition is one side of a mirror, the other side keeps the data while this one is made anew.
-fn by_mirrors(request: &Request, placed: &[Placed]) -> Option<Remedy> {
+fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
     let parts = renewed(request, placed);
     if parts.is_empty() || parts.iter().any(|(part, _)| part.mirror.is_none()) {
         return None;

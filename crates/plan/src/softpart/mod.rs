@@ -36,7 +36,7 @@ pub struct Submirror {
 
 /// All soft partitions of one component, and those to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct SoftpartRequest {
     /// What they are cut out of: `d10`, `c3t8d0s0`.
     pub component: String,
     /// What they have to be on: interlace, full stripe, page.
@@ -80,7 +80,7 @@ impl Placed {
 ///
 /// # Errors
 /// When unit or base are no whole sectors, or an offset exceeds 64 bits.
-pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
+pub fn place(request: &SoftpartRequest) -> Result<Vec<Placed>, PlanError> {
     let placed = place_in_order(request, true)?;
     if beyond(request, &placed).is_none() || !placed.iter().any(Placed::is_off) {
         return Ok(placed);
@@ -94,19 +94,19 @@ pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
 }
 
 /// Sectors by which the last extent ends beyond the component, if it does.
-fn beyond(request: &Request, placed: &[Placed]) -> Option<u64> {
+fn beyond(request: &SoftpartRequest, placed: &[Placed]) -> Option<u64> {
     let end = placed.last().map(|last| last.offset + last.size)?;
     past_end(request, end)
 }
 
 /// Sectors by which a sector is beyond the component, if it is.
-fn past_end(request: &Request, end: u64) -> Option<u64> {
+fn past_end(request: &SoftpartRequest, end: u64) -> Option<u64> {
     end.checked_sub(request.component_bytes?.0 / SECTOR)
         .filter(|beyond| *beyond > 0)
 }
 
 /// Why they do not fit into the component, if they do not: as they are, which no other place mends, or as they should be.
-fn refusal(request: &Request, placed: &[Placed]) -> Result<Option<String>, PlanError> {
+fn refusal(request: &SoftpartRequest, placed: &[Placed]) -> Result<Option<String>, PlanError> {
     let ends = |part: &SoftPartition| {
         part.extents
             .iter()
@@ -141,7 +141,10 @@ fn refusal(request: &Request, placed: &[Placed]) -> Result<Option<String>, PlanE
     )))
 }
 
-fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>, PlanError> {
+fn place_in_order(
+    request: &SoftpartRequest,
+    are_gaps_kept: bool,
+) -> Result<Vec<Placed>, PlanError> {
     let unit = sectors("the unit", request.unit)?;
     let base = sectors("the start of the component", request.base)?;
     if unit == 0 {
@@ -226,7 +229,7 @@ fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
 ///
 /// # Errors
 /// Which.
-pub fn check(request: &Request) -> Result<(), PlanError> {
+pub fn check(request: &SoftpartRequest) -> Result<(), PlanError> {
     let out = |found: String, expected| {
         Err(PlanError::OutOfRange {
             what: "a soft partition",
@@ -282,7 +285,7 @@ pub fn check(request: &Request) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// As [`place`]; without anything to place.
-pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
     check(request)?;
     let placed = place(request)?;
     if placed.is_empty() {
@@ -306,13 +309,16 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
             .existing
             .iter()
             .map(|part| format!("/dev/md/rdsk/{}", part.name));
-        plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
+        plan.nodes = Some(Nodes::for_names(
+            System::Solaris,
+            &moved.collect::<Vec<_>>(),
+        ));
     }
     notes(&mut plan, request, &placed);
     Ok(plan)
 }
 
-fn title(request: &Request, off: usize, exist: usize) -> String {
+fn title(request: &SoftpartRequest, off: usize, exist: usize) -> String {
     let (component, unit) = (&request.component, request.unit);
     match (off, request.new.len()) {
         (0, 0) => {
@@ -325,7 +331,13 @@ fn title(request: &Request, off: usize, exist: usize) -> String {
     }
 }
 
-fn figures(plan: &mut Plan, request: &Request, placed: &[Placed], off: usize, exist: usize) {
+fn figures(
+    plan: &mut Plan,
+    request: &SoftpartRequest,
+    placed: &[Placed],
+    off: usize,
+    exist: usize,
+) {
     plan.figure(
         "unit_bytes",
         request.unit,
@@ -401,7 +413,7 @@ fn table(placed: &[Placed]) -> Table {
     table
 }
 
-fn notes(plan: &mut Plan, request: &Request, placed: &[Placed]) {
+fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
     if placed
         .iter()
         .any(|one| one.paper.is_some_and(|paper| paper != one.offset))

@@ -1,7 +1,7 @@
 //! Planned starts against a search through every sector.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
-use plumb_plan::partition::{Label, Request, layout};
+use plumb_plan::partition::{LabelScheme, PartitionRequest, layout};
 use plumb_plan::softpart::{self, SoftPartition, place};
 use plumb_plan::{PlanError, partition};
 use proptest::prelude::*;
@@ -21,13 +21,13 @@ fn grids() -> impl Strategy<Value = Vec<Grid>> {
     prop::collection::vec(one, 1..3)
 }
 
-fn labels() -> impl Strategy<Value = Label> {
+fn labels() -> impl Strategy<Value = LabelScheme> {
     prop_oneof![
-        Just(Label::Gpt),
-        Just(Label::Dos),
-        Just(Label::SolarisEfi),
-        (1_u64..300).prop_map(|cylinder_sectors| Label::Smi { cylinder_sectors }),
-        (1_u64..300, 0_u64..500).prop_map(|(cylinder_sectors, at)| Label::SmiX86 {
+        Just(LabelScheme::Gpt),
+        Just(LabelScheme::Dos),
+        Just(LabelScheme::SolarisEfi),
+        (1_u64..300).prop_map(|cylinder_sectors| LabelScheme::Smi { cylinder_sectors }),
+        (1_u64..300, 0_u64..500).prop_map(|(cylinder_sectors, at)| LabelScheme::SmiX86 {
             cylinder_sectors,
             fdisk_start: Bytes(at * SECTOR)
         }),
@@ -44,9 +44,9 @@ prop_compose! {
         before in prop::option::of(1_000_u64..50_000),
         size in prop::option::of(1_u64..4_000),
         current in prop::option::of(0_u64..4_000),
-    ) -> Request {
-        let is_old = matches!(label, Label::Smi { .. } | Label::SmiX86 { .. });
-        Request {
+    ) -> PartitionRequest {
+        let is_old = matches!(label, LabelScheme::Smi { .. } | LabelScheme::SmiX86 { .. });
+        PartitionRequest {
             device: "/dev/sdb".to_owned(),
             label,
             is_new_label: false,
@@ -67,19 +67,19 @@ prop_compose! {
 }
 
 /// First sector that data may take, as the descriptions of the labels have it.
-fn first(request: &Request) -> u64 {
+fn first(request: &PartitionRequest) -> u64 {
     let block = request.sector_bytes / SECTOR;
     let of_label = match request.label {
-        Label::Gpt | Label::SolarisEfi => {
+        LabelScheme::Gpt | LabelScheme::SolarisEfi => {
             if block == 1 {
                 34
             } else {
                 6 * 8
             }
         }
-        Label::Dos => 63 * block,
-        Label::Smi { cylinder_sectors } => cylinder_sectors,
-        Label::SmiX86 {
+        LabelScheme::Dos => 63 * block,
+        LabelScheme::Smi { cylinder_sectors } => cylinder_sectors,
+        LabelScheme::SmiX86 {
             cylinder_sectors,
             fdisk_start,
         } => fdisk_start.0 / SECTOR + 3 * cylinder_sectors,
@@ -88,14 +88,14 @@ fn first(request: &Request) -> u64 {
 }
 
 /// Whether a sector is on all grids, and one that the label can name.
-fn will_do(request: &Request, sector: u64) -> bool {
+fn will_do(request: &PartitionRequest, sector: u64) -> bool {
     let on_grids = request
         .grids
         .iter()
         .all(|grid| grid.past_boundary(Bytes(sector * SECTOR)) == Bytes(0));
     let nameable = match request.label {
-        Label::Smi { cylinder_sectors } => sector.is_multiple_of(cylinder_sectors),
-        Label::SmiX86 {
+        LabelScheme::Smi { cylinder_sectors } => sector.is_multiple_of(cylinder_sectors),
+        LabelScheme::SmiX86 {
             cylinder_sectors,
             fdisk_start,
         } => sector
@@ -107,17 +107,17 @@ fn will_do(request: &Request, sector: u64) -> bool {
 }
 
 /// First sector behind the data, as the descriptions of the labels have it.
-fn end(request: &Request) -> Option<u64> {
+fn end(request: &PartitionRequest) -> Option<u64> {
     let block = request.sector_bytes / SECTOR;
     let tail = match request.label {
-        Label::Gpt => {
+        LabelScheme::Gpt => {
             if block == 1 {
                 33
             } else {
                 5 * 8
             }
         }
-        Label::SolarisEfi => (if block == 1 { 33 } else { 5 * 8 }) + 16_384,
+        LabelScheme::SolarisEfi => (if block == 1 { 33 } else { 5 * 8 }) + 16_384,
         _ => 0,
     };
     let disk = request
@@ -182,7 +182,7 @@ proptest! {
             existing.push(SoftPartition { name: format!("d{number}"), extents: vec![(at, *size)], mirror: None });
             at += size;
         }
-        let request = softpart::Request {
+        let request = softpart::SoftpartRequest {
             component: "c1t0d0s0".to_owned(),
             unit: Bytes(unit * SECTOR),
             base: Bytes(base * SECTOR),

@@ -4,12 +4,12 @@ use plumb_report::bench::Cpu;
 
 /// Differences of the kernel's counters.
 pub struct CpuMeter {
-    last: Option<Counters>,
+    last: Option<CpuTicks>,
 }
 
 /// Ticks since the boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counters {
+struct CpuTicks {
     all: u64,
     idle: u64,
     user: u64,
@@ -36,12 +36,12 @@ impl CpuMeter {
     }
 }
 
-fn now() -> Option<Counters> {
+fn now() -> Option<CpuTicks> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
 /// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; what guests used is in user already.
-fn parse(stat: &str) -> Option<Counters> {
+fn parse(stat: &str) -> Option<CpuTicks> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line
         .split_whitespace()
@@ -51,7 +51,7 @@ fn parse(stat: &str) -> Option<Counters> {
     let [user, nice, _, idle, iowait, ..] = ticks[..] else {
         return None;
     };
-    Some(Counters {
+    Some(CpuTicks {
         all: ticks.iter().sum(),
         idle: idle + iowait,
         user: user + nice,
@@ -67,7 +67,7 @@ mod tests {
         let stat = "cpu  100 20 30 400 50 6 7 8 90 9\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
         assert_eq!(
             parse(stat),
-            Some(Counters {
+            Some(CpuTicks {
                 all: 621,
                 idle: 450,
                 user: 120

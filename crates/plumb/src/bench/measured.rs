@@ -3,8 +3,8 @@
 use plumb_geometry::{Nanos, plural};
 use plumb_load::series::Average;
 use plumb_load::{
-    Ended, Hits, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts,
-    Tally,
+    DirectionTally, Ended, Hits, IntervalReport, Job, JobOutcome, Latencies, LoadPlan, Means, Pace,
+    RunOutcome, Starts, Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -12,25 +12,25 @@ use plumb_report::format::{bytes, count, rate};
 use super::cpu::CpuMeter;
 
 /// The course of a run as it grows.
-pub struct Course {
-    intervals: Vec<report::Interval>,
+pub struct BenchCourse {
+    intervals: Vec<report::BenchInterval>,
     cpu: CpuMeter,
 }
 
-impl Course {
+impl BenchCourse {
     /// Begins with the run.
-    pub fn new() -> Course {
-        Course {
+    pub fn new() -> BenchCourse {
+        BenchCourse {
             intervals: Vec::new(),
             cpu: CpuMeter::new(),
         }
     }
 
     /// Takes an interval in, and gives it back as it is shown.
-    pub fn take(&mut self, interval: &Interval<'_>) -> &report::Interval {
+    pub fn take(&mut self, interval: &IntervalReport<'_>) -> &report::BenchInterval {
         let mut tally = Tally::default();
         interval.jobs.iter().for_each(|job| tally.add(job));
-        self.intervals.push(report::Interval {
+        self.intervals.push(report::BenchInterval {
             at_seconds: interval.at.as_secs_f64(),
             is_warmup: interval.is_warmup,
             cpu: self.cpu.since_last(),
@@ -41,11 +41,11 @@ impl Course {
 }
 
 /// What some jobs did together in so many seconds.
-fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::Interval {
+fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::BenchInterval {
     let mut all = latency_or_response(&tally.reads).clone();
     all.add(latency_or_response(&tally.writes));
     let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
-    report::Interval {
+    report::BenchInterval {
         number,
         at_seconds: seconds,
         seconds,
@@ -63,7 +63,7 @@ fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::Interval 
 }
 
 /// Since an I/O was due, where it was due at a time; since its issue else.
-fn latency_or_response(side: &Side) -> &Latencies {
+fn latency_or_response(side: &DirectionTally) -> &Latencies {
     if side.response.count() > 0 {
         &side.response
     } else {
@@ -85,7 +85,7 @@ fn brief(latencies: &Latencies) -> Option<report::Brief> {
 }
 
 /// The average over the intervals that count; `None` where none does.
-pub fn shown_average(average: &Average, course: &Course) -> Option<report::Average> {
+pub fn shown_average(average: &Average, course: &BenchCourse) -> Option<report::Average> {
     let (first, last) = average.span()?;
     let tally = average.tally();
     let seconds = average.time().as_secs_f64().max(f64::MIN_POSITIVE);
@@ -103,7 +103,7 @@ pub fn shown_average(average: &Average, course: &Course) -> Option<report::Avera
         (time > 0.0).then_some(sum / time)
     };
     let busy = cpu(|cpu| cpu.busy_share).zip(cpu(|cpu| cpu.system_share));
-    let interval = report::Interval {
+    let interval = report::BenchInterval {
         cpu: busy.map(|(busy_share, system_share)| report::Cpu {
             busy_share,
             system_share,
@@ -122,7 +122,11 @@ pub fn shown_average(average: &Average, course: &Course) -> Option<report::Avera
 }
 
 /// A run that has ended.
-pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::Run {
+pub fn shown_run(
+    plan: &LoadPlan<'_>,
+    outcome: &RunOutcome,
+    course: BenchCourse,
+) -> report::BenchRun {
     let mut all = Tally::default();
     outcome.jobs.iter().for_each(|job| all.add(&job.tally));
     let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
@@ -135,7 +139,7 @@ pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::
         .iter()
         .zip(&outcome.jobs)
         .map(|(job, outcome)| target(job, outcome));
-    report::Run {
+    report::BenchRun {
         name: None,
         average: None,
         workload: workloads(plan),
@@ -147,11 +151,11 @@ pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::
     }
 }
 
-fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::Target {
+fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::BenchTarget {
     let mut measured = measured(&outcome.tally, outcome.elapsed.as_secs_f64());
     measured.not_issued = outcome.not_issued;
     measured.never_back = outcome.never_back;
-    report::Target {
+    report::BenchTarget {
         target: job.target.name().to_owned(),
         size_bytes: job.target.size_bytes(),
         is_direct: job.target.is_direct(),
@@ -199,7 +203,7 @@ pub fn ended(ended: Ended) -> String {
 }
 
 /// What was measured in so many seconds.
-pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
+pub fn measured(tally: &Tally, seconds: f64) -> report::Measurement {
     let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
     let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
     let failures = tally
@@ -212,7 +216,7 @@ pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
         });
     let mut both = tally.reads.clone();
     both.add(&tally.writes);
-    report::Measured {
+    report::Measurement {
         ios: tally.ios(),
         bytes: tally.bytes(),
         ios_per_second: per_second(tally.ios() as f64),
@@ -227,8 +231,8 @@ pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
     }
 }
 
-fn side(side: &Side) -> report::Side {
-    report::Side {
+fn side(side: &DirectionTally) -> report::DirectionFigures {
+    report::DirectionFigures {
         ios: side.ios(),
         bytes: side.bytes,
         latency: times(&side.latency),
@@ -252,7 +256,7 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
 }
 
 /// What all jobs ask, each once.
-fn workloads(plan: &Plan<'_>) -> String {
+fn workloads(plan: &LoadPlan<'_>) -> String {
     let mut told: Vec<String> = plan.jobs.iter().map(|job| words(job, plan)).collect();
     let mut seen = Vec::new();
     told.retain(|words| {
@@ -264,7 +268,7 @@ fn workloads(plan: &Plan<'_>) -> String {
 }
 
 /// What a job asks, in words.
-fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
+fn words(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let workload = &job.workload;
     let what = match workload.read_percent {
         100 => "reads".to_owned(),

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use plumb_load::job_file::JobFileError;
 use plumb_load::series::{self, Average, Run, Series, Targets};
-use plumb_load::{Ended, Outcome, fio, run as load, vdbench};
+use plumb_load::{Ended, RunOutcome, fio, run as load, vdbench};
 use plumb_report::bench as report;
 
-use super::measured::{Course, is_whole, shown_average, shown_run};
+use super::measured::{BenchCourse, is_whole, shown_average, shown_run};
 use super::traced::{self, TraceFile};
 use super::{columns, medium, refused, show, sweep, targets};
 use crate::cli::Bench;
@@ -75,7 +75,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
 /// Runs that were made.
 #[derive(Default)]
 pub(super) struct Made {
-    pub shown: Vec<report::Run>,
+    pub shown: Vec<report::BenchRun>,
     /// Rates of each run, interval by interval.
     pub rates: Vec<Vec<f64>>,
     pub notes: Vec<String>,
@@ -166,10 +166,10 @@ impl Made {
         let mut plan = series::plan(run, targets, limit, args.seed).map_err(unfit)?;
         plan.engine = args.engine.into();
         let columns = columns();
-        let mut course = Course::new();
+        let mut course = BenchCourse::new();
         let mut average = Average::default();
         let mut printed = Ok(());
-        let mut tell = |interval: &plumb_load::Interval<'_>| {
+        let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             average.add(
                 interval.number,
                 interval.jobs,
@@ -201,7 +201,7 @@ impl Made {
         if let Some(trace) = trace {
             self.notes.push(trace.finish(outcome.not_traced)?);
         }
-        let shown = report::Run {
+        let shown = report::BenchRun {
             name: Some(title(run)),
             average: shown_average,
             ..shown_run(&plan, &outcome, course)
@@ -213,7 +213,7 @@ impl Made {
     }
 
     /// Takes note of what did not go well.
-    fn remark(&mut self, run: &Run, outcome: &Outcome) {
+    fn remark(&mut self, run: &Run, outcome: &RunOutcome) {
         if !outcome.jobs.iter().all(is_whole) {
             self.is_broken = true;
             let title = title(run);

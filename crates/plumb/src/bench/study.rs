@@ -91,7 +91,7 @@ fn table(study: &Gather, rates: &[f64]) -> report::Study {
 }
 
 /// Without the cold start where there is enough behind it.
-fn rate(run: &report::Run) -> f64 {
+fn rate(run: &report::BenchRun) -> f64 {
     let average = run.average.as_ref().map(|average| average.ios_per_second);
     average.unwrap_or(run.total.ios_per_second)
 }

@@ -1,6 +1,6 @@
 //! What a sweep of offsets says, as it is shown.
 
-use plumb_load::series::{self, OffsetRun, Series, Verdict};
+use plumb_load::series::{self, OffsetRun, Series, SweepVerdict};
 use plumb_report::bench as report;
 
 use super::series::Made;
@@ -14,7 +14,7 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
         rates: rates.clone(),
     });
     let runs: Vec<OffsetRun> = measured.collect();
-    let inconclusive = |why: &str| Verdict::Inconclusive {
+    let inconclusive = |why: &str| SweepVerdict::Inconclusive {
         why: why.to_owned(),
     };
     let verdict = match (made.is_broken, made.is_stopped) {
@@ -47,9 +47,9 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
     with(verdict, sweep)
 }
 
-fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
+fn with(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
     match verdict {
-        Verdict::Grid {
+        SweepVerdict::Grid {
             granularity,
             granularity_max,
             offset,
@@ -64,12 +64,12 @@ fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
             penalty: Some(ratio(penalty.ratio)),
             ..sweep
         },
-        Verdict::NoDifference { ratio: found } => report::Sweep {
+        SweepVerdict::NoDifference { ratio: found } => report::Sweep {
             verdict: "no-difference",
             difference: Some(ratio(found)),
             ..sweep
         },
-        Verdict::Inconclusive { why } => report::Sweep {
+        SweepVerdict::Inconclusive { why } => report::Sweep {
             why: Some(why),
             ..sweep
         },
@@ -77,7 +77,7 @@ fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
 }
 
 /// Observations of the rate above the line come first.
-fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
+fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::RateRatio {
     let [below, above] = interval.n;
     let plumb_stats::Interval {
         estimate,
@@ -86,7 +86,7 @@ fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
         level,
         ..
     } = interval;
-    report::Ratio {
+    report::RateRatio {
         estimate,
         low,
         high,

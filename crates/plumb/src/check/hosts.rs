@@ -7,14 +7,14 @@ use plumb_stack::catalogue::Catalogue;
 use plumb_stack::grid::Source;
 use plumb_stack::{Builder, NodeId};
 
-use crate::cli::{Check, Join, Side};
+use crate::cli::{Check, HostedName, Join};
 use crate::failure::Failure;
 
 /// Longest name of a host (gethostname(2)).
 const NAME_MAX: usize = 64;
 
 /// A host that was read, under construction.
-pub struct Host {
+pub struct HostDraft {
     /// What it is called: as it calls itself, or as its file.
     pub name: String,
     /// Name of the file without `.tar.zst`.
@@ -43,7 +43,7 @@ enum Where {
 #[derive(Default)]
 pub struct Hosts {
     /// Those that were read.
-    pub read: Vec<Host>,
+    pub read: Vec<HostDraft>,
     /// What this host calls itself.
     pub here: Option<String>,
 }
@@ -62,7 +62,7 @@ pub fn wanted(args: &Check, known: &Catalogue) -> Result<Vec<Wanted>, Failure> {
         })
     });
     let noted = known.joins().iter().map(|join| {
-        let side = |text: &str| match Side::parse(text) {
+        let side = |text: &str| match HostedName::parse(text) {
             Ok(side) if side.host.is_some() => Ok(side),
             _ => Err(Failure::usage(format!(
                 "{}: found `{text}`, expected HOST:DEVICE",
@@ -108,7 +108,7 @@ impl Hosts {
     /// Adds a host. Where two call themselves alike, they are called as their files.
     pub fn add(&mut self, own: Option<String>, file: String, builder: Builder) {
         let name = own.unwrap_or_else(|| file.clone());
-        self.read.push(Host {
+        self.read.push(HostDraft {
             name,
             file,
             builder,
@@ -143,7 +143,7 @@ impl Hosts {
 
     /// Where disk and device are; `None` for a host that was not read.
     fn sides(&self, join: &Join) -> (Option<Where>, Option<Where>) {
-        let side = |side: &Side| {
+        let side = |side: &HostedName| {
             side.host
                 .as_deref()
                 .map_or(Some(Where::Here), |host| self.find(host))
@@ -217,7 +217,7 @@ impl Hosts {
             (None, _) => return Err(self.no_host(one, &one.join.disk)),
             (_, None) => return Err(self.no_host(one, &one.join.device)),
         };
-        let find = |side: &Side, at: Where| {
+        let find = |side: &HostedName, at: Where| {
             let host = match at {
                 Where::Here => None,
                 Where::At(at) => Some(self.read[at].name.as_str()),
@@ -244,7 +244,7 @@ impl Hosts {
             .map_err(|error| Failure::usage(format!("{}: {error}", one.place)))
     }
 
-    fn no_host(&self, one: &Wanted, side: &Side) -> Failure {
+    fn no_host(&self, one: &Wanted, side: &HostedName) -> Failure {
         let host = side.host.as_deref().unwrap_or_default();
         let names: Vec<&str> = self.read.iter().map(|host| host.name.as_str()).collect();
         Failure::usage(format!(
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn sides_are_taken_apart() {
-        let side = |host: Option<&str>, name: &str| Side {
+        let side = |host: Option<&str>, name: &str| HostedName {
             host: host.map(str::to_owned),
             name: name.to_owned(),
         };
@@ -282,10 +282,10 @@ mod tests {
                 side(None, "/dev/disk/by-path/pci-0:1"),
             ),
         ] {
-            assert_eq!(Side::parse(text), Ok(expected), "{text}");
+            assert_eq!(HostedName::parse(text), Ok(expected), "{text}");
         }
         for text in ["", ":vda", "web1:"] {
-            assert!(Side::parse(text).is_err(), "{text}");
+            assert!(HostedName::parse(text).is_err(), "{text}");
         }
     }
 

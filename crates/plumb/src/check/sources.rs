@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use plumb_report::check::Input;
+use plumb_report::check::CheckInput;
 use plumb_stack::catalogue::Catalogue;
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
 use plumb_stack::{Builder, NodeId, collection, devices, dump};
@@ -19,11 +19,11 @@ use crate::inputs;
 
 /// Everything that was read.
 #[derive(Default)]
-pub struct Gathered {
+pub struct GatheredHost {
     /// The layers.
     pub builder: Builder,
     /// What was read.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<CheckInput>,
     /// Whether something was read only in part, or not at all.
     pub is_partial: bool,
     /// The target, where it is not found by its name alone.
@@ -36,8 +36,8 @@ pub struct Gathered {
 ///
 /// # Errors
 /// When nothing of it could be read.
-pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
-    let mut gathered = Gathered::default();
+pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> {
+    let mut gathered = GatheredHost::default();
     if let Some(path) = args.target.as_ref().filter(|_| args.image) {
         gathered.target = Some(image::read(path, &mut gathered.builder)?);
         return Ok(gathered);
@@ -82,7 +82,7 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
 /// When this is no host that can be looked at.
 pub fn live(
     target: Option<&Path>,
-    gathered: &mut Gathered,
+    gathered: &mut GatheredHost,
     paths: &[String],
 ) -> Result<HashMap<String, NodeId>, Failure> {
     let kernel = Live::default();
@@ -120,7 +120,7 @@ pub fn live(
     Ok(nodes)
 }
 
-impl Gathered {
+impl GatheredHost {
     /// Reads the files of the command line: each collection is a host, and outputs of tools are of the only one or of one
     /// of their own.
     fn hosts(&mut self, args: &Check) -> Result<Hosts, Failure> {
@@ -227,7 +227,7 @@ impl Gathered {
                 "{name} is of an older form, without labels, superblocks and places of files"
             ));
         }
-        self.inputs.push(Input {
+        self.inputs.push(CheckInput {
             path: name.to_owned(),
             tool: Some("plumb check --collect".to_owned()),
             verified: true,
@@ -251,7 +251,7 @@ impl Gathered {
     /// Notes an input of which nothing could be made.
     fn fail(&mut self, path: String, failure: &Failure) {
         self.is_partial = true;
-        self.inputs.push(Input {
+        self.inputs.push(CheckInput {
             error: Some(failure.words(&path)),
             path,
             tool: None,
@@ -264,7 +264,7 @@ impl Gathered {
     fn text(&mut self, name: String, bytes: &[u8], builder: &mut Builder) -> Result<(), Failure> {
         let read = inputs::dump(&name, bytes, builder)?;
         self.is_partial |= read.taken.passed_over > 0;
-        self.inputs.push(Input {
+        self.inputs.push(CheckInput {
             path: read.file,
             tool: Some(read.tool.to_owned()),
             verified: read.is_verified,

@@ -93,7 +93,7 @@ pub struct Check {
 
 /// A device or file, and the host that it is on; `None` where none was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct HostedName {
     /// The host.
     pub host: Option<String>,
     /// The device by any of its names, or the path of a file.
@@ -104,14 +104,14 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The disk of the guest.
-    pub disk: Side,
+    pub disk: HostedName,
     /// What its host made it of.
-    pub device: Side,
+    pub device: HostedName,
 }
 
-impl Side {
+impl HostedName {
     /// A path has no host before it, whatever colons are in it.
-    pub fn parse(text: &str) -> Result<Side, String> {
+    pub fn parse(text: &str) -> Result<HostedName, String> {
         let (host, name) = match text.split_once(':') {
             Some((host, name)) if !text.starts_with('/') => (Some(host.to_owned()), name),
             _ => (None, text),
@@ -119,14 +119,14 @@ impl Side {
         if name.is_empty() || host.as_ref().is_some_and(String::is_empty) {
             return Err(format!("found `{text}`, expected DEVICE or HOST:DEVICE"));
         }
-        Ok(Side {
+        Ok(HostedName {
             host,
             name: name.to_owned(),
         })
     }
 }
 
-impl std::fmt::Display for Side {
+impl std::fmt::Display for HostedName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.host {
             Some(host) => write!(f, "{host}:{}", self.name),
@@ -143,8 +143,8 @@ impl Join {
             ));
         };
         Ok(Join {
-            disk: Side::parse(disk)?,
-            device: Side::parse(device)?,
+            disk: HostedName::parse(disk)?,
+            device: HostedName::parse(device)?,
         })
     }
 }

@@ -28,8 +28,8 @@ pub struct Compare {
     pub after: PathBuf,
 
     /// Only this device, and what it is called after the change; may be given several times
-    #[arg(long, value_name = "NAME[=NAME]", value_parser = Pair::parse, help_heading = "What is compared")]
-    pub device: Vec<Pair>,
+    #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "What is compared")]
+    pub device: Vec<DevicePair>,
     /// Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What is compared")]
     pub grid: Vec<Grid>,
@@ -99,22 +99,22 @@ impl From<First> for FirstReport {
 
 /// A device before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct DevicePair {
     /// Its name before.
     pub before: String,
     /// Its name after.
     pub after: String,
 }
 
-impl Pair {
-    fn parse(text: &str) -> Result<Pair, String> {
+impl DevicePair {
+    fn parse(text: &str) -> Result<DevicePair, String> {
         let (before, after) = text.split_once('=').unwrap_or((text, text));
         if before.is_empty() || after.is_empty() {
             return Err(format!(
                 "found `{text}`, expected NAME, or NAME=NAME before and after the change"
             ));
         }
-        Ok(Pair {
+        Ok(DevicePair {
             before: before.to_owned(),
             after: after.to_owned(),
         })

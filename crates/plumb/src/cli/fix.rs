@@ -45,12 +45,12 @@ const GOES_ON: &str = exits!();
 pub struct Fix {
     /// What to do.
     #[command(subcommand)]
-    pub what: What,
+    pub what: FixCommand,
 }
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum FixCommand {
     /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
     #[command(after_help = BEGINS)]
     Relabel(Relabel),

@@ -25,12 +25,12 @@ Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read onl
 pub struct Plan {
     /// What to plan.
     #[command(subcommand)]
-    pub what: What,
+    pub what: PlanCommand,
 }
 
 /// What can be planned.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum PlanCommand {
     /// Where a partition or slice may start, and the commands that put it there
     #[command(after_help = ALL)]
     Partition(Box<Partition>),
@@ -45,7 +45,7 @@ pub enum What {
     Filesystem(Filesystem),
     /// Which record suits a page, or the I/O of a profile
     #[command(after_help = ALL)]
-    Record(Record),
+    Record(RecordPlan),
     /// The I/O size of mirror resyncs of Solaris Volume Manager
     #[command(after_help = ALL)]
     Resync(Resync),
@@ -124,7 +124,7 @@ pub struct Partition {
     #[arg(long, value_name = "WHAT", value_parser = content)]
     pub holds: Option<Content>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Whose stripe.
@@ -169,7 +169,7 @@ pub struct Stripe {
     #[arg(long, value_name = "NAME", default_value = "md")]
     pub manager: ManagerKind,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Flags of `plumb plan softpart`.
@@ -197,7 +197,7 @@ pub struct Softpart {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub component_size: Option<Bytes>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Kind of file system.
@@ -249,7 +249,7 @@ pub struct Filesystem {
     #[arg(long, value_name = "DIRECTORY")]
     pub mount: Option<String>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// What keeps records.
@@ -265,7 +265,7 @@ pub enum KeeperKind {
 
 /// Flags of `plumb plan record`.
 #[derive(Debug, Args)]
-pub struct Record {
+pub struct RecordPlan {
     /// The data set, volume or device
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -282,7 +282,7 @@ pub struct Record {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub current: Option<Bytes>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Flags of `plumb plan resync`.
@@ -298,7 +298,7 @@ pub struct Resync {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub mirror: Option<Bytes>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Redundancy.
@@ -349,7 +349,7 @@ pub struct Disks {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1m")]
     pub chunk: Bytes,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// Flags of `plumb plan writes`.
@@ -377,12 +377,12 @@ pub struct Writes {
     #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub both: Option<f64>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: PlanOutput,
 }
 
 /// What every plan can be printed as.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Output {
+pub struct PlanOutput {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,

@@ -49,7 +49,7 @@ type Devices = BTreeMap<String, f64>;
 ///
 /// # Errors
 /// When a device that was asked for is not there, or nothing tells which belong together.
-pub fn of(sides: &[Side; 2], asked: &[cli::Pair]) -> Result<Pairs, Failure> {
+pub fn pair_devices(sides: &[Side; 2], asked: &[cli::DevicePair]) -> Result<Pairs, Failure> {
     let devices = [sides[0].devices(), sides[1].devices()];
     if asked.is_empty() {
         return found(&devices, [sides[0].path(), sides[1].path()]);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::compare::{Bench, Observed, of_bench, of_profile, of_series};
+use plumb_diagnose::compare::{BenchDocument, Observed, of_bench, of_profile, of_series};
 use plumb_diagnose::{Questions, analyze};
 use plumb_profile::{Profile, Settings};
 use plumb_trace::input::Input;
@@ -30,7 +30,7 @@ pub struct Side {
 enum Contents {
     Profiles(Box<Collected>),
     Series(Box<Series>),
-    Bench(Box<Bench>),
+    Bench(Box<BenchDocument>),
 }
 
 impl Side {
@@ -71,7 +71,7 @@ impl Side {
             let devices: BTreeSet<&str> = devices.collect();
             let wanted =
                 lowest(collected).filter(|profile| devices.contains(profile.device.as_str()));
-            self.percentiles = stretches::of(&self.file, &selection(args), wanted)?;
+            self.percentiles = stretches::read_percentiles(&self.file, &selection(args), wanted)?;
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ const BENCH: &str = "{\"schema\":\"plumb.bench/";
 #[derive(serde::Deserialize)]
 struct Document {
     schema: String,
-    result: Bench,
+    result: BenchDocument,
 }
 
 /// The schema that is read.
@@ -201,7 +201,7 @@ fn is_bench(head: &[u8]) -> bool {
     bare == BENCH.as_bytes()
 }
 
-fn bench(name: &str, bytes: &[u8]) -> Result<Bench, Failure> {
+fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
     let document: Document = serde_json::from_slice(bytes).map_err(|source| {
         Failure::failed(&NoBench {
             name: name.to_owned(),

@@ -74,7 +74,7 @@ impl Times {
 
 /// Latencies of a device over the time that its windows are whole.
 #[derive(Debug)]
-struct Course {
+struct LatencyCourse {
     start_ns: i64,
     len_ns: i64,
     /// Of reads and of writes.
@@ -83,15 +83,15 @@ struct Course {
     ends: [Times; 2],
 }
 
-impl Course {
-    fn new(profile: &Profile) -> Option<Course> {
+impl LatencyCourse {
+    fn new(profile: &Profile) -> Option<LatencyCourse> {
         let timeline = &profile.timeline;
         let mut starts = timeline.iter().map(|(start_ns, _)| start_ns);
         let (first, last) = (starts.next()?, starts.next_back()?);
         let start_ns = first.checked_add_unsigned(timeline.width_ns())?;
         let len_ns = last.checked_sub(start_ns).filter(|len_ns| *len_ns > 0)?;
         let times = [(); 2].map(|()| vec![Times::default(); STRETCHES]);
-        Some(Course {
+        Some(LatencyCourse {
             start_ns,
             len_ns,
             times,
@@ -141,7 +141,7 @@ impl Told {
 ///
 /// # Errors
 /// When it cannot be read any more.
-pub fn of<'p>(
+pub fn read_percentiles<'p>(
     path: &Path,
     selection: &Selection,
     profiles: impl Iterator<Item = &'p Profile>,
@@ -149,7 +149,7 @@ pub fn of<'p>(
     let named = |profile: &Profile| {
         Some((
             (profile.device.clone(), profile.layer),
-            Course::new(profile)?,
+            LatencyCourse::new(profile)?,
         ))
     };
     let mut courses: Courses = profiles.take(DEVICES_MAX).filter_map(named).collect();
@@ -178,7 +178,7 @@ pub fn of<'p>(
         .collect())
 }
 
-type Courses = BTreeMap<(String, Layer), Course>;
+type Courses = BTreeMap<(String, Layer), LatencyCourse>;
 
 /// Whether the piece holds single I/O.
 fn add_piece(
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn ends_are_in_the_whole_alone() {
-        let mut course = Course {
+        let mut course = LatencyCourse {
             start_ns: 1000,
             len_ns: 2000,
             times: [(); 2].map(|()| vec![Times::default(); STRETCHES]),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{Block, CaptureError, Options, Process, Reading};
+use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
 use plumb_geometry::plural;
 use plumb_profile::{Places, Profile, ProfileSet, Table};
 use plumb_stack::{Kind, NodeId, Stack};
@@ -24,7 +24,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 const CLASS: &str = "/sys/class/block";
 
 /// A disk that is watched.
-pub struct Disk {
+pub struct WatchedDisk {
     /// As the stack calls it.
     pub name: String,
     number: u32,
@@ -33,7 +33,7 @@ pub struct Disk {
 }
 
 /// What a watch saw.
-pub struct Seen {
+pub struct Observation {
     /// What was counted, as it is saved.
     pub whole: Whole,
     /// Profiles of all that was watched, empty for what had no I/O.
@@ -50,13 +50,13 @@ pub struct Seen {
 
 /// The disks among these layers.
 #[must_use]
-pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<Disk> {
+pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<WatchedDisk> {
     let nodes = stack.nodes().filter(|(id, node)| {
         wanted.is_none_or(|wanted| wanted.contains(id))
             && node.host.is_none()
             && node.kind != Kind::Partition
     });
-    let mut disks: Vec<Disk> = nodes
+    let mut disks: Vec<WatchedDisk> = nodes
         .filter_map(|(_, node)| {
             let number = plumb_capture::disk_of(&node.name).ok()?;
             let layer = if plumb_capture::is_bio_based(number) {
@@ -64,7 +64,7 @@ pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<Disk> {
             } else {
                 Layer::Request
             };
-            Some(Disk {
+            Some(WatchedDisk {
                 name: node.name.clone(),
                 number,
                 layer,
@@ -80,12 +80,12 @@ pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<Disk> {
 /// # Errors
 /// When they cannot be watched: outside that signals are not heard, inside that the kernel does not let it.
 pub fn watch(
-    disks: &[Disk],
+    disks: &[WatchedDisk],
     are_all: bool,
     time: Duration,
     modulus_bytes: u64,
     outputs: &[PathBuf],
-) -> Result<Result<Seen, CaptureError>, Failure> {
+) -> Result<Result<Observation, CaptureError>, Failure> {
     let ended = told_to_end()?;
     let devices = if are_all {
         Vec::new()
@@ -98,7 +98,7 @@ pub fn watch(
         modulus_bytes,
         ..Options::default()
     };
-    let mut block = match Block::attach(&options) {
+    let mut block = match BlockWatch::attach(&options) {
         Ok(block) => block,
         Err(why) => return Ok(Err(why)),
     };
@@ -141,13 +141,14 @@ pub fn watch(
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
-    let is_gone = |disk: &&Disk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
+    let is_gone =
+        |disk: &&WatchedDisk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
     let gone = disks
         .iter()
         .filter(is_gone)
         .map(|disk| disk.name.clone())
         .collect();
-    Ok(Ok(Seen {
+    Ok(Ok(Observation {
         whole,
         profiles,
         seconds: span.as_secs_f64(),

@@ -152,7 +152,7 @@ pub struct Ownership {
 
 impl Ownership {
     /// That of a node; `None` where none is there.
-    pub fn of(node: &Path) -> Option<Ownership> {
+    pub fn read(node: &Path) -> Option<Ownership> {
         let found = fs::metadata(node).ok()?;
         Some(Ownership {
             user: found.uid(),
@@ -193,10 +193,10 @@ pub struct Owner {
 
 impl Owner {
     /// That of a node that is there.
-    pub fn of(node: &Path) -> Owner {
+    pub fn read(node: &Path) -> Owner {
         Owner {
             node: node.to_owned(),
-            before: Ownership::of(node),
+            before: Ownership::read(node),
         }
     }
 
@@ -239,7 +239,7 @@ pub fn tell_kernel(
     let owners: Vec<Owner> = steps
         .iter()
         .filter_map(|step| match step {
-            KernelStep::Delete(number) => Some(Owner::of(&node_of(&subject.path, *number))),
+            KernelStep::Delete(number) => Some(Owner::read(&node_of(&subject.path, *number))),
             KernelStep::Add(_) => None,
         })
         .collect();
@@ -295,7 +295,7 @@ pub fn tell_kernel(
 #[cfg(test)]
 mod tests {
     use plumb_geometry::Bytes;
-    use plumb_relocate::labels::Step;
+    use plumb_relocate::labels::ChangeStep;
     use plumb_sys::Access;
 
     use super::*;
@@ -310,13 +310,13 @@ mod tests {
         );
         fs::write(&image, vec![0; 1 << 20]).expect("room");
         let subject = Subject::open(&image, Access::Exclusive).expect("an image");
-        let write = |at| Step::Write {
+        let write = |at| ChangeStep::Write {
             at: Bytes(at),
             old: vec![0; 512],
             new: vec![1; 512],
         };
         let change =
-            Change::from_steps([write(8192), Step::Flush, write(512)]).expect("places apart");
+            Change::from_steps([write(8192), ChangeStep::Flush, write(512)]).expect("places apart");
         let mut changed = vec![0; 1 << 20];
         changed[700] = 9;
         fs::write(&image, &changed).expect("room");

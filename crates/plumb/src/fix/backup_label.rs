@@ -34,7 +34,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
         device: device.clone(),
         source,
     })?;
-    let change = Change::of(&mended.steps, &subject.raw());
+    let change = Change::for_disk(&mended.steps, &subject.raw());
     let change = change.map_err(|source| FixError::Change {
         device,
         is_begun: false,

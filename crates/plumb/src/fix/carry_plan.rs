@@ -21,7 +21,7 @@ use crate::{check, output, probe};
 
 /// What is done for one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Action {
+enum PlanAction {
     /// A partition goes to another start with its data.
     Move {
         node: PathBuf,
@@ -46,9 +46,12 @@ enum Action {
 /// When the file is no plan, or something that is to be done cannot be.
 pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
     let plans = from_plan::plans(&args.file)?;
-    let actions: Vec<(&Value, Action)> =
-        plans.iter().map(|plan| (plan, Action::of(plan))).collect();
-    let is_meant = |action: &Action| args.yes.as_deref().is_some_and(|yes| action.is_named(yes));
+    let actions: Vec<(&Value, PlanAction)> = plans
+        .iter()
+        .map(|plan| (plan, PlanAction::from_plan(plan)))
+        .collect();
+    let is_meant =
+        |action: &PlanAction| args.yes.as_deref().is_some_and(|yes| action.is_named(yes));
     if let Some(yes) = args
         .yes
         .as_deref()
@@ -125,52 +128,52 @@ fn look(what: &str, node: &Path) -> Result<Exit, Failure> {
     }
 }
 
-impl Action {
-    fn of(plan: &Value) -> Action {
+impl PlanAction {
+    fn from_plan(plan: &Value) -> PlanAction {
         let Some(device) = plan["subject"]["device"].as_str().map(PathBuf::from) else {
-            return Action::Print;
+            return PlanAction::Print;
         };
         if !plan["refusal"].is_null() {
-            return Action::Print;
+            return PlanAction::Print;
         }
         match plan["kind"].as_str() {
-            Some("partition") => Action::of_partition(plan, device),
-            Some("filesystem") => Action::of_file_system(plan, device),
-            _ => Action::Print,
+            Some("partition") => PlanAction::of_partition(plan, device),
+            Some("filesystem") => PlanAction::of_file_system(plan, device),
+            _ => PlanAction::Print,
         }
     }
 
-    fn of_partition(plan: &Value, device: PathBuf) -> Action {
+    fn of_partition(plan: &Value, device: PathBuf) -> PlanAction {
         let figure = |name| from_plan::figure(plan, name);
         let number = plan["subject"]["number"]
             .as_u64()
             .and_then(|number| u32::try_from(number).ok());
         let (Some(start), current) = (figure("start_bytes"), figure("current_bytes")) else {
-            return Action::Print;
+            return PlanAction::Print;
         };
         match (current, number) {
             // What can go on being used while it moves is better than what cannot.
-            (Some(_), _) if plan["remedies"][0]["harm"] == "online" => Action::Print,
+            (Some(_), _) if plan["remedies"][0]["harm"] == "online" => PlanAction::Print,
             // Nodes of Solaris are of its own systems.
             (Some(current), Some(number)) if current != start && device.starts_with("/dev") => {
                 let node = node_of(&device, number);
-                Action::Move {
+                PlanAction::Move {
                     node,
                     to: start,
-                    stated: Stated::of(plan),
+                    stated: Stated::from_plan(plan),
                 }
             }
-            (Some(_), _) => Action::Print,
-            (None, _) => Action::Relabel {
+            (Some(_), _) => PlanAction::Print,
+            (None, _) => PlanAction::Relabel {
                 device,
                 start,
-                wanted: Wanted::of(plan),
+                wanted: Wanted::from_plan(plan),
             },
         }
     }
 
     /// The first way that harms least, where it is one that is known.
-    fn of_file_system(plan: &Value, device: PathBuf) -> Action {
+    fn of_file_system(plan: &Value, device: PathBuf) -> PlanAction {
         let remedies = plan["remedies"]
             .as_array()
             .map(Vec::as_slice)
@@ -182,15 +185,18 @@ impl Action {
         let mut known = steps.filter_map(|step| Tuning::known(step["command"].as_str()?, &device));
         known
             .next()
-            .map_or(Action::Print, |tuning| Action::Tune { device, tuning })
+            .map_or(PlanAction::Print, |tuning| PlanAction::Tune {
+                device,
+                tuning,
+            })
     }
 
     /// What `--yes` has to be for it.
     fn name(&self) -> Option<String> {
         let node = match self {
-            Action::Move { node, .. } => node,
-            Action::Relabel { device, .. } | Action::Tune { device, .. } => device,
-            Action::Print => return None,
+            PlanAction::Move { node, .. } => node,
+            PlanAction::Relabel { device, .. } | PlanAction::Tune { device, .. } => device,
+            PlanAction::Print => return None,
         };
         Some(node.file_name()?.to_string_lossy().into_owned())
     }
@@ -203,12 +209,12 @@ impl Action {
     /// What is looked at afterwards: commands, and what each is given.
     fn looks(&self, is_probed: bool) -> Vec<(&'static str, PathBuf)> {
         let (checked, probed) = match self {
-            Action::Move { node, .. } => (node.clone(), node.clone()),
-            Action::Relabel { device, wanted, .. } => {
+            PlanAction::Move { node, .. } => (node.clone(), node.clone()),
+            PlanAction::Relabel { device, wanted, .. } => {
                 (device.clone(), node_of(device, wanted.number.unwrap_or(1)))
             }
-            Action::Tune { device, .. } => (device.clone(), device.clone()),
-            Action::Print => return Vec::new(),
+            PlanAction::Tune { device, .. } => (device.clone(), device.clone()),
+            PlanAction::Print => return Vec::new(),
         };
         let looks = [
             Some(("check", checked)),
@@ -229,7 +235,7 @@ impl Action {
     ) -> Result<Exit, Failure> {
         let act = Act { yes, json: false };
         match self {
-            Action::Move { node, to, stated } => {
+            PlanAction::Move { node, to, stated } => {
                 must_be_as_stated(stated)?;
                 moving::run(&Move {
                     partition: node.clone(),
@@ -240,7 +246,7 @@ impl Action {
                     act,
                 })
             }
-            Action::Relabel {
+            PlanAction::Relabel {
                 device,
                 start,
                 wanted,
@@ -257,8 +263,8 @@ impl Action {
                 act,
                 save: Save { save: None },
             }),
-            Action::Tune { tuning, .. } => tuning.carry_out(act.yes.is_some()),
-            Action::Print => by_hand(plan),
+            PlanAction::Tune { tuning, .. } => tuning.carry_out(act.yes.is_some()),
+            PlanAction::Print => by_hand(plan),
         }
     }
 }
@@ -323,16 +329,16 @@ mod tests {
         let (to, node, stated) = (
             Bytes(1_048_576),
             PathBuf::from("/dev/sdb1"),
-            Stated::of(&plan("recreate")),
+            Stated::from_plan(&plan("recreate")),
         );
         assert_eq!(
             (stated.number, stated.current),
             (Some(1), Some(Bytes(17_408)))
         );
         assert_eq!(
-            Action::of(&plan("recreate")),
-            Action::Move { node, to, stated }
+            PlanAction::from_plan(&plan("recreate")),
+            PlanAction::Move { node, to, stated }
         );
-        assert_eq!(Action::of(&plan("online")), Action::Print);
+        assert_eq!(PlanAction::from_plan(&plan("online")), PlanAction::Print);
     }
 }

@@ -66,7 +66,7 @@ fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
         builder.size(node, place.len(), &source);
         scan.probe_content(
             &mut builder,
-            &Window {
+            &DiskWindow {
                 disk,
                 place: *place,
             },
@@ -86,12 +86,12 @@ fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
 }
 
 /// A part of a disk as a disk.
-struct Window<'a> {
+struct DiskWindow<'a> {
     disk: &'a dyn Disk,
     place: Extent,
 }
 
-impl Disk for Window<'_> {
+impl Disk for DiskWindow<'_> {
     fn size_bytes(&self) -> u64 {
         let Bytes(start) = self.place.start();
         self.place

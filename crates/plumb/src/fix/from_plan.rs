@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use plumb_geometry::Bytes;
-use plumb_label::{Label, Partition, Place};
+use plumb_label::{Label, Partition, PartitionPlace};
 use plumb_plan::partition::SMALLER_MAX;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// What a plan for a partition wants.
-    pub fn of(plan: &Value) -> Wanted {
+    pub fn from_plan(plan: &Value) -> Wanted {
         let new_label = found(plan, "new_label").and_then(Value::as_str);
         Wanted {
             start: figure(plan, "start_bytes"),
@@ -60,7 +60,7 @@ pub struct Stated {
 
 impl Stated {
     /// What a plan says.
-    pub fn of(plan: &Value) -> Stated {
+    pub fn from_plan(plan: &Value) -> Stated {
         let current = figure(plan, "current_bytes");
         Stated {
             device: plan["subject"]["device"].as_str().map(PathBuf::from),
@@ -83,7 +83,7 @@ impl Stated {
         let is_it = path.is_ok_and(|path| {
             let identity = |here: Here| here.identity();
             path == subject.path
-                || Here::of(&path)
+                || Here::find(&path)
                     .map(identity)
                     .is_ok_and(|is| !is.is_empty() && is == subject.here.identity())
         });
@@ -108,7 +108,7 @@ impl Stated {
         let number = self.number.unwrap_or(1);
         let is_it = |part: &&Partition| {
             !part.is_whole_disk
-                && part.place != Place::Extended
+                && part.place != PartitionPlace::Extended
                 && part.id.slice.unwrap_or(part.id.number) == number
         };
         let sectors = |at: Bytes| plumb_geometry::group_digits(at.0 / plumb_geometry::SECTOR);
@@ -177,7 +177,7 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
             path.display()
         )));
     }
-    let wanted = Wanted::of(plan);
+    let wanted = Wanted::from_plan(plan);
     if wanted.start.is_none() {
         return Err(wrong(
             path,
@@ -185,7 +185,7 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
             "the figure start_bytes",
         ));
     }
-    Ok((wanted, Stated::of(plan)))
+    Ok((wanted, Stated::from_plan(plan)))
 }
 
 /// A figure in bytes; `None` where the plan has none of that name.

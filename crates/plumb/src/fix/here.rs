@@ -5,7 +5,7 @@ use std::path::Path;
 use plumb_geometry::{Grid, GridKind};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, GridFact, Kind, NodeId, Stack, What};
+use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Stack};
 
 use crate::check::target;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ impl Here {
     ///
     /// # Errors
     /// When it cannot be looked at, or has no such device.
-    pub fn of(path: &Path) -> Result<Here, Failure> {
+    pub fn find(path: &Path) -> Result<Here, Failure> {
         let kernel = Live::default();
         let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
         let mut builder = Builder::default();
@@ -146,11 +146,11 @@ impl Here {
 
     /// Blocks that what it lies on is known to write as a whole, in bytes of the device.
     pub fn write_units(&self) -> Vec<Grid> {
-        const WRITTEN_WHOLE: [What; 4] = [
-            What::PhysicalBlock,
-            What::WriteAlignment,
-            What::IndirectionUnit,
-            What::ArrayUnit,
+        const WRITTEN_WHOLE: [CellKind; 4] = [
+            CellKind::PhysicalBlock,
+            CellKind::WriteAlignment,
+            CellKind::IndirectionUnit,
+            CellKind::ArrayUnit,
         ];
         let through = self.stack.grids_through(self.node).into_iter();
         let is_written = |fact: &GridFact| {
@@ -163,7 +163,7 @@ impl Here {
     pub fn physical_blocks(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
         through
-            .filter(|fact| fact.what == What::PhysicalBlock)
+            .filter(|fact| fact.what == CellKind::PhysicalBlock)
             .map(|fact| fact.grid)
             .collect()
     }
@@ -172,7 +172,7 @@ impl Here {
     pub fn grids(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
         through
-            .filter(|fact| fact.what != What::Assumed)
+            .filter(|fact| fact.what != CellKind::Assumed)
             .map(|fact| fact.grid)
             .collect()
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_geometry::{Bytes, Extent, Grid, align_down};
-use plumb_label::{Detail, Guid, Kind, Label, Partition, Place, Role};
+use plumb_label::{Detail, Guid, Label, LabelKind, Partition, PartitionPlace, Role};
 use plumb_plan::meet::{meet_all, next_boundary};
 use plumb_plan::partition::usual_grid;
 use plumb_relocate::labels::edit::{blanked_gpt, encode, relocated};
@@ -43,7 +43,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     subject.must_be_unused()?;
     let before = subject.label()?;
     unfinished::must_be_none(&subject, before.as_ref())?;
-    let work = Work::of(args, &subject, before.as_ref())?;
+    let work = RelabelWork::prepare(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
     unfinished::must_be_none_at(&subject, extent)?;
@@ -100,7 +100,8 @@ fn must_be_empty(
     block: u32,
 ) -> Result<(), FixError> {
     let mut places: Vec<Extent> = label.map_or_else(Vec::new, |label| {
-        let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
+        let has_data =
+            |part: &&Partition| !part.is_whole_disk && part.place != PartitionPlace::Extended;
         label
             .partitions
             .iter()
@@ -119,7 +120,7 @@ fn must_be_empty(
 }
 
 /// A request, with what it is held against.
-struct Work<'a> {
+struct RelabelWork<'a> {
     args: &'a Relabel,
     subject: &'a Subject,
     /// The label that is changed; `None` where a new one is made.
@@ -131,12 +132,12 @@ struct Work<'a> {
     block: u32,
 }
 
-impl<'a> Work<'a> {
-    fn of(
+impl<'a> RelabelWork<'a> {
+    fn prepare(
         args: &'a Relabel,
         subject: &'a Subject,
         before: Option<&'a Label>,
-    ) -> Result<Work<'a>, Failure> {
+    ) -> Result<RelabelWork<'a>, Failure> {
         let wanted = match &args.plan {
             Some(path) => {
                 let (wanted, stated) = from_plan::partition(path)?;
@@ -186,7 +187,7 @@ impl<'a> Work<'a> {
         // Grids of layers below that never meet are told by `plumb check`; the usual one is what is left then.
         let grid = meet_all(subject.here.grids().iter().chain([&usual])).unwrap_or(usual);
         let replaces = before.is_some() && label.is_none();
-        Ok(Work {
+        Ok(RelabelWork {
             args,
             subject,
             label,
@@ -215,7 +216,7 @@ impl<'a> Work<'a> {
     fn moved(&self, label: &Label) -> Result<(Detail, Extent, String), Failure> {
         let part = self.chosen(label)?;
         if label.partitions.iter().any(|inner| {
-            inner.place == Place::Slice
+            inner.place == PartitionPlace::Slice
                 && inner.id.within == Some(part.id.number)
                 && part.id.within.is_none()
         }) {
@@ -295,7 +296,9 @@ impl<'a> Work<'a> {
     fn chosen(&self, label: &'a Label) -> Result<&'a Partition, Failure> {
         let reserved = label.solaris_reserved().map(|part| part.id);
         let has_data = |part: &&Partition| {
-            !part.is_whole_disk && part.place != Place::Extended && Some(part.id) != reserved
+            !part.is_whole_disk
+                && part.place != PartitionPlace::Extended
+                && Some(part.id) != reserved
         };
         let mut all = label.partitions.iter().filter(has_data);
         let Some(number) = self.args.number.or(self.wanted.number) else {
@@ -410,7 +413,7 @@ impl<'a> Work<'a> {
 
     /// First byte that the one partition may have, and the first behind it that it may not.
     fn range(&self, kind: NewKind, disk_lbas: u64, unit: u64) -> Result<(Bytes, Bytes), Failure> {
-        use plumb_plan::partition::{Label as Planned, limits};
+        use plumb_plan::partition::{LabelScheme as Planned, limits};
         let planned = match kind {
             NewKind::Gpt => Planned::Gpt,
             NewKind::SolarisEfi => Planned::SolarisEfi,
@@ -446,7 +449,7 @@ impl<'a> Work<'a> {
             })?;
             steps.splice(0..0, blank);
         }
-        let change = Change::of(&steps, &raw);
+        let change = Change::for_disk(&steps, &raw);
         Ok(change.map_err(|source| FixError::Change {
             device,
             is_begun: false,
@@ -474,13 +477,13 @@ impl<'a> Work<'a> {
 }
 
 /// What a label of that kind is when it is read.
-fn kind_of(asked: NewLabelKind) -> Kind {
+fn kind_of(asked: NewLabelKind) -> LabelKind {
     match asked {
-        NewLabelKind::Gpt => Kind::Gpt,
-        NewLabelKind::Dos => Kind::Mbr,
-        NewLabelKind::Efi => Kind::SolarisEfi,
-        NewLabelKind::Smi => Kind::SparcVtoc,
-        NewLabelKind::SmiX86 => Kind::X86Vtoc,
+        NewLabelKind::Gpt => LabelKind::Gpt,
+        NewLabelKind::Dos => LabelKind::Mbr,
+        NewLabelKind::Efi => LabelKind::SolarisEfi,
+        NewLabelKind::Smi => LabelKind::SparcVtoc,
+        NewLabelKind::SmiX86 => LabelKind::X86Vtoc,
     }
 }
 

@@ -77,7 +77,7 @@ impl Subject {
                 .into(),
                 _ => of_system(error),
             })?;
-        Ok(Subject::of(disk, path, here))
+        Ok(Subject::new(disk, path, here))
     }
 
     /// As [`Subject::open_unlocked`]; that somebody uses a part of it is no failure yet.
@@ -90,7 +90,7 @@ impl Subject {
     ) -> Result<Result<Subject, SysError>, Failure> {
         let (path, here) = found(device)?;
         must_be_writable(&path, &here, access)?;
-        Ok(DirectDisk::open(&path, access).map(|disk| Subject::of(disk, path, here)))
+        Ok(DirectDisk::open(&path, access).map(|disk| Subject::new(disk, path, here)))
     }
 
     /// Opens a disk for a change that leaves its partitions where they are, and locks it: alone, or beside them where they
@@ -116,7 +116,7 @@ impl Subject {
         Ok(subject)
     }
 
-    fn of(disk: DirectDisk, path: PathBuf, here: Here) -> Subject {
+    fn new(disk: DirectDisk, path: PathBuf, here: Here) -> Subject {
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -201,7 +201,7 @@ impl Subject {
             device: self.device(),
             source,
         })?;
-        Ok(FileId::of(&found))
+        Ok(FileId::from_metadata(&found))
     }
 
     /// That it is not set read-only, where it was opened to be looked at.
@@ -282,7 +282,7 @@ fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
         Failure::usage(what)
     };
     let path = std::fs::canonicalize(by_name(device)).map_err(|_| nowhere())?;
-    let here = Here::of(&path)?;
+    let here = Here::find(&path)?;
     match here.kind() {
         kind @ (Kind::Partition | Kind::SoftPartition) => Err(FixError::NotADisk {
             device: path.display().to_string(),

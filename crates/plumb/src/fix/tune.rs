@@ -92,7 +92,7 @@ impl Tuning {
                     only_shown()
                 };
             }
-            Tuning::Mount { device, at, hint } => Remount::of(device, at, hint),
+            Tuning::Mount { device, at, hint } => Remount::prepare(device, at, hint),
         };
         match mount {
             Err(NotTuned::NotBegun { why, .. }) if !is_wanted => {
@@ -160,7 +160,7 @@ struct Remount {
 }
 
 impl Remount {
-    fn of(device: &str, at: &str, hint: &str) -> Result<Remount, NotTuned> {
+    fn prepare(device: &str, at: &str, hint: &str) -> Result<Remount, NotTuned> {
         let not_begun = |why: String| NotTuned::NotBegun {
             device: device.to_owned(),
             why,

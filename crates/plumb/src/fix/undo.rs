@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plumb_geometry::Extent;
-use plumb_label::{Label, Partition, Place};
+use plumb_label::{Label, Partition, PartitionPlace};
 use plumb_relocate::labels::SavedLabel;
 use plumb_sys::Access;
 
@@ -161,7 +161,8 @@ pub fn would_hide(
     let Some(present) = present else {
         return Vec::new();
     };
-    let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
+    let has_data =
+        |part: &&Partition| !part.is_whole_disk && part.place != PartitionPlace::Extended;
     let keeps = |part: &Partition| {
         let mut others = other
             .into_iter()

@@ -1,7 +1,9 @@
 //! What a fix does or would do, in the form that reports print.
 
 use plumb_geometry::Grid;
-use plumb_label::{Label, Partition, Place, gpt::types::SOLARIS_RESERVED, label::PartitionType};
+use plumb_label::{
+    Label, Partition, PartitionPlace, gpt::types::SOLARIS_RESERVED, label::PartitionType,
+};
 use plumb_relocate::labels::Change;
 use plumb_report::fix::{self as report, Fixed, LabelView, PartView};
 
@@ -34,8 +36,8 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     let limits = shown.subject.disk.limits();
     let view = |label: &Label| label_view(label, shown.grid);
     let writes = shown.change.writes();
-    let writes: Vec<report::Place> = writes
-        .map(|(at, _, new)| report::Place {
+    let writes: Vec<report::DiskPlace> = writes
+        .map(|(at, _, new)| report::DiskPlace {
             at_bytes: at.0,
             len_bytes: new.len() as u64,
         })
@@ -82,7 +84,7 @@ fn command(name: &str) -> String {
 fn label_view(label: &Label, grid: Option<Grid>) -> LabelView {
     let part = |part: &Partition| {
         let has_data = !part.is_whole_disk
-            && part.place != Place::Extended
+            && part.place != PartitionPlace::Extended
             && part.kind != PartitionType::Guid(SOLARIS_RESERVED);
         PartView {
             name: part.id.to_string(),

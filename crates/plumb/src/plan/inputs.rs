@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plumb_profile::Profile;
-use plumb_report::plan::Input;
+use plumb_report::plan::PlanInput;
 use plumb_stack::{Builder, Stack, dump};
 
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ pub struct Dumps {
     /// The stack.
     pub stack: Stack,
     /// What was read.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<PlanInput>,
     /// Whether a file, or some line of one, was not read.
     pub is_partial: bool,
 }
@@ -49,11 +49,11 @@ pub fn read_dumps(paths: &[PathBuf]) -> Result<Dumps, Failure> {
     })
 }
 
-fn read_dump(path: &Path, builder: &mut Builder) -> Result<Input, Failure> {
+fn read_dump(path: &Path, builder: &mut Builder) -> Result<PlanInput, Failure> {
     let name = path.display().to_string();
     let bytes = inputs::read(path, inputs::DUMP_BYTES_MAX)?;
     let read = inputs::dump(&name, &bytes, builder)?;
-    Ok(Input {
+    Ok(PlanInput {
         path: name,
         format: read.tool.to_owned(),
         verified: read.is_verified,
@@ -66,10 +66,10 @@ fn read_dump(path: &Path, builder: &mut Builder) -> Result<Input, Failure> {
 ///
 /// # Errors
 /// When it cannot be read, or is none.
-pub fn read_profile(path: &Path) -> Result<(Vec<Profile>, Input), Failure> {
+pub fn read_profile(path: &Path) -> Result<(Vec<Profile>, PlanInput), Failure> {
     let saved = inputs::profile(path)?;
     let profiles: Vec<Profile> = saved.profiles.iter().cloned().collect();
-    let input = Input {
+    let input = PlanInput {
         path: path.display().to_string(),
         format: "profile".to_owned(),
         verified: true,

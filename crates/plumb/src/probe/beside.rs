@@ -5,7 +5,7 @@ use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
 use plumb_load::probe::cache::Reach;
 use plumb_load::probe::counters::Others;
-use plumb_load::probe::drift::Change;
+use plumb_load::probe::drift::PaceChange;
 use plumb_report::format;
 use plumb_report::probe as report;
 
@@ -37,11 +37,11 @@ fn reach(reach: Reach) -> report::Reach {
 }
 
 /// The pace, look by look.
-pub fn pace(probed: Option<&Probed>) -> Vec<report::Pace> {
+pub fn pace(probed: Option<&Probed>) -> Vec<report::ProbePace> {
     let paces = probed.map_or(&[][..], |probed| probed.course.paces());
     paces
         .iter()
-        .map(|pace| report::Pace {
+        .map(|pace| report::ProbePace {
             at_seconds: pace.at.as_secs_f64(),
             ns: pace.ns,
         })
@@ -51,7 +51,7 @@ pub fn pace(probed: Option<&Probed>) -> Vec<report::Pace> {
 /// The moment from which on it was another.
 pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
     let change = probed.and_then(|probed| probed.course.change())?;
-    let Change {
+    let PaceChange {
         at,
         before_ns,
         after_ns,
@@ -100,7 +100,7 @@ pub fn words(against: Against) -> String {
             format::percent(share),
             format::ns(again_ns)
         ),
-        Against::Faster(Change {
+        Against::Faster(PaceChange {
             at,
             before_ns,
             after_ns,
@@ -111,7 +111,7 @@ pub fn words(against: Against) -> String {
             ns(after_ns),
             ns(before_ns)
         ),
-        Against::Slower(Change {
+        Against::Slower(PaceChange {
             at,
             before_ns,
             after_ns,

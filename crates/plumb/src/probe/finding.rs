@@ -7,10 +7,10 @@ use plumb_report::probe as report;
 use plumb_stack::Kind;
 
 /// The defect, where the grid lies at an offset.
-pub fn finding(shown: &report::Probed<'_>, layer: Kind) -> Option<Finding> {
+pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> {
     let grid = shown
         .grid
-        .filter(|_| shown.verdict == report::Verdict::Misaligned)?;
+        .filter(|_| shown.verdict == report::ReportedVerdict::Misaligned)?;
     let of = Of {
         device: shown.target.to_owned(),
         part: None,

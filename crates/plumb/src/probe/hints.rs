@@ -5,18 +5,18 @@ use std::path::Path;
 use plumb_geometry::Grid;
 use plumb_load::probe::stated::{Statement, StatementComparison};
 use plumb_load::probe::{Candidate, Probed};
-use plumb_report::probe::{Hint, HintOutcome, Op, Verdict};
+use plumb_report::probe::{Hint, HintOutcome, Op, ReportedVerdict};
 use plumb_stack::fold::Phase;
-use plumb_stack::{Belief, GridFact, Kind, Source, Stack, What};
+use plumb_stack::{Belief, CellKind, GridFact, Kind, Source, Stack};
 
-use crate::check::sources::{self, Gathered};
+use crate::check::sources::{self, GatheredHost};
 use crate::check::target;
 
 /// A grid that somebody states, in the address space of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
-    /// What it is.
-    pub what: What,
+    /// CellKind it is.
+    pub what: CellKind,
     /// The layer that states it.
     pub layer: String,
     /// Who said so.
@@ -28,7 +28,7 @@ pub struct Stated {
 }
 
 /// Of all layers below the target, and of the user; what the target is.
-pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
+pub fn collect(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     let mut stated: Vec<Stated> = Vec::new();
     for grid in given {
         let grid = Candidate {
@@ -37,15 +37,15 @@ pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
         };
         let (layer, source) = (path.display().to_string(), Source::User.to_string());
         stated.push(Stated {
-            what: What::ArrayUnit,
+            what: CellKind::ArrayUnit,
             layer,
             source,
             grid,
             doubt: None,
         });
     }
-    let mut gathered = Gathered::default();
-    // What the stack is helps to read the result; a host that does not tell is no reason not to measure.
+    let mut gathered = GatheredHost::default();
+    // CellKind the stack is helps to read the result; a host that does not tell is no reason not to measure.
     if sources::live(Some(path), &mut gathered, &[]).is_err() {
         return (stated, Kind::Unknown);
     }
@@ -95,27 +95,27 @@ fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
 }
 
 /// Whether I/O can cross it.
-fn is_measured(what: What) -> bool {
+fn is_measured(what: CellKind) -> bool {
     matches!(
         what,
-        What::PhysicalBlock
-            | What::MinimumIo
-            | What::OptimalIo
-            | What::WriteAlignment
-            | What::IndirectionUnit
-            | What::IoBoundary
-            | What::Chunk
-            | What::ParityStripe
-            | What::ArrayUnit
-            | What::CryptSector
-            | What::Ashift
+        CellKind::PhysicalBlock
+            | CellKind::MinimumIo
+            | CellKind::OptimalIo
+            | CellKind::WriteAlignment
+            | CellKind::IndirectionUnit
+            | CellKind::IoBoundary
+            | CellKind::Chunk
+            | CellKind::ParityStripe
+            | CellKind::ArrayUnit
+            | CellKind::CryptSector
+            | CellKind::Ashift
     )
 }
 
 impl Stated {
     /// The statement beside the measurement: `probed` is `None` where the measurement is not believed.
-    pub fn judged(&self, probed: Option<&Probed>, verdict: Verdict, op: Op) -> Hint {
-        let (is_flat, is_writing) = (verdict == Verdict::NoPenalty, op == Op::Write);
+    pub fn judged(&self, probed: Option<&Probed>, verdict: ReportedVerdict, op: Op) -> Hint {
+        let (is_flat, is_writing) = (verdict == ReportedVerdict::NoPenalty, op == Op::Write);
         let comparison = statement(self.what, self.grid).compare(probed, is_flat, is_writing);
         let (outcome, why) = words(comparison, op);
         Hint {
@@ -133,13 +133,13 @@ impl Stated {
     }
 }
 
-fn statement(what: What, grid: Candidate) -> Statement {
+fn statement(what: CellKind, grid: Candidate) -> Statement {
     Statement {
         grid,
-        is_of_blocks: what == What::PhysicalBlock,
+        is_of_blocks: what == CellKind::PhysicalBlock,
         is_of_reads: matches!(
             what,
-            What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit
+            CellKind::PhysicalBlock | CellKind::Chunk | CellKind::IoBoundary | CellKind::ArrayUnit
         ),
     }
 }
@@ -184,7 +184,7 @@ fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
 
 #[cfg(test)]
 mod tests {
-    use plumb_load::probe::{Searched, Verdict as Found, drift::Course};
+    use plumb_load::probe::{ProbeVerdict as Found, Searched, drift::PaceCourse};
 
     use super::*;
 
@@ -200,25 +200,50 @@ mod tests {
         use HintOutcome::{Confirmed, Open, Refuted};
         for (what, stated, seen, outcome) in [
             (
-                What::MinimumIo,
+                CellKind::MinimumIo,
                 grid(4096, 3072),
                 grid(4096, 3072),
                 Confirmed,
             ),
-            (What::PhysicalBlock, grid(4096, 0), grid(4096, 0), Confirmed),
             (
-                What::PhysicalBlock,
+                CellKind::PhysicalBlock,
+                grid(4096, 0),
+                grid(4096, 0),
+                Confirmed,
+            ),
+            (
+                CellKind::PhysicalBlock,
                 grid(4096, 0),
                 grid(4096, 3072),
                 Refuted,
             ),
-            (What::PhysicalBlock, grid(512, 0), grid(4096, 3072), Refuted),
-            (What::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
-            (What::PhysicalBlock, grid(8192, 0), grid(4096, 0), Refuted),
-            (What::MinimumIo, grid(8192, 0), grid(4096, 0), Open),
-            (What::OptimalIo, grid(65_536, 3072), grid(4096, 3072), Open),
-            (What::OptimalIo, grid(65_536, 0), grid(4096, 3072), Refuted),
-            (What::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
+            (
+                CellKind::PhysicalBlock,
+                grid(512, 0),
+                grid(4096, 3072),
+                Refuted,
+            ),
+            (CellKind::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
+            (
+                CellKind::PhysicalBlock,
+                grid(8192, 0),
+                grid(4096, 0),
+                Refuted,
+            ),
+            (CellKind::MinimumIo, grid(8192, 0), grid(4096, 0), Open),
+            (
+                CellKind::OptimalIo,
+                grid(65_536, 3072),
+                grid(4096, 3072),
+                Open,
+            ),
+            (
+                CellKind::OptimalIo,
+                grid(65_536, 0),
+                grid(4096, 3072),
+                Refuted,
+            ),
+            (CellKind::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
             assert_eq!(
                 words(statement(what, stated).compare_grid(seen), Op::Read).0,
@@ -250,18 +275,18 @@ mod tests {
             bytes: 1 << 20,
             spent: std::time::Duration::from_secs(1),
             settled_ns: None,
-            course: Course::default(),
+            course: PaceCourse::default(),
             cache: None,
             space_bytes: 1 << 30,
         };
         for (what, stated, outcome) in [
-            (What::PhysicalBlock, grid(4096, 0), Refuted),
-            (What::PhysicalBlock, grid(4096, 3584), Refuted),
-            (What::Chunk, grid(65_536, 0), Refuted),
-            (What::Chunk, grid(131_072, 0), Open),
-            (What::MinimumIo, grid(4096, 0), Open),
-            (What::OptimalIo, grid(16_384, 0), Open),
-            (What::PhysicalBlock, grid(512, 0), Open),
+            (CellKind::PhysicalBlock, grid(4096, 0), Refuted),
+            (CellKind::PhysicalBlock, grid(4096, 3584), Refuted),
+            (CellKind::Chunk, grid(65_536, 0), Refuted),
+            (CellKind::Chunk, grid(131_072, 0), Open),
+            (CellKind::MinimumIo, grid(4096, 0), Open),
+            (CellKind::OptimalIo, grid(16_384, 0), Open),
+            (CellKind::PhysicalBlock, grid(512, 0), Open),
         ] {
             let (layer, source) = ("loop0".to_owned(), "a test".to_owned());
             let stated = Stated {
@@ -271,9 +296,9 @@ mod tests {
                 grid: stated,
                 doubt: None,
             };
-            let hint = stated.judged(Some(&probed), Verdict::NoPenalty, Op::Read);
+            let hint = stated.judged(Some(&probed), ReportedVerdict::NoPenalty, Op::Read);
             assert_eq!(hint.outcome, outcome, "{what:?} {}", hint.why);
-            let hint = stated.judged(None, Verdict::Inconclusive, Op::Read);
+            let hint = stated.judged(None, ReportedVerdict::Inconclusive, Op::Read);
             assert_eq!(hint.outcome, Open, "nothing was seen");
         }
     }

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Grid, plural};
 use plumb_load::Target;
-use plumb_load::probe::media::Survey;
+use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::{self, write_back};
 use plumb_report::format;
 
@@ -96,7 +96,7 @@ pub fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Vec<(
 
 /// Only the parts with data, where there are enough of them.
 pub fn with_data(
-    survey: &Survey,
+    survey: &MediaSurvey,
     ranges: Vec<(u64, u64)>,
     notes: &mut Vec<String>,
 ) -> Vec<(u64, u64)> {

@@ -4,12 +4,12 @@ use plumb_load::probe::conclusion::{Disbelief, NotBacked, Why};
 use plumb_load::probe::media::Doubt;
 use plumb_report::format;
 
-use super::{Run, beside, words, writes};
+use super::{ProbeRun, beside, words, writes};
 
 /// The beginning of a reason where no medium answered.
 const NOT_BACKED: &str = "not backed by media";
 
-impl Run {
+impl ProbeRun {
     /// The reason in words.
     pub(super) fn reason(&self, why: Why) -> String {
         match why {

@@ -2,7 +2,7 @@
 
 use plumb_geometry::plural;
 use plumb_load::probe::media::Doubt;
-use plumb_load::probe::{Candidate, Probed, Verdict};
+use plumb_load::probe::{Candidate, ProbeVerdict, Probed};
 use plumb_load::{Means, Target};
 use plumb_report::format;
 use plumb_report::probe as report;
@@ -21,7 +21,7 @@ pub fn means(means: Means) -> String {
 /// What a reader must know of a probe that has ended.
 pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     let mut notes = Vec::new();
-    if op == report::Op::Write && probed.verdict == Verdict::NoPenalty {
+    if op == report::Op::Write && probed.verdict == ProbeVerdict::NoPenalty {
         notes.push(
             "writes that are cheaper only as whole cells of a grid that lies off 2 KiB would show none either".to_owned(),
         );

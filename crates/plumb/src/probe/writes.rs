@@ -24,8 +24,9 @@ pub struct Writing {
 /// # Errors
 /// When it cannot be opened, is in use, or another name was typed.
 pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
-    let cache =
-        Target::open(&args.target).map_or(WriteCache::Unknown, |target| WriteCache::of(&target));
+    let cache = Target::open(&args.target).map_or(WriteCache::Unknown, |target| {
+        WriteCache::from_target(&target)
+    });
     let durability = cache.durability();
     let Opened { target, may_write } =
         open_to_write(&args.target, &args.yes, Fate::WrittenBack, durability)?;

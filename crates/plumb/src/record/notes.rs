@@ -1,11 +1,11 @@
 //! What a reader must know of a disk's recording.
 
-use plumb_capture::Tally;
+use plumb_capture::DiskTally;
 use plumb_geometry::group_digits;
 use plumb_trace::Layer;
 
 /// What is missing from the rows of a disk, or is one row of several events.
-pub(super) fn of_disk(tally: &Tally) -> impl Iterator<Item = String> + use<> {
+pub(super) fn of_disk(tally: &DiskTally) -> impl Iterator<Item = String> + use<> {
     let told = [
         (tally.lost, "I/O lost: the buffer was full"),
         (
@@ -28,7 +28,7 @@ pub(super) fn of_disk(tally: &Tally) -> impl Iterator<Item = String> + use<> {
 }
 
 /// Disks that handed I/O on to others that are recorded as well.
-pub(super) fn seen_again(tallies: &[Tally]) -> impl Iterator<Item = String> {
+pub(super) fn seen_again(tallies: &[DiskTally]) -> impl Iterator<Item = String> {
     let is_recorded = |name: &String| {
         tallies
             .iter()
@@ -37,7 +37,7 @@ pub(super) fn seen_again(tallies: &[Tally]) -> impl Iterator<Item = String> {
     let by_bios = tallies
         .iter()
         .filter(|tally| tally.sent > 0 && tally.layer == Layer::Bio);
-    by_bios.filter_map(move |Tally { device, .. }| {
+    by_bios.filter_map(move |DiskTally { device, .. }| {
         let mut below = plumb_capture::names_below(device);
         below.retain(is_recorded);
         let on = below.join(", ");
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_disk_without_fault_needs_no_word_and_each_fault_has_one() {
-        let well = Tally {
+        let well = DiskTally {
             device: "loop0".to_owned(),
             layer: Layer::Request,
             sent: 1009,
@@ -66,7 +66,7 @@ mod tests {
             unknown_senders: 0,
         };
         assert_eq!(of_disk(&well).count(), 0);
-        let unseen = Tally {
+        let unseen = DiskTally {
             unmatched_issues: 1234,
             ..well.clone()
         };
@@ -75,7 +75,7 @@ mod tests {
             told,
             ["loop0: 1,234 I/O whose completion was not seen, so without latency"]
         );
-        let all = Tally {
+        let all = DiskTally {
             lost: 1,
             requeues: 2,
             partial_completions: 3,

@@ -2,7 +2,8 @@
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
-    Compared, Counts, Course, Doubt, Order, Pair, Replay, Replayed, Side, Speed, Survey, Verdict,
+    Compared, Doubt, Order, Replay, ReplayCounts, ReplayCourse, ReplayVerdict, Replayed,
+    SideTotals, SlicePair, Speed, TraceSurvey,
 };
 use plumb_load::{Ended, Tally};
 use plumb_report::replay as report;
@@ -27,7 +28,7 @@ pub fn how(replay: &Replay<'_>) -> String {
 }
 
 /// A replay that has ended.
-pub fn replayed(replayed: &Replayed, survey: &Survey) -> report::Replayed {
+pub fn replayed(replayed: &Replayed, survey: &TraceSurvey) -> report::Replayed {
     let seconds = replayed.elapsed.as_secs_f64();
     let mut measured = measured(&replayed.tally, seconds);
     measured.never_back = replayed.never_back;
@@ -48,10 +49,10 @@ pub fn replayed(replayed: &Replayed, survey: &Survey) -> report::Replayed {
     }
 }
 
-fn course(course: &Course, is_timed: bool) -> report::Course {
+fn course(course: &ReplayCourse, is_timed: bool) -> report::Course {
     let windows = course.windows().iter().map(|window| {
         let mean = |sum: u128| (window.ios > 0).then(|| sum as f64 / window.ios as f64);
-        report::Window {
+        report::ReplayWindow {
             ios: window.ios,
             response_mean_ns: mean(window.response_ns_sum),
             response_ns_max: (window.ios > 0).then_some(window.response_ns_max),
@@ -64,8 +65,8 @@ fn course(course: &Course, is_timed: bool) -> report::Course {
     }
 }
 
-fn counts(counts: Counts) -> report::Counts {
-    let Counts {
+fn counts(counts: ReplayCounts) -> report::EventCounts {
+    let ReplayCounts {
         events,
         reads,
         writes,
@@ -78,7 +79,7 @@ fn counts(counts: Counts) -> report::Counts {
         folded,
         unforced,
     } = counts;
-    report::Counts {
+    report::EventCounts {
         events,
         reads,
         writes,
@@ -115,16 +116,16 @@ fn unforced(ios: u64) -> Option<String> {
 /// A comparison that has ended.
 pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
     let (verdict, why) = match compared.verdict {
-        Verdict::Better => ("better", None),
-        Verdict::Worse => ("worse", None),
-        Verdict::NoDifference => ("no difference", None),
-        Verdict::Inconclusive(doubt) => (
+        ReplayVerdict::Better => ("better", None),
+        ReplayVerdict::Worse => ("worse", None),
+        ReplayVerdict::NoDifference => ("no difference", None),
+        ReplayVerdict::Inconclusive(doubt) => (
             "inconclusive",
             Some(doubt_words(doubt, compared.pairs.len())),
         ),
     };
     let [today, planned] = &compared.sides;
-    let pairs = compared.pairs.iter().map(|pair| report::Pair {
+    let pairs = compared.pairs.iter().map(|pair| report::ReplayPair {
         ios: pair.ios,
         is_today_first: pair.is_today_first,
         today_ns: pair.today_ns,
@@ -151,7 +152,7 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
     }
 }
 
-fn mean(compared: &Compared, of: fn(&Pair) -> f64) -> f64 {
+fn mean(compared: &Compared, of: fn(&SlicePair) -> f64) -> f64 {
     compared.pairs.iter().map(of).sum::<f64>() / compared.pairs.len().max(1) as f64
 }
 
@@ -167,7 +168,7 @@ fn doubt_words(doubt: Doubt, pairs: usize) -> String {
     }
 }
 
-fn ratio(interval: &Interval) -> report::Ratio {
+fn ratio(interval: &Interval) -> report::ReplayRatio {
     let Interval {
         estimate,
         low,
@@ -175,7 +176,7 @@ fn ratio(interval: &Interval) -> report::Ratio {
         level,
         n,
     } = *interval;
-    report::Ratio {
+    report::ReplayRatio {
         estimate,
         low,
         high,
@@ -184,11 +185,11 @@ fn ratio(interval: &Interval) -> report::Ratio {
     }
 }
 
-fn side(side: &Side) -> report::Side {
+fn side(side: &SideTotals) -> report::ReplaySide {
     // Slices follow each other with gaps: only times can be told of them together.
     let Tally { reads, writes, .. } = &side.tally;
     let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
-    report::Side {
+    report::ReplaySide {
         counts: counts(side.counts),
         measured: measured(&side.tally, busy_ns as f64 / 1e9),
         lateness: times(&side.lateness),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use plumb_capture::{Asker, Calls, CaptureError, FileSystem, Kind, Reading, Vfs, Way};
+use plumb_capture::{AccessWay, Asker, CallKind, Calls, CaptureError, FileSystem, Reading, Vfs};
 use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, ProcessFlow};
@@ -32,7 +32,7 @@ struct Sum {
     calls: [Calls; 4],
     /// Bytes read and written at the devices.
     device_bytes: [u64; 2],
-    unknown_ways: BTreeSet<Way>,
+    unknown_ways: BTreeSet<AccessWay>,
     device_unknown: Option<String>,
 }
 
@@ -191,8 +191,8 @@ impl App {
             file_system: asker
                 .file_system
                 .map(|file_system| self.mounted.name(file_system)),
-            reads: process_flow(asker, Kind::Read, Kind::DirectRead),
-            writes: process_flow(asker, Kind::Write, Kind::DirectWrite),
+            reads: process_flow(asker, CallKind::Read, CallKind::DirectRead),
+            writes: process_flow(asker, CallKind::Write, CallKind::DirectWrite),
             failed: asker.failed,
             device_bytes: (!devices.is_empty()).then_some(sent),
             ways: asker.ways.iter().map(|way| way.words()).collect(),
@@ -280,7 +280,7 @@ fn bytes_in(profile: &Profile, device: &str, op: Op) -> u64 {
     of_op.map(|(key, row)| key.length() * unit * row.ios).sum()
 }
 
-fn both(calls: &[Calls; 4], kinds: [Kind; 2]) -> Calls {
+fn both(calls: &[Calls; 4], kinds: [CallKind; 2]) -> Calls {
     let mut sum = Calls::default();
     kinds
         .into_iter()
@@ -288,13 +288,13 @@ fn both(calls: &[Calls; 4], kinds: [Kind; 2]) -> Calls {
     sum
 }
 
-fn process_flow(asker: &Asker, cached: Kind, direct: Kind) -> ProcessFlow {
+fn process_flow(asker: &Asker, cached: CallKind, direct: CallKind) -> ProcessFlow {
     let Calls {
         calls,
         asked_bytes,
         moved_bytes,
     } = both(&asker.calls, [cached, direct]);
-    let direct_bytes = asker.of(direct).asked_bytes;
+    let direct_bytes = asker.calls_of(direct).asked_bytes;
     let is_all = asker.ways.iter().all(|way| way.is_counted());
     let all_bytes = is_all.then_some(asked_bytes);
     ProcessFlow {
@@ -373,7 +373,7 @@ impl Sum {
     }
 
     fn throughput(&self, is_synced: bool) -> Throughput {
-        let flow = |cached: Kind, direct: Kind, device_bytes: u64| {
+        let flow = |cached: CallKind, direct: CallKind, device_bytes: u64| {
             let all = both(&self.calls, [cached, direct]);
             let direct_bytes = self.calls[direct as usize].asked_bytes;
             Flow {
@@ -384,8 +384,8 @@ impl Sum {
             }
         };
         Throughput {
-            reads: flow(Kind::Read, Kind::DirectRead, self.device_bytes[0]),
-            writes: flow(Kind::Write, Kind::DirectWrite, self.device_bytes[1]),
+            reads: flow(CallKind::Read, CallKind::DirectRead, self.device_bytes[0]),
+            writes: flow(CallKind::Write, CallKind::DirectWrite, self.device_bytes[1]),
             uncounted: self
                 .unknown_ways
                 .iter()
@@ -398,7 +398,7 @@ impl Sum {
 
     fn shown(&self, name: String, is_synced: bool) -> AskedOf {
         let throughput = self.throughput(is_synced);
-        let shown = |flow: &Flow, moved: [Kind; 2], amplification: Option<f64>| AskedFlow {
+        let shown = |flow: &Flow, moved: [CallKind; 2], amplification: Option<f64>| AskedFlow {
             calls: flow.calls,
             asked_bytes: self.unknown_ways.is_empty().then_some(flow.asked_bytes),
             counted_bytes: flow.asked_bytes,
@@ -418,12 +418,12 @@ impl Sum {
             devices: self.devices.clone(),
             reads: shown(
                 &throughput.reads,
-                [Kind::Read, Kind::DirectRead],
+                [CallKind::Read, CallKind::DirectRead],
                 throughput.read_amplification(),
             ),
             writes: shown(
                 &throughput.writes,
-                [Kind::Write, Kind::DirectWrite],
+                [CallKind::Write, CallKind::DirectWrite],
                 throughput.write_amplification(),
             ),
             unknown_ways: throughput.uncounted.clone(),

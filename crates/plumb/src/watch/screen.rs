@@ -82,7 +82,7 @@ pub enum Wish {
 
 /// A key as the view knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum ViewKey {
     /// A letter or sign.
     Letter(char),
     /// One device up.
@@ -98,7 +98,7 @@ pub enum Key {
 }
 
 /// An interval as it came.
-pub struct Seen {
+pub struct ShownInterval {
     /// End of the interval, UTC.
     pub time: String,
     /// Its length in seconds.
@@ -112,7 +112,7 @@ pub struct Seen {
 }
 
 /// What is watched, for a view that has nothing to show.
-pub struct Watched {
+pub struct WatchSubject {
     /// The disks, by name; all of them when there are none.
     pub disks: Vec<String>,
     /// Layers, and how they are watched.
@@ -125,7 +125,7 @@ pub struct Watched {
 
 /// The view.
 pub struct Screen {
-    watched: Watched,
+    watched: WatchSubject,
     grids: Vec<Grid>,
     grid: usize,
     assumed: bool,
@@ -139,7 +139,7 @@ pub struct Screen {
     helps: bool,
     selected: usize,
     colored: bool,
-    seen: Option<Seen>,
+    seen: Option<ShownInterval>,
     /// I/O of each interval, by device.
     history: BTreeMap<String, VecDeque<u64>>,
     intervals: usize,
@@ -153,7 +153,7 @@ pub struct Screen {
 impl Screen {
     /// A view that judges by these grids first.
     #[must_use]
-    pub fn new(watched: Watched, given: &[Grid], colored: bool) -> Screen {
+    pub fn new(watched: WatchSubject, given: &[Grid], colored: bool) -> Screen {
         let whole = |granularity| Grid::new(Bytes(granularity), Bytes(0), GridKind::Unit).ok();
         let mut grids = given.to_vec();
         grids.extend(
@@ -190,7 +190,7 @@ impl Screen {
     }
 
     /// Takes in an interval. A frozen view goes on to show the one that it has.
-    pub fn see(&mut self, seen: Seen) {
+    pub fn see(&mut self, seen: ShownInterval) {
         self.intervals += 1;
         for profile in seen.reading.profiles.iter() {
             let past = self.history.entry(profile.device.clone()).or_default();
@@ -220,34 +220,34 @@ impl Screen {
     }
 
     /// Does what a key asks.
-    pub fn press(&mut self, key: Key) -> Wish {
+    pub fn press(&mut self, key: ViewKey) -> Wish {
         self.notice = None;
         if self.typing {
             match key {
-                Key::Letter(letter) => self.filter.push(letter),
-                Key::Backspace => drop(self.filter.pop()),
-                Key::Escape => (self.typing, self.filter) = (false, String::new()),
-                Key::Enter => self.typing = false,
-                Key::Up | Key::Down => {}
+                ViewKey::Letter(letter) => self.filter.push(letter),
+                ViewKey::Backspace => drop(self.filter.pop()),
+                ViewKey::Escape => (self.typing, self.filter) = (false, String::new()),
+                ViewKey::Enter => self.typing = false,
+                ViewKey::Up | ViewKey::Down => {}
             }
             self.rank();
             return Wish::None;
         }
         match key {
-            Key::Letter('q') => return Wish::Quit,
-            Key::Letter('w') => return Wish::Save,
-            Key::Letter('s') => self.sort = self.sort.next(),
-            Key::Letter('g') => self.step_grid(1),
-            Key::Letter('G') => self.step_grid(self.grids.len() - 1),
-            Key::Letter('o') => self.shift_grid(512),
-            Key::Letter('f' | ' ') => self.frozen = !self.frozen,
-            Key::Letter('a') => self.asks = !self.asks,
-            Key::Letter('?' | 'h') => self.helps = !self.helps,
-            Key::Letter('/') => self.typing = true,
-            Key::Escape if self.helps => self.helps = false,
-            Key::Escape => self.filter.clear(),
-            Key::Up | Key::Letter('k') => self.selected = self.selected.saturating_sub(1),
-            Key::Down | Key::Letter('j') => self.selected += 1,
+            ViewKey::Letter('q') => return Wish::Quit,
+            ViewKey::Letter('w') => return Wish::Save,
+            ViewKey::Letter('s') => self.sort = self.sort.next(),
+            ViewKey::Letter('g') => self.step_grid(1),
+            ViewKey::Letter('G') => self.step_grid(self.grids.len() - 1),
+            ViewKey::Letter('o') => self.shift_grid(512),
+            ViewKey::Letter('f' | ' ') => self.frozen = !self.frozen,
+            ViewKey::Letter('a') => self.asks = !self.asks,
+            ViewKey::Letter('?' | 'h') => self.helps = !self.helps,
+            ViewKey::Letter('/') => self.typing = true,
+            ViewKey::Escape if self.helps => self.helps = false,
+            ViewKey::Escape => self.filter.clear(),
+            ViewKey::Up | ViewKey::Letter('k') => self.selected = self.selected.saturating_sub(1),
+            ViewKey::Down | ViewKey::Letter('j') => self.selected += 1,
             _ => {}
         }
         self.rank();

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::Block;
+use plumb_capture::BlockWatch;
 use plumb_report::text::{self, Color};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::screen::{Key, Screen, Seen, Watched, Wish};
+use super::screen::{Screen, ShownInterval, ViewKey, WatchSubject, Wish};
 use super::{Whole, following, notes};
 use crate::cli::Watch;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// When the terminal cannot be used.
 pub(super) fn run(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -44,9 +44,9 @@ pub(super) fn run(
     done
 }
 
-fn watched(args: &Watch, whole: &Whole) -> Watched {
+fn watched(args: &Watch, whole: &Whole) -> WatchSubject {
     let name = |device: &String| device.strip_prefix("/dev/").unwrap_or(device).to_owned();
-    Watched {
+    WatchSubject {
         disks: args.devices.iter().map(name).collect(),
         how: whole.how.clone(),
         filter: whole.filter.words(),
@@ -56,7 +56,7 @@ fn watched(args: &Watch, whole: &Whole) -> Watched {
 
 fn show(
     args: &Watch,
-    block: &mut Block,
+    block: &mut BlockWatch,
     whole: &mut Whole,
     ended: &AtomicBool,
     screen: &mut Screen,
@@ -97,7 +97,7 @@ fn show(
                 .app
                 .as_ref()
                 .map(|app| text::asked(&app.last, Color::Never));
-            screen.see(Seen {
+            screen.see(ShownInterval {
                 time,
                 seconds,
                 reading,
@@ -150,7 +150,7 @@ fn free_name(directory: &Path) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("watch.profile"))
 }
 
-fn key_of(event: &Event) -> Option<Key> {
+fn key_of(event: &Event) -> Option<ViewKey> {
     let Event::Key(KeyEvent {
         code,
         modifiers,
@@ -165,13 +165,13 @@ fn key_of(event: &Event) -> Option<Key> {
     }
     Some(match code {
         // A raw terminal sends no signal for it.
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Letter('q'),
-        KeyCode::Char(letter) => Key::Letter(*letter),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Esc => Key::Escape,
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => ViewKey::Letter('q'),
+        KeyCode::Char(letter) => ViewKey::Letter(*letter),
+        KeyCode::Up => ViewKey::Up,
+        KeyCode::Down => ViewKey::Down,
+        KeyCode::Enter => ViewKey::Enter,
+        KeyCode::Backspace => ViewKey::Backspace,
+        KeyCode::Esc => ViewKey::Escape,
         _ => return None,
     })
 }

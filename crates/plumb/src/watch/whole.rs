@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_capture::{Block, Filter, Reading};
+use plumb_capture::{BlockWatch, Filter, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
@@ -31,7 +31,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(crate) fn new(block: &Block, filter: &Filter) -> Whole {
+    pub(crate) fn new(block: &BlockWatch, filter: &Filter) -> Whole {
         let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
         let how = format!(
@@ -50,7 +50,7 @@ impl Whole {
     }
 
     /// Before the last reading the cache is written out, where it was at the beginning.
-    pub(super) fn before_reading(&mut self, block: &mut Block, is_last: bool) {
+    pub(super) fn before_reading(&mut self, block: &mut BlockWatch, is_last: bool) {
         if is_last {
             block.end();
         }

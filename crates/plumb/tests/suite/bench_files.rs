@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::recording::read;
 use crate::common::{Folder, Ran, plumb};
-use plumb_testkit::charging::Cells;
+use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn number(value: &Value) -> f64 {
 /// asked again then, up to three times.
 fn swept(phase_bytes: u64, ratio: f64) -> (i32, Value) {
     let folder = Folder::new("bench-sweep");
-    let device = Cells::of_ratio(4096, phase_bytes, ratio).up();
+    let device = ChargedCells::of_ratio(4096, phase_bytes, ratio).up();
     let file = published(&folder, device.path());
     let ask = || {
         let ran = bench("--vdbench", &file, "--for 2s --interval 250ms --json");
@@ -106,7 +106,7 @@ fn where_nothing_is_charged_there_is_no_grid() {
 fn the_verdict_is_told_in_words() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("bench-words");
-    let device = Cells::of_ratio(4096, 3584, 2.0).up();
+    let device = ChargedCells::of_ratio(4096, 3584, 2.0).up();
     let page = folder.path("page.html");
     let flags = format!("--for 2s --interval 250ms --html {}", page.display());
     let file = published(&folder, device.path());
@@ -436,7 +436,7 @@ fn a_job_file_measures_what_fio_measures() {
         Tool("fio")
     );
     let folder = Folder::new("bench-fio");
-    let device = Cells::of_ratio(4096, 0, 2.0).up();
+    let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let text = format!(
         "[global]\nfilename={}\nioengine=libaio\ndirect=1\nnorandommap\nruntime=2\ntime_based\nsize=512m\n\
          [on]\nrw=randread\niodepth=8\n[off]\nstonewall\nrw=randread\niodepth=4\noffset=512\nbs=4k\n",

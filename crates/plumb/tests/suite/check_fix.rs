@@ -22,7 +22,7 @@ fn shell(script: &str, directory: &Path) {
     );
 }
 
-fn of<'a>(document: &'a Value, id: &str) -> Vec<&'a Value> {
+fn findings_of<'a>(document: &'a Value, id: &str) -> Vec<&'a Value> {
     let findings = document["findings"].as_array().expect("findings");
     findings
         .iter()
@@ -55,7 +55,7 @@ fn a_partition_is_put_right_by_what_is_printed() {
         let found = plumb(["check", "--image", name, "--grid", "4k", "--json"]);
         found.ends(1);
         let document = found.json();
-        let wrong = of(&document, "misaligned-partition");
+        let wrong = findings_of(&document, "misaligned-partition");
         assert_eq!(wrong.len(), 1, "{label} {start}: {}", found.out);
         let steps = wrong[0]["fix"].as_array().expect("steps");
         assert!(!steps.is_empty(), "{label} {start}: {}", found.out);
@@ -73,7 +73,7 @@ fn a_partition_is_put_right_by_what_is_printed() {
             );
         }
         assert!(
-            of(&after.json(), "misaligned-partition").is_empty(),
+            findings_of(&after.json(), "misaligned-partition").is_empty(),
             "{}",
             after.out
         );
@@ -100,7 +100,7 @@ fn a_partition_with_data_is_not_recreated() {
         let found = plumb(["check", "--image", name, "--grid", "4k", "--json"]);
         found.ends(1);
         let document = found.json();
-        let wrong = of(&document, "misaligned-partition");
+        let wrong = findings_of(&document, "misaligned-partition");
         assert_eq!(wrong.len(), 1, "{sector}: {}", found.out);
         let steps = wrong[0]["fix"].as_array().expect("steps");
         assert!(steps.is_empty(), "{sector}: {steps:?}");
@@ -143,8 +143,12 @@ fn a_damaged_label_is_mended_before_its_partitions() {
         let found = plumb(["check", "--image", image, "--grid", "4k", "--json"]);
         found.ends(1);
         let document = found.json();
-        assert!(!of(&document, id).is_empty(), "{name}: {}", found.out);
-        let wrong = of(&document, "misaligned-partition");
+        assert!(
+            !findings_of(&document, id).is_empty(),
+            "{name}: {}",
+            found.out
+        );
+        let wrong = findings_of(&document, "misaligned-partition");
         assert!(!wrong.is_empty(), "{name}: {}", found.out);
         for finding in wrong {
             assert_eq!(
@@ -159,7 +163,7 @@ fn a_damaged_label_is_mended_before_its_partitions() {
             );
         }
         if name == "loop" {
-            let broken = of(&document, id)[0]["explanation"].to_string();
+            let broken = findings_of(&document, id)[0]["explanation"].to_string();
             assert!(
                 broken.contains("no second copy") && !broken.contains("copy that is good"),
                 "{broken}"

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{Folder, Ran, plumb};
-use plumb_testkit::charging::Cells;
+use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::{Rng, require};
 use serde_json::Value;
 
@@ -261,9 +261,9 @@ fn benchmarks_of_a_device_that_charges() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("compare-charging");
     // Slow enough for what a busy machine adds.
-    let device = Cells {
+    let device = ChargedCells {
         units_per_second: 500,
-        ..Cells::of_ratio(4096, 0, 2.0)
+        ..ChargedCells::of_ratio(4096, 0, 2.0)
     }
     .up();
     let disk = device.path().to_str().expect("text");

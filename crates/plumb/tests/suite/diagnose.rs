@@ -504,21 +504,21 @@ fn what_cannot_be_asked() {
 }
 
 /// A directory of its own in memory: what lies there lies on no disk of this machine, so that reports are alike anywhere.
-struct Memory {
+struct MemoryFolder {
     folder: Folder,
 }
 
-impl Memory {
-    fn new(name: &str) -> Memory {
+impl MemoryFolder {
+    fn new(name: &str) -> MemoryFolder {
         let folder = Folder::new(name);
         run(Command::new("mount")
             .args(["-t", "tmpfs", "tmpfs"])
             .arg(folder.path("")));
-        Memory { folder }
+        MemoryFolder { folder }
     }
 }
 
-impl Drop for Memory {
+impl Drop for MemoryFolder {
     fn drop(&mut self) {
         // Out of sight at least, and gone when its last user is.
         let _ = Command::new("umount")
@@ -605,7 +605,7 @@ fn the_worked_session_is_true() {
     );
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/diagnose.md");
     let page = fs::read_to_string(page).expect("the page");
-    let memory = Memory::new("diagnose-session");
+    let memory = MemoryFolder::new("diagnose-session");
     let lab = Lab::within(&memory.folder);
     let diagnosing = Diagnosing::begin(&[&lab.disk.name()]);
     let dd = |args: &str| run(Command::new("sh").args(["-c", args]));

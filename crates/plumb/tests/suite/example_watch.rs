@@ -16,7 +16,7 @@ use plumb_testkit::require;
 /// The device on the page.
 const NAME: &str = "loop0";
 
-struct Session {
+struct WatchSession {
     folder: Folder,
     disk: LoopDevice,
     /// A command that runs while the next watch does.
@@ -24,14 +24,14 @@ struct Session {
     status: i32,
 }
 
-impl Session {
-    fn new() -> Session {
+impl WatchSession {
+    fn new() -> WatchSession {
         let folder = Folder::new("example-watch");
         let image = folder.path("disk");
         File::create(&image)
             .and_then(|file| file.set_len(256 << 20))
             .expect("room for a sparse file");
-        Session {
+        WatchSession {
             disk: LoopDevice::attach(&image, &[]),
             folder,
             load: None,
@@ -196,7 +196,7 @@ fn the_session_prints_what_the_page_says() {
     require!(Bpf, Loop, Tool("fio"), Tool("sgdisk"), Tool("partx"));
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/watch.md");
     let page = std::fs::read_to_string(&path).expect("the page");
-    let now = Session::new().replayed(&page);
+    let now = WatchSession::new().replayed(&page);
     if std::env::var_os("PLUMB_BLESS").is_some() {
         return std::fs::write(&path, now).expect("a writable page");
     }

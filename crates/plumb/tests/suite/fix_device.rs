@@ -12,14 +12,14 @@ use plumb_testkit::tempdir::TempDir;
 /// O_EXCL of Linux, on all processors.
 const EXCLUSIVE: i32 = 0o200;
 
-struct Disk {
+struct LabelledDisk {
     device: LoopDevice,
     dir: TempDir,
 }
 
-impl Disk {
+impl LabelledDisk {
     /// A disk of 64 MiB with partitions from these sectors on, to before the next.
-    fn new(starts: &[u64], options: &[&str]) -> Disk {
+    fn new(starts: &[u64], options: &[&str]) -> LabelledDisk {
         let dir = plumb_testkit::temp_dir("fix-device");
         let image = dir.path().join("disk.img");
         std::fs::File::create(&image)
@@ -36,7 +36,7 @@ impl Disk {
         if !starts.is_empty() {
             assert_eq!(device.add_partitions(), starts.len());
         }
-        Disk { device, dir }
+        LabelledDisk { device, dir }
     }
 
     fn node(&self, number: u32) -> PathBuf {
@@ -126,7 +126,7 @@ fn is_block_device(path: &Path) -> bool {
 fn the_kernel_learns_of_a_relabelled_partition() {
     require!(Loop, Tool("sgdisk"));
     for options in [&["--sector-size", "512"][..], &[]] {
-        let disk = Disk::new(&[34, 65_536], options);
+        let disk = LabelledDisk::new(&[34, 65_536], options);
         chown(disk.node(1), Some(12_345), None).expect("root");
         assert_done(&disk.fix("relabel", &["--number", "1"]));
         assert_eq!((disk.start(1), disk.start(2)), (Some(2_048), Some(65_536)));
@@ -147,7 +147,7 @@ fn the_kernel_learns_of_a_relabelled_partition() {
 #[test]
 fn a_disk_without_a_label_gets_one() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::new(&[], &[]);
+    let disk = LabelledDisk::new(&[], &[]);
     run(Command::new("sgdisk").arg("-Z").arg(disk.device.path()));
     assert_done(&disk.fix("relabel", &[]));
     assert_eq!(disk.start(1), Some(2_048));
@@ -166,7 +166,7 @@ fn blocks_of_4_kib() {
         .and_then(|file| file.set_len(64 << 20))
         .expect("room");
     let device = LoopDevice::attach(&image, &["--sector-size", "4096"]);
-    let disk = Disk { device, dir };
+    let disk = LabelledDisk { device, dir };
     assert_done(&disk.fix("relabel", &[]));
     assert_eq!(disk.start(1), Some(2_048));
     let printed = run(Command::new("parted")
@@ -179,7 +179,7 @@ fn blocks_of_4_kib() {
 #[test]
 fn what_is_in_use_is_left_alone() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(&[34, 65_536], &[]);
+    let disk = LabelledDisk::new(&[34, 65_536], &[]);
     let at = disk.dir.path().join("at");
     std::fs::create_dir(&at).expect("room");
     run(Command::new("mkfs.ext4")
@@ -211,7 +211,7 @@ fn what_is_in_use_is_left_alone() {
 #[test]
 fn a_stranded_backup_is_moved_under_a_mounted_partition() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(&[2_048], &[]);
+    let disk = LabelledDisk::new(&[2_048], &[]);
     let at = disk.dir.path().join("at");
     std::fs::create_dir(&at).expect("room");
     run(Command::new("mkfs.ext4")
@@ -243,7 +243,7 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
         grown[last],
         "the header is where it was"
     );
-    let opener = Opener::of(disk.device.path());
+    let opener = Opener::start(disk.device.path());
     assert_refused(&disk.fix("undo", &[]), &words(&opener, disk.device.path()));
     drop(opener);
     std::fs::remove_file(disk.saved()).expect("it was saved");
@@ -257,11 +257,11 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
 #[test]
 fn what_is_open_is_left_alone() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::new(&[34, 65_536], &[]);
+    let disk = LabelledDisk::new(&[34, 65_536], &[]);
     let nodes = [disk.node(1), disk.node(2), disk.device.path().to_owned()];
     let before = disk.bytes();
     for node in &nodes {
-        let opener = Opener::of(node);
+        let opener = Opener::start(node);
         assert_refused(
             &disk.fix("relabel", &["--number", "1"]),
             &words(&opener, node),
@@ -275,7 +275,7 @@ fn what_is_open_is_left_alone() {
     assert_done(&disk.fix("relabel", &["--number", "1"]));
     let after = disk.bytes();
     for node in &nodes {
-        let opener = Opener::of(node);
+        let opener = Opener::start(node);
         assert_refused(&disk.fix("undo", &[]), &words(&opener, node));
         assert!(disk.bytes() == after, "{}", node.display());
     }
@@ -287,9 +287,9 @@ fn what_is_open_is_left_alone() {
 #[test]
 fn a_label_that_the_kernel_does_not_take_can_be_undone() {
     require!(Loop, Tool("sgdisk"), Tool("unshare"));
-    let disk = Disk::new(&[34], &[]);
+    let disk = LabelledDisk::new(&[34], &[]);
     let before = disk.bytes();
-    let opener = Opener::of(&disk.node(1));
+    let opener = Opener::start(&disk.node(1));
     let refused = disk.fix_unseeing("relabel", &[]);
     assert_refused(&refused, "does not take the partitions of the label");
     assert!(
@@ -316,7 +316,7 @@ fn a_label_that_the_kernel_does_not_take_can_be_undone() {
 #[test]
 fn who_may_not_tell_the_kernel_writes_nothing() {
     require!(Loop, Tool("sgdisk"), Tool("setpriv"));
-    let disk = Disk::new(&[34], &[]);
+    let disk = LabelledDisk::new(&[34], &[]);
     let before = disk.bytes();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-sys_admin", env!("CARGO_BIN_EXE_plumb")]);
@@ -334,7 +334,7 @@ fn who_may_not_tell_the_kernel_writes_nothing() {
 #[test]
 fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
     require!(Loop, Tool("sgdisk"), Tool("unshare"));
-    let disk = Disk::new(&[2_048], &[]);
+    let disk = LabelledDisk::new(&[2_048], &[]);
     let grow = |bytes| {
         let image = std::fs::File::options()
             .write(true)
@@ -346,14 +346,14 @@ fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
         disk.bytes()
     };
     let before = grow(96 << 20);
-    let opener = Opener::of(disk.device.path());
+    let opener = Opener::start(disk.device.path());
     assert_refused(
         &disk.fix("backup-label", &[]),
         &words(&opener, disk.device.path()),
     );
     assert!(disk.bytes() == before && !disk.saved().exists());
     drop(opener);
-    let database = Opener::of(&disk.node(1));
+    let database = Opener::start(&disk.node(1));
     assert_done(&disk.fix("backup-label", &[]));
     drop(database);
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.device.path()));

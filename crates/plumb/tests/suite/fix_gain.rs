@@ -21,7 +21,7 @@ const SECTORS: u64 = 40 * 2048;
 
 /// Blocks of 4 KiB with a delay of a millisecond each behind a loop device that declares nothing, with one GPT partition with
 /// ext4 from a sector on. Fields are dropped in this order.
-struct Disk {
+struct ThrottledDisk {
     loops: LoopDevice,
     _server: Charging,
     dir: TempDir,
@@ -32,9 +32,9 @@ struct Disk {
 /// Held by the test that measures: others would be in its times.
 static ALONE: Mutex<()> = Mutex::new(());
 
-impl Disk {
+impl ThrottledDisk {
     /// With a partition from a sector on, and nothing in it.
-    fn empty(start: u64) -> Disk {
+    fn empty(start: u64) -> ThrottledDisk {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let server = delayed_blocks(64, "1ms");
         let last = start + SECTORS - 1;
@@ -45,7 +45,7 @@ impl Disk {
         let loops = LoopDevice::attach(server.path(), &["--direct-io=on", "--sector-size", "512"]);
         assert_eq!(loops.add_partitions(), 1);
         let dir = plumb_testkit::temp_dir("fix-gain");
-        Disk {
+        ThrottledDisk {
             loops,
             _server: server,
             dir,
@@ -55,8 +55,8 @@ impl Disk {
     }
 
     /// The same with a file system and files.
-    fn new(start: u64) -> Disk {
-        let mut disk = Disk::empty(start);
+    fn new(start: u64) -> ThrottledDisk {
+        let mut disk = ThrottledDisk::empty(start);
         run(Command::new("mkfs.ext4")
             .args(["-q", "-F"])
             .arg(disk.node()));
@@ -190,7 +190,7 @@ fn assert_gained(before: &[PathBuf; 2], after: &[PathBuf; 2]) {
 }
 
 /// Whether `plumb check` finds the partition's start off the grid.
-fn is_found_off(disk: &Disk) -> bool {
+fn is_found_off(disk: &ThrottledDisk) -> bool {
     let json = disk.plumb("check", "--grid 4k --json").json();
     let findings = json["findings"].as_array().expect("findings");
     let is_it = |finding: &Value| {
@@ -210,7 +210,7 @@ fn a_moved_file_system_is_faster() {
         Tool("partx"),
         Tool("mkfs.ext4")
     );
-    let disk = Disk::new(34);
+    let disk = ThrottledDisk::new(34);
     assert!(is_found_off(&disk));
     let before = disk.bench("before");
     let flags = format!("--to 2048s {} --yes {}", disk.journal(), disk.name());
@@ -235,7 +235,7 @@ fn a_plan_ends_with_a_probe() {
         Tool("partx"),
         Tool("mkfs.ext4")
     );
-    let disk = Disk::new(63);
+    let disk = ThrottledDisk::new(63);
     // 63 · 512 = 7 · 4096 + 3584: the first boundary lies 512 bytes further on.
     disk.assert_offset(512);
     let file = disk.dir.path().join("plan.json");
@@ -303,7 +303,7 @@ fn a_relabelled_partition_is_aligned() {
         Tool("sgdisk"),
         Tool("partx")
     );
-    let disk = Disk::empty(63);
+    let disk = ThrottledDisk::empty(63);
     disk.assert_offset(512);
     let device = disk.loops.path().display().to_string();
     let saved = disk.dir.path().join("saved").display().to_string();

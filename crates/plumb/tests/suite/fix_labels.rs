@@ -10,11 +10,11 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-struct Image(TempDir);
+struct LabelImage(TempDir);
 
-impl Image {
-    fn new(size_bytes: u64) -> Image {
-        let image = Image(plumb_testkit::temp_dir("fix"));
+impl LabelImage {
+    fn new(size_bytes: u64) -> LabelImage {
+        let image = LabelImage(plumb_testkit::temp_dir("fix"));
         image.resize(size_bytes);
         image
     }
@@ -163,7 +163,7 @@ fn complains(verified: &str) -> bool {
 }
 
 /// What the tools for a kind of label say of one that is as it should be.
-fn assert_tools_are_content(image: &Image, has_gpt: bool) {
+fn assert_tools_are_content(image: &LabelImage, has_gpt: bool) {
     let verified = image.tool("sfdisk", &["--verify"]);
     assert!(verified.contains("No errors detected"), "{verified}");
     if has_gpt {
@@ -208,7 +208,7 @@ fn new_labels_are_ones_that_the_tools_read() {
         ),
     ];
     for (args, has_gpt, rows) in made {
-        let image = Image::new(64 * MIB);
+        let image = LabelImage::new(64 * MIB);
         let empty = image.bytes();
         let shown = image.fix("relabel", args);
         assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
@@ -236,7 +236,7 @@ fn new_labels_are_ones_that_the_tools_read() {
 /// What is not made is refused by its name, and nothing is written.
 #[test]
 fn a_new_smi_label_of_x86_is_refused() {
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     let before = image.bytes();
     let refused = image.fix(
         "relabel",
@@ -262,7 +262,7 @@ fn a_new_smi_label_of_x86_is_refused() {
 #[test]
 fn a_new_smi_label_begins_at_a_cylinder() {
     require!(Tool("sfdisk"), Tool("parted"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.fixed("relabel", &["--label", "smi", "--geometry", "16x64"]);
     // 2,048 sectors are two cylinders of 1,024; two more are kept at the end.
     let cylinders = 64 * MIB / 512 / 1_024;
@@ -305,7 +305,7 @@ fn a_new_smi_label_begins_at_a_cylinder() {
 #[test]
 fn a_slice_of_an_efi_label_begins_elsewhere() {
     require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.tool(
         "sgdisk",
         &[
@@ -343,7 +343,7 @@ fn partitions_of_an_mbr_begin_elsewhere() {
                   start=32768, size=81920, type=f\n\
                   start=32831, size=16000, type=83\n\
                   start=65599, size=16000, type=83\n";
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.sfdisk(script);
     let before = image.rows();
     assert_eq!(before.len(), 4, "{before:?}");
@@ -378,7 +378,7 @@ fn partitions_of_an_mbr_begin_elsewhere() {
 #[test]
 fn a_plan_is_carried_out() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     // 10 MiB.
     image.tool("sgdisk", &["-a1", "-n1:34:20513"]);
     let (path, file) = (image.path(), image.0.path().join("plan.json"));
@@ -444,7 +444,7 @@ fn a_plan_is_carried_out() {
 fn a_plan_makes_the_label_that_it_names() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
     for (kind, made) in [("dos", "dos"), ("gpt", "gpt")] {
-        let image = Image::new(64 * MIB);
+        let image = LabelImage::new(64 * MIB);
         // In the place of one of the other kind, without partitions.
         image.sfdisk(if kind == "dos" {
             "label: gpt\n"
@@ -492,7 +492,7 @@ fn a_plan_makes_the_label_that_it_names() {
 #[test]
 fn what_is_not_empty_is_left_alone() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F", "-E", "offset=17408"])
@@ -510,7 +510,7 @@ fn what_is_not_empty_is_left_alone() {
     }
     assert_eq!(image.bytes(), bytes);
     // A format of which there is a signature and no more.
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
     let mut bytes = image.bytes();
     bytes[34 * 512 + 32_768..][..4].copy_from_slice(b"JFS1");
@@ -523,7 +523,7 @@ fn what_is_not_empty_is_left_alone() {
         said(&refused)
     );
     // One that the label does not know of any more, where the partition is to begin.
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F", "-E", "offset=1048576"])
         .arg(image.path())
@@ -535,7 +535,7 @@ fn what_is_not_empty_is_left_alone() {
 #[test]
 fn what_is_typed_wrong_writes_nothing() {
     require!(Tool("sgdisk"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:40000"]);
     let bytes = image.bytes();
     for (args, code) in [
@@ -577,7 +577,7 @@ fn what_is_typed_wrong_writes_nothing() {
 #[test]
 fn a_label_of_other_sectors() {
     require!(Root, Loop, Tool("sfdisk"), Tool("sgdisk"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     let large = LoopDevice::attach(&image.path(), &["--sector-size", "4096"]);
     run(Command::new("sgdisk")
         .args(["-a1", "-n1:6:4000"])
@@ -630,7 +630,7 @@ fn a_label_of_other_sectors() {
 #[test]
 fn what_is_done_is_not_done_again() {
     require!(Tool("sgdisk"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.fixed("relabel", &[]);
     std::fs::remove_file(image.saved()).expect("the saved label");
     let bytes = image.bytes();
@@ -644,18 +644,18 @@ fn what_is_done_is_not_done_again() {
 fn a_broken_or_stranded_copy_is_written_anew() {
     require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
     let made = || {
-        let image = Image::new(64 * MIB);
+        let image = LabelImage::new(64 * MIB);
         image.tool("sgdisk", &["-n1:2048:40000", "-c1:data"]);
         image
     };
-    let change = |image: &Image, at: u64| {
+    let change = |image: &LabelImage, at: u64| {
         let mut bytes = image.bytes();
         bytes[usize::try_from(at).expect("small") + 60] ^= 0xff;
         std::fs::write(image.path(), bytes).expect("room");
     };
     let last = 64 * MIB - 512;
-    type Damage<'a> = (&'a str, &'a dyn Fn(&Image));
-    let damages: [Damage; 4] = [
+    type LabelDamage<'a> = (&'a str, &'a dyn Fn(&LabelImage));
+    let damages: [LabelDamage; 4] = [
         ("the primary header", &|image| change(image, 512)),
         ("the backup header", &|image| change(image, last)),
         ("the primary array", &|image| change(image, 1024)),
@@ -709,7 +709,7 @@ fn a_broken_or_stranded_copy_is_written_anew() {
 #[test]
 fn a_label_is_not_undone_over_the_work_of_others() {
     require!(Tool("sgdisk"));
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.fixed("relabel", &[]);
     let bytes = image.bytes();
     image.tool("sgdisk", &["-c1:other"]);
@@ -737,12 +737,12 @@ fn a_label_is_not_undone_over_the_work_of_others() {
 fn a_label_is_not_undone_over_new_content() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));
     let relabelled = || {
-        let image = Image::new(64 * MIB);
+        let image = LabelImage::new(64 * MIB);
         image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
         image.fixed("relabel", &["--start", "2048s"]);
         image
     };
-    type Fill<'a> = (&'a dyn Fn(&Image), &'a str);
+    type Fill<'a> = (&'a dyn Fn(&LabelImage), &'a str);
     let fills: [Fill; 2] = [
         (
             &|image| {
@@ -792,7 +792,7 @@ fn a_label_is_not_undone_over_new_content() {
         );
     }
     // What was there before the label was changed is told when it is.
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
     let mut bytes = image.bytes();
     bytes[MIB as usize + 7] = 1;
@@ -819,7 +819,7 @@ fn a_label_is_not_undone_over_new_content() {
 /// A saved file is not written over, and without it nothing is.
 #[test]
 fn without_a_way_back_nothing_is_written() {
-    let image = Image::new(64 * MIB);
+    let image = LabelImage::new(64 * MIB);
     let bytes = image.bytes();
     std::fs::write(image.saved(), "another label").expect("room");
     let refused = image.fix("relabel", &["--yes", "disk.img"]);
@@ -837,7 +837,7 @@ fn without_a_way_back_nothing_is_written() {
 fn a_label_that_is_written_in_part_can_be_undone() {
     require!(Root);
     const PAGE: u64 = 4096;
-    let image = Image::new(0);
+    let image = LabelImage::new(0);
     let at = image.0.path().join("memory");
     std::fs::create_dir(&at).expect("room");
     let _mounted = Mounted::tmpfs(64 * PAGE, &at);

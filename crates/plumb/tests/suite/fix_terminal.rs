@@ -15,15 +15,15 @@ const MIB: u64 = 1 << 20;
 const MIBS: u64 = 80;
 
 /// A partition of noise at sector 34 of a disk that takes its time. Fields are dropped in this order.
-struct Disk {
+struct NoiseDisk {
     loops: LoopDevice,
     _slow: SlowDisk,
     folder: Folder,
     data: Vec<u8>,
 }
 
-impl Disk {
-    fn new() -> Disk {
+impl NoiseDisk {
+    fn new() -> NoiseDisk {
         let slow = SlowDisk::new((MIBS + 16) * MIB, "40ms");
         let one = format!("-n1:34:{}", 33 + MIBS * MIB / 512);
         run(Command::new("sgdisk").args(["-a1", &one]).arg(slow.path()));
@@ -38,7 +38,7 @@ impl Disk {
         for (number, block) in data.chunks_mut(4096).enumerate() {
             block[..8].copy_from_slice(&(number as u64).to_le_bytes());
         }
-        let disk = Disk {
+        let disk = NoiseDisk {
             loops,
             _slow: slow,
             folder: Folder::new("fix-terminal"),
@@ -85,7 +85,7 @@ fn progress_and_control_c() {
         Tool("nbdkit"),
         Tool("nbdfuse")
     );
-    let disk = Disk::new();
+    let disk = NoiseDisk::new();
     let plumb = env!("CARGO_BIN_EXE_plumb");
     let journal = disk.folder.path("journal");
     let terminal = Terminal::open("fix", 80, 24, "");

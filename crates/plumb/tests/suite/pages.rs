@@ -121,7 +121,7 @@ fn each_format_has_a_line() {
             format.name
         );
     }
-    for target in plumb_trace::write::Target::ALL {
+    for target in plumb_trace::write::OutputFormat::ALL {
         assert!(
             table.contains(&format!("`{}`", target.name())),
             "{} is written and not listed",

@@ -9,8 +9,8 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use crate::common::Ran;
-use crate::common::probed::{Probed, probe, probe_text, probe_until_decided};
-use plumb_testkit::charging::{Cells, delayed_blocks};
+use crate::common::probed::{ProbeDocument, probe, probe_text, probe_until_decided};
+use plumb_testkit::charging::{ChargedCells, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::slow_disk::SlowDisk;
 use plumb_testkit::{Machine, Rng, require, temp_dir};
@@ -43,7 +43,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn count(&mut self, (cell, phase): (u64, u64), ratio: f64, probed: &Probed) {
+    fn count(&mut self, (cell, phase): (u64, u64), ratio: f64, probed: &ProbeDocument) {
         self.runs += 1;
         self.seconds.push(probed.seconds());
         if probed.is_open() {
@@ -90,7 +90,7 @@ fn cells_behind_a_throttle() {
     for ratio in [2.0, 1.5, 1.25, 1.1] {
         let mut rates = Rates::default();
         for (cell, phase) in cells(10) {
-            let device = Cells::of_ratio(cell, phase, ratio).up();
+            let device = ChargedCells::of_ratio(cell, phase, ratio).up();
             rates.count((cell, phase), ratio, &probe(device.path(), "--limit 30s"));
             if rates.decided() == 5 {
                 break;
@@ -117,9 +117,9 @@ fn cells_without_a_penalty() {
     let folder = temp_dir("image");
     let image = folder.path().join("image");
     noise(&image, 256);
-    let device = Cells {
+    let device = ChargedCells {
         image: Some(&image),
-        ..Cells::of_ratio(4096, 1024, 1.0)
+        ..ChargedCells::of_ratio(4096, 1024, 1.0)
     }
     .up();
     let probed = probe(device.path(), "--margin 15 --limit 60s");
@@ -130,7 +130,7 @@ fn cells_without_a_penalty() {
         "{}",
         probed.result
     );
-    let device = Cells::of_ratio(4096, 1024, 1.0).up();
+    let device = ChargedCells::of_ratio(4096, 1024, 1.0).up();
     let probed = probe(device.path(), "");
     assert!(
         probed.is_blank() && probed.reason().contains("zeros"),
@@ -162,10 +162,10 @@ fn partitions_of_a_disk_that_declares_nothing() {
             "--new=3:401408:600000",
         ]));
     // Slow enough for the way through two more servers on a busy machine.
-    let cells = Cells {
+    let cells = ChargedCells {
         image: Some(&image),
         units_per_second: 500,
-        ..Cells::of_ratio(4096, 0, 2.0)
+        ..ChargedCells::of_ratio(4096, 0, 2.0)
     };
     let device = cells.up();
     let disk = LoopDevice::attach(
@@ -226,10 +226,10 @@ fn pages_of_a_loop_device() {
     noise(&image, 256);
     // Of cells that begin elsewhere a page takes two, and two pages take three.
     for (phase, ratio) in [(0, 2.0), (1024, 1.5)] {
-        let cells = Cells {
+        let cells = ChargedCells {
             image: Some(&image),
             units_per_second: 500,
-            ..Cells::of_ratio(4096, phase, 2.0)
+            ..ChargedCells::of_ratio(4096, phase, 2.0)
         };
         let device = cells.up();
         let below = LoopDevice::attach(
@@ -274,7 +274,7 @@ fn devices_that_fail_meanwhile() {
         sleep(Duration::from_millis(1000));
         fail(&disk);
         let done = running.wait_with_output().expect("an end");
-        let probed = Probed::of(&Ran::of(done));
+        let probed = ProbeDocument::from_run(&Ran::from_output(done));
         let result = &probed.result;
         assert!(probed.is_blank(), "{name}: {result}");
         let (failed, reads) = (result["failed"]["reads"].as_u64(), result["reads"].as_u64());
@@ -464,7 +464,7 @@ fn rates_over_many_runs() {
         let places: Vec<(u64, u64)> = cells(runs).collect();
         let probed = side_by_side(runs, 2, |number| {
             let (cell, phase) = places[number];
-            let device = Cells::of_ratio(cell, phase, ratio).up();
+            let device = ChargedCells::of_ratio(cell, phase, ratio).up();
             (places[number], probe(device.path(), ""))
         });
         let mut rates = Rates::default();
@@ -500,12 +500,13 @@ fn false_alarms_over_many_runs() {
     let image = folder.path().join("image");
     noise(&image, 256);
     let places: Vec<(u64, u64)> = cells(runs).collect();
-    let is_alarm = |probed: &Probed| probed.grid().is_some() || probed.verdict() == "aligned";
+    let is_alarm =
+        |probed: &ProbeDocument| probed.grid().is_some() || probed.verdict() == "aligned";
     let of_cells = side_by_side(runs, 4, |number| {
         let (cell, phase) = places[number];
-        let device = Cells {
+        let device = ChargedCells {
             image: Some(&image),
-            ..Cells::of_ratio(cell, phase, 1.0)
+            ..ChargedCells::of_ratio(cell, phase, 1.0)
         }
         .up();
         is_alarm(&probe(device.path(), "--limit 12s"))

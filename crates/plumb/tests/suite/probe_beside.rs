@@ -7,14 +7,14 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::probed::{Probed, probe};
-use plumb_testkit::charging::{Cells, Credits, cached_blocks};
+use crate::common::probed::{ProbeDocument, probe};
+use plumb_testkit::charging::{ChargedCells, Credits, cached_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::{require, temp_dir};
 use serde_json::Value;
 
 /// Never anything else than the truth, or nothing.
-fn must_be_right_or_open(probed: &Probed, granularity: u64, offset: u64) {
+fn must_be_right_or_open(probed: &ProbeDocument, granularity: u64, offset: u64) {
     assert!(
         probed.is_right(granularity, offset) || probed.is_open(),
         "{}",
@@ -108,11 +108,11 @@ fn a_throttle_that_sets_in_hides_no_grid() {
     let folder = temp_dir("credits");
     let image = folder.path().join("image");
     fs::write(&image, vec![7; 96 << 20]).expect("room");
-    let cells = Cells {
+    let cells = ChargedCells {
         units_per_second: 3000,
         image: Some(&image),
         credits,
-        ..Cells::of_ratio(4096, 1024, 1.25)
+        ..ChargedCells::of_ratio(4096, 1024, 1.25)
     };
     let device = cells.up();
     let probed = probe(device.path(), "--margin 12 --limit 8s");
@@ -129,7 +129,7 @@ fn a_throttle_that_sets_in_hides_no_grid() {
 #[test]
 fn another_reader_and_a_size_declared_too_small() {
     require!(Root, Loop, Tool("qemu-storage-daemon"), Tool("fusermount3"));
-    let device = Cells::of_ratio(4096, 1024, 2.0).up();
+    let device = ChargedCells::of_ratio(4096, 1024, 2.0).up();
     let disk = LoopDevice::attach(
         device.path(),
         &["--direct-io=on", "--sector-size", "512", "--read-only"],
@@ -198,7 +198,7 @@ fn read_until(path: &Path, is_over: &AtomicBool) {
 #[test]
 fn a_block_of_4_kib_declared_over_cells_of_8_kib() {
     require!(Root, Loop, Tool("qemu-storage-daemon"), Tool("fusermount3"));
-    let device = Cells::of_ratio(8192, 4096, 2.0).up();
+    let device = ChargedCells::of_ratio(8192, 4096, 2.0).up();
     let flags = ["--direct-io=on", "--sector-size", "4096", "--read-only"];
     let disk = LoopDevice::attach(device.path(), &flags);
     let folder = temp_dir("page");

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::Folder;
-use crate::common::probed::{Probed, probe, probe_text};
+use crate::common::probed::{ProbeDocument, probe, probe_text};
 use crate::common::schema::Schema;
 use plumb_testkit::cell_disk::{CellDisk, Served};
 use plumb_testkit::charging::delayed_writes;
@@ -17,7 +17,7 @@ use plumb_testkit::opener::Opener;
 use plumb_testkit::{Machine, Rng, require};
 
 /// With the name typed.
-fn probe_writes(target: &Path, flags: &str) -> Probed {
+fn probe_writes(target: &Path, flags: &str) -> ProbeDocument {
     probe(
         target,
         &format!("--write --yes {} {flags}", target.display()),
@@ -36,7 +36,7 @@ fn noise(mib: usize) -> Vec<u8> {
 #[test]
 fn writes_are_charged_and_reads_are_not() {
     require!(Tool("nbdfuse"), Tool("fusermount3"));
-    let disk = CellDisk::of(1024, 1.0).up();
+    let disk = CellDisk::with_offset(1024, 1.0).up();
     let read = probe(disk.path(), "--margin 15 --limit 5s");
     assert_eq!(
         (read.grid(), &read.result["op"]),
@@ -54,7 +54,7 @@ fn writes_are_charged_and_reads_are_not() {
     let probed = probe_writes(disk.path(), "--limit 60s");
     assert_eq!(disk.changes(), 0, "of {} writes", disk.writes());
     crate::undecided_on_a_busy_machine!(machine, probed);
-    let Probed {
+    let ProbeDocument {
         document, result, ..
     } = &probed;
     assert!(probed.is_right(4096, 1024), "{result}");
@@ -74,7 +74,7 @@ fn writes_are_charged_and_reads_are_not() {
         "{said} said, {} seen",
         disk.writes()
     );
-    assert_eq!(Schema::of("probe").faults(document), Vec::<String>::new());
+    assert_eq!(Schema::read("probe").faults(document), Vec::<String>::new());
 }
 
 /// Seen through a loop device that begins elsewhere and declares nothing: a device, with a write cache that it states. Its
@@ -82,7 +82,7 @@ fn writes_are_charged_and_reads_are_not() {
 #[test]
 fn a_device_at_an_offset() {
     require!(Root, Loop, Tool("nbdfuse"), Tool("fusermount3"));
-    let disk = CellDisk::of(0, 1.0).up();
+    let disk = CellDisk::with_offset(0, 1.0).up();
     let shifted = LoopDevice::attach(
         disk.path(),
         &["--direct-io=on", "--sector-size", "512", "--offset", "1536"],
@@ -132,7 +132,7 @@ fn blocks_that_are_rewritten() {
 #[test]
 fn writes_without_a_penalty() {
     require!(Tool("nbdfuse"), Tool("fusermount3"));
-    let disk = CellDisk::of(1024, 0.0).up();
+    let disk = CellDisk::with_offset(1024, 0.0).up();
     let probed = probe_writes(disk.path(), "--margin 15 --limit 20s");
     assert_eq!(probed.grid(), None, "{}", probed.result);
     // A machine that is busy with other tests may not get to the end of it; it never says anything else.
@@ -148,7 +148,7 @@ fn writes_without_a_penalty() {
 #[test]
 fn a_probe_that_is_killed_changes_nothing() {
     require!(Tool("nbdfuse"), Tool("fusermount3"));
-    let disk = CellDisk::of(512, 1.0).up();
+    let disk = CellDisk::with_offset(512, 1.0).up();
     for signal in ["INT", "KILL"] {
         let before = disk.writes();
         let mut running = started(disk.path());
@@ -268,7 +268,7 @@ fn what_shares_bytes_with_the_target_is_looked_at() {
     let part = Path::new(&part);
     for (open, target) in [(part, disk.path()), (disk.path(), part)] {
         let name = open.file_name().expect("a node").to_string_lossy();
-        let other = Opener::of(open);
+        let other = Opener::start(open);
         let by = format!("{} ({})", other.pid(), other.command());
         probe_text(target, &format!("--write --yes {}", target.display()))
             .ends(5)
@@ -306,11 +306,11 @@ fn zeros_are_not_written_back() {
         .expect("room");
     let disk = LoopDevice::attach(&image, &[]);
     let probed = probe_writes(disk.path(), "");
-    let Probed {
+    let ProbeDocument {
         document, result, ..
     } = &probed;
     assert!(probed.is_blank() && result["writes"] == 0, "{result}");
-    assert_eq!(Schema::of("probe").faults(document), Vec::<String>::new());
+    assert_eq!(Schema::read("probe").faults(document), Vec::<String>::new());
     let reason = probed.reason();
     assert!(
         reason.starts_with("not backed by media") && reason.contains("nothing is written there"),
@@ -343,7 +343,7 @@ fn rates_of_writes_over_many_runs() {
             let (cell, offset) = [(4096, 512), (8192, 7168), (4096, 0), (8192, 512)][number % 4];
             let disk = CellDisk {
                 cell_bytes: cell,
-                ..CellDisk::of(offset, more)
+                ..CellDisk::with_offset(offset, more)
             }
             .up();
             let probed = probe_writes(disk.path(), "");
@@ -370,7 +370,7 @@ fn rates_of_writes_over_many_runs() {
     }
     assert!(held * 100 >= decided * 97, "{held} of {decided}");
     let alarms = (0..runs).filter(|_| {
-        let disk = CellDisk::of(512, 0.0).up();
+        let disk = CellDisk::with_offset(512, 0.0).up();
         probe_writes(disk.path(), "--limit 20s").grid().is_some()
     });
     let alarms = alarms.count();

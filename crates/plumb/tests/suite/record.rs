@@ -77,7 +77,7 @@ fn every_io_is_in_the_file() {
     assert_eq!(expected.len(), 1009);
     let result = recording.end(0);
     let found = read(&file);
-    let dd_only = found.of("dd");
+    let dd_only = found.events_of("dd");
     let got: Vec<_> = dd_only
         .iter()
         .map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid))
@@ -145,7 +145,7 @@ fn the_count_is_that_of_fio() {
     let result = recording.end(0);
     let read = read(&file);
     assert_eq!(
-        (number(&result["ios"]), read.of("fio").len() as u64),
+        (number(&result["ios"]), read.events_of("fio").len() as u64),
         (read.events.len() as u64, sent)
     );
     assert_eq!(
@@ -204,7 +204,7 @@ fn a_killed_recording_can_be_read() {
         assert!(recording.output().status.code().is_none(), "it was killed");
         let read = read(&file);
         let starts: Vec<u64> = read
-            .of("dd")
+            .events_of("dd")
             .iter()
             .map(|event| event.start_bytes)
             .collect();

@@ -145,7 +145,7 @@ fn the_count_of_bios_is_that_of_fio() {
     assert_eq!(number(&result["lost"]), 0);
     let read = read(&file);
     let done: Vec<_> = read
-        .of("fio")
+        .events_of("fio")
         .into_iter()
         .filter(|event| event.flags & flags::FAILED == 0)
         .collect();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::recording::{Recording, read};
 use crate::common::{Folder, Ran, plumb};
-use plumb_testkit::charging::Cells;
+use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{Rng, require};
 use plumb_trace::{Batch, Clock, Event, Layer, Op, SourceInfo, write};
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 
 /// An I/O as a test means it.
 #[derive(Clone, Copy, Debug)]
-struct Io {
+struct TracedIo {
     at_ns: i64,
     op: Op,
     start: u64,
@@ -25,9 +25,9 @@ struct Io {
     took_ns: Option<i64>,
 }
 
-impl Io {
-    fn read(at_ns: i64, start: u64, len: u64) -> Io {
-        Io {
+impl TracedIo {
+    fn read(at_ns: i64, start: u64, len: u64) -> TracedIo {
+        TracedIo {
             at_ns,
             op: Op::Read,
             start,
@@ -38,7 +38,7 @@ impl Io {
     }
 }
 
-fn trace(folder: &Folder, name: &str, ios: &[(&str, Io)]) -> PathBuf {
+fn trace(folder: &Folder, name: &str, ios: &[(&str, TracedIo)]) -> PathBuf {
     let path = folder.path(name);
     let info = SourceInfo {
         clock: Clock::Start,
@@ -61,7 +61,7 @@ fn trace(folder: &Folder, name: &str, ios: &[(&str, Io)]) -> PathBuf {
     path
 }
 
-fn on_sda(ios: &[Io]) -> Vec<(&'static str, Io)> {
+fn on_sda(ios: &[TracedIo]) -> Vec<(&'static str, TracedIo)> {
     ios.iter().map(|&io| ("sda", io)).collect()
 }
 
@@ -96,11 +96,11 @@ fn sent(path: &Path) -> Vec<(Op, u64, u64)> {
 }
 
 /// 1,009 reads of three lengths, none of which a kernel would join with its neighbour.
-fn mixed_reads(ios: u64, size: u64) -> Vec<Io> {
+fn mixed_reads(ios: u64, size: u64) -> Vec<TracedIo> {
     let mut rng = Rng::new(11);
     let read = |number: u64| {
         let len = [4096, 8192, 512][rng.below(3) as usize];
-        Io::read(
+        TracedIo::read(
             number as i64 * 100_000,
             rng.below((size - len) / 512) * 512,
             len,
@@ -201,7 +201,7 @@ fn the_disk_receives_the_trace() {
     replay(&file, disk.path(), "--speed max --depth 1").ends(0);
     recording.end(0);
     let seen: Vec<_> = read(&out)
-        .of("plumb")
+        .events_of("plumb")
         .iter()
         .map(|event| (event.op, event.start_bytes, event.len_bytes))
         .collect();
@@ -213,8 +213,8 @@ fn the_disk_receives_the_trace() {
 fn times_are_kept_within_the_lateness_that_is_told() {
     let folder = Folder::new("replay-times");
     let disk = target(&folder, MIB);
-    let ios: Vec<Io> = (0..211)
-        .map(|number| Io::read(number * 5_000_000 + number % 3 * 700_000, 4096, 4096))
+    let ios: Vec<TracedIo> = (0..211)
+        .map(|number| TracedIo::read(number * 5_000_000 + number % 3 * 700_000, 4096, 4096))
         .collect();
     let file = trace(&folder, "in.parquet", &on_sda(&ios));
     for (speed, times) in [("1", 1), ("4", 4)] {
@@ -257,13 +257,13 @@ fn processes_wait_for_their_own() {
     let folder = Folder::new("replay-threads");
     let disk = target(&folder, 4 * MIB);
     let mut rng = Rng::new(3);
-    let ios: Vec<Io> = (0..400)
+    let ios: Vec<TracedIo> = (0..400)
         .map(|number| {
             let took_ns = Some(1_000 + rng.below(40_000) as i64);
-            Io {
+            TracedIo {
                 pid: 1 + rng.below(2) as i32,
                 took_ns,
-                ..Io::read(number * 10_000, number as u64 * 4096, 4096)
+                ..TracedIo::read(number * 10_000, number as u64 * 4096, 4096)
             }
         })
         .collect();
@@ -278,7 +278,7 @@ fn processes_wait_for_their_own() {
         .ends(0);
         let events = read(&out).events;
         // Starts are those of the trace, and each is there once.
-        let of = |io: &Io| {
+        let of = |io: &TracedIo| {
             events
                 .iter()
                 .find(|event| event.start_bytes == io.start)
@@ -306,8 +306,8 @@ fn a_small_target_keeps_residues() {
     let folder = Folder::new("replay-fold");
     let disk = target(&folder, 5 * MIB + 512 * 9);
     let mut rng = Rng::new(9);
-    let ios: Vec<Io> = (0..307)
-        .map(|number| Io::read(number, rng.below(1 << 31) * 512, 8192))
+    let ios: Vec<TracedIo> = (0..307)
+        .map(|number| TracedIo::read(number, rng.below(1 << 31) * 512, 8192))
         .collect();
     let file = trace(&folder, "in.parquet", &on_sda(&ios));
     let out = folder.path("out.parquet");
@@ -328,10 +328,10 @@ fn a_layout_moves_its_ranges() {
     let folder = Folder::new("replay-layout");
     let disk = target(&folder, 8 * MIB);
     let starts = [0, 62 * 512, 63 * 512, 100 * 512, 3 * MIB];
-    let ios: Vec<Io> = starts
+    let ios: Vec<TracedIo> = starts
         .iter()
         .zip(0..)
-        .map(|(&start, at)| Io::read(at, start, 512))
+        .map(|(&start, at)| TracedIo::read(at, start, 512))
         .collect();
     let file = trace(&folder, "in.parquet", &on_sda(&ios));
     let out = folder.path("out.parquet");
@@ -355,10 +355,10 @@ fn a_layout_moves_its_ranges() {
 fn a_plan_that_fits_is_better() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("replay-compare");
-    let device = Cells::of_ratio(4096, 0, 2.0).up();
+    let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let mut rng = Rng::new(17);
-    let ios: Vec<Io> = (0..1200)
-        .map(|number| Io::read(number * 500_000, rng.below(200_000) * 4096 + 1024, 4096))
+    let ios: Vec<TracedIo> = (0..1200)
+        .map(|number| TracedIo::read(number * 500_000, rng.below(200_000) * 4096 + 1024, 4096))
         .collect();
     let file = trace(&folder, "in.parquet", &on_sda(&ios));
     let of = |flags: &str| {
@@ -383,9 +383,9 @@ fn a_plan_that_fits_is_better() {
         .ends(0)
         .says("NO DIFFERENCE above 10 %");
     // The other way round: what lies on the grid today.
-    let fitting: Vec<Io> = ios
+    let fitting: Vec<TracedIo> = ios
         .iter()
-        .map(|io| Io {
+        .map(|io| TracedIo {
             start: io.start - 1024,
             ..*io
         })
@@ -469,7 +469,7 @@ fn pages_show_what_was_told() {
 fn what_cannot_be_sent_is_refused_before_anything_is() {
     let folder = Folder::new("replay-refused");
     let disk = target(&folder, 2 * MIB);
-    let one = on_sda(&[Io::read(0, 0, 512), Io::read(1, 512, 1536)]);
+    let one = on_sda(&[TracedIo::read(0, 0, 512), TracedIo::read(1, 512, 1536)]);
     let file = trace(&folder, "one.parquet", &one);
     replay(&file, &folder.path("missing"), "")
         .ends(2)
@@ -503,7 +503,10 @@ fn what_cannot_be_sent_is_refused_before_anything_is() {
     let two = trace(
         &folder,
         "two.parquet",
-        &[("sda", Io::read(0, 0, 512)), ("sdb", Io::read(1, 0, 512))],
+        &[
+            ("sda", TracedIo::read(0, 0, 512)),
+            ("sdb", TracedIo::read(1, 0, 512)),
+        ],
     );
     replay(&two, &disk, "")
         .ends(2)
@@ -511,9 +514,9 @@ fn what_cannot_be_sent_is_refused_before_anything_is() {
     replay(&two, &disk, "--device sdb")
         .ends(0)
         .says("sent 1 reads");
-    let untimed = Io {
+    let untimed = TracedIo {
         took_ns: None,
-        ..Io::read(0, 0, 512)
+        ..TracedIo::read(0, 0, 512)
     };
     let untimed = trace(&folder, "untimed.parquet", &on_sda(&[untimed]));
     replay(&untimed, &disk, "--speed max")
@@ -530,7 +533,7 @@ fn a_logical_block_of_4_kib_takes_no_512_bytes() {
     let file = trace(
         &folder,
         "in.parquet",
-        &on_sda(&[Io::read(0, 4096, 4096), Io::read(1, 1536, 4096)]),
+        &on_sda(&[TracedIo::read(0, 4096, 4096), TracedIo::read(1, 1536, 4096)]),
     );
     let refused = replay(&file, disk.path(), "");
     refused

@@ -55,7 +55,7 @@ fn example(name: &str) -> PathBuf {
 
 #[test]
 fn output_of_analyze_is_as_promised() {
-    let schema = Schema::of("analyze");
+    let schema = Schema::read("analyze");
     for flags in QUESTIONS {
         check(&schema, &example("guest-blktrace"), flags);
     }
@@ -70,7 +70,7 @@ fn output_of_analyze_is_as_promised() {
 fn output_for_real_traces_is_as_promised() {
     plumb_testkit::require!(RealTraces);
     let traces = plumb_testkit::require::real_traces().expect("checked above");
-    let schema = Schema::of("analyze");
+    let schema = Schema::read("analyze");
     for (file, flags) in [
         ("vscsi/cloudPhysicsIO.vscsi", "--shift +1s"),
         ("fio-iolog/local_v3.iolog", "--record 128k"),
@@ -109,7 +109,7 @@ fn example_dumps() -> Vec<PathBuf> {
 
 #[test]
 fn output_of_check_is_as_promised() {
-    let schema = Schema::of("check");
+    let schema = Schema::read("check");
     for flags in [
         "",
         "--grid 8k --segment 48k",
@@ -245,25 +245,25 @@ fn interval() -> Value {
 
 #[test]
 fn the_schema_names_the_rules() {
-    let schema = Schema::of("analyze");
+    let schema = Schema::read("analyze");
     let named = list(&schema.root["$defs"]["finding"]["properties"]["id"]["enum"]);
     let rules: Vec<&str> = plumb_diagnose::RULES.iter().map(|rule| rule.id).collect();
     assert_eq!(named, rules);
 }
 
-type Change<'a> = &'a dyn Fn(&mut Value);
+type DocumentChange<'a> = &'a dyn Fn(&mut Value);
 
 #[test]
 fn what_is_not_promised_is_noticed() {
-    let schema = Schema::of("analyze");
+    let schema = Schema::read("analyze");
     let good = analyze(&example("guest-blktrace"), "");
-    let bent = |change: Change<'_>| {
+    let bent = |change: DocumentChange<'_>| {
         let mut document = good.clone();
         change(&mut document);
         schema.faults(&document).join("\n")
     };
     assert_eq!(bent(&|_| {}), "");
-    let checks: [(Change<'_>, &str); 6] = [
+    let checks: [(DocumentChange<'_>, &str); 6] = [
         (
             &|document| document["more"] = 1.into(),
             "/more: nothing is allowed here",
@@ -315,7 +315,7 @@ const PLANS: [&str; 11] = [
 
 #[test]
 fn output_of_plan_is_as_promised() {
-    let schema = Schema::of("plan");
+    let schema = Schema::read("plan");
     for args in PLANS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         let done = command
@@ -333,7 +333,7 @@ fn output_of_plan_is_as_promised() {
 
 #[test]
 fn output_of_compare_is_as_promised() {
-    let schema = Schema::of("compare");
+    let schema = Schema::read("compare");
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let capture = |name: &str| examples.join("iostat").join(name);
     let trace = examples.join("traces/record-sector34.parquet");
@@ -360,7 +360,7 @@ fn output_of_compare_is_as_promised() {
 #[test]
 fn output_of_record_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
-    let schema = Schema::of("record");
+    let schema = Schema::read("record");
     let folder = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
@@ -392,8 +392,8 @@ fn output_of_record_is_as_promised() {
 #[test]
 fn output_of_probe_is_as_promised() {
     plumb_testkit::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
-    let schema = Schema::of("probe");
-    let device = plumb_testkit::charging::Cells::of_ratio(4096, 1024, 2.0).up();
+    let schema = Schema::read("probe");
+    let device = plumb_testkit::charging::ChargedCells::of_ratio(4096, 1024, 2.0).up();
     let machine = plumb_testkit::Machine::watched();
     let grid = probe_until_decided(device.path(), "--grid 8k@512");
     crate::undecided_on_a_busy_machine!(machine, grid);
@@ -411,7 +411,7 @@ fn output_of_bench_is_as_promised() {
     let target = folder.path("disk");
     std::fs::write(&target, vec![0; 1 << 20]).expect("a target");
     let target = target.display().to_string();
-    let schema = Schema::of("bench");
+    let schema = Schema::read("bench");
     let writes =
         "--write --yes disk --read 50 --rate 500 --open --for 1s --interval 200ms --warmup 200ms";
     for flags in ["--ios 101", writes] {
@@ -469,7 +469,7 @@ fn output_of_replay_is_as_promised() {
     std::fs::write(&target, vec![0; 4 << 20]).expect("a target");
     let ios = (0..400).map(|at| (if at % 4 == 0 { 'W' } else { 'R' }, at * 8192, 4096));
     let trace = folder.file("trace.csv", crate::common::msr(ios));
-    let schema = Schema::of("replay");
+    let schema = Schema::read("replay");
     let writes = "--speed max --depth 4 --write --yes disk";
     for flags in [
         "--speed 10",
@@ -498,7 +498,7 @@ fn output_of_replay_is_as_promised() {
 #[test]
 fn output_of_watch_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
-    let schema = Schema::of("watch");
+    let schema = Schema::read("watch");
     let folder = tempfile::tempdir().expect("a directory");
     for args in ["", "--grid 8k@512 --grid 4k", "--app", "--app --sync"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
@@ -537,7 +537,7 @@ fn output_of_watch_is_as_promised() {
 
 #[test]
 fn output_of_diagnose_is_as_promised() {
-    let schema = Schema::of("diagnose");
+    let schema = Schema::read("diagnose");
     let folder = tempfile::tempdir().expect("a directory");
     for args in [
         "--for 0",
@@ -567,7 +567,7 @@ fn output_of_diagnose_is_as_promised() {
 /// Of labels, on an image.
 #[test]
 fn output_of_fix_is_as_promised() {
-    let schema = Schema::of("fix");
+    let schema = Schema::read("fix");
     let folder = tempfile::tempdir().expect("a directory");
     let [image, saved, undone] =
         ["disk.img", "saved", "undone"].map(|name| folder.path().join(name));
@@ -605,7 +605,7 @@ fn output_of_fix_is_as_promised() {
 #[test]
 fn output_of_a_move_is_as_promised() {
     plumb_testkit::require!(Loop, Tool("sgdisk"));
-    let schema = Schema::of("fix");
+    let schema = Schema::read("fix");
     let folder = tempfile::tempdir().expect("a directory");
     let (image, journal) = (
         folder.path().join("disk.img"),

@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 
 /// A way to load a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum LoadCommand {
     Bench,
     Vdbench,
     Fio,
@@ -26,23 +26,23 @@ enum Way {
     Probe,
 }
 
-use Way::{Bench, Fio, Probe, Replay, ReplayCompare, Vdbench};
+use LoadCommand::{Bench, Fio, Probe, Replay, ReplayCompare, Vdbench};
 
-const ALL: [Way; 6] = [Bench, Vdbench, Fio, Replay, ReplayCompare, Probe];
+const ALL: [LoadCommand; 6] = [Bench, Vdbench, Fio, Replay, ReplayCompare, Probe];
 
 /// What is asked of a target beside reads of 4 KiB.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct LoadOptions {
     /// At an offset of 512 bytes.
     is_off: bool,
     writes: bool,
     seconds: u32,
 }
 
-impl Way {
+impl LoadCommand {
     /// The command that loads a target, with its files in a folder.
-    fn command(self, folder: &Folder, target: &Path, asked: Asked) -> Command {
-        let Asked {
+    fn command(self, folder: &Folder, target: &Path, asked: LoadOptions) -> Command {
+        let LoadOptions {
             is_off,
             writes,
             seconds,
@@ -123,13 +123,13 @@ impl Way {
     }
 
     #[track_caller]
-    fn refuses(self, target: &Path, asked: Asked, code: i32, words: &str) {
+    fn refuses(self, target: &Path, asked: LoadOptions, code: i32, words: &str) {
         let folder = Folder::new("refused");
         let done = self
             .command(&folder, target, asked)
             .output()
             .expect("the program starts");
-        let ran = Ran::of(done);
+        let ran = Ran::from_output(done);
         assert_eq!(
             ran.code,
             code,
@@ -217,7 +217,7 @@ fn what_is_no_target() {
                 "found a character device, expected a block device or a regular file",
             ),
         ] {
-            way.refuses(target, Asked::default(), 2, words);
+            way.refuses(target, LoadOptions::default(), 2, words);
         }
     }
 }
@@ -232,12 +232,12 @@ fn a_file_made_by_mistake_among_the_devices() {
         for target in [&stray.0, &link] {
             let words =
                 "found a regular file among the devices, expected a block device: remove the file";
-            way.refuses(target, Asked::default(), 2, words);
+            way.refuses(target, LoadOptions::default(), 2, words);
             way.refuses(
                 target,
-                Asked {
+                LoadOptions {
                     writes: way != Probe,
-                    ..Asked::default()
+                    ..LoadOptions::default()
                 },
                 2,
                 words,
@@ -262,7 +262,7 @@ fn what_is_too_small() {
                 Replay | ReplayCompare => "too small for I/O 1 of the trace",
                 _ => "which is too small: expected room for one I/O of 4,096 bytes",
             };
-            way.refuses(&target, Asked::default(), 2, words);
+            way.refuses(&target, LoadOptions::default(), 2, words);
         }
     }
 }
@@ -276,9 +276,9 @@ fn writes_to_what_is_read_only() {
     for way in ALL.into_iter().filter(|way| *way != Probe) {
         way.refuses(
             device.path(),
-            Asked {
+            LoadOptions {
                 writes: true,
-                ..Asked::default()
+                ..LoadOptions::default()
             },
             5,
             "is read-only",
@@ -292,7 +292,7 @@ fn writes_to_what_is_read_only() {
         "it was written to"
     );
     let reads = Bench
-        .command(&folder, device.path(), Asked::default())
+        .command(&folder, device.path(), LoadOptions::default())
         .output()
         .expect("it starts");
     assert!(reads.status.success(), "reads are no writes: {reads:?}");
@@ -305,9 +305,9 @@ fn a_sector_is_less_than_a_logical_block_of_4_kib() {
     let image = folder.file("image", vec![7; 16 * MIB as usize]);
     let device = LoopDevice::attach(&image, &["--sector-size", "4096"]);
     for way in ALL.into_iter().filter(|way| *way != Probe) {
-        let asked = Asked {
+        let asked = LoadOptions {
             is_off: true,
-            ..Asked::default()
+            ..LoadOptions::default()
         };
         way.refuses(device.path(), asked, 2, "logical block of 4,096 bytes");
     }
@@ -326,15 +326,15 @@ enum Fate {
 }
 
 /// Loads a disk, lets fate come over it, and returns what was said and how it ended.
-fn struck(way: Way, fate: Fate) -> Ran {
+fn struck(way: LoadCommand, fate: Fate) -> Ran {
     let folder = Folder::new("struck");
     let disk = SlowDisk::new(16 * MIB, "4ms");
     let mut command = way.command(
         &folder,
         disk.path(),
-        Asked {
+        LoadOptions {
             seconds: 60,
-            ..Asked::default()
+            ..LoadOptions::default()
         },
     );
     let running = command.arg("--json").spawn().expect("the program starts");
@@ -344,7 +344,7 @@ fn struck(way: Way, fate: Fate) -> Ran {
         Fate::Dies => disk.die(),
     }
     let struck = Instant::now();
-    let ran = Ran::of(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
     assert!(
         struck.elapsed() < PATIENCE,
         "{way:?} {fate:?}: it went on for {:?}",
@@ -392,7 +392,7 @@ fn disks_that_fail_or_die_meanwhile() {
     });
 }
 
-fn after_the_blow(way: Way, fate: Fate) {
+fn after_the_blow(way: LoadCommand, fate: Fate) {
     let ran = struck(way, fate);
     let document = ran.json();
     let result = &document["result"];
@@ -468,15 +468,15 @@ fn a_device_whose_file_is_gone() {
     let folder = Folder::new("struck-device");
     let disk = SlowDisk::new(16 * MIB, "4ms");
     let device = LoopDevice::attach(disk.path(), &["--direct-io=on"]);
-    let asked = Asked {
+    let asked = LoadOptions {
         seconds: 60,
-        ..Asked::default()
+        ..LoadOptions::default()
     };
     let mut command = Bench.command(&folder, device.path(), asked);
     let running = command.arg("--json").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(1500));
     disk.die();
-    let ran = Ran::of(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
     let target = &ran.ends(3).json()["result"]["runs"][0]["targets"][0];
     assert_eq!(target["is_whole"], false, "{target}");
     counts_failures(&target["measured"]);

@@ -42,7 +42,7 @@ struct Watching {
 
 impl Watching {
     fn begin(args: &[&str]) -> Watching {
-        Watching::of(
+        Watching::spawn(
             Command::new(env!("CARGO_BIN_EXE_plumb"))
                 .arg("watch")
                 .args(args)
@@ -50,7 +50,7 @@ impl Watching {
         )
     }
 
-    fn of(command: &mut Command) -> Watching {
+    fn spawn(command: &mut Command) -> Watching {
         let mut child = command.spawn().expect("plumb runs");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         Watching { child, lines }
@@ -337,7 +337,7 @@ fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     if by_sudo {
         command.env("SUDO_UID", "65533").env("SUDO_GID", "65532");
     }
-    let mut watching = Watching::of(&mut command);
+    let mut watching = Watching::spawn(&mut command);
     watching.next();
     let pid = watching.child.id();
     let held = ["CapEff", "CapPrm", "CapBnd", "NoNewPrivs", "Uid"].map(|name| status(pid, name));

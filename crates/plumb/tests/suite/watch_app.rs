@@ -12,14 +12,14 @@ use plumb_testkit::require;
 use serde_json::Value;
 
 /// ext4 in blocks of 4 KiB on a loop device, mounted, with a file of 32 MiB in it that no cache holds.
-struct Disk {
+struct AppDisk {
     _mounted: Mounted,
     device: LoopDevice,
     at: PathBuf,
 }
 
-impl Disk {
-    fn new(folder: &Folder) -> Disk {
+impl AppDisk {
+    fn new(folder: &Folder) -> AppDisk {
         let image = folder.path("disk");
         File::create(&image)
             .and_then(|file| file.set_len(64 << 20))
@@ -36,7 +36,7 @@ impl Disk {
         run(Command::new("mkfs.ext4").args(now).arg(device.path()));
         let at = folder.path("at");
         std::fs::create_dir(&at).expect("a directory");
-        let mut disk = Disk {
+        let mut disk = AppDisk {
             _mounted: Mounted::mount(device.path(), &at),
             device,
             at,
@@ -70,7 +70,7 @@ struct Watching {
 }
 
 impl Watching {
-    fn begin(disk: &Disk, args: &[&str]) -> Watching {
+    fn begin(disk: &AppDisk, args: &[&str]) -> Watching {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command
             .args(["watch", &disk.device.name(), "--app", "--interval", "1s"])
@@ -123,7 +123,7 @@ fn sum(all: &[Value], direction: &str, name: &str) -> u64 {
         .sum()
 }
 
-fn fio(disk: &Disk, args: &[&str]) {
+fn fio(disk: &AppDisk, args: &[&str]) {
     run(Command::new("fio")
         .args([
             "--name=ask",
@@ -141,7 +141,7 @@ fn fio(disk: &Disk, args: &[&str]) {
 fn direct_reads_are_as_many_bytes_at_the_device() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
     let folder = Folder::new("app-direct");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     let bytes = 211 * 8192;
     for engine in ["psync", "io_uring"] {
         for list in ["file_systems", "processes"] {
@@ -202,7 +202,7 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
 fn what_is_not_counted_is_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
     let folder = Folder::new("app-mapped");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     for (engine, way) in [("mmap", "mapped files"), ("libaio", "io_submit")] {
         for list in ["file_systems", "processes"] {
             let watching = Watching::begin(&disk, &["--json"]);
@@ -247,7 +247,7 @@ fn what_is_not_counted_is_unknown() {
 fn the_last_line_has_the_whole_time() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
     let folder = Folder::new("app-whole");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json", "--sync"]);
     let file = File::options()
         .write(true)
@@ -307,7 +307,7 @@ fn the_last_line_has_the_whole_time() {
 fn advice_asks_for_nothing() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
     let folder = Folder::new("app-advice");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json"]);
     let file = File::open(disk.file()).expect("the file");
     // Each as short as any kernel takes it whole.
@@ -336,7 +336,7 @@ fn advice_asks_for_nothing() {
 fn partial_writes_inflate() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
     let folder = Folder::new("app-partial");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     let saved = folder.path("saved.profile");
     let watching = Watching::begin(
         &disk,
@@ -412,7 +412,7 @@ fn takes_the_profile(saved: &Path, at: &Path) {
 fn buffered_writes_without_a_sync_are_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
     let folder = Folder::new("app-unsynced");
-    let disk = Disk::new(&folder);
+    let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--plain"]);
     let file = File::options()
         .write(true)

@@ -7,7 +7,7 @@ use plumb_testkit::require;
 use serde_json::Value;
 
 /// What was seen of one start, over all intervals.
-struct Seen {
+struct StartTotals {
     intervals: Vec<Value>,
     total: Value,
     text: String,
@@ -15,7 +15,7 @@ struct Seen {
     transactions_per_second: f64,
 }
 
-fn seen(directory: &Path, name: &str) -> Seen {
+fn seen(directory: &Path, name: &str) -> StartTotals {
     let read = |ending: &str| {
         let path = directory.join(format!("{name}.{ending}"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -26,7 +26,7 @@ fn seen(directory: &Path, name: &str) -> Seen {
         .collect();
     let total = serde_json::from_str(&read("total.json")).expect("a document");
     let transactions_per_second = read("tps").trim().parse().expect("a rate");
-    Seen {
+    StartTotals {
         intervals,
         total,
         text: read("txt"),
@@ -45,7 +45,7 @@ fn number(value: &Value, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("no number {name} in {value}"))
 }
 
-impl Seen {
+impl StartTotals {
     fn profiles(&self) -> impl Iterator<Item = &Value> {
         self.intervals
             .iter()
@@ -143,7 +143,7 @@ fn median_ns(total: &Value) -> f64 {
         .expect("a latency of reads")
 }
 
-fn at_34(seen: &Seen) {
+fn at_34(seen: &StartTotals) {
     // Sector 34 is 2 of 8, which is 1,024 bytes past 4 KiB.
     let [ios, misaligned, head_bytes] = seen.of_partition("p1", 34);
     assert!(ios > 500, "{ios}");
@@ -191,7 +191,7 @@ fn at_34(seen: &Seen) {
     assert!(fitting_ns > 1e6 && low_ns > 0.3e6, "{latency}");
 }
 
-fn silent(seen: &Seen) {
+fn silent(seen: &StartTotals) {
     let [ios, misaligned, _] = seen.of_partition("p2", 321 * 2048);
     assert!(ios > 500 && misaligned == 0, "{misaligned} of {ios}");
     assert!(seen.processes().any(|(comm, ..)| comm == "postgres"));

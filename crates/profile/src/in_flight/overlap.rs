@@ -33,7 +33,7 @@ const LEVELS: usize = 6 * GROUP;
 pub(super) type Lane = [i64; LANES];
 
 /// A column of a block, cut into stretches that lie side by side.
-pub(super) type Column = [Lane; STEPS];
+pub(super) type LaneColumn = [Lane; STEPS];
 
 /// Intervals that begin one after the other.
 #[derive(Clone, Copy)]
@@ -43,14 +43,14 @@ pub(super) struct Intervals<'a> {
     /// How many there are. Rows beyond repeat the last time, and have no end.
     pub(super) rows: usize,
     /// When each begins, rising; where none does, up to when time goes by.
-    pub(super) times_ns: &'a Column,
+    pub(super) times_ns: &'a LaneColumn,
     /// The same, or [`LATE`] where none begins that counts as one more.
-    pub(super) begins_ns: &'a Column,
+    pub(super) begins_ns: &'a LaneColumn,
     /// When each ends, or [`NEVER`] where none begins.
-    pub(super) ends_ns: &'a Column,
+    pub(super) ends_ns: &'a LaneColumn,
     /// Which end, of an interval that is open, gives way to that of the new one since they are taken for one;
     /// [`NEVER`] where none does. Absent when none does anywhere.
-    pub(super) replaced_ns: Option<&'a Column>,
+    pub(super) replaced_ns: Option<&'a LaneColumn>,
 }
 
 /// How many intervals are open, and for how long how many were; see the module.
@@ -103,7 +103,7 @@ impl Overlap {
         let ends = &mut self.ends_ns;
         let many = self
             .many
-            .get_or_insert_with(|| Many::of(std::mem::take(ends)));
+            .get_or_insert_with(|| Many::from_ends(std::mem::take(ends)));
         self.most = self.most.max(many.go(given, &mut self.many_ns));
         if many.open <= LEVELS / 2 {
             self.ends_ns = self.many.take().map(Many::ends_ns).unwrap_or_default();
@@ -223,7 +223,7 @@ impl Intervals<'_> {
 
 /// Lists the few times of each lane that are later than the last one given.
 #[inline(always)]
-fn list_later(last_ns: Lane, column: &Column, later: &mut Vec<(usize, i64)>) {
+fn list_later(last_ns: Lane, column: &LaneColumn, later: &mut Vec<(usize, i64)>) {
     later.clear();
     for times_ns in column {
         if (0..LANES).fold(false, |any, lane| any | (times_ns[lane] > last_ns[lane])) {
@@ -263,7 +263,7 @@ struct Passed {
 fn pass(
     given: Intervals<'_>,
     levels: &mut [Lane; GROUP],
-    ends_ns: &mut Column,
+    ends_ns: &mut LaneColumn,
     replaced_ns: impl Fn(usize) -> Option<Lane>,
 ) -> Passed {
     let last_ns = given.last_ns();
@@ -340,7 +340,7 @@ struct Many {
 }
 
 impl Many {
-    fn of(ends_ns: Vec<i64>) -> Many {
+    fn from_ends(ends_ns: Vec<i64>) -> Many {
         let open = ends_ns.len();
         Many {
             open,

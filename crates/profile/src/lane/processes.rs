@@ -6,7 +6,7 @@ use plumb_trace::{Names, UNKNOWN_PID};
 use rustc_hash::FxHashMap;
 
 use crate::columns::Ios;
-use crate::top::{Share, Top};
+use crate::top::{ProcessShare, Top};
 
 /// Commands with a lower number are counted by number, others in a map: numbers are shared with file names, of
 /// which there may be many.
@@ -19,9 +19,9 @@ const WAITING_MAX: usize = 4096;
 #[derive(Default)]
 pub(super) struct Processes {
     names: Arc<Names>,
-    numbered: Vec<Share>,
-    named: FxHashMap<u32, Share>,
-    unnamed: FxHashMap<i32, Share>,
+    numbered: Vec<ProcessShare>,
+    named: FxHashMap<u32, ProcessShare>,
+    unnamed: FxHashMap<i32, ProcessShare>,
 }
 
 impl Processes {
@@ -54,10 +54,10 @@ impl Processes {
     }
 
     #[cold]
-    fn rare(&mut self, comm: u32) -> &mut Share {
+    fn rare(&mut self, comm: u32) -> &mut ProcessShare {
         let number = comm as usize;
         if number < NUMBERED_MAX {
-            self.numbered.resize(number + 1, Share::default());
+            self.numbered.resize(number + 1, ProcessShare::default());
             return &mut self.numbered[number];
         }
         self.named.entry(comm).or_default()

@@ -81,13 +81,13 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 pub(super) struct Cells {
     cells: Vec<Cell>,
     /// A power of two of them, or none yet.
-    groups: Vec<Group>,
+    groups: Vec<IndexGroup>,
 }
 
 /// Places of the index.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
-struct Group {
+struct IndexGroup {
     /// For each place a byte of the hash, 0 where it is free.
     tags: u64,
     /// For each place the number of the row.
@@ -211,7 +211,7 @@ impl Cells {
 
     fn widen_index(&mut self) {
         let groups = (2 * self.groups.len()).max(GROUP);
-        self.groups = vec![Group::default(); groups];
+        self.groups = vec![IndexGroup::default(); groups];
         for row in 0..self.cells.len() {
             self.enter(row);
         }

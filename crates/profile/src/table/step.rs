@@ -7,7 +7,7 @@ use crate::columns::{BLOCK_EVENTS, Ios};
 
 /// What counting an I/O needs of a table, as long as it is not lowered.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct CountingStep {
     pub(super) unit_shift: u32,
     pub(super) modulus: u64,
     /// M less one where M is a power of two, which spares a division; else 0.
@@ -15,7 +15,7 @@ pub(super) struct Step {
     pub(super) lengths_rounded: bool,
 }
 
-impl Step {
+impl CountingStep {
     #[inline(always)]
     pub(super) fn key(self, op: Op, continues: bool, start_bytes: u64, len_bytes: u64) -> Key {
         let start = start_bytes >> self.unit_shift;

@@ -7,7 +7,7 @@ use super::{Key, MODULUS_BYTES_MAX, REGION_SHIFT_MAX, ROWS_MAX, Row, Table};
 
 /// A table in the form in which it is written: rows in order of their keys.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct WrittenTable {
     unit: u64,
     base_modulus: u64,
     modulus: u64,
@@ -23,7 +23,7 @@ impl Serialize for Table {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut rows: Vec<(Key, Row)> = self.iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
-        Written {
+        WrittenTable {
             unit: self.unit,
             base_modulus: self.base_modulus,
             modulus: self.modulus,
@@ -39,7 +39,7 @@ impl Serialize for Table {
 
 impl<'de> Deserialize<'de> for Table {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Table, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = WrittenTable::deserialize(deserializer)?;
         let fault = serde::de::Error::custom;
         if written.unit != 1 && written.unit != 512 {
             return Err(fault(format!(

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use crate::Unit;
 use crate::moving::JournalId;
-use crate::moving::plan::{Change, Copying, LIST_MAX, Plan};
+use crate::moving::plan::{ByteChange, Copying, LIST_MAX, Plan};
 
 /// Bytes that grow.
 #[derive(Default)]
-pub(super) struct Output(pub(super) Vec<u8>);
+pub(super) struct CodeWriter(pub(super) Vec<u8>);
 
-impl Output {
+impl CodeWriter {
     pub(super) fn number(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
@@ -26,7 +26,7 @@ impl Output {
         values.iter().for_each(|value| self.number(*value));
     }
 
-    fn changes(&mut self, changes: &[Change]) {
+    fn changes(&mut self, changes: &[ByteChange]) {
         self.number(changes.len() as u64);
         for change in changes {
             self.number(change.at);
@@ -75,9 +75,9 @@ impl Output {
 }
 
 /// Bytes that are used up. `None` is for what ends too early or says what it cannot.
-pub(super) struct Input<'a>(pub(super) &'a [u8]);
+pub(super) struct CodeReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> CodeReader<'a> {
     pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -113,9 +113,9 @@ impl<'a> Input<'a> {
         (0..len).map(|_| one(self)).collect()
     }
 
-    fn changes(&mut self) -> Option<Vec<Change>> {
+    fn changes(&mut self) -> Option<Vec<ByteChange>> {
         self.list(|input| {
-            Some(Change {
+            Some(ByteChange {
                 at: input.number()?,
                 old: input.bytes()?,
                 new: input.bytes()?,

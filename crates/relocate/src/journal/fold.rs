@@ -1,13 +1,13 @@
 //! Where a move stands, folded from every record of its journal.
 
-use super::record::{Ending, Image, Record, Turn};
+use super::record::{Ending, Image, JournalRecord, Turn};
 use crate::moving::plan::Plan;
 use crate::moving::script::Script;
 use crate::mutation::Mutations;
 
 /// An image that was recorded, and of which nobody noted that it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pending {
+pub(crate) struct PendingImage {
     pub(crate) at: u64,
     pub(crate) image: Image,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Unproven {
 
 /// Where a move stands.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct MoveState {
     pub(crate) plan: Plan,
     /// What the signatures were, in the plan's order.
     pub(crate) saved: Vec<Vec<u8>>,
@@ -32,7 +32,7 @@ pub(crate) struct State {
     /// Steps of it that were written, for sure.
     pub(crate) next: u64,
     /// The image of step `next`, to be written first.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<PendingImage>,
     /// Those behind them that may have been.
     pub(crate) unproven: Option<Unproven>,
     /// Sums of the data that each window of the move wrote.
@@ -43,7 +43,7 @@ pub(crate) struct State {
 /// What a record should have been.
 type Expected = &'static str;
 
-impl State {
+impl MoveState {
     pub(crate) fn new(plan: Plan) -> Self {
         Self {
             plan,
@@ -57,14 +57,18 @@ impl State {
         }
     }
 
-    pub(super) fn fold(&mut self, record: Record, mutations: Mutations) -> Result<(), Expected> {
+    pub(super) fn fold(
+        &mut self,
+        record: JournalRecord,
+        mutations: Mutations,
+    ) -> Result<(), Expected> {
         if self.ending.is_some() {
             return Err("nothing behind the end");
         }
         match (record, &self.script) {
-            (Record::Saved { signature, bytes }, None) => self.save(signature, bytes),
-            (Record::Turn(turn), _) => self.turn(turn, mutations),
-            (Record::Image { step, at, image }, Some(script)) => {
+            (JournalRecord::Saved { signature, bytes }, None) => self.save(signature, bytes),
+            (JournalRecord::Turn(turn), _) => self.turn(turn, mutations),
+            (JournalRecord::Image { step, at, image }, Some(script)) => {
                 if step != self.end_of_unproven() || step >= script.len() || self.pending.is_some()
                 {
                     return Err("an image of the next step");
@@ -76,19 +80,19 @@ impl State {
                     return Err("an image within the disk");
                 }
                 (self.next, self.unproven) = (step, None);
-                self.pending = Some(Pending { at, image });
+                self.pending = Some(PendingImage { at, image });
                 Ok(())
             }
-            (Record::Written { step, moved }, Some(_)) => self.written(step, moved),
+            (JournalRecord::Written { step, moved }, Some(_)) => self.written(step, moved),
             (
-                Record::Windows {
+                JournalRecord::Windows {
                     step,
                     is_saved,
                     sums,
                 },
                 Some(_),
             ) => self.windows(step, is_saved, sums),
-            (Record::End(ending), Some(_)) => {
+            (JournalRecord::End(ending), Some(_)) => {
                 self.ending = Some(ending);
                 Ok(())
             }

@@ -3,8 +3,8 @@
 use plumb_sys::AlignedBuffer;
 
 use super::error::JournalError;
-use super::fold::State;
-use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn};
+use super::fold::MoveState;
+use super::record::{HEADER_BYTES, Image, JournalRecord, MAGIC, RecordHeader, Turn};
 use super::sum::sum;
 use crate::disk::{JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 use crate::moving::JournalId;
@@ -67,8 +67,8 @@ fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
 /// payload of that record; `None` where no plan is in it that can be carried out.
 #[must_use]
 pub fn lengths(begin: &[u8], block_bytes: u32) -> Option<(u64, u64)> {
-    match Record::decode(1, begin)? {
-        Record::Begin(plan) if plan.check().is_ok() => Some((
+    match JournalRecord::decode(1, begin)? {
+        JournalRecord::Begin(plan) if plan.check().is_ok() => Some((
             places(&plan, 0, block_bytes.into()).1,
             needed_bytes(&plan, block_bytes.into()),
         )),
@@ -76,14 +76,16 @@ pub fn lengths(begin: &[u8], block_bytes: u32) -> Option<(u64, u64)> {
     }
 }
 
-fn record_bytes(record: &Record, block_bytes: u64) -> u64 {
+fn record_bytes(record: &JournalRecord, block_bytes: u64) -> u64 {
     let id = JournalId([0; 16]);
-    Header::encode(id, 0, 0, block_bytes as u32, record).0.len() as u64
+    RecordHeader::encode(id, 0, 0, block_bytes as u32, record)
+        .0
+        .len() as u64
 }
 
 /// Bytes of a file that holds the journal of `plan`: of the move, and of a rollback from its end.
 pub(crate) fn needed_bytes(plan: &Plan, block_bytes: u64) -> u64 {
-    let begin = record_bytes(&Record::Begin(Box::new(plan.clone())), block_bytes);
+    let begin = record_bytes(&JournalRecord::Begin(Box::new(plan.clone())), block_bytes);
     let (slot_at, slot_bytes) = places(plan, begin, block_bytes);
     let blocks_of = |bytes: u64| bytes.div_ceil(block_bytes) + 1;
     let saved: u64 = plan
@@ -126,21 +128,24 @@ impl<J: JournalStore> Journal<J> {
             slot_bytes: 0,
             mutations,
         };
-        journal.append_durable(&Record::Begin(Box::new(plan.clone())))?;
+        journal.append_durable(&JournalRecord::Begin(Box::new(plan.clone())))?;
         (journal.slot_at, journal.slot_bytes) = places(plan, journal.at, block_bytes.into());
         journal.at = journal.slot_at + journal.slot_bytes;
         for (signature, bytes) in (0..).zip(saved) {
-            journal.append_durable(&Record::Saved {
+            journal.append_durable(&JournalRecord::Saved {
                 signature,
                 bytes: bytes.clone(),
             })?;
         }
-        journal.append_durable(&Record::Turn(Turn::Move))?;
+        journal.append_durable(&JournalRecord::Turn(Turn::Move))?;
         Ok(journal)
     }
 
     /// Reads a journal and folds all of it. What it says is durable when it returns.
-    pub(crate) fn open(mut store: J, mutations: Mutations) -> Result<(Self, State), JournalError> {
+    pub(crate) fn open(
+        mut store: J,
+        mutations: Mutations,
+    ) -> Result<(Self, MoveState), JournalError> {
         store
             .sync()
             .map_err(|source| JournalError::Sync { source })?;
@@ -149,7 +154,7 @@ impl<J: JournalStore> Journal<J> {
     }
 
     /// The same without a write to the file, for who only wants to know.
-    pub(crate) fn look(store: J, mutations: Mutations) -> Result<(Self, State), JournalError> {
+    pub(crate) fn look(store: J, mutations: Mutations) -> Result<(Self, MoveState), JournalError> {
         let mut journal = Self {
             store,
             id: JournalId([0; 16]),
@@ -161,7 +166,7 @@ impl<J: JournalStore> Journal<J> {
             slot_bytes: 0,
             mutations,
         };
-        let Some((header, Record::Begin(plan))) = journal.read_record(0)? else {
+        let Some((header, JournalRecord::Begin(plan))) = journal.read_record(0)? else {
             return Err(JournalError::None);
         };
         plan.check()?;
@@ -183,7 +188,7 @@ impl<J: JournalStore> Journal<J> {
         (journal.slot_at, journal.slot_bytes) =
             places(&plan, journal.at, header.block_bytes.into());
         journal.at = journal.slot_at.saturating_add(journal.slot_bytes);
-        let mut state = State::new(*plan);
+        let mut state = MoveState::new(*plan);
         while let Some((header, record)) = journal.next_record()? {
             let (number, at) = (header.number, journal.at);
             state
@@ -199,7 +204,7 @@ impl<J: JournalStore> Journal<J> {
         Ok((journal, state))
     }
 
-    fn pass(&mut self, header: &Header) {
+    fn pass(&mut self, header: &RecordHeader) {
         let len = header.len_bytes().unwrap_or(u64::MAX);
         self.at = self.at.saturating_add(
             len.div_ceil(u64::from(self.block_bytes)) * u64::from(self.block_bytes),
@@ -209,7 +214,7 @@ impl<J: JournalStore> Journal<J> {
     }
 
     /// The record that follows. `None` is the end of the log.
-    fn next_record(&mut self) -> Result<Option<(Header, Record)>, JournalError> {
+    fn next_record(&mut self) -> Result<Option<(RecordHeader, JournalRecord)>, JournalError> {
         let at = self.at;
         let found = self.read_record(at)?;
         if let Some((header, _)) = &found
@@ -268,7 +273,7 @@ impl<J: JournalStore> Journal<J> {
             return Ok(None);
         }
         let head = read(&mut self.store, self.at, BLOCK_BYTES_MIN as usize)?;
-        let header = Header::decode(&head)
+        let header = RecordHeader::decode(&head)
             .filter(|header| header.is_possible() && header.journal == self.id);
         let len = header.and_then(|header| header.len_bytes());
         Ok(len.map(|len| {
@@ -294,7 +299,10 @@ impl<J: JournalStore> Journal<J> {
     }
 
     /// The record that begins at `at`, whatever its number, if it is whole.
-    fn read_record(&mut self, at: u64) -> Result<Option<(Header, Record)>, JournalError> {
+    fn read_record(
+        &mut self,
+        at: u64,
+    ) -> Result<Option<(RecordHeader, JournalRecord)>, JournalError> {
         let end = self.store.len_bytes();
         if end.saturating_sub(at) < BLOCK_BYTES_MIN {
             return Ok(None);
@@ -303,7 +311,7 @@ impl<J: JournalStore> Journal<J> {
         if !head.starts_with(MAGIC) {
             return Ok(None);
         }
-        let Some(header) = Header::decode(&head).filter(Header::is_possible) else {
+        let Some(header) = RecordHeader::decode(&head).filter(RecordHeader::is_possible) else {
             return Ok(None);
         };
         let len = header
@@ -318,9 +326,9 @@ impl<J: JournalStore> Journal<J> {
     }
 
     /// Writes a record behind the last one. It is not durable before [`sync`](Self::sync).
-    pub(crate) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
+    pub(crate) fn append(&mut self, record: &JournalRecord) -> Result<(), JournalError> {
         let (bytes, sum) =
-            Header::encode(self.id, self.number, self.before, self.block_bytes, record);
+            RecordHeader::encode(self.id, self.number, self.before, self.block_bytes, record);
         let (at, found) = (self.at, self.store.len_bytes());
         let needed = at.saturating_add(bytes.len() as u64);
         if needed > found {
@@ -352,7 +360,7 @@ impl<J: JournalStore> Journal<J> {
             .map_err(|source| JournalError::Sync { source })
     }
 
-    pub(crate) fn append_durable(&mut self, record: &Record) -> Result<(), JournalError> {
+    pub(crate) fn append_durable(&mut self, record: &JournalRecord) -> Result<(), JournalError> {
         self.append(record)?;
         self.sync()
     }

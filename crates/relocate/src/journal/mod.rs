@@ -13,9 +13,9 @@ pub(crate) mod record;
 mod sum;
 
 pub use error::JournalError;
-pub(crate) use fold::{State, Unproven};
+pub(crate) use fold::{MoveState, Unproven};
 pub use log::lengths;
 pub(crate) use log::{Journal, needed_bytes};
 pub use record::Ending;
-pub(crate) use record::{Image, Record, Turn};
+pub(crate) use record::{Image, JournalRecord, Turn};
 pub(crate) use sum::{Sums, sum};

@@ -1,6 +1,6 @@
 //! Records of the journal, as values and as bytes. `docs/move.md` draws the bytes.
 
-use super::code::{Input, Output};
+use super::code::{CodeReader, CodeWriter};
 use super::sum::sum;
 use crate::moving::JournalId;
 use crate::moving::plan::Plan;
@@ -52,7 +52,7 @@ impl Image {
 
 /// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum JournalRecord {
     /// The first one.
     Begin(Box<Plan>),
     /// What a signature was.
@@ -73,7 +73,7 @@ pub(crate) enum Record {
     End(Ending),
 }
 
-impl Record {
+impl JournalRecord {
     fn kind(&self) -> u32 {
         match self {
             Self::Begin(_) => 1,
@@ -87,7 +87,7 @@ impl Record {
     }
 
     fn payload(&self) -> Vec<u8> {
-        let mut out = Output::default();
+        let mut out = CodeWriter::default();
         match self {
             Self::Begin(plan) => out.plan(plan),
             Self::Saved { signature, bytes } => {
@@ -135,7 +135,7 @@ impl Record {
     }
 
     pub(super) fn decode(kind: u32, payload: &[u8]) -> Option<Self> {
-        let mut input = Input(payload);
+        let mut input = CodeReader(payload);
         let record = match kind {
             1 => Self::Begin(Box::new(input.plan()?)),
             2 => Self::Saved {
@@ -190,7 +190,7 @@ impl Record {
 
 /// What stands before a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct RecordHeader {
     pub(crate) journal: JournalId,
     pub(crate) number: u64,
     pub(crate) kind: u32,
@@ -202,17 +202,17 @@ pub(crate) struct Header {
     pub(crate) sum: u64,
 }
 
-impl Header {
+impl RecordHeader {
     /// The record as bytes, filled up to whole blocks, and its sum.
     pub(crate) fn encode(
         journal: JournalId,
         number: u64,
         before: u64,
         block_bytes: u32,
-        record: &Record,
+        record: &JournalRecord,
     ) -> (Vec<u8>, u64) {
         let payload = record.payload();
-        let mut out = Output(Vec::with_capacity(
+        let mut out = CodeWriter(Vec::with_capacity(
             HEADER_BYTES + payload.len() + block_bytes as usize,
         ));
         out.0.extend_from_slice(MAGIC);
@@ -232,7 +232,7 @@ impl Header {
 
     /// What the first bytes of a block say, if they are those of a record.
     pub(crate) fn decode(block: &[u8]) -> Option<Self> {
-        let mut input = Input(block.get(..HEADER_BYTES)?);
+        let mut input = CodeReader(block.get(..HEADER_BYTES)?);
         if input.take(8)? != MAGIC {
             return None;
         }
@@ -251,12 +251,12 @@ impl Header {
     }
 
     /// The record of this header, if its sum is right. `bytes` are header and payload.
-    pub(crate) fn record(&self, bytes: &[u8]) -> Option<Record> {
+    pub(crate) fn record(&self, bytes: &[u8]) -> Option<JournalRecord> {
         let (head, payload) = (bytes.get(..HEADER_BYTES - 8)?, bytes.get(HEADER_BYTES..)?);
         if sum(&[head, payload]) != self.sum {
             return None;
         }
-        Record::decode(self.kind, payload)
+        JournalRecord::decode(self.kind, payload)
     }
 
     /// Whether a journal can have such blocks, and a record such a length.

@@ -12,7 +12,7 @@ const SECTOR: usize = 512;
 
 /// One step of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ChangeStep {
     /// Bytes that take the place of others of the same number.
     Write {
         /// First byte on the disk.
@@ -29,7 +29,7 @@ pub enum Step {
 /// Steps in their order. Places of two writes never overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    steps: Vec<Step>,
+    steps: Vec<ChangeStep>,
 }
 
 /// Why a label was not changed, or not wholly.
@@ -78,17 +78,20 @@ impl Change {
     ///
     /// # Errors
     /// When a place cannot be read, or two steps write to one.
-    pub fn of(steps: &[label::Step], disk: &dyn plumb_label::Disk) -> Result<Change, ChangeError> {
+    pub fn for_disk(
+        steps: &[label::WriteStep],
+        disk: &dyn plumb_label::Disk,
+    ) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in steps {
             match step {
-                label::Step::Flush => change.push(Step::Flush),
-                label::Step::Write { at, bytes } => {
+                label::WriteStep::Flush => change.push(ChangeStep::Flush),
+                label::WriteStep::Write { at, bytes } => {
                     let mut old = vec![0; bytes.len()];
                     let read = disk.read_at(at.0, &mut old);
                     read.map_err(|source| ChangeError::Read { at: *at, source })?;
                     if old != *bytes {
-                        change.push(Step::Write {
+                        change.push(ChangeStep::Write {
                             at: *at,
                             old,
                             new: bytes.clone(),
@@ -104,7 +107,7 @@ impl Change {
     ///
     /// # Errors
     /// When two of them write to one place.
-    pub fn from_steps(steps: impl IntoIterator<Item = Step>) -> Result<Change, ChangeError> {
+    pub fn from_steps(steps: impl IntoIterator<Item = ChangeStep>) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         steps.into_iter().for_each(|step| change.push(step));
         change.trimmed()
@@ -118,15 +121,15 @@ impl Change {
     pub fn to_new(&self, disk: &mut dyn Disk) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in &self.steps {
-            let Step::Write { at, new, .. } = step else {
-                change.push(Step::Flush);
+            let ChangeStep::Write { at, new, .. } = step else {
+                change.push(ChangeStep::Flush);
                 continue;
             };
             let mut old = vec![0; new.len()];
             disk.read_at(at.0, &mut old)
                 .map_err(|source| ChangeError::Read { at: *at, source })?;
             if old != *new {
-                change.push(Step::Write {
+                change.push(ChangeStep::Write {
                     at: *at,
                     old,
                     new: new.clone(),
@@ -147,7 +150,7 @@ impl Change {
 
     /// The steps.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[ChangeStep] {
         &self.steps
     }
 
@@ -160,8 +163,8 @@ impl Change {
     /// The places that are written: first byte, old and new bytes.
     pub fn writes(&self) -> impl Iterator<Item = (Bytes, &[u8], &[u8])> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Write { at, old, new } => Some((*at, old.as_slice(), new.as_slice())),
-            Step::Flush => None,
+            ChangeStep::Write { at, old, new } => Some((*at, old.as_slice(), new.as_slice())),
+            ChangeStep::Flush => None,
         })
     }
 
@@ -170,8 +173,8 @@ impl Change {
     #[must_use]
     pub fn back(&self) -> Change {
         let turned = self.steps.iter().rev().map(|step| match step {
-            Step::Flush => Step::Flush,
-            Step::Write { at, old, new } => Step::Write {
+            ChangeStep::Flush => ChangeStep::Flush,
+            ChangeStep::Write { at, old, new } => ChangeStep::Write {
                 at: *at,
                 old: new.clone(),
                 new: old.clone(),
@@ -189,10 +192,10 @@ impl Change {
     pub fn apply(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         for step in &self.steps {
             match step {
-                Step::Flush => disk
+                ChangeStep::Flush => disk
                     .flush()
                     .map_err(|source| ChangeError::Flush { source })?,
-                Step::Write { at, new, .. } => {
+                ChangeStep::Write { at, new, .. } => {
                     let written = disk.write_at(at.0, new);
                     written.map_err(|source| ChangeError::Write { at: *at, source })?;
                 }
@@ -258,15 +261,20 @@ impl Change {
         Ok(())
     }
 
-    fn push(&mut self, step: Step) {
-        if step != Step::Flush || self.steps.last().is_some_and(|last| *last != Step::Flush) {
+    fn push(&mut self, step: ChangeStep) {
+        if step != ChangeStep::Flush
+            || self
+                .steps
+                .last()
+                .is_some_and(|last| *last != ChangeStep::Flush)
+        {
             self.steps.push(step);
         }
     }
 
     /// Without a flush at the end, which is always there; refused when places overlap.
     fn trimmed(mut self) -> Result<Change, ChangeError> {
-        if self.steps.last() == Some(&Step::Flush) {
+        if self.steps.last() == Some(&ChangeStep::Flush) {
             self.steps.pop();
         }
         let mut places: Vec<(u64, u64)> = self
@@ -382,8 +390,8 @@ mod tests {
         }
     }
 
-    fn write(at: u64, byte: u8) -> label::Step {
-        label::Step::Write {
+    fn write(at: u64, byte: u8) -> label::WriteStep {
+        label::WriteStep::Write {
             at: Bytes(at),
             bytes: vec![byte; 512],
         }
@@ -395,10 +403,10 @@ mod tests {
         let steps = [
             write(2048, 1),
             write(512, 2),
-            label::Step::Flush,
+            label::WriteStep::Flush,
             write(0, 3),
         ];
-        let change = Change::of(&steps, &disk.bytes).expect("places apart");
+        let change = Change::for_disk(&steps, &disk.bytes).expect("places apart");
         change.must_be_old(&mut disk).expect("nothing was written");
         change.apply(&mut disk).expect("a good disk");
         let expected = ["write 2048", "write 512", "flush", "write 0", "flush"];
@@ -423,15 +431,19 @@ mod tests {
     #[test]
     fn what_is_there_already_is_not_written() {
         let disk = vec![7u8; 2048];
-        let steps = [write(0, 7), label::Step::Flush, write(512, 7)];
-        assert!(Change::of(&steps, &disk).expect("readable").is_empty());
+        let steps = [write(0, 7), label::WriteStep::Flush, write(512, 7)];
+        assert!(
+            Change::for_disk(&steps, &disk)
+                .expect("readable")
+                .is_empty()
+        );
         let steps = [
             write(0, 7),
-            label::Step::Flush,
+            label::WriteStep::Flush,
             write(512, 8),
-            label::Step::Flush,
+            label::WriteStep::Flush,
         ];
-        let change = Change::of(&steps, &disk).expect("readable");
+        let change = Change::for_disk(&steps, &disk).expect("readable");
         assert_eq!(change.steps().len(), 1, "{change:?}");
     }
 
@@ -444,11 +456,11 @@ mod tests {
             };
             let steps = [
                 write(2048, 1),
-                label::Step::Flush,
+                label::WriteStep::Flush,
                 write(512, 2),
                 write(0, 3),
             ];
-            let change = Change::of(&steps, &disk.bytes).expect("places apart");
+            let change = Change::for_disk(&steps, &disk.bytes).expect("places apart");
             assert!(matches!(
                 change.apply(&mut disk),
                 Err(ChangeError::Write { .. })
@@ -465,7 +477,7 @@ mod tests {
     #[test]
     fn what_others_wrote_is_seen() {
         let mut disk = Recording::new(4096);
-        let change = Change::of(&[write(512, 2)], &disk.bytes).expect("readable");
+        let change = Change::for_disk(&[write(512, 2)], &disk.bytes).expect("readable");
         change.apply(&mut disk).expect("a good disk");
         disk.bytes[700] = 9;
         let found = change.must_be_either(&mut disk);
@@ -478,7 +490,7 @@ mod tests {
     #[test]
     fn two_writes_to_one_place_are_refused() {
         let disk = vec![0u8; 2048];
-        let found = Change::of(&[write(0, 1), write(256, 2)], &disk);
+        let found = Change::for_disk(&[write(0, 1), write(256, 2)], &disk);
         assert!(
             matches!(found, Err(ChangeError::Overlap { at: Bytes(256) })),
             "{found:?}"

@@ -6,9 +6,9 @@
 use plumb_geometry::{Bytes, Extent, SECTOR};
 use plumb_label::mbr::MbrEntry;
 use plumb_label::vtoc::Slice;
-use plumb_label::write::Step;
+use plumb_label::write::WriteStep;
 use plumb_label::{
-    Detail, Disk, EncodeError, Gpt, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc,
+    Detail, Disk, EncodeError, Gpt, Label, Mbr, PartId, Partition, PartitionPlace, Role, SparcVtoc,
 };
 
 /// Why a label cannot have a partition there.
@@ -126,7 +126,7 @@ pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, Edit
     };
     match &mut detail {
         Detail::Gpt(gpt) => edit.gpt(gpt)?,
-        Detail::Mbr(_, vtocs) if known.place == Place::Slice => {
+        Detail::Mbr(_, vtocs) if known.place == PartitionPlace::Slice => {
             let vtoc = vtocs
                 .iter_mut()
                 .find(|vtoc| Some(vtoc.partition) == part.within);
@@ -139,7 +139,7 @@ pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, Edit
             let slice = slice_of(&mut vtoc.slices, part)?;
             (slice.start, slice.count) = (start, edit.narrow("length", edit.lbas())?);
         }
-        Detail::Mbr(mbr, _) if known.place == Place::Logical => edit.logical(mbr)?,
+        Detail::Mbr(mbr, _) if known.place == PartitionPlace::Logical => edit.logical(mbr)?,
         Detail::Mbr(mbr, _) => edit.primary(mbr)?,
         Detail::SparcVtoc(vtoc) => edit.sparc(vtoc)?,
     }
@@ -161,7 +161,7 @@ fn must_be_movable(known: &Partition) -> Result<(), EditError> {
             why: "stands for the whole disk",
         });
     }
-    if known.place == Place::Extended {
+    if known.place == PartitionPlace::Extended {
         return Err(EditError::NotMovable {
             part,
             why: "holds the logical partitions",
@@ -173,7 +173,9 @@ fn must_be_movable(known: &Partition) -> Result<(), EditError> {
 /// Places of others at the same level, and the sectors that the label itself has among them.
 fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), EditError> {
     let beside = |other: &&Partition| {
-        let is_on_disk = |part: &Partition| matches!(part.place, Place::Disk | Place::Extended);
+        let is_on_disk = |part: &Partition| {
+            matches!(part.place, PartitionPlace::Disk | PartitionPlace::Extended)
+        };
         let is_level = other.place == known.place || is_on_disk(other) && is_on_disk(known);
         is_level
             && other.id != known.id
@@ -202,7 +204,7 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
         .ebrs
         .iter()
         .filter_map(|ebr| Extent::new(Bytes(ebr.lba.checked_mul(sector)?), Bytes(sector)).ok());
-    if known.place != Place::Logical {
+    if known.place != PartitionPlace::Logical {
         return Ok(());
     }
     if let Some(link) = { links }.find(|link| overlap(*link, to)) {
@@ -214,7 +216,7 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
     let mut extended = label
         .partitions
         .iter()
-        .filter(|part| part.place == Place::Extended);
+        .filter(|part| part.place == PartitionPlace::Extended);
     let is_inside =
         |part: &&Partition| part.extent.start() <= to.start() && to.start() < part.extent.end();
     let shown = extended_shown_bytes(label.sector_bytes);
@@ -407,14 +409,14 @@ fn chs(lba: u64) -> [u8; 3] {
 ///
 /// # Errors
 /// When the fields are no label that the disk can have.
-pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<Step>, EditError> {
+pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<WriteStep>, EditError> {
     Ok(match detail {
         Detail::Gpt(gpt) if is_new => gpt.encode_with_mbr(in_use)?,
         Detail::Gpt(gpt) => gpt.encode(in_use)?,
         Detail::Mbr(mbr, vtocs) => {
             let mut steps = mbr.encode()?;
             for vtoc in vtocs {
-                steps.push(Step::Flush);
+                steps.push(WriteStep::Flush);
                 steps.extend(vtoc.encode(in_use)?);
             }
             steps
@@ -431,27 +433,27 @@ pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<Step>, 
 pub fn blanked_gpt(
     disk: &dyn Disk,
     sector_bytes: u32,
-    steps: &[Step],
-) -> std::io::Result<Vec<Step>> {
+    steps: &[WriteStep],
+) -> std::io::Result<Vec<WriteStep>> {
     let last = (disk.size_bytes() / u64::from(sector_bytes)).saturating_sub(1);
     let mut blank = Vec::new();
     for lba in [last, 1] {
         let at = lba * u64::from(sector_bytes);
         let mut sector = vec![0; sector_bytes as usize];
         disk.read_at(at, &mut sector)?;
-        let is_written = |step: &Step| match step {
-            Step::Write { at: other, bytes } => {
+        let is_written = |step: &WriteStep| match step {
+            WriteStep::Write { at: other, bytes } => {
                 other.0 < at + u64::from(sector_bytes) && at < other.0 + bytes.len() as u64
             }
-            Step::Flush => false,
+            WriteStep::Flush => false,
         };
         if sector.starts_with(b"EFI PART") && !steps.iter().any(is_written) {
             blank.extend([
-                Step::Write {
+                WriteStep::Write {
                     at: Bytes(at),
                     bytes: vec![0; sector.len()],
                 },
-                Step::Flush,
+                WriteStep::Flush,
             ]);
         }
     }

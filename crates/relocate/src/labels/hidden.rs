@@ -3,9 +3,9 @@
 
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
-use plumb_label::{Detail, Disk, Label, PartId, Place, Role, gpt, mbr};
+use plumb_label::{Detail, Disk, Label, PartId, PartitionPlace, Role, gpt, mbr};
 
-use crate::labels::change::{Change, ChangeError, Changed, Step};
+use crate::labels::change::{Change, ChangeError, ChangeStep, Changed};
 use crate::labels::edit::{EditError, encode, relocated};
 use crate::moving;
 
@@ -13,9 +13,9 @@ use crate::moving;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelMove {
     /// To the entry of type *moving*.
-    pub hide: Vec<moving::Change>,
+    pub hide: Vec<moving::ByteChange>,
     /// From there to the entry at the new place.
-    pub finish: Vec<moving::Change>,
+    pub finish: Vec<moving::ByteChange>,
 }
 
 /// Why a label cannot go along with a move.
@@ -79,13 +79,13 @@ pub fn label_move(
     })?;
     take_type(&mut hidden, part, known.place)?;
     let in_use = label.in_use().unwrap_or(Role::Primary);
-    let hide = Change::of(&encode(&hidden, in_use, false)?, disk)?;
+    let hide = Change::for_disk(&encode(&hidden, in_use, false)?, disk)?;
     // Solaris's labels within a partition are data, and go with it.
-    let finish = Change::of(
+    let finish = Change::for_disk(
         &outside(&encode(&finished, in_use, false)?, union),
         &Changed::new(disk, &hide),
     )?;
-    let hide = Change::of(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
+    let hide = Change::for_disk(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
     let block = label.sector_bytes as usize;
     Ok(LabelMove {
         hide: changes(&hide, block),
@@ -94,11 +94,11 @@ pub fn label_move(
 }
 
 /// Without what a label has among the data of the partition itself.
-fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
+fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
     let lies_within = |at: Bytes| at >= union.start() && at < union.end();
     let kept = steps.iter().filter(|step| match step {
-        label::Step::Write { at, .. } => !lies_within(*at),
-        label::Step::Flush => true,
+        label::WriteStep::Write { at, .. } => !lies_within(*at),
+        label::WriteStep::Flush => true,
     });
     kept.cloned().collect()
 }
@@ -108,8 +108,8 @@ fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
 ///
 /// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
 /// neighbour's data, which then need not be touched.
-fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
-    let narrowed = |moving::Change { at, old, new }: moving::Change| {
+fn changes(change: &Change, block: usize) -> Vec<moving::ByteChange> {
+    let narrowed = |moving::ByteChange { at, old, new }: moving::ByteChange| {
         let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
         let mut differing = pairs
             .filter(|(_, (old, new))| old != new)
@@ -117,7 +117,7 @@ fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
         let first = differing.next()?;
         let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
         let at = at + first as u64;
-        Some(moving::Change {
+        Some(moving::ByteChange {
             at,
             old: old[range.clone()].to_vec(),
             new: new[range].to_vec(),
@@ -127,15 +127,15 @@ fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
 }
 
 /// Writes between two flushes that touch each other are one.
-fn joined(change: &Change) -> Vec<moving::Change> {
-    let mut joined: Vec<moving::Change> = Vec::new();
+fn joined(change: &Change) -> Vec<moving::ByteChange> {
+    let mut joined: Vec<moving::ByteChange> = Vec::new();
     let mut may_join = false;
     for step in change.steps() {
-        let Step::Write { at, old, new } = step else {
+        let ChangeStep::Write { at, old, new } = step else {
             may_join = false;
             continue;
         };
-        let one = moving::Change {
+        let one = moving::ByteChange {
             at: at.0,
             old: old.clone(),
             new: new.clone(),
@@ -150,7 +150,7 @@ fn joined(change: &Change) -> Vec<moving::Change> {
                     [one.old, last.old.clone()].concat(),
                     [one.new, last.new.clone()].concat(),
                 );
-                *last = moving::Change {
+                *last = moving::ByteChange {
                     at: one.at,
                     old,
                     new,
@@ -163,7 +163,11 @@ fn joined(change: &Change) -> Vec<moving::Change> {
     joined
 }
 
-fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), LabelMoveError> {
+fn take_type(
+    detail: &mut Detail,
+    part: PartId,
+    place: PartitionPlace,
+) -> Result<(), LabelMoveError> {
     let missing = LabelMoveError::Edit(EditError::NoSuchPartition { part });
     let number = usize::try_from(part.number).unwrap_or(usize::MAX);
     match detail {
@@ -174,7 +178,7 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
                 .ok_or(missing)?;
             entry.kind = gpt::types::MOVING;
         }
-        Detail::Mbr(mbr, _) if place == Place::Disk => {
+        Detail::Mbr(mbr, _) if place == PartitionPlace::Disk => {
             let entries = &mut mbr.first.entries;
             number
                 .checked_sub(1)
@@ -182,7 +186,7 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
                 .ok_or(missing)?
                 .kind = mbr::types::MOVING;
         }
-        Detail::Mbr(mbr, _) if place == Place::Logical => {
+        Detail::Mbr(mbr, _) if place == PartitionPlace::Logical => {
             let index = number.checked_sub(5).ok_or(missing)?;
             let missing = LabelMoveError::Edit(EditError::NoSuchPartition { part });
             mbr.logical_mut(index).ok_or(missing)?.1.kind = mbr::types::MOVING;
@@ -229,7 +233,7 @@ mod tests {
         read(&image, Some(512)).expect("readable").expect("a label")
     }
 
-    fn applied(image: &mut [u8], changes: &[moving::Change]) {
+    fn applied(image: &mut [u8], changes: &[moving::ByteChange]) {
         for change in changes {
             let at = change.at as usize;
             let place = &mut image[at..at + change.new.len()];

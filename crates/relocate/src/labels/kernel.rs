@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plumb_label::{Kind, Label, Partition, Place};
+use plumb_label::{Label, LabelKind, Partition, PartitionPlace};
 use plumb_sys::{DirectDisk, KernelPartition, SysError, partitions};
 
 /// How long a node may take to appear, and how often it is looked for.
@@ -33,10 +33,10 @@ pub fn kernel_steps(known: &[KernelPartition], label: &Label) -> Vec<KernelStep>
         label
             .partitions
             .iter()
-            .any(|part| part.place == Place::Extended && part.id.number == number)
+            .any(|part| part.place == PartitionPlace::Extended && part.id.number == number)
     };
     let is_ours = |known: &&KernelPartition| {
-        let may_be_slice = label.kind == Kind::X86Vtoc && known.number > PRIMARY_MAX;
+        let may_be_slice = label.kind == LabelKind::X86Vtoc && known.number > PRIMARY_MAX;
         !is_extended(known.number) && !may_be_slice
     };
     let gone = known
@@ -50,7 +50,7 @@ pub fn kernel_steps(known: &[KernelPartition], label: &Label) -> Vec<KernelStep>
 }
 
 fn of_label(part: &Partition) -> Option<KernelPartition> {
-    matches!(part.place, Place::Disk | Place::Logical).then(|| KernelPartition {
+    matches!(part.place, PartitionPlace::Disk | PartitionPlace::Logical).then(|| KernelPartition {
         number: part.id.number,
         start_bytes: part.extent.start().0,
         len_bytes: part.extent.len().0,
@@ -104,18 +104,19 @@ mod tests {
 
     use super::*;
 
-    fn label(parts: &[(u32, u64, u64, Place)]) -> Label {
-        let partition = |&(number, start, len, place): &(u32, u64, u64, Place)| Partition {
-            id: PartId::partition(number),
-            place,
-            extent: Extent::new(Bytes(start), Bytes(len)).expect("small"),
-            kind: PartitionType::Mbr(0x83),
-            name: None,
-            uuid: None,
-            is_whole_disk: false,
-        };
+    fn label(parts: &[(u32, u64, u64, PartitionPlace)]) -> Label {
+        let partition =
+            |&(number, start, len, place): &(u32, u64, u64, PartitionPlace)| Partition {
+                id: PartId::partition(number),
+                place,
+                extent: Extent::new(Bytes(start), Bytes(len)).expect("small"),
+                kind: PartitionType::Mbr(0x83),
+                name: None,
+                uuid: None,
+                is_whole_disk: false,
+            };
         Label {
-            kind: Kind::Mbr,
+            kind: LabelKind::Mbr,
             sector_bytes: 512,
             id: None,
             usable: None,
@@ -139,8 +140,8 @@ mod tests {
         use KernelStep::{Add, Delete};
         let at = |start| {
             label(&[
-                (1, start, 4096, Place::Disk),
-                (2, 65_536, 4096, Place::Disk),
+                (1, start, 4096, PartitionPlace::Disk),
+                (2, 65_536, 4096, PartitionPlace::Disk),
             ])
         };
         let both = [known(1, 17_408, 4096), known(2, 65_536, 4096)];
@@ -160,14 +161,14 @@ mod tests {
     #[test]
     fn containers_are_left_alone() {
         let parts = [
-            (1, 1_048_576, 8_388_608, Place::Extended),
-            (5, 2_097_152, 4096, Place::Logical),
+            (1, 1_048_576, 8_388_608, PartitionPlace::Extended),
+            (5, 2_097_152, 4096, PartitionPlace::Logical),
         ];
         // As Linux shows an extended partition: two sectors long.
         let shown = [known(1, 1_048_576, 1024), known(5, 2_097_152, 4096)];
         assert_eq!(kernel_steps(&shown, &label(&parts)), []);
-        let mut vtoc = label(&[(1, 1_048_576, 8_388_608, Place::Disk)]);
-        vtoc.kind = Kind::X86Vtoc;
+        let mut vtoc = label(&[(1, 1_048_576, 8_388_608, PartitionPlace::Disk)]);
+        vtoc.kind = LabelKind::X86Vtoc;
         let shown = [known(1, 1_048_576, 8_388_608), known(5, 1_114_112, 4096)];
         assert_eq!(kernel_steps(&shown, &vtoc), []);
     }

@@ -3,7 +3,7 @@
 //! No partition is touched, so that it may be done while they are in use.
 
 use plumb_label::mbr::{MbrSector, types};
-use plumb_label::write::Step;
+use plumb_label::write::WriteStep;
 use plumb_label::{Detail, EncodeError, Gpt, Label, Problem, Role};
 
 /// What mending comes to.
@@ -12,7 +12,7 @@ pub struct Mended {
     /// The label as it will be.
     pub gpt: Gpt,
     /// What is to be written, the copy that is not in use first.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WriteStep>,
     /// The problems that are gone then.
     pub mends: Vec<Problem>,
     /// Those that stay: of partitions, not of copies.
@@ -28,7 +28,7 @@ pub enum MendError {
     )]
     NotGpt {
         /// What there is.
-        found: plumb_label::Kind,
+        found: plumb_label::LabelKind,
     },
     /// Both copies are broken.
     #[error(

@@ -17,7 +17,7 @@ pub mod mend;
 pub mod new;
 pub mod saved;
 
-pub use change::{Change, ChangeError, Step};
+pub use change::{Change, ChangeError, ChangeStep};
 pub use edit::EditError;
 pub use hidden::{LabelMove, label_move};
 pub use kernel::{KernelStep, kernel_steps};

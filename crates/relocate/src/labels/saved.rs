@@ -10,7 +10,7 @@ use std::path::Path;
 
 use plumb_geometry::Bytes;
 
-use crate::labels::change::{Change, ChangeError, Step};
+use crate::labels::change::{Change, ChangeError, ChangeStep};
 
 const MAGIC: [u8; 8] = *b"PLUMBLBL";
 const VERSION: u16 = 1;
@@ -112,8 +112,8 @@ impl SavedLabel {
         bytes.extend((self.change.steps().len() as u32).to_le_bytes());
         for step in self.change.steps() {
             match step {
-                Step::Flush => bytes.extend(FLUSH_AT.to_le_bytes()),
-                Step::Write { at, old, new } => {
+                ChangeStep::Flush => bytes.extend(FLUSH_AT.to_le_bytes()),
+                ChangeStep::Write { at, old, new } => {
                     bytes.extend(at.0.to_le_bytes());
                     // Both have the same length, of a label's part.
                     bytes.extend((new.len() as u32).to_le_bytes());
@@ -135,7 +135,7 @@ impl SavedLabel {
         if !bytes.starts_with(&MAGIC) {
             return Err(SavedLabelError::NotOne { path });
         }
-        let mut fields = Fields {
+        let mut fields = SavedFields {
             path: path.clone(),
             bytes,
             at: MAGIC.len(),
@@ -230,13 +230,13 @@ fn cut(text: &str) -> &str {
 }
 
 /// What is left of a file.
-struct Fields<'a> {
+struct SavedFields<'a> {
     path: String,
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Fields<'_> {
+impl SavedFields<'_> {
     fn damaged(&self, found: impl Into<String>, expected: &'static str) -> SavedLabelError {
         SavedLabelError::Damaged {
             path: self.path.clone(),
@@ -272,15 +272,15 @@ impl Fields<'_> {
         Ok(String::from_utf8_lossy(self.take(len)?).into_owned())
     }
 
-    fn step(&mut self) -> Result<Step, SavedLabelError> {
+    fn step(&mut self) -> Result<ChangeStep, SavedLabelError> {
         let at = u64::from_le_bytes(self.array()?);
         if at == FLUSH_AT {
-            return Ok(Step::Flush);
+            return Ok(ChangeStep::Flush);
         }
         let len = u32::from_le_bytes(self.array()?) as usize;
         let old = self.take(len)?.to_vec();
         let new = self.take(len)?.to_vec();
-        Ok(Step::Write {
+        Ok(ChangeStep::Write {
             at: Bytes(at),
             old,
             new,
@@ -313,12 +313,12 @@ mod tests {
     use super::*;
 
     fn saved() -> SavedLabel {
-        let write = |at, old: u8, new: u8| Step::Write {
+        let write = |at, old: u8, new: u8| ChangeStep::Write {
             at: Bytes(at),
             old: vec![old; 512],
             new: vec![new; 512],
         };
-        let steps = [write(1_048_064, 0, 1), Step::Flush, write(512, 2, 3)];
+        let steps = [write(1_048_064, 0, 1), ChangeStep::Flush, write(512, 2, 3)];
         SavedLabel {
             disk_bytes: 1 << 20,
             sector_bytes: 512,

@@ -111,7 +111,7 @@ pub(super) struct Ahead {
 }
 
 /// What is to be read next, and what of the same was read before.
-struct Part<'a> {
+struct ReadPart<'a> {
     at: u64,
     memory: &'a mut [u8],
     before: &'a [u8],
@@ -132,7 +132,7 @@ impl Ahead {
     }
 
     /// One of so many parts that are left. Of what is before it the sums have to be taken.
-    fn part(&mut self, parts_left: usize) -> Option<Part<'_>> {
+    fn part(&mut self, parts_left: usize) -> Option<ReadPart<'_>> {
         let left = self.reading.len - self.done;
         let len = left
             .div_ceil(parts_left.max(1))
@@ -143,7 +143,7 @@ impl Ahead {
         }
         let at = self.reading.at + self.done as u64;
         let (before, behind) = self.bytes[self.reading.start..].split_at_mut(self.done);
-        let part = Part {
+        let part = ReadPart {
             at,
             memory: &mut behind[..len],
             before: &before[self.summed..],
@@ -175,7 +175,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             Some(ahead) if ahead.reading == *reading => ahead,
             _ => Ahead::new(reading.clone(), std::mem::take(&mut self.spare)),
         };
-        if let Some(Part {
+        if let Some(ReadPart {
             at,
             memory,
             before,
@@ -200,7 +200,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         parts_left: usize,
         work: impl FnOnce(&mut D, &mut Journal<J>) -> T,
     ) -> T {
-        let Some(Part {
+        let Some(ReadPart {
             at,
             memory,
             before,

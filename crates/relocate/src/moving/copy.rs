@@ -14,7 +14,7 @@ use super::plan::Copying;
 use super::windows::Window;
 use super::{Move, MoveError, read_into};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Image, Journal, JournalError, Record, Unproven, sum};
+use crate::journal::{Image, Journal, JournalError, JournalRecord, Unproven, sum};
 use crate::mutation::Mutation;
 
 /// While so much is written as much is read ahead: little enough that no flush waits for long behind the reads, and much
@@ -36,7 +36,7 @@ fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> 
 }
 
 /// Windows that are read at once, with their data.
-struct Group {
+struct WindowGroup {
     windows: Vec<Window>,
     /// Where the first byte of the data belongs.
     base: u64,
@@ -46,18 +46,18 @@ struct Group {
 }
 
 /// What of a window is written by one call.
-struct Piece {
+struct WritePiece {
     blocks: Range<u64>,
     ends_window: bool,
 }
 
-impl Group {
+impl WindowGroup {
     /// All windows, the long ones in pieces of at most so many bytes.
-    fn pieces(&self, most: u64) -> Vec<Piece> {
+    fn pieces(&self, most: u64) -> Vec<WritePiece> {
         let step = most as usize;
         let cut = |window: &Window| {
             let Range { start, end } = window.blocks;
-            let piece = move |at| Piece {
+            let piece = move |at| WritePiece {
                 blocks: at..end.min(at + most),
                 ends_window: at + most >= end,
             };
@@ -74,7 +74,7 @@ impl Group {
         is_saved: bool,
         is_late: bool,
     ) -> Result<(), JournalError> {
-        journal.append(&Record::Windows {
+        journal.append(&JournalRecord::Windows {
             step,
             is_saved,
             sums: self.sums.clone(),
@@ -99,7 +99,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if !next.is_empty() {
             self.read_ahead(Reading::to_copy(self.script.windows(), &next));
         }
-        let group = Group {
+        let group = WindowGroup {
             windows,
             base: reading.base(),
             data,
@@ -115,7 +115,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// A window that lies on its own source, or shares a block with others.
-    fn image_of(&mut self, mut group: Group) -> Result<AlignedBuffer, MoveError> {
+    fn image_of(&mut self, mut group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
         let Window { blocks, moved, .. } = group.windows[0].clone();
         for side in [blocks.start..moved.start, moved.end..blocks.end] {
             if !side.is_empty() {
@@ -138,14 +138,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             } else {
                 Image::Inline(data.to_vec())
             };
-            journal.append_durable(&Record::Image { step, at, image })
+            journal.append_durable(&JournalRecord::Image { step, at, image })
         })?;
         self.write_image(at, &group.data)?;
         Ok(group.data)
     }
 
     /// Windows that share no block with their own source, nor with any source of the windows to come.
-    fn straight(&mut self, group: Group) -> Result<AlignedBuffer, MoveError> {
+    fn straight(&mut self, group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
         let (step, count, began) = (self.state.next, group.windows.len(), self.disk.now());
         let has_barrier = !self.mutations.has(Mutation::NoBarrier);
         let has_late_sums = self.mutations.has(Mutation::LateSums);
@@ -182,7 +182,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// The same as one, with all of it in the journal first.
-    fn saved(&mut self, group: Group) -> Result<AlignedBuffer, MoveError> {
+    fn saved(&mut self, group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
         let (step, began) = (self.state.next, self.disk.now());
         self.meanwhile(2, |_, journal| {
             journal.fill_slot(&group.data)?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::plan::{Change, Plan, meet};
+use super::plan::{ByteChange, Plan, meet};
 use super::script::{Action, LabelChange, Place};
 use crate::marker;
 
@@ -24,7 +24,7 @@ impl Edit {
     }
 }
 
-fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&Change> {
+fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&ByteChange> {
     match which {
         LabelChange::Hide => plan.hide.get(index),
         LabelChange::Finish => plan.finish.get(index),
@@ -45,7 +45,7 @@ fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
 /// Which bytes of the disk a step changes; `None` for a window.
 pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
     match action {
-        Action::Label { which, index, .. } => change(plan, *which, *index).map(Change::range),
+        Action::Label { which, index, .. } => change(plan, *which, *index).map(ByteChange::range),
         Action::Hide { signature, place } | Action::Reveal { signature, place } => plan
             .signatures
             .get(*signature)
@@ -60,7 +60,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
 }
 
 /// What a step changes; `None` for a window.
-pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
+pub(crate) fn for_action(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
     let range = range(plan, action)?;
     let edit = |bytes| Edit {
         at: range.start,
@@ -87,7 +87,7 @@ pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit
     })
 }
 
-fn turned(at: u64, change: &Change, undo: bool) -> Edit {
+fn turned(at: u64, change: &ByteChange, undo: bool) -> Edit {
     let (bytes, before) = if undo {
         (&change.old, &change.new)
     } else {

@@ -2,18 +2,18 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::plan::{Change, Plan, meet};
+use super::plan::{ByteChange, Plan, meet};
 use super::script::Script;
 use super::{Move, MoveError, read};
 use crate::disk::{Disk, JournalStore};
 use crate::mutation::Mutation;
 
 /// What blocks of the label hold after so many of its changes.
-struct Course<'a> {
-    changes: Vec<&'a Change>,
+struct LabelCourse<'a> {
+    changes: Vec<&'a ByteChange>,
 }
 
-impl Course<'_> {
+impl LabelCourse<'_> {
     /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about: what the last
     /// of those that are done put there, or else what the first of the others found.
     fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
@@ -71,7 +71,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         } = self;
         let plan = &state.plan;
         let done = changes_done(plan, script, state.next, turns_back);
-        let course = Course {
+        let course = LabelCourse {
             changes: plan.hide.iter().chain(&plan.finish).collect(),
         };
         let torn = state

@@ -24,15 +24,15 @@ use plumb_sys::AlignedBuffer;
 
 pub use self::error::MoveError;
 pub use self::plan::{
-    Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
+    ByteChange, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
     WINDOWS_FROM_BYTES,
 };
 pub use self::script::Stage;
 pub use self::status::{Status, status};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Ending, Journal, JournalError, Record, State, Turn};
+use crate::journal::{Ending, Journal, JournalError, JournalRecord, MoveState, Turn};
 use crate::moving::ahead::Ahead;
-use crate::moving::pace::Pace;
+use crate::moving::pace::WindowPace;
 use crate::moving::script::{Action, Script};
 use crate::mutation::{Mutation, Mutations};
 
@@ -55,12 +55,12 @@ pub struct Progress {
 pub struct Move<D, J> {
     disk: D,
     journal: Journal<J>,
-    state: State,
+    state: MoveState,
     script: Script,
     ahead: Option<Ahead>,
     /// Memory that was used, and will be.
     spare: AlignedBuffer,
-    pace: Pace,
+    pace: WindowPace,
     /// Windows that were read again.
     verified: u64,
     has_stopped: bool,
@@ -116,10 +116,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let saved = saved.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::begin(store, &plan, &saved, mutations)?;
         let script = Script::forward(&plan, mutations);
-        let state = State {
+        let state = MoveState {
             saved,
             script: Some(script.clone()),
-            ..State::new(plan)
+            ..MoveState::new(plan)
         };
         Ok(Self::new(disk, journal, state, script, mutations))
     }
@@ -149,7 +149,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .flush()
             .map_err(|source| MoveError::Flush { source })?;
         if !mutations.has(Mutation::NoDirection) {
-            this.journal.append_durable(&Record::Turn(Turn::Resume))?;
+            this.journal
+                .append_durable(&JournalRecord::Turn(Turn::Resume))?;
         }
         this.settle()?;
         Ok(this)
@@ -169,7 +170,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         this.must_be_unused(&script)?;
         if !mutations.has(Mutation::NoDirection) {
             this.journal
-                .append_durable(&Record::Turn(Turn::Rollback { from }))?;
+                .append_durable(&JournalRecord::Turn(Turn::Rollback { from }))?;
         }
         this.state.turn_back(from, mutations);
         this.ahead = None;
@@ -184,7 +185,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .head()
             .iter()
             .filter(|action| !matches!(action, Action::Label { .. }));
-        for edit in data.filter_map(|action| edit::of(&state.plan, &state.saved, action)) {
+        for edit in data.filter_map(|action| edit::for_action(&state.plan, &state.saved, action)) {
             if !edit.fits(&read(disk, edit.at, edit.bytes.len(), &state.plan)?) {
                 return Err(MoveError::Used { at: edit.at });
             }
@@ -195,7 +196,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     fn new(
         disk: D,
         journal: Journal<J>,
-        state: State,
+        state: MoveState,
         script: Script,
         mutations: Mutations,
     ) -> Self {
@@ -206,7 +207,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             script,
             ahead: None,
             spare: AlignedBuffer::default(),
-            pace: Pace::default(),
+            pace: WindowPace::default(),
             verified: 0,
             has_stopped: false,
             mutations,
@@ -306,7 +307,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         } else {
             Ending::Moved
         };
-        self.journal.append_durable(&Record::End(ending))?;
+        self.journal.append_durable(&JournalRecord::End(ending))?;
         self.state.ending = Some(ending);
         Ok(Some(ending))
     }

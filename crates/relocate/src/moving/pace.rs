@@ -8,7 +8,7 @@ const AGAIN_AFTER: u32 = 32;
 
 /// What the ways took, for each window.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pace {
+pub(super) struct WindowPace {
     straight: Option<Straight>,
     saved: Option<Duration>,
     /// Groups that went the faster way since the other one was measured.
@@ -21,7 +21,7 @@ struct Straight {
     flushing: Duration,
 }
 
-impl Pace {
+impl WindowPace {
     /// Whether the next group goes through the journal.
     pub(super) fn saves(&self) -> bool {
         let Some(straight) = self.straight else {
@@ -64,7 +64,12 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Carries so many groups out on a disk where these take so long; which of them went through the journal.
-    fn ways(groups: usize, pace: &mut Pace, writing: Duration, flushing: Duration) -> Vec<bool> {
+    fn ways(
+        groups: usize,
+        pace: &mut WindowPace,
+        writing: Duration,
+        flushing: Duration,
+    ) -> Vec<bool> {
         let carry = |_| {
             let saves = pace.saves();
             match saves {
@@ -78,12 +83,15 @@ mod tests {
 
     #[test]
     fn nothing_is_written_twice_where_flushes_are_short() {
-        assert_eq!(ways(100, &mut Pace::default(), 2 * MS, MS), [false; 100]);
+        assert_eq!(
+            ways(100, &mut WindowPace::default(), 2 * MS, MS),
+            [false; 100]
+        );
     }
 
     #[test]
     fn long_flushes_are_saved() {
-        let mut pace = Pace::default();
+        let mut pace = WindowPace::default();
         let found = ways(70, &mut pace, MS, 5 * MS);
         let straight: Vec<usize> = (0..70).filter(|group| !found[*group]).collect();
         assert_eq!(straight, [0, 34, 67]);

@@ -31,7 +31,7 @@ impl fmt::Display for JournalId {
 
 /// Bytes that are to be replaced by as many others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ByteChange {
     /// Where: on the disk for a label, in the partition for a fix-up.
     pub at: u64,
     /// What is there.
@@ -40,7 +40,7 @@ pub struct Change {
     pub new: Vec<u8>,
 }
 
-impl Change {
+impl ByteChange {
     pub(crate) fn range(&self) -> Range<u64> {
         self.at..self.at.saturating_add(self.new.len() as u64)
     }
@@ -86,16 +86,16 @@ pub struct Plan {
     pub at_once: u64,
     /// Changes of the label that put an entry of type *moving* over both places, in the order of writing; each is
     /// durable before the next is begun.
-    pub hide: Vec<Change>,
+    pub hide: Vec<ByteChange>,
     /// Changes of the label from there to the one that is wanted.
-    pub finish: Vec<Change>,
+    pub finish: Vec<ByteChange>,
     /// In the partition: what tells others what it holds, whole logical blocks, the one that decides first.
     pub signatures: Vec<Range<u64>>,
     /// On the disk: signatures in what is free of the union of both places; they are wiped before anything is moved.
     pub strays: Vec<Range<u64>>,
     /// In the partition: what its data say of their place, and what they have to say of the new one. Each lies within
     /// one signature or shares no byte with any.
-    pub fix_ups: Vec<Change>,
+    pub fix_ups: Vec<ByteChange>,
 }
 
 /// A plan that cannot be carried out.
@@ -178,7 +178,7 @@ impl Plan {
     #[must_use]
     pub fn bystanders(&self) -> Vec<Range<u64>> {
         let union = self.union();
-        let labels = self.hide.iter().chain(&self.finish).map(Change::range);
+        let labels = self.hide.iter().chain(&self.finish).map(ByteChange::range);
         let mut found: Vec<Range<u64>> = Vec::new();
         for own in [self.old_place(), self.new_place()]
             .into_iter()
@@ -436,7 +436,7 @@ impl Plan {
     fn check_change(
         &self,
         field: &'static str,
-        change: &Change,
+        change: &ByteChange,
         end: u64,
     ) -> Result<(), PlanError> {
         let len = change.new.len();
@@ -534,7 +534,7 @@ pub(crate) mod tests {
             ("windows at once", |plan| plan.at_once = 0),
             ("windows at once", |plan| plan.at_once = 2),
             ("label", |plan| {
-                plan.hide = vec![Change {
+                plan.hide = vec![ByteChange {
                     at: 64 * 512,
                     old: vec![0],
                     new: vec![1],
@@ -543,7 +543,7 @@ pub(crate) mod tests {
             ("signature", |plan| plan.signatures = vec![0..512, 0..1024]),
             ("signature", |plan| plan.strays.push(34 * 512..35 * 512)),
             ("fix-up", |plan| {
-                plan.fix_ups = vec![Change {
+                plan.fix_ups = vec![ByteChange {
                     at: 0,
                     old: vec![0; 2],
                     new: vec![0],
@@ -610,7 +610,7 @@ pub(crate) mod tests {
         );
         // The label ends within the block that the next partition begins in.
         let (old, new) = (vec![0; 33 * 512], vec![1; 33 * 512]);
-        let hide = vec![Change { at: 512, old, new }];
+        let hide = vec![ByteChange { at: 512, old, new }];
         let label = Plan {
             hide,
             ..plan(2048 * 512, 2304 * 512, 100 * 512)

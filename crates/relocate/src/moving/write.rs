@@ -10,14 +10,14 @@ use super::edit::{self, Edit};
 use super::script::Action;
 use super::{Move, MoveError, read_into};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Image, Record, sum};
+use crate::journal::{Image, JournalRecord, sum};
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn perform(&mut self, action: &Action) -> Result<(), MoveError> {
         if let Action::Window(index) = action {
             return self.copy(*index);
         }
-        match edit::of(&self.state.plan, &self.state.saved, action) {
+        match edit::for_action(&self.state.plan, &self.state.saved, action) {
             Some(edit) => self.edit(&edit),
             None => Ok(()),
         }
@@ -42,7 +42,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             Image::Inline(buffer.to_vec()),
         );
         self.journal
-            .append_durable(&Record::Image { step, at, image })?;
+            .append_durable(&JournalRecord::Image { step, at, image })?;
         self.write_image(at, &buffer)
     }
 
@@ -65,7 +65,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             bytes.get(start..end).map_or(0, |moved| sum(&[moved]))
         });
         self.journal
-            .append_durable(&Record::Written { step, moved })?;
+            .append_durable(&JournalRecord::Written { step, moved })?;
         self.passed(&[moved]);
         Ok(())
     }

@@ -23,7 +23,7 @@ pub struct Signature {
 
 /// What has to be hidden for a move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct SignatureSurvey {
     /// In the partition: all signatures, and its first block, where the marker is looked for. None meet. The first block
     /// is the last one where it tells nothing: then what does tell comes back when all else is there.
     pub signatures: Vec<Range<u64>>,
@@ -42,7 +42,7 @@ pub fn survey(
     old: &Range<u64>,
     new: &Range<u64>,
     block: u32,
-) -> io::Result<Survey> {
+) -> io::Result<SignatureSurvey> {
     let block = u64::from(block);
     let union = old.start.min(new.start)..old.end.max(new.end);
     let own = find(disk, old, block)?;
@@ -73,7 +73,7 @@ pub fn survey(
     if !first_tells && signatures[0] == (0..block) {
         signatures.rotate_left(1);
     }
-    Ok(Survey {
+    Ok(SignatureSurvey {
         signatures,
         strays: joined(strays),
         names,

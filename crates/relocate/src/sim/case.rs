@@ -10,7 +10,7 @@ use super::medium::{Clock, Flushes, Medium, Shared, World};
 use crate::Unit;
 use crate::journal::Ending;
 use crate::moving::plan::meet;
-use crate::moving::{Change, Copying, JournalId, Plan};
+use crate::moving::{ByteChange, Copying, JournalId, Plan};
 
 const SECTOR: u64 = 512;
 /// Sectors of a disk; long shifts have longer, sparse ones.
@@ -86,7 +86,7 @@ impl Case {
         self.blocks.logical.into()
     }
 
-    pub(crate) fn plan(&self, before: &Before) -> Plan {
+    pub(crate) fn plan(&self, before: &DiskBefore) -> Plan {
         let mut plan = Plan {
             partition: format!("{self:?}"),
             disk: "simulated".to_owned(),
@@ -131,14 +131,14 @@ impl Case {
         found
     }
 
-    fn fix_ups(&self, before: &Before) -> Vec<Change> {
+    fn fix_ups(&self, before: &DiskBefore) -> Vec<ByteChange> {
         let mut places = vec![self.signatures()[0].start + 28];
         if self.len * SECTOR > 8 * self.block() {
             places.push(4 * self.block() + 100);
         }
         let change = |at: u64| {
             let old = before.partition[at as usize..at as usize + 4].to_vec();
-            Change {
+            ByteChange {
                 at,
                 new: old.iter().map(|byte| !byte).collect(),
                 old,
@@ -156,7 +156,7 @@ impl Case {
 }
 
 /// What a disk holds before the move, and what its label becomes.
-pub(crate) struct Before {
+pub(crate) struct DiskBefore {
     pub(crate) partition: Vec<u8>,
     label: [Vec<u8>; 2],
     moving: [Vec<u8>; 2],
@@ -171,7 +171,7 @@ fn noise(rng: &mut Rng, len: u64) -> Vec<u8> {
         .collect()
 }
 
-impl Before {
+impl DiskBefore {
     fn new(case: &Case, rng: &mut Rng) -> Self {
         let len = case.label * SECTOR;
         let mut label = || [noise(rng, len), noise(rng, len)];
@@ -186,8 +186,8 @@ impl Before {
         }
     }
 
-    fn changes(&self, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<Change> {
-        let change = |index: usize| Change {
+    fn changes(&self, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<ByteChange> {
+        let change = |index: usize| ByteChange {
             at: self.places[index].start,
             old: old[index].clone(),
             new: new[index].clone(),
@@ -200,7 +200,7 @@ impl Before {
 pub(crate) struct Setting {
     pub(crate) plan: Plan,
     pub(crate) world: Shared,
-    before: Before,
+    before: DiskBefore,
     /// The partition as it is at its new place.
     fixed: Vec<u8>,
     /// What of the partition lies apart from blocks that are written with a signature, a label or a fix-up: a torn
@@ -213,7 +213,7 @@ pub(crate) struct Setting {
 impl Setting {
     pub(crate) fn new(case: &Case, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let before = Before::new(case, &mut rng);
+        let before = DiskBefore::new(case, &mut rng);
         let plan = case.plan(&before);
         let journal_bytes = plan.journal_bytes(plan.unit.bytes as u32);
         let mut disk = Medium::new(plan.disk_bytes);
@@ -424,7 +424,7 @@ fn apart(plan: &Plan) -> Vec<Range<u64>> {
 }
 
 /// Two units on every side of both places, as far as they belong to nobody else.
-fn neighbours(plan: &Plan, before: &Before, disk: &Medium) -> Vec<(u64, Vec<u8>)> {
+fn neighbours(plan: &Plan, before: &DiskBefore, disk: &Medium) -> Vec<(u64, Vec<u8>)> {
     let mut found = Vec::new();
     let mut own: Vec<Range<u64>> = vec![plan.old_place(), plan.new_place()];
     own.extend(before.places.iter().cloned());

@@ -9,7 +9,7 @@ use super::medium::{Event, Which, World};
 const SECTOR: u64 = 512;
 
 /// A unit of a disk that has writes in its cache: all of it, none or, torn, something else reaches the medium.
-pub(crate) struct Unit {
+pub(crate) struct CachedUnit {
     which: Which,
     start: u64,
     len: u64,
@@ -51,7 +51,7 @@ impl Cache {
     }
 
     /// The units that can have a fate of their own.
-    pub(crate) fn units(&self, world: &World) -> Vec<Unit> {
+    pub(crate) fn units(&self, world: &World) -> Vec<CachedUnit> {
         let mut found: BTreeMap<(Which, u64), Vec<usize>> = BTreeMap::new();
         let (block, offset) = (u64::from(world.physical), world.unit_offset);
         for (index, (which, at, bytes)) in self.writes.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Cache {
             } else {
                 start + block
             };
-            Unit {
+            CachedUnit {
                 which,
                 start,
                 len: next.min(end) - start,
@@ -92,7 +92,7 @@ impl Cache {
     }
 
     /// Puts on the media what survives.
-    pub(crate) fn cut(&self, units: &[Unit], fates: &[Fate], world: &mut World) {
+    pub(crate) fn cut(&self, units: &[CachedUnit], fates: &[Fate], world: &mut World) {
         for (unit, fate) in units.iter().zip(fates) {
             let kept = match fate {
                 Fate::Lost => continue,
@@ -113,7 +113,7 @@ impl Cache {
     }
 
     /// What a write has of a unit.
-    fn lay(&self, index: usize, unit: &Unit, into: &mut [u8]) {
+    fn lay(&self, index: usize, unit: &CachedUnit, into: &mut [u8]) {
         let (_, at, bytes) = &self.writes[index];
         let start = (*at).max(unit.start);
         let end = (at + bytes.len() as u64).min(unit.start + unit.len);
@@ -151,7 +151,7 @@ pub(crate) struct Effort {
 }
 
 /// Which fates are tried: each subset that may survive, where there are few, and random ones.
-pub(crate) fn fates(units: &[Unit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fate>> {
+pub(crate) fn fates(units: &[CachedUnit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fate>> {
     let count = units.len() as u32;
     if count == 0 {
         return vec![Vec::new()];
@@ -159,7 +159,7 @@ pub(crate) fn fates(units: &[Unit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fa
     let mut found = Vec::new();
     let random_subsets = if count <= effort.every_subset_to {
         for subset in 0..1_u64 << count {
-            let fate = |(index, unit): (usize, &Unit)| match subset >> index & 1 {
+            let fate = |(index, unit): (usize, &CachedUnit)| match subset >> index & 1 {
                 0 => Fate::Lost,
                 _ => Fate::Kept(unit.writes.len()),
             };
@@ -178,7 +178,7 @@ pub(crate) fn fates(units: &[Unit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fa
     };
     for round in 0..effort.random {
         let may_tear = !random_subsets || round % 2 == 0;
-        let fate = |unit: &Unit| match rng.below(if may_tear { 3 } else { 2 }) {
+        let fate = |unit: &CachedUnit| match rng.below(if may_tear { 3 } else { 2 }) {
             0 => Fate::Lost,
             1 => Fate::Kept(rng.between(1, unit.writes.len() as u64) as usize),
             _ => Fate::Torn(rng.next_u64()),

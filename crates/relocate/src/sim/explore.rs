@@ -36,11 +36,11 @@ impl Hasher for Plain {
     }
 }
 
-type Seen = HashSet<u64, BuildHasherDefault<Plain>>;
+type SeenStates = HashSet<u64, BuildHasherDefault<Plain>>;
 
 /// What was tried, in numbers.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Tally {
+pub(crate) struct ExploredCounts {
     pub(crate) moves: u64,
     /// Different states: of a move, a point in it, what survived there, and how it was torn.
     pub(crate) states: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Tally {
     pub(crate) torn: u64,
 }
 
-impl Tally {
+impl ExploredCounts {
     pub(crate) fn add(&mut self, other: &Self) {
         self.moves += other.moves;
         self.states += other.states;
@@ -69,7 +69,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ExploredCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers = [
             (self.moves, "moves"),
@@ -101,8 +101,8 @@ pub(crate) struct Trial<'a> {
     setting: Setting,
     mutations: Mutations,
     rng: Rng,
-    seen: Seen,
-    tally: Tally,
+    seen: SeenStates,
+    tally: ExploredCounts,
     depth: Depth,
     /// States of all trials, for who waits.
     count: Option<&'a AtomicU64>,
@@ -137,8 +137,8 @@ impl<'a> Trial<'a> {
             setting: Setting::new(case, seed),
             mutations,
             rng: Rng::new(seed ^ 0x5eed),
-            seen: Seen::default(),
-            tally: Tally::default(),
+            seen: SeenStates::default(),
+            tally: ExploredCounts::default(),
             depth,
             count: None,
         }
@@ -161,7 +161,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Carries the move out once, noting what it asks of disk and journal, then crashes it everywhere.
-    pub(crate) fn run(mut self) -> Result<Tally, String> {
+    pub(crate) fn run(mut self) -> Result<ExploredCounts, String> {
         let start = self.setting.world.borrow().mark();
         self.setting.world.borrow_mut().events = Some(Vec::new());
         self.whole_move()

@@ -12,7 +12,7 @@ use super::case::{
     Blocks, Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, NATIVE_512, NATIVE_4096, Setting,
 };
 use super::crash::Effort;
-use super::explore::{Depth, Tally, Trial};
+use super::explore::{Depth, ExploredCounts, Trial};
 use super::medium::{Flushes, SimDisk, SimStore};
 use crate::journal::Ending;
 use crate::moving::{Move, MoveError, status};
@@ -114,12 +114,12 @@ fn cases(sizes: usize) -> Vec<Case> {
 
 /// A part of the cases, so that torture can be had in pieces: `1/4` to `4/4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Share {
+struct CaseShare {
     number: u64,
     of: u64,
 }
 
-impl Share {
+impl CaseShare {
     const ALL: Self = Self { number: 1, of: 1 };
 
     fn parse(words: &str) -> Option<Self> {
@@ -141,7 +141,7 @@ impl Share {
         })
     }
 
-    fn of<T>(self, all: Vec<T>) -> Vec<T> {
+    fn select<T>(self, all: Vec<T>) -> Vec<T> {
         let is_mine = |index: &u64| index % self.of == self.number - 1;
         (0..)
             .zip(all)
@@ -152,14 +152,14 @@ impl Share {
 }
 
 /// Tries cases on two threads, and says how far it is. `before` are states of earlier rounds.
-fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> Tally {
+fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> ExploredCounts {
     let (next, total, began) = (
         AtomicUsize::new(0),
-        Mutex::new(Tally::default()),
+        Mutex::new(ExploredCounts::default()),
         Instant::now(),
     );
     let (states, mut lines) = (AtomicU64::new(before), 0);
-    let tell = |tally: &Tally| {
+    let tell = |tally: &ExploredCounts| {
         let (states, seconds) = (
             group_digits(states.load(Ordering::Relaxed)),
             began.elapsed().as_secs(),
@@ -233,9 +233,9 @@ fn every_crash_point_a_hundred_times() {
         every_subset_to: 10,
         random: 150,
     };
-    let share = Share::asked();
-    let (cases, states_min) = (share.of(cases(2)), TORTURE_STATES_MIN / share.of);
-    let mut total = Tally::default();
+    let share = CaseShare::asked();
+    let (cases, states_min) = (share.select(cases(2)), TORTURE_STATES_MIN / share.of);
+    let mut total = ExploredCounts::default();
     for round in 0.. {
         // The subsets that are tried all are the same in every round, and count once.
         let every_subset_to = if round == 0 {
@@ -263,12 +263,20 @@ fn every_crash_point_a_hundred_times() {
 #[test]
 fn shares_are_all_cases_once() {
     assert_eq!(
-        [Share::parse("0/4"), Share::parse("5/4"), Share::parse("4")],
+        [
+            CaseShare::parse("0/4"),
+            CaseShare::parse("5/4"),
+            CaseShare::parse("4")
+        ],
         [None; 3]
     );
     let mut found: Vec<u32> = ["1/4", "2/4", "3/4", "4/4"]
         .into_iter()
-        .flat_map(|words| Share::parse(words).expect("a share").of((0..10).collect()))
+        .flat_map(|words| {
+            CaseShare::parse(words)
+                .expect("a share")
+                .select((0..10).collect())
+        })
         .collect();
     found.sort_unstable();
     assert_eq!(found, (0..10).collect::<Vec<_>>());

@@ -18,12 +18,12 @@ const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
 
 /// An image as a disk. What is never cut off needs no flush.
-struct Image {
+struct FileImage {
     file: File,
     len: u64,
 }
 
-impl Image {
+impl FileImage {
     fn open(path: &Path, len: u64) -> Self {
         let file = OpenOptions::new()
             .read(true)
@@ -37,7 +37,7 @@ impl Image {
     }
 }
 
-impl Disk for Image {
+impl Disk for FileImage {
     fn len_bytes(&self) -> u64 {
         self.len
     }
@@ -64,49 +64,49 @@ impl Disk for Image {
 }
 
 /// A format, what makes one of a file, and what libblkid calls it.
-struct Format {
+struct HiddenFormat {
     kind: &'static str,
     len_mib: u64,
     make: &'static [&'static str],
 }
 
-const FORMATS: [Format; 10] = [
-    Format {
+const FORMATS: [HiddenFormat; 10] = [
+    HiddenFormat {
         kind: "ext4",
         len_mib: 24,
         make: &["mkfs.ext4", "-q", "-F"],
     },
-    Format {
+    HiddenFormat {
         kind: "xfs",
         len_mib: 320,
         make: &["mkfs.xfs", "-q"],
     },
-    Format {
+    HiddenFormat {
         kind: "btrfs",
         len_mib: 128,
         make: &["mkfs.btrfs", "-q"],
     },
-    Format {
+    HiddenFormat {
         kind: "ntfs",
         len_mib: 16,
         make: &["mkfs.ntfs", "-q", "-F", "-H16", "-S63", "-p34", "-s512"],
     },
-    Format {
+    HiddenFormat {
         kind: "vfat",
         len_mib: 64,
         make: &["mkfs.fat", "-F32"],
     },
-    Format {
+    HiddenFormat {
         kind: "exfat",
         len_mib: 16,
         make: &["mkfs.exfat"],
     },
-    Format {
+    HiddenFormat {
         kind: "swap",
         len_mib: 8,
         make: &["mkswap", "-q"],
     },
-    Format {
+    HiddenFormat {
         kind: "crypto_LUKS",
         len_mib: 32,
         make: &[
@@ -118,7 +118,7 @@ const FORMATS: [Format; 10] = [
             "--iter-time=1",
         ],
     },
-    Format {
+    HiddenFormat {
         kind: "crypto_LUKS",
         len_mib: 32,
         make: &[
@@ -131,7 +131,7 @@ const FORMATS: [Format; 10] = [
             "--pbkdf-force-iterations=1000",
         ],
     },
-    Format {
+    HiddenFormat {
         kind: "bcache",
         len_mib: 16,
         make: &["make-bcache", "-B"],
@@ -139,7 +139,7 @@ const FORMATS: [Format; 10] = [
 ];
 
 /// A partition with a format.
-fn made(format: &Format) -> Vec<u8> {
+fn made(format: &HiddenFormat) -> Vec<u8> {
     let folder = temp_dir("format");
     let part = folder.path().join("part");
     File::create(&part)
@@ -244,7 +244,7 @@ fn described() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// A disk image with a format at `from`, and the plan to move it.
-struct Bench {
+struct HidingBench {
     disk: PathBuf,
     disk_bytes: u64,
     before: Vec<u8>,
@@ -252,13 +252,13 @@ struct Bench {
     _folder: Box<dyn std::any::Any>,
 }
 
-impl Bench {
+impl HidingBench {
     /// In what is free of the new place lies the beginning of the same format, as an earlier move may have left it.
     fn new(before: Vec<u8>, from: u64, to: u64) -> Self {
         let folder = temp_dir("hiding");
         let disk = folder.path().join("disk");
         let disk_bytes = (from.max(to) * SECTOR + before.len() as u64 + MIB).next_multiple_of(MIB);
-        let image = Image::open(&disk, disk_bytes);
+        let image = FileImage::open(&disk, disk_bytes);
         image
             .file
             .write_all_at(&before[..512 << 10], to * SECTOR)
@@ -283,8 +283,8 @@ impl Bench {
         }
     }
 
-    fn disk(&self) -> Image {
-        Image::open(&self.disk, self.disk_bytes)
+    fn disk(&self) -> FileImage {
+        FileImage::open(&self.disk, self.disk_bytes)
     }
 
     /// What libblkid finds in a range of the disk, read as a device.
@@ -370,7 +370,7 @@ fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
 }
 
 /// Goes on until `stage` comes next, or to the end.
-fn run(moving: &mut Move<Image, &mut Vec<u8>>, stage: Stage) -> Option<Ending> {
+fn run(moving: &mut Move<FileImage, &mut Vec<u8>>, stage: Stage) -> Option<Ending> {
     let watch = |progress: &plumb_relocate::Progress| match progress.stage == stage {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
@@ -399,7 +399,7 @@ fn a_format_is_found_before_and_after_and_never_between() {
         } else {
             (2048, 63)
         };
-        let bench = Bench::new(before, from, to);
+        let bench = HidingBench::new(before, from, to);
         let plan = &bench.plan;
         assert_eq!(bench.found(&plan.old_place()), kind, "format {index}");
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::json::Document;
 
 pub use study::{Study, StudyRow};
-pub use sweep::{Grid, Offset, Ratio, Sweep};
-pub use text::{Columns, average_line, heading, interval_line, run_heading, summary};
+pub use sweep::{Grid, Offset, RateRatio, Sweep};
+pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 
 pub(crate) use study::words as study_words;
 pub(crate) use sweep::words as sweep_words;
@@ -21,7 +21,7 @@ pub(crate) use text::{rates, times, times_line};
 #[derive(Debug, Serialize)]
 pub struct Bench {
     /// In the order in which they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchRun>,
     /// What runs that differ in their offset alone say together; `None` where they are none.
     pub sweep: Option<Sweep>,
     /// What a study came to; `None` without one.
@@ -32,7 +32,7 @@ pub struct Bench {
 
 /// One run: jobs side by side.
 #[derive(Debug, Serialize)]
-pub struct Run {
+pub struct BenchRun {
     /// Its name; `None` where there is one run only.
     pub name: Option<String>,
     /// What was asked, in words.
@@ -42,18 +42,18 @@ pub struct Run {
     /// Time of the measurement.
     pub seconds: f64,
     /// The course, warm-up included.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<BenchInterval>,
     /// Over the intervals behind the first, or behind the warm-up; `None` where there are none, or one run only.
     pub average: Option<Average>,
     /// All jobs together.
-    pub total: Measured,
+    pub total: Measurement,
     /// By target.
-    pub targets: Vec<Target>,
+    pub targets: Vec<BenchTarget>,
 }
 
 /// What happened in an interval, over all targets.
 #[derive(Debug, Serialize)]
-pub struct Interval {
+pub struct BenchInterval {
     /// From 1 on.
     pub number: u32,
     /// Its end, since the run began.
@@ -90,7 +90,7 @@ pub struct Average {
     /// I/O a second.
     pub ios_per_second: f64,
     /// All of them together.
-    pub interval: Interval,
+    pub interval: BenchInterval,
 }
 
 /// Times of an interval.
@@ -123,7 +123,7 @@ pub struct Cpu {
 
 /// A target of a run.
 #[derive(Debug, Serialize)]
-pub struct Target {
+pub struct BenchTarget {
     /// Its name.
     pub target: String,
     /// Its length.
@@ -137,12 +137,12 @@ pub struct Target {
     /// Whether the measurement is whole: neither failed I/O nor an early end for the target's sake.
     pub is_whole: bool,
     /// What was measured.
-    pub measured: Measured,
+    pub measured: Measurement,
 }
 
 /// What was measured of some I/O.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+pub struct Measurement {
     /// I/O that succeeded.
     pub ios: u64,
     /// Bytes that were moved.
@@ -154,11 +154,11 @@ pub struct Measured {
     /// Mean number of I/O in flight.
     pub in_flight_mean: f64,
     /// All.
-    pub all: Side,
+    pub all: DirectionFigures,
     /// Reads.
-    pub reads: Side,
+    pub reads: DirectionFigures,
     /// Writes.
-    pub writes: Side,
+    pub writes: DirectionFigures,
     /// I/O that failed, by kind.
     pub failures: Vec<Failures>,
     /// I/O that were due and found no free slot before the end.
@@ -169,7 +169,7 @@ pub struct Measured {
 
 /// One direction.
 #[derive(Debug, Serialize)]
-pub struct Side {
+pub struct DirectionFigures {
     /// I/O that succeeded.
     pub ios: u64,
     /// Bytes that were moved.
@@ -212,7 +212,7 @@ pub struct Failures {
     pub ios: u64,
 }
 
-impl Side {
+impl DirectionFigures {
     /// What tells how long users waited: since an I/O was due, where it was due at a time.
     #[must_use]
     pub fn waited(&self) -> Option<&Times> {

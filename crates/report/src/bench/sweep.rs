@@ -21,9 +21,9 @@ pub struct Sweep {
     /// The grid; `None` unless the verdict is one.
     pub grid: Option<Grid>,
     /// Rate of I/O on the grid by that of those off it; `None` unless the verdict is a grid.
-    pub penalty: Option<Ratio>,
+    pub penalty: Option<RateRatio>,
     /// Rate at the fastest offset by that at the slowest; `None` unless the verdict is no difference.
-    pub difference: Option<Ratio>,
+    pub difference: Option<RateRatio>,
     /// Why it is inconclusive.
     pub why: Option<String>,
     /// What was measured, in the order of the runs.
@@ -43,7 +43,7 @@ pub struct Grid {
 
 /// A ratio of two rates.
 #[derive(Debug, Serialize)]
-pub struct Ratio {
+pub struct RateRatio {
     /// The estimate.
     pub estimate: f64,
     /// Lower end of the interval.
@@ -141,7 +141,7 @@ pub fn words(sweep: &Sweep) -> Vec<String> {
     words
 }
 
-fn grid_words(grid: &Grid, len: &str, ops: &str, penalty: &Ratio) -> String {
+fn grid_words(grid: &Grid, len: &str, ops: &str, penalty: &RateRatio) -> String {
     let Grid {
         granularity_bytes,
         granularity_bytes_max,
@@ -163,7 +163,7 @@ fn grid_words(grid: &Grid, len: &str, ops: &str, penalty: &Ratio) -> String {
 }
 
 /// `2.00 times as many a second as` with the interval behind it.
-fn times(ratio: &Ratio) -> String {
+fn times(ratio: &RateRatio) -> String {
     format!(
         "{} times ({:.0} %: {} to {}, of {} and {} intervals) as many a second as",
         digits(ratio.estimate),

@@ -1,13 +1,16 @@
 //! A benchmark as text: a line an interval with the columns of Vdbench, and a summary.
 
-use crate::bench::{Average, Bench, Brief, Interval, Measured, Run, Side, Target, Times};
+use crate::bench::{
+    Average, Bench, BenchInterval, BenchRun, BenchTarget, Brief, DirectionFigures, Measurement,
+    Times,
+};
 use crate::bench::{study, sweep};
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{Color, Page, tame};
 
 /// Which columns the lines of intervals have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Columns {
+pub enum IntervalColumns {
     /// All those of Vdbench.
     All,
     /// Those that a terminal of 80 columns has room for: lengths are left out, and times of reads and writes apart, which the
@@ -15,29 +18,29 @@ pub enum Columns {
     Fewer,
 }
 
-impl Columns {
+impl IntervalColumns {
     /// As many as there is room for; all where it is no terminal.
     #[must_use]
-    pub fn within(width: Option<usize>) -> Columns {
+    pub fn within(width: Option<usize>) -> IntervalColumns {
         let needed = WIDTHS.iter().sum::<usize>() + WIDTHS.len() - 1;
         if width.is_none_or(|width| width >= needed) {
-            Columns::All
+            IntervalColumns::All
         } else {
-            Columns::Fewer
+            IntervalColumns::Fewer
         }
     }
 
     const fn places(self) -> &'static [usize] {
         match self {
-            Columns::All => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
-            Columns::Fewer => &[0, 1, 2, 4, 5, 8, 9, 10, 11, 12],
+            IntervalColumns::All => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+            IntervalColumns::Fewer => &[0, 1, 2, 4, 5, 8, 9, 10, 11, 12],
         }
     }
 }
 
 /// What stands over the lines of intervals. MB are 1,048,576 bytes, times are milliseconds, as Vdbench has them.
 #[must_use]
-pub fn heading(columns: Columns) -> String {
+pub fn heading(columns: IntervalColumns) -> String {
     HEADING.map(|words| row(&words, columns) + "\n").concat()
 }
 
@@ -55,7 +58,7 @@ const HEADING: [[&str; 13]; 2] = [
 /// Width of each column.
 const WIDTHS: [usize; 13] = [8, 9, 8, 7, 5, 7, 7, 7, 9, 7, 6, 5, 5];
 
-fn row(words: &[impl AsRef<str>; 13], columns: Columns) -> String {
+fn row(words: &[impl AsRef<str>; 13], columns: IntervalColumns) -> String {
     let cell = |&at: &usize| format!("{:>width$}", words[at].as_ref(), width = WIDTHS[at]);
     columns
         .places()
@@ -67,7 +70,7 @@ fn row(words: &[impl AsRef<str>; 13], columns: Columns) -> String {
 
 /// The line of an interval.
 #[must_use]
-pub fn interval_line(interval: &Interval, columns: Columns) -> String {
+pub fn interval_line(interval: &BenchInterval, columns: IntervalColumns) -> String {
     let name = if interval.is_warmup {
         format!("w{}", interval.number)
     } else {
@@ -78,7 +81,7 @@ pub fn interval_line(interval: &Interval, columns: Columns) -> String {
 
 /// The line of an average: `avg_2-60`.
 #[must_use]
-pub fn average_line(average: &Average, columns: Columns) -> String {
+pub fn average_line(average: &Average, columns: IntervalColumns) -> String {
     row(&cells(&average_name(average), &average.interval), columns)
 }
 
@@ -88,14 +91,14 @@ fn average_name(average: &Average) -> String {
 
 /// What stands before the intervals of a run of several.
 #[must_use]
-pub fn run_heading(number: usize, runs: usize, name: &str, columns: Columns) -> String {
+pub fn run_heading(number: usize, runs: usize, name: &str, columns: IntervalColumns) -> String {
     let gap = if number > 1 { "\n" } else { "" };
     let (number, runs, name) = (count(number as u64), count(runs as u64), tame(name));
     format!("{gap}run {number} of {runs}: {name}\n{}", heading(columns))
 }
 
 /// Columns as Vdbench has them.
-fn cells(name: &str, interval: &Interval) -> [String; 13] {
+fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
     let seconds = interval.seconds.max(f64::MIN_POSITIVE);
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
     let mean = |time: Option<Brief>| time.map_or_else(|| "-".to_owned(), |time| ms(time.mean_ns));
@@ -174,7 +177,7 @@ const OF_AVERAGE: [usize; 7] = [0, 1, 2, 5, 8, 10, 11];
 const NAME_MAX: usize = 20;
 
 /// The averages of several runs, one below the other.
-fn averages(page: &mut Page, runs: &[Run]) {
+fn averages(page: &mut Page, runs: &[BenchRun]) {
     let names: Vec<String> = runs
         .iter()
         .map(|run| tame(run.name.as_deref().unwrap_or_default()).into_owned())
@@ -214,7 +217,7 @@ fn of_average(words: &[impl AsRef<str>; 13]) -> String {
     OF_AVERAGE.map(cell).concat()
 }
 
-fn run_summary(page: &mut Page, run: &Run) {
+fn run_summary(page: &mut Page, run: &BenchRun) {
     if let Some(name) = &run.name {
         page.heading(&tame(name));
     }
@@ -234,8 +237,8 @@ fn run_summary(page: &mut Page, run: &Run) {
     }
 }
 
-fn target_summary(page: &mut Page, target: &Target) {
-    let Target { measured, .. } = target;
+fn target_summary(page: &mut Page, target: &BenchTarget) {
+    let BenchTarget { measured, .. } = target;
     let seconds = if measured.ios_per_second > 0.0 {
         measured.ios as f64 / measured.ios_per_second
     } else {
@@ -273,7 +276,7 @@ fn target_summary(page: &mut Page, target: &Target) {
     }
 }
 
-pub(crate) fn rates(measured: &Measured, seconds: f64) -> String {
+pub(crate) fn rates(measured: &Measurement, seconds: f64) -> String {
     format!(
         "{} I/O in {seconds:.1} s: {}, {}/s, {:.1} in flight",
         count(measured.ios),
@@ -283,9 +286,9 @@ pub(crate) fn rates(measured: &Measured, seconds: f64) -> String {
     )
 }
 
-pub(crate) fn times(page: &mut Page, measured: &Measured) {
+pub(crate) fn times(page: &mut Page, measured: &Measurement) {
     let directions = [("reads", &measured.reads), ("writes", &measured.writes)];
-    let made: Vec<(&str, &Side)> = directions
+    let made: Vec<(&str, &DirectionFigures)> = directions
         .into_iter()
         .filter(|(_, side)| side.ios > 0)
         .collect();
@@ -336,7 +339,7 @@ mod tests {
             ns_p99: 2_100_000,
             ns_max: 12_345_678,
         };
-        let interval = Interval {
+        let interval = BenchInterval {
             number: 3,
             at_seconds: 6.0,
             seconds: 2.0,
@@ -356,11 +359,11 @@ mod tests {
         };
         for (columns, expected) in [
             (
-                Columns::All,
+                IntervalColumns::All,
                 "w3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0",
             ),
             (
-                Columns::Fewer,
+                IntervalColumns::Fewer,
                 "w3 1000.0 7.81 70 1.500 12.346 0.250 1.5 12.5 5.0",
             ),
         ] {
@@ -389,12 +392,12 @@ mod tests {
     #[test]
     fn lines_have_room_on_a_terminal() {
         for (width, columns) in [
-            (None, Columns::All),
-            (Some(102), Columns::All),
-            (Some(101), Columns::Fewer),
-            (Some(80), Columns::Fewer),
+            (None, IntervalColumns::All),
+            (Some(102), IntervalColumns::All),
+            (Some(101), IntervalColumns::Fewer),
+            (Some(80), IntervalColumns::Fewer),
         ] {
-            assert_eq!(Columns::within(width), columns, "{width:?}");
+            assert_eq!(IntervalColumns::within(width), columns, "{width:?}");
             let widest = heading(columns).lines().map(str::len).max();
             assert!(widest <= width.or(widest), "{width:?}");
         }

@@ -9,7 +9,7 @@ use plumb_stack::survey::{Lost, On, Tally};
 use plumb_stack::{GridFact, Kind, NodeId, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
-use super::{Check, Input};
+use super::{Check, CheckInput};
 use crate::json::Document;
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ pub(crate) struct CheckResult<'a> {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
-    let document: Document<'_, &Input, _> = Document {
+    let document: Document<'_, &CheckInput, _> = Document {
         schema: "plumb.check/1",
         plumb: check.version,
         inputs: check.inputs.iter().collect(),

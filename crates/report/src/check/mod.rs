@@ -27,7 +27,7 @@ const FINDINGS_IN_FULL: usize = 2;
 
 /// A dump or the host itself, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Input {
+pub struct CheckInput {
     /// As named on the command line.
     pub path: String,
     /// Whose output it is; `None` when that could not be told.
@@ -47,7 +47,7 @@ pub struct Check<'a> {
     /// Version of the program.
     pub version: &'a str,
     /// What was read.
-    pub inputs: &'a [Input],
+    pub inputs: &'a [CheckInput],
     /// The layers.
     pub stack: &'a Stack,
     /// How each of them stands.

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::graph::natural;
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict, What};
+use plumb_stack::{CellKind, Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict};
 
 use super::Check;
 use super::words::{gathered, is_same, listed, name, place, plain, verdict};
@@ -322,7 +322,7 @@ fn start_on(node: &Node, below: NodeId) -> Option<(Bytes, usize)> {
 fn is_shown(fact: &GridFact) -> bool {
     let is_cut = matches!(
         fact.what,
-        What::IoBoundary | What::ParityStripe | What::Record | What::VolumeExtent
+        CellKind::IoBoundary | CellKind::ParityStripe | CellKind::Record | CellKind::VolumeExtent
     );
     (fact.what.decides() || is_cut) && fact.granularity().0 > SECTOR
 }
@@ -353,7 +353,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
         let assumed = stack
             .deciding_grids(id)
             .into_iter()
-            .find(|fact| fact.what == What::Assumed);
+            .find(|fact| fact.what == CellKind::Assumed);
         grids.extend(
             assumed
                 .map(|fact| format!("{} assumed, since none larger is known", fact.granularity())),

@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::survey::On;
-use plumb_stack::{NodeId, Stack, Stand, Verdict, What};
+use plumb_stack::{CellKind, NodeId, Stack, Stand, Verdict};
 
 use crate::text::page::Page;
 
@@ -88,7 +88,9 @@ pub fn is_same(one: &Stand, other: &Stand) -> bool {
 fn is_alike(one: &On, other: &On) -> bool {
     let same_verdict = match (&one.verdict, &other.verdict) {
         // The reasons differ in the name of the device alone.
-        (Verdict::Unknown { .. }, Verdict::Unknown { .. }) if one.fact.what == What::Assumed => {
+        (Verdict::Unknown { .. }, Verdict::Unknown { .. })
+            if one.fact.what == CellKind::Assumed =>
+        {
             true
         }
         (one, other) => one == other,
@@ -106,7 +108,7 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
             .map(|id| stack.node(*id).name.as_str())
             .collect(),
     );
-    let grid = if on.fact.what == What::Assumed {
+    let grid = if on.fact.what == CellKind::Assumed {
         format!("{}, assumed for {names}", on.fact.granularity())
     } else {
         let offset = match on.fact.grid.offset() {
@@ -133,7 +135,7 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
             page.painted("31", "misaligned"),
             place(*step)
         ),
-        Verdict::Unknown { .. } if on.fact.what == What::Assumed => {
+        Verdict::Unknown { .. } if on.fact.what == CellKind::Assumed => {
             let unknown = page.painted("36", "unknown");
             format!(
                 "{unknown} beyond {}: nothing more is known of {names}",

@@ -4,7 +4,7 @@ use plumb_diagnose::Analysis;
 use serde::Serialize;
 
 use super::{Diagnose, Unseen};
-use crate::check::{CheckResult, Input, result};
+use crate::check::{CheckInput, CheckResult, result};
 use crate::json::Document;
 use crate::text::Sender;
 
@@ -36,7 +36,7 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
         too_few: &watched.too_few,
         processes: &watched.senders,
     });
-    let document: Document<'_, &Input, _> = Document {
+    let document: Document<'_, &CheckInput, _> = Document {
         schema: "plumb.diagnose/1",
         plumb: diagnose.check.version,
         inputs: Vec::new(),

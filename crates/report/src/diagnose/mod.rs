@@ -27,13 +27,13 @@ pub struct Diagnose<'a> {
     /// The I/O of each device that had some.
     pub io: Report<'a>,
     /// The watch; `None` where there was none.
-    pub watched: Option<Watched<'a>>,
+    pub watched: Option<WatchSummary<'a>>,
     /// What could not be seen.
     pub unseen: &'a [Unseen],
 }
 
 /// A watch.
-pub struct Watched<'a> {
+pub struct WatchSummary<'a> {
     /// How long it took.
     pub seconds: f64,
     /// Disks that were watched.

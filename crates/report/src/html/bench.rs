@@ -2,11 +2,11 @@
 
 use super::bench_series as series;
 use super::markup::Markup;
-use super::over_time::{self, Line};
+use super::over_time::{self, ChartLine};
 use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
-use crate::bench::{Bench, Interval, Measured, Run, Side, Times};
+use crate::bench::{Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Times};
 use crate::format::{bytes, count, ns, rate};
 
 /// The page.
@@ -31,7 +31,7 @@ pub fn benched(bench: &Bench) -> String {
     })
 }
 
-fn draw_run(m: &mut Markup, run: &Run) {
+fn draw_run(m: &mut Markup, run: &BenchRun) {
     if let Some(name) = &run.name {
         m.leaf("h2", &[], name);
     }
@@ -51,8 +51,8 @@ fn draw_run(m: &mut Markup, run: &Run) {
     spread(m, &run.total);
 }
 
-fn rates(m: &mut Markup, run: &Run) {
-    let row = |name: &str, measured: &Measured, ended: &str| {
+fn rates(m: &mut Markup, run: &BenchRun) {
+    let row = |name: &str, measured: &Measurement, ended: &str| {
         let failed: u64 = measured.failures.iter().map(|failures| failures.ios).sum();
         vec![
             name.to_owned(),
@@ -84,7 +84,7 @@ fn rates(m: &mut Markup, run: &Run) {
     table(m, "", &columns, &rows);
 }
 
-fn times(m: &mut Markup, run: &Run) {
+fn times(m: &mut Markup, run: &BenchRun) {
     let targets = run
         .targets
         .iter()
@@ -108,7 +108,7 @@ pub fn times_table(m: &mut Markup, first: &str, rows: &[Vec<String>]) {
 /// The rows of what was measured: both directions, and both ways to count.
 pub fn times_rows<'a>(
     name: &'a str,
-    measured: &'a Measured,
+    measured: &'a Measurement,
 ) -> impl Iterator<Item = Vec<String>> + 'a {
     [("reads", &measured.reads), ("writes", &measured.writes)]
         .into_iter()
@@ -152,13 +152,13 @@ fn course(
     m: &mut Markup,
     title: &str,
     unit: &str,
-    run: &Run,
-    what: impl Fn(&Interval) -> Option<f64>,
+    run: &BenchRun,
+    what: impl Fn(&BenchInterval) -> Option<f64>,
 ) {
     let stretch =
-        |interval: &Interval| (interval.at_seconds - interval.seconds, interval.at_seconds);
+        |interval: &BenchInterval| (interval.at_seconds - interval.seconds, interval.at_seconds);
     let stretches: Vec<(f64, f64)> = run.intervals.iter().map(stretch).collect();
-    let line = Line {
+    let line = ChartLine {
         class: "lr",
         name: "",
         values: run.intervals.iter().map(what).collect(),
@@ -168,8 +168,8 @@ fn course(
 }
 
 /// The share of I/O that took no longer, by direction.
-pub fn spread(m: &mut Markup, total: &Measured) {
-    let sides: Vec<(&str, &'static str, &Side, &Times)> = [
+pub fn spread(m: &mut Markup, total: &Measurement) {
+    let sides: Vec<(&str, &'static str, &DirectionFigures, &Times)> = [
         ("reads", "lr", &total.reads),
         ("writes", "lw", &total.writes),
     ]
@@ -215,7 +215,7 @@ pub fn spread(m: &mut Markup, total: &Measured) {
                 svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
             }
         });
-        let entry = |(name, class, side, _): &(&str, &'static str, &Side, &Times)| {
+        let entry = |(name, class, side, _): &(&str, &'static str, &DirectionFigures, &Times)| {
             (*class, format!("{name}, {} I/O", count(side.ios)))
         };
         legend(m, sides.iter().map(entry));

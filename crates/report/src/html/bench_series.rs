@@ -4,7 +4,7 @@ use super::markup::Markup;
 use super::page::{figure, or_dash, table};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
-use crate::bench::{Run, Study, Sweep, study_words, sweep_words};
+use crate::bench::{BenchRun, Study, Sweep, study_words, sweep_words};
 use crate::format::{bytes, count, digits, ns};
 
 /// The verdict of a sweep, with its rates as a picture and a table.
@@ -123,8 +123,8 @@ pub fn study(m: &mut Markup, study: &Study) {
 }
 
 /// The averages of all runs.
-pub fn averages(m: &mut Markup, runs: &[Run]) {
-    let row = |run: &Run| {
+pub fn averages(m: &mut Markup, runs: &[BenchRun]) {
+    let row = |run: &BenchRun| {
         let average = run.average.as_ref();
         vec![
             run.name.clone().unwrap_or_default(),

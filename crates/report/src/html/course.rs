@@ -10,7 +10,7 @@ use super::scale::{Linear, Tick, round_step, tick_label};
 use super::svg::Plot;
 
 /// Windows drawn as one. Times in seconds since the first I/O.
-pub struct Column<'a> {
+pub struct ChartColumn<'a> {
     /// Where it begins.
     pub from: f64,
     /// Where it ends.
@@ -18,7 +18,7 @@ pub struct Column<'a> {
     windows: Vec<&'a Window>,
 }
 
-impl Column<'_> {
+impl ChartColumn<'_> {
     /// Something of its windows, added up.
     pub fn sum(&self, what: impl Fn(&Window) -> u64) -> u64 {
         self.windows
@@ -59,18 +59,18 @@ pub fn why_none(profile: &Profile) -> Option<&'static str> {
 }
 
 /// All columns.
-pub struct Course<'a> {
+pub struct ChartCourse<'a> {
     /// In order, without gaps; at least one.
-    pub columns: Vec<Column<'a>>,
+    pub columns: Vec<ChartColumn<'a>>,
     /// Width of a column, ns; the last one may be narrower.
     pub width_ns: u64,
     base: TimeBase,
     first_ns: i64,
 }
 
-impl<'a> Course<'a> {
+impl<'a> ChartCourse<'a> {
     /// At most `most` columns; `None` when the profile has no course.
-    pub fn of(profile: &'a Profile, most: u64) -> Option<Course<'a>> {
+    pub fn from_profile(profile: &'a Profile, most: u64) -> Option<ChartCourse<'a>> {
         let timeline = &profile.timeline;
         let width = timeline.width_ns();
         let (start, last) = (timeline.iter().next()?.0, timeline.iter().next_back()?.0);
@@ -81,8 +81,8 @@ impl<'a> Course<'a> {
         let edge = |window: u64| {
             since(i128::from(start) + i128::from(window.min(windows)) * i128::from(width))
         };
-        let mut columns: Vec<Column<'_>> = (0..windows.div_ceil(together))
-            .map(|at| Column {
+        let mut columns: Vec<ChartColumn<'_>> = (0..windows.div_ceil(together))
+            .map(|at| ChartColumn {
                 from: edge(at * together),
                 to: edge((at + 1) * together),
                 windows: Vec::new(),
@@ -98,7 +98,7 @@ impl<'a> Course<'a> {
             }
         }
         let width_ns = width.saturating_mul(together);
-        Some(Course {
+        Some(ChartCourse {
             columns,
             width_ns,
             base: profile.time_base,
@@ -115,8 +115,9 @@ impl<'a> Course<'a> {
     }
 
     fn domain(&self) -> (f64, f64) {
-        let edge =
-            |column: Option<&Column<'_>>, take: fn(&Column<'_>) -> f64| column.map_or(0.0, take);
+        let edge = |column: Option<&ChartColumn<'_>>, take: fn(&ChartColumn<'_>) -> f64| {
+            column.map_or(0.0, take)
+        };
         (
             edge(self.columns.first(), |column| column.from),
             edge(self.columns.last(), |column| column.to),
@@ -172,7 +173,7 @@ impl<'a> Course<'a> {
     }
 
     /// When a column is, for hints.
-    pub fn when(&self, column: &Column<'_>) -> String {
+    pub fn when(&self, column: &ChartColumn<'_>) -> String {
         if self.base == TimeBase::Unix {
             let ns = i128::from(self.first_ns) + (column.from * 1e9) as i128;
             return format!("from {} UTC", clock::to_the_millisecond(ns));

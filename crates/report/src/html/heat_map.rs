@@ -3,7 +3,7 @@
 
 use plumb_profile::Profile;
 
-use super::course::Course;
+use super::course::ChartCourse;
 use super::markup::Markup;
 use super::page::{figure, legend, not_known};
 use super::scale::{Linear, Tick, byte_ticks};
@@ -18,7 +18,7 @@ const FILLS: [&str; 7] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6"];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, COLUMNS_MAX) else {
+    let Some(course) = ChartCourse::from_profile(profile, COLUMNS_MAX) else {
         return;
     };
     let cells = cells(&course);
@@ -65,8 +65,8 @@ fn span(from: u64, to: u64) -> String {
 }
 
 /// I/O by column and region; at most 64 regions.
-fn cells(course: &Course<'_>) -> Vec<Vec<u64>> {
-    let of = |column: &super::course::Column<'_>| {
+fn cells(course: &ChartCourse<'_>) -> Vec<Vec<u64>> {
+    let of = |column: &super::course::ChartColumn<'_>| {
         (0..64)
             .map(|region| column.sum(|window| window.regions.get(region)))
             .collect()
@@ -103,7 +103,7 @@ fn bounds(most: u64) -> Vec<u64> {
 
 fn picture(
     m: &mut Markup,
-    course: &Course<'_>,
+    course: &ChartCourse<'_>,
     cells: &[Vec<u64>],
     (rows, region): (usize, f64),
     bounds: &[u64],

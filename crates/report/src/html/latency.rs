@@ -6,7 +6,7 @@ use plumb_profile::Profile;
 use plumb_profile::histogram::{Counts, SUB_BUCKETS, log_linear_bounds};
 use plumb_trace::Op;
 
-use super::course::{Column, Course};
+use super::course::{ChartColumn, ChartCourse};
 use super::markup::Markup;
 use super::page::{figure, legend, not_known, table};
 use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
@@ -262,7 +262,7 @@ struct Point {
 }
 
 impl Point {
-    fn of(column: &Column<'_>) -> Point {
+    fn from_column(column: &ChartColumn<'_>) -> Point {
         let timed = column.sum(|window| window.timed);
         let any = |ns: f64| (timed > 0).then(|| ns.max(1.0));
         Point {
@@ -274,7 +274,7 @@ impl Point {
 
 fn over_time(m: &mut Markup, profile: &Profile) {
     let title = "Latency over time";
-    let Some(course) = Course::of(profile, 512) else {
+    let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
     let plot = Plot::WIDE;
@@ -282,7 +282,7 @@ fn over_time(m: &mut Markup, profile: &Profile) {
         "issue to completion, reads and writes together; mean and longest of each {}; gaps where nothing was timed",
         format::ns(course.width_ns)
     );
-    let points: Vec<Point> = course.columns.iter().map(Point::of).collect();
+    let points: Vec<Point> = course.columns.iter().map(Point::from_column).collect();
     let (low, high) = points
         .iter()
         .filter_map(|point| point.mean.zip(point.longest))
@@ -318,7 +318,7 @@ fn over_time(m: &mut Markup, profile: &Profile) {
 }
 
 fn time_hints(m: &mut Markup, profile: &Profile, x: Linear, plot: Plot) {
-    let Some(course) = Course::of(profile, 128) else {
+    let Some(course) = ChartCourse::from_profile(profile, 128) else {
         return;
     };
     for column in &course.columns {

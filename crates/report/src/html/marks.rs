@@ -2,16 +2,16 @@
 
 use plumb_diagnose::analysis::PlaceAnalysis;
 use plumb_geometry::Bytes;
-use plumb_profile::infer::{Inference, Verdict};
+use plumb_profile::infer::{Inference, InferenceVerdict};
 
 use crate::format;
 
 /// (granularity, offset) of each phase found.
 pub fn phases_of(inference: &Inference) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
     let phases = match &inference.verdict {
-        Verdict::One { phase } => std::slice::from_ref(phase),
-        Verdict::Two { phases } => phases,
-        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
+        InferenceVerdict::One { phase } => std::slice::from_ref(phase),
+        InferenceVerdict::Two { phases } => phases,
+        InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
     phases
         .iter()

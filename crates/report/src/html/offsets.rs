@@ -3,7 +3,7 @@
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::PlaceAnalysis;
 use plumb_geometry::Bytes;
-use plumb_profile::infer::{Phase, Verdict};
+use plumb_profile::infer::{InferenceVerdict, Phase};
 
 use super::markup::Markup;
 use super::page::{NONE, share_of, table};
@@ -62,16 +62,18 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
     m.leaf("p", &[], &verdict(&inference.verdict));
 }
 
-fn verdict(verdict: &Verdict) -> String {
+fn verdict(verdict: &InferenceVerdict) -> String {
     match verdict {
-        Verdict::One { phase } => format!("One grid: {}.", words(phase)),
-        Verdict::Two {
+        InferenceVerdict::One { phase } => format!("One grid: {}.", words(phase)),
+        InferenceVerdict::Two {
             phases: [first, second],
         } => {
             format!("Two grids: {}; and {}.", words(first), words(second))
         }
-        Verdict::NoGrid => "No one or two offsets hold most stream heads, on any grid.".to_owned(),
-        Verdict::NotEnoughData { why } => format!("Not enough data: {why}."),
+        InferenceVerdict::NoGrid => {
+            "No one or two offsets hold most stream heads, on any grid.".to_owned()
+        }
+        InferenceVerdict::NotEnoughData { why } => format!("Not enough data: {why}."),
     }
 }
 

@@ -7,7 +7,7 @@ use super::svg::{self, Plot};
 use crate::format::ns;
 
 /// A line, or what lies below it: the class that paints it, what it is, and its value in each stretch of time.
-pub struct Line {
+pub struct ChartLine {
     /// `lr`, `lw`, `lo` or `lm` for a line, any other for what lies below it.
     pub class: &'static str,
     /// In words; not shown where it is the only one.
@@ -21,7 +21,7 @@ pub fn draw(
     m: &mut Markup,
     (title, how, unit): (&str, &str, &str),
     stretches: &[(f64, f64)],
-    lines: &[Line],
+    lines: &[ChartLine],
 ) {
     let values = lines.iter().flat_map(|line| line.values.iter().flatten());
     let Some(&(_, end)) = stretches.last().filter(|_| values.clone().next().is_some()) else {
@@ -85,7 +85,7 @@ fn ticks(scale: Linear, highest: f64, marks: f64) -> Vec<Tick> {
         .collect()
 }
 
-fn words_of(lines: &[Line], at: usize, unit: &str) -> String {
+fn words_of(lines: &[ChartLine], at: usize, unit: &str) -> String {
     let words = lines.iter().map(|line| {
         let shown = or_dash(line.values[at], |value| format!("{value:.3} {unit}"));
         if lines.len() > 1 {

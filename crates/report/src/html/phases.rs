@@ -78,7 +78,7 @@ fn draw_place(m: &mut Markup, places: &Places, place: &PlaceAnalysis) {
     m.class("div", "pair", |m| {
         for granularity in granularities(place) {
             let title = format!("Starts within {granularity}{name}");
-            match Phases::of(places, place, granularity) {
+            match Phases::count(places, place, granularity) {
                 Ok(phases) => phases.draw(m, &title),
                 Err(why) => not_known(m, &title, &why),
             }
@@ -106,7 +106,7 @@ fn granularities(place: &PlaceAnalysis) -> Vec<Bytes> {
 }
 
 impl Phases {
-    fn of(places: &Places, place: &PlaceAnalysis, granularity: Bytes) -> Result<Phases, String> {
+    fn count(places: &Places, place: &PlaceAnalysis, granularity: Bytes) -> Result<Phases, String> {
         let starts = |select| {
             places
                 .table

@@ -8,14 +8,21 @@ use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::{bytes, ns};
-use crate::probe::{Probed, figures, grid_words, headline, searched_words, shown, source_words};
+use crate::probe::{
+    ProbeReport, figures, grid_words, headline, searched_words, shown, source_words,
+};
 
 /// Space between bars, as a share of one.
 const GAP: f64 = 0.2;
 
 /// The page.
 #[must_use]
-pub fn probed(probed: &Probed<'_>, findings: &[Finding], version: &str, command: &str) -> String {
+pub fn probed(
+    probed: &ProbeReport<'_>,
+    findings: &[Finding],
+    version: &str,
+    command: &str,
+) -> String {
     document(&format!("plumb probe: {}", probed.target), |m| {
         m.leaf("h1", &[], &format!("Probe of {}", probed.target));
         m.leaf("p", &[("class", "verdict")], &headline(probed));
@@ -60,7 +67,7 @@ pub fn probed(probed: &Probed<'_>, findings: &[Finding], version: &str, command:
     })
 }
 
-fn sweep(m: &mut Markup, probed: &Probed<'_>) {
+fn sweep(m: &mut Markup, probed: &ProbeReport<'_>) {
     let most = probed.sweep.iter().map(|bar| bar.ns).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -93,7 +100,7 @@ fn sweep(m: &mut Markup, probed: &Probed<'_>) {
     table(m, "", &["start", "time"], &rows.collect::<Vec<_>>());
 }
 
-fn draw(m: &mut Markup, plot: Plot, probed: &Probed<'_>, most: f64) {
+fn draw(m: &mut Markup, plot: Plot, probed: &ProbeReport<'_>, most: f64) {
     let height = Linear {
         domain: (0.0, most * 1.12),
         range: (plot.bottom(), plot.top),
@@ -142,7 +149,7 @@ fn draw(m: &mut Markup, plot: Plot, probed: &Probed<'_>, most: f64) {
 }
 
 /// The pace over the probe, where it was not kept.
-fn pace(m: &mut Markup, probed: &Probed<'_>) {
+fn pace(m: &mut Markup, probed: &ProbeReport<'_>) {
     let Some((drift, last)) = probed.drift.zip(probed.pace.last()) else {
         return;
     };
@@ -205,7 +212,7 @@ fn time_ticks(height: Linear, most: f64) -> Vec<Tick> {
         .collect()
 }
 
-fn hints(m: &mut Markup, probed: &Probed<'_>) {
+fn hints(m: &mut Markup, probed: &ProbeReport<'_>) {
     let rows = probed.hints.iter().map(|hint| {
         let what = format!("{} of {}", hint.what, hint.layer);
         vec![

@@ -3,13 +3,13 @@
 
 use super::bench::{spread, times_row, times_rows, times_table};
 use super::markup::Markup;
-use super::over_time::{self, Line};
+use super::over_time::{self, ChartLine};
 use super::page::{document, table};
 use super::replayed_pairs as pairs;
-use crate::bench::{Measured, Times, rates};
+use crate::bench::{Measurement, Times, rates};
 use crate::format::{count, ns};
 use crate::replay::{
-    Comparison, Counts, Course, Replay, Replayed, gain_words, head, verdict_words,
+    Comparison, Course, EventCounts, Replay, Replayed, gain_words, head, verdict_words,
 };
 
 /// The page.
@@ -97,13 +97,13 @@ fn over_the_course(m: &mut Markup, course: &Course) {
     };
     let mut lines = Vec::new();
     if is_timed {
-        lines.push(Line {
+        lines.push(ChartLine {
             class: "h1",
             name: "of that behind schedule: due to issue",
             values: late,
         });
     }
-    lines.push(Line {
+    lines.push(ChartLine {
         class: "lr",
         name: "due to complete",
         values: mean,
@@ -113,7 +113,7 @@ fn over_the_course(m: &mut Markup, course: &Course) {
         ns((width * 1e9) as u64)
     );
     over_time::draw(m, ("Mean time over time", &how, "ms"), &stretches, &lines);
-    let longest = Line {
+    let longest = ChartLine {
         class: "lr",
         name: "",
         values: longest.collect(),
@@ -161,9 +161,9 @@ fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
 }
 
 /// What became of the events of the trace: a column for each side.
-fn became(m: &mut Markup, sides: &[(&str, &Counts)]) {
-    type Row = (fn(&Counts) -> u64, &'static str, &'static str);
-    const ROWS: [Row; 10] = [
+fn became(m: &mut Markup, sides: &[(&str, &EventCounts)]) {
+    type CountRow = (fn(&EventCounts) -> u64, &'static str, &'static str);
+    const ROWS: [CountRow; 10] = [
         (|counts| counts.reads, "reads", "sent"),
         (|counts| counts.writes_as_reads, "writes", "sent as reads"),
         (|counts| counts.writes, "writes", "sent"),
@@ -195,7 +195,7 @@ fn became(m: &mut Markup, sides: &[(&str, &Counts)]) {
             "without the flush or the way to the medium that they asked for",
         ),
     ];
-    let is_shown = |(of, ..): &&Row| sides.iter().any(|(_, counts)| of(counts) > 0);
+    let is_shown = |(of, ..): &&CountRow| sides.iter().any(|(_, counts)| of(counts) > 0);
     let rows = ROWS.iter().filter(is_shown).map(|(of, what, words)| {
         let counts = sides.iter().map(|(_, counts)| count(of(counts)));
         std::iter::once((*what).to_owned())
@@ -211,7 +211,7 @@ fn became(m: &mut Markup, sides: &[(&str, &Counts)]) {
     table(m, "", &columns, &rows.collect::<Vec<Vec<String>>>());
 }
 
-fn failures(m: &mut Markup, sides: &[(&str, &Measured)]) {
+fn failures(m: &mut Markup, sides: &[(&str, &Measurement)]) {
     let mut rows = Vec::new();
     for (name, measured) in sides {
         for failures in &measured.failures {

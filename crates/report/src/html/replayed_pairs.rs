@@ -5,7 +5,7 @@ use super::page::{figure, legend};
 use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::ns;
-use crate::replay::{Comparison, Pair};
+use crate::replay::{Comparison, ReplayPair};
 
 /// More pairs have no words of their own: the page would be all words.
 const HINTS_MAX: usize = 400;
@@ -15,13 +15,13 @@ const FACTORS: [f64; 13] = [
     1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0,
 ];
 
-fn gain(pair: &Pair) -> f64 {
+fn gain(pair: &ReplayPair) -> f64 {
     pair.today_ns / pair.planned_ns
 }
 
 /// The picture; nothing without pairs.
 pub fn draw(m: &mut Markup, comparison: &Comparison) {
-    let pairs: Vec<&Pair> = comparison
+    let pairs: Vec<&ReplayPair> = comparison
         .pairs
         .iter()
         .filter(|pair| gain(pair).is_normal())
@@ -57,7 +57,7 @@ pub fn draw(m: &mut Markup, comparison: &Comparison) {
     });
 }
 
-fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&Pair]) {
+fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&ReplayPair]) {
     let margin = 1.0 + comparison.margin;
     let ends = comparison
         .gain
@@ -112,7 +112,7 @@ fn picture(m: &mut Markup, plot: Plot, comparison: &Comparison, pairs: &[&Pair])
             .iter()
             .enumerate()
             .filter(|(_, pair)| pair.is_today_first == is_today_first);
-        let dot = |(at, pair): (usize, &&Pair)| {
+        let dot = |(at, pair): (usize, &&ReplayPair)| {
             format!(
                 "M{} {}h0",
                 svg::num(x.at(at as f64 + 0.5)),

@@ -6,7 +6,7 @@
 use plumb_profile::Profile;
 use plumb_profile::histogram::Counts;
 
-use super::course::{Column, Course};
+use super::course::{ChartColumn, ChartCourse};
 use super::markup::Markup;
 use super::page::{figure, legend};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
@@ -32,7 +32,7 @@ type ByClass = [u64; CLASSES.len()];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else {
+    let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
     let plot = Plot {
@@ -72,7 +72,7 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
 }
 
 /// Reads and writes of a column by class.
-fn by_class(column: &Column<'_>) -> [ByClass; 2] {
+fn by_class(column: &ChartColumn<'_>) -> [ByClass; 2] {
     let sums = |from: usize, to: usize, side: fn(&plumb_profile::timeline::Window) -> &Counts| {
         column.sum(|window| (from..=to).map(|power| side(window).get(power)).sum())
     };
@@ -86,7 +86,7 @@ fn by_class(column: &Column<'_>) -> [ByClass; 2] {
     classes
 }
 
-fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
+fn picture(m: &mut Markup, profile: &Profile, course: &ChartCourse<'_>, plot: Plot) {
     let classes: Vec<[ByClass; 2]> = course.columns.iter().map(by_class).collect();
     let highest = |side: usize| {
         let rates = course.columns.iter().zip(&classes);
@@ -118,7 +118,7 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     svg::line(m, "axis", (plot.left, middle), (plot.right(), middle));
     svg::label(m, "title", (plot.left, plot.top - 9.0), "↑ reads");
     svg::label(m, "title", (plot.left, plot.bottom() + 38.0), "↓ writes");
-    if let Some(coarse) = Course::of(profile, 128) {
+    if let Some(coarse) = ChartCourse::from_profile(profile, 128) {
         for column in &coarse.columns {
             svg::hint(
                 m,
@@ -130,11 +130,17 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     }
 }
 
-fn rate(column: &Column<'_>, ios: u64) -> f64 {
+fn rate(column: &ChartColumn<'_>, ios: u64) -> f64 {
     ios as f64 / (column.to - column.from)
 }
 
-fn axes(m: &mut Markup, course: &Course<'_>, plot: Plot, side: [Linear; 2], highest: [f64; 2]) {
+fn axes(
+    m: &mut Markup,
+    course: &ChartCourse<'_>,
+    plot: Plot,
+    side: [Linear; 2],
+    highest: [f64; 2],
+) {
     let step = round_step(highest[0] + highest[1], 5.0);
     let mut ticks = Vec::new();
     for (scale, at) in side.iter().zip(0..) {
@@ -153,7 +159,7 @@ fn axes(m: &mut Markup, course: &Course<'_>, plot: Plot, side: [Linear; 2], high
 /// All classes of one side, each reaching from the middle line over the smaller ones, the largest drawn first.
 fn stack(
     m: &mut Markup,
-    course: &Course<'_>,
+    course: &ChartCourse<'_>,
     classes: &[[ByClass; 2]],
     side: usize,
     x: Linear,
@@ -182,7 +188,7 @@ fn stack(
     svg::path(m, "outline", &svg::tops(tops));
 }
 
-fn hint(course: &Course<'_>, column: &Column<'_>) -> String {
+fn hint(course: &ChartCourse<'_>, column: &ChartColumn<'_>) -> String {
     let mut words = course.when(column);
     for (name, classes) in ["reads", "writes"].iter().zip(by_class(column)) {
         words.push_str(&format!(

@@ -2,7 +2,7 @@
 
 use plumb_profile::Profile;
 
-use super::course::Course;
+use super::course::ChartCourse;
 use super::markup::Markup;
 use super::page::{figure, legend};
 use super::scale::{Linear, Tick, binary_unit, multiples, round_step, tick_label};
@@ -13,7 +13,7 @@ const TITLE: &str = "Throughput over time";
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else {
+    let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
     let how = format!(
@@ -33,7 +33,7 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     });
 }
 
-fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
+fn picture(m: &mut Markup, profile: &Profile, course: &ChartCourse<'_>, plot: Plot) {
     let rates: Vec<[f64; 2]> = course
         .columns
         .iter()
@@ -72,7 +72,7 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
         });
         svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
     }
-    let Some(coarse) = Course::of(profile, 128) else {
+    let Some(coarse) = ChartCourse::from_profile(profile, 128) else {
         return;
     };
     for column in &coarse.columns {

@@ -3,13 +3,13 @@
 use plumb_diagnose::Finding;
 
 use super::words::{figures, grid_words, headline, searched_words, shown, source_words};
-use super::{Hint, Probed, Verdict};
+use super::{Hint, ProbeReport, ReportedVerdict};
 use crate::format::{bytes, ns};
 use crate::text::{Color, Page, finding_lines};
 
 /// The same for a person.
 #[must_use]
-pub fn text(probed: &Probed<'_>, findings: &[Finding], color: Color) -> String {
+pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> String {
     let mut page = Page {
         text: String::new(),
         color,
@@ -42,12 +42,12 @@ pub fn text(probed: &Probed<'_>, findings: &[Finding], color: Color) -> String {
     page.text
 }
 
-fn painted(page: &Page, verdict: Verdict, head: &str) -> String {
+fn painted(page: &Page, verdict: ReportedVerdict, head: &str) -> String {
     let word = verdict.word();
     let code = match verdict {
-        Verdict::Misaligned => "33",
-        Verdict::Aligned | Verdict::NoPenalty => "32",
-        Verdict::Inconclusive => "36",
+        ReportedVerdict::Misaligned => "33",
+        ReportedVerdict::Aligned | ReportedVerdict::NoPenalty => "32",
+        ReportedVerdict::Inconclusive => "36",
     };
     head.strip_prefix(word)
         .map_or_else(|| head.to_owned(), |rest| page.painted(code, word) + rest)
@@ -56,7 +56,7 @@ fn painted(page: &Page, verdict: Verdict, head: &str) -> String {
 /// Columns of the longest bar.
 const BAR: usize = 40;
 
-fn bars(page: &mut Page, probed: &Probed<'_>) {
+fn bars(page: &mut Page, probed: &ProbeReport<'_>) {
     let most = probed.sweep.iter().map(|bar| bar.ns).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -81,7 +81,7 @@ fn bars(page: &mut Page, probed: &Probed<'_>) {
     }
 }
 
-fn hints(page: &mut Page, probed: &Probed<'_>) {
+fn hints(page: &mut Page, probed: &ProbeReport<'_>) {
     if probed.hints.is_empty() {
         return;
     }
@@ -103,7 +103,7 @@ fn hints(page: &mut Page, probed: &Probed<'_>) {
     }
 }
 
-fn searched(page: &mut Page, probed: &Probed<'_>) {
+fn searched(page: &mut Page, probed: &ProbeReport<'_>) {
     let mut shown = shown(probed).peekable();
     if shown.peek().is_none() || probed.measured() == 0 {
         return;

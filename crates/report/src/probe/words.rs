@@ -2,22 +2,25 @@
 
 use plumb_geometry::{Bytes, plural};
 
-use super::{Cache, Drift, Grid, Hint, Op, Others, Probed, Ratio, Reach, Searched, Verdict};
+use super::{
+    Cache, Drift, Grid, Hint, Op, Others, PenaltyRatio, ProbeReport, Reach, ReportedVerdict,
+    Searched,
+};
 use crate::format::{bytes, count, ns, percent};
 use crate::text::tame;
 
 /// The verdict in a sentence.
-pub(crate) fn headline(probed: &Probed<'_>) -> String {
+pub(crate) fn headline(probed: &ProbeReport<'_>) -> String {
     let target = tame(probed.target);
     let (word, ios) = (probed.verdict.word(), probed.op.all());
     match (probed.verdict, probed.grid) {
-        (Verdict::Misaligned | Verdict::Aligned, Some(grid)) => {
+        (ReportedVerdict::Misaligned | ReportedVerdict::Aligned, Some(grid)) => {
             format!(
                 "{word} for {ios}: the grid of {target} is {}",
                 grid_words(grid)
             )
         }
-        (Verdict::NoPenalty, _) => {
+        (ReportedVerdict::NoPenalty, _) => {
             let margin = percent(probed.margin_percent / 100.0);
             let most = probed
                 .searched
@@ -49,8 +52,8 @@ pub(crate) fn grid_words(grid: Grid) -> String {
 const OTHERS: f64 = 0.05;
 
 /// Names and words of what was measured.
-pub(crate) fn figures(probed: &Probed<'_>) -> Vec<(&'static str, String)> {
-    let ratio_words = |ratio: Ratio| {
+pub(crate) fn figures(probed: &ProbeReport<'_>) -> Vec<(&'static str, String)> {
+    let ratio_words = |ratio: PenaltyRatio| {
         format!(
             "{:.2} times the time ({:.0} % interval {:.3} to {:.3}, {} pairs of slices, {} in flight)",
             ratio.ratio,
@@ -77,7 +80,7 @@ pub(crate) fn figures(probed: &Probed<'_>) -> Vec<(&'static str, String)> {
             format!("a {one} of {len} across a boundary {words}"),
         ));
     }
-    let Probed {
+    let ProbeReport {
         seconds,
         bytes: moved,
         means,
@@ -169,7 +172,7 @@ pub(crate) fn source_words(hint: &Hint) -> String {
 }
 
 /// What was looked for; where a grid was found only what was shown to be flat.
-pub(crate) fn shown<'a>(probed: &'a Probed<'_>) -> impl Iterator<Item = &'a Searched> {
+pub(crate) fn shown<'a>(probed: &'a ProbeReport<'_>) -> impl Iterator<Item = &'a Searched> {
     probed
         .searched
         .iter()

@@ -60,7 +60,7 @@ pub struct SeenAgain<'a> {
 }
 
 /// An interval.
-pub struct Interval<'a> {
+pub struct WatchInterval<'a> {
     /// When, and how long.
     pub heading: String,
     /// Devices that received I/O.
@@ -86,7 +86,7 @@ const SPAN: &str = "up to the last issue";
 
 /// The interval as text.
 #[must_use]
-pub fn interval(interval: &Interval<'_>, color: Color) -> String {
+pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
     let mut page = Page {
         text: String::new(),
         color,
@@ -202,7 +202,7 @@ mod tests {
         let mut senders: Vec<Sender<'_>> = (0..7).map(|_| sender("md0", true)).collect();
         senders.extend((0..3).map(|_| sender("sda", false)));
         let on = ["sda".to_owned()];
-        let interval = Interval {
+        let interval = WatchInterval {
             heading: "noon, 1.0 s".to_owned(),
             devices: &[],
             senders: &senders,

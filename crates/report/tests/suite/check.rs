@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use plumb_diagnose::Diagnosis;
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
-use plumb_report::check::{Check, Input, json, text};
+use plumb_report::check::{Check, CheckInput, json, text};
 use plumb_report::text::{Color, WIDTH};
 use plumb_stack::node::keys;
 use plumb_stack::{
-    Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey, What,
+    Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey,
 };
 
 fn from() -> Source {
@@ -23,7 +23,10 @@ fn disk(builder: &mut Builder, name: &str, physical: Option<(u64, u64)>) -> Node
     builder.size(disk, Bytes(10 << 30), &from());
     if let Some((bytes, offset)) = physical {
         let grid = Grid::new(Bytes(bytes), Bytes(offset), GridKind::Unit).expect("a grid");
-        builder.grid(disk, GridFact::believed(grid, What::PhysicalBlock, from()));
+        builder.grid(
+            disk,
+            GridFact::believed(grid, CellKind::PhysicalBlock, from()),
+        );
     }
     disk
 }
@@ -68,7 +71,7 @@ fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_js
             .into_iter()
             .collect()
     });
-    let inputs = [Input {
+    let inputs = [CheckInput {
         path: "lsblk.json".into(),
         tool: Some("lsblk -J".into()),
         verified: true,
@@ -80,7 +83,7 @@ fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_js
         version: "0",
         inputs: &inputs,
         stack,
-        survey: &Survey::of(stack),
+        survey: &Survey::judge(stack),
         wanted: wanted.as_ref(),
         diagnosis: &Diagnosis::default(),
         notes: stack.notes(),
@@ -96,7 +99,7 @@ fn example() -> Stack {
     let hint = Grid::unit(Bytes(33_553_920)).expect("a grid");
     builder.grid(
         sda,
-        GridFact::doubted(hint, What::OptimalIo, from(), "no multiple of 4 KiB"),
+        GridFact::doubted(hint, CellKind::OptimalIo, from(), "no multiple of 4 KiB"),
     );
     part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
     part(

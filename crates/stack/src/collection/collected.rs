@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use plumb_geometry::group_digits;
 use serde::{Deserialize, Serialize};
 
-use super::kept::{BYTES_MAX, Device, Kept, Pieces};
+use super::kept::{BYTES_MAX, Kept, KeptDevice, Pieces};
 use super::{ArchiveError, Packer, is_plain, shown};
 use crate::linux::{Answers, Identified};
 
@@ -35,7 +35,7 @@ pub struct Collected {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
-    devices: Vec<Device>,
+    devices: Vec<KeptDevice>,
     images: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct Listed {
 pub fn pack<W: Write>(
     packer: &mut Packer<W>,
     answers: &Answers,
-    kept: Vec<(Device, Pieces)>,
+    kept: Vec<(KeptDevice, Pieces)>,
     images: Vec<String>,
 ) -> io::Result<(u64, u64)> {
     packer.file(Path::new(ANSWERS), &serde_json::to_vec_pretty(answers)?)?;
@@ -77,7 +77,7 @@ pub fn pack<W: Write>(
 /// # Errors
 /// When one is missing or damaged.
 pub fn read(file: &str, folder: &Path) -> Result<Collected, ArchiveError> {
-    let reading = Reading { file, folder };
+    let reading = CollectionReader { file, folder };
     let mut answers: Answers = reading.json(ANSWERS)?;
     reading.identified(&mut answers)?;
     let listed: Listed = reading.json(DEVICES)?;
@@ -93,12 +93,12 @@ pub fn read(file: &str, folder: &Path) -> Result<Collected, ArchiveError> {
     })
 }
 
-struct Reading<'a> {
+struct CollectionReader<'a> {
     file: &'a str,
     folder: &'a Path,
 }
 
-impl Reading<'_> {
+impl CollectionReader<'_> {
     fn json<T: serde::de::DeserializeOwned>(&self, part: &str) -> Result<T, ArchiveError> {
         let bytes = self.bytes(Path::new(part))?;
         serde_json::from_slice(&bytes).map_err(|error| {
@@ -169,7 +169,7 @@ impl Reading<'_> {
     }
 
     /// The bytes of a device: files named for where they begin.
-    fn pieces(&self, device: &Device) -> Result<Pieces, ArchiveError> {
+    fn pieces(&self, device: &KeptDevice) -> Result<Pieces, ArchiveError> {
         let folder = PathBuf::from(&device.folder);
         let mut parts = folder.components();
         if !matches!(
@@ -242,11 +242,11 @@ mod tests {
         fs::remove_file(at(ANSWERS))
             .and_then(|()| fs::write(at(ANSWERS), "{}"))
             .expect("a file");
-        let device = Device {
+        let device = KeptDevice {
             name: "sda".into(),
             folder: "0-sda".into(),
             size_bytes: 1 << 40,
-            ..Device::default()
+            ..KeptDevice::default()
         };
         let listed = Listed {
             devices: vec![device],

@@ -82,7 +82,7 @@ pub struct Origin<'a> {
 
 /// What was gathered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gathered {
+pub struct ArchiveCounts {
     /// Block devices.
     pub devices: u64,
     /// Bytes of labels and superblocks, and of the tables of images.
@@ -101,13 +101,13 @@ pub struct Gathered {
 ///
 /// # Errors
 /// When there are no block devices, an image cannot be opened, or the archive cannot be written.
-pub fn collect(origin: &Origin<'_>, out: impl Write) -> io::Result<Gathered> {
+pub fn collect(origin: &Origin<'_>, out: impl Write) -> io::Result<ArchiveCounts> {
     let mut frame = zstd::stream::write::Encoder::new(out, LEVEL)?;
     frame.include_checksum(true)?;
     let mut packer = Packer::new(frame)?;
-    let mut gathered = Gathered {
+    let mut gathered = ArchiveCounts {
         devices: take_files(&mut packer, origin.root)?,
-        ..Gathered::default()
+        ..ArchiveCounts::default()
     };
     let (recorder, watching) = (Recorder::new(origin.kernel), Watching::new(origin.disks));
     ask(origin, &recorder, &watching)?;
@@ -350,9 +350,9 @@ mod tests {
         let gathered = collect(&origin(&here), &mut bytes).expect("a collection");
         assert_eq!(
             gathered,
-            Gathered {
+            ArchiveCounts {
                 devices: 5,
-                ..Gathered::default()
+                ..ArchiveCounts::default()
             }
         );
         super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");

@@ -23,7 +23,7 @@ pub type Pieces = BTreeMap<u64, Vec<u8>>;
 /// One device: everything but its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Device {
+pub struct KeptDevice {
     /// Name below `/dev`, or the path of a file.
     pub name: String,
     /// Its directory in the collection.
@@ -46,14 +46,14 @@ pub struct Watching<'a> {
 
 #[derive(Default)]
 struct Log {
-    device: Device,
+    device: KeptDevice,
     reads: RefCell<Vec<(u64, Vec<u8>)>>,
     failed: RefCell<Vec<(u64, u64, Option<i32>)>>,
     kept: Pieces,
 }
 
 /// A disk and the number of its log.
-struct Watched<'a> {
+struct LoggingDisk<'a> {
     disk: Box<dyn Disk + 'a>,
     logs: &'a RefCell<Vec<Log>>,
     at: usize,
@@ -68,7 +68,7 @@ impl<'a> Watching<'a> {
     }
 
     /// What is to be kept of each device.
-    pub fn into_kept(self) -> Vec<(Device, Pieces)> {
+    pub fn into_kept(self) -> Vec<(KeptDevice, Pieces)> {
         let logs = self.logs.into_inner().into_iter();
         let kept = logs.map(|log| {
             let reads = log.reads.into_inner();
@@ -78,7 +78,7 @@ impl<'a> Watching<'a> {
                     .map(|(start, bytes)| (*start, bytes.len() as u64)),
             );
             (
-                Device {
+                KeptDevice {
                     read,
                     failed: log.failed.into_inner(),
                     ..log.device
@@ -101,18 +101,18 @@ impl Open for Watching<'_> {
         }
         let mut logs = self.logs.borrow_mut();
         let at = logs.len();
-        let device = Device {
+        let device = KeptDevice {
             name: name.to_owned(),
             folder: folder(at, name),
             size_bytes: opened.as_ref().map_or(0, |disk| disk.size_bytes()),
             refused: opened.as_ref().err().and_then(io::Error::raw_os_error),
-            ..Device::default()
+            ..KeptDevice::default()
         };
         logs.push(Log {
             device,
             ..Log::default()
         });
-        Ok(Box::new(Watched {
+        Ok(Box::new(LoggingDisk {
             disk: opened?,
             logs: &self.logs,
             at,
@@ -136,7 +136,7 @@ impl Open for Watching<'_> {
     }
 }
 
-impl Disk for Watched<'_> {
+impl Disk for LoggingDisk<'_> {
     fn size_bytes(&self) -> u64 {
         self.disk.size_bytes()
     }
@@ -213,7 +213,7 @@ fn pieces(reads: &[(u64, Vec<u8>)], runs: &[(u64, u64)]) -> Pieces {
 /// Devices as a collection has them.
 #[derive(Default)]
 pub struct Kept {
-    devices: BTreeMap<String, (Device, Pieces)>,
+    devices: BTreeMap<String, (KeptDevice, Pieces)>,
 }
 
 impl Kept {
@@ -223,7 +223,7 @@ impl Kept {
         devices: BTreeMap::new(),
     };
 
-    pub fn add(&mut self, device: Device, pieces: Pieces) {
+    pub fn add(&mut self, device: KeptDevice, pieces: Pieces) {
         self.devices.insert(device.name.clone(), (device, pieces));
     }
 }
@@ -239,7 +239,7 @@ impl Open for Kept {
 }
 
 struct KeptDisk<'a> {
-    device: &'a Device,
+    device: &'a KeptDevice,
     pieces: &'a Pieces,
 }
 

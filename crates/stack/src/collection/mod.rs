@@ -21,7 +21,7 @@ mod host;
 mod kept;
 
 pub use collected::{Collected, read};
-pub use host::{Gathered, HOSTNAME, Origin, collect};
+pub use host::{ArchiveCounts, HOSTNAME, Origin, collect};
 
 /// First entry of every collection.
 const MARK: &str = "plumb-collection";

@@ -34,18 +34,18 @@ pub struct At {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DmLine {
     /// First sector of the mapped device.
     pub start: Sectors,
     /// Length.
     pub len: Sectors,
     /// What its bytes become.
-    pub target: Target,
+    pub target: DmTarget,
 }
 
 /// A target with what it says of places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum DmTarget {
     /// Moved by a constant: `linear`, and targets for tests that map as it does.
     Linear(At),
     /// Chunk by chunk in turn.
@@ -67,7 +67,7 @@ pub enum Target {
         /// `raid5_ls`, as the table says.
         level: String,
         /// Chunks of parity; copies of each chunk; how parity moves.
-        shape: Shape,
+        shape: RaidShape,
         /// 0 where the level has none.
         chunk: Sectors,
         /// First sector of data on each member.
@@ -157,7 +157,7 @@ pub enum Target {
 
 /// What a RAID level means for places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RaidShape {
     /// Chunks of parity in each stripe.
     pub parity: u32,
     /// Copies of each chunk.
@@ -193,7 +193,7 @@ pub enum TableError {
 ///
 /// # Errors
 /// When a number or a parameter that says where bytes lie is missing or out of range.
-pub fn parse_line(text: &str) -> Result<Line, TableError> {
+pub fn parse_line(text: &str) -> Result<DmLine, TableError> {
     let mut words = Words::new("table", text);
     let (start, len) = (
         words.sectors("the first sector")?,
@@ -207,7 +207,7 @@ pub fn parse_line(text: &str) -> Result<Line, TableError> {
 ///
 /// # Errors
 /// As [`parse_line`].
-pub fn parse(start: Sectors, len: Sectors, kind: &str, params: &str) -> Result<Line, TableError> {
+pub fn parse(start: Sectors, len: Sectors, kind: &str, params: &str) -> Result<DmLine, TableError> {
     let mut words = Words::new(kind, params);
     if start
         .0
@@ -217,23 +217,23 @@ pub fn parse(start: Sectors, len: Sectors, kind: &str, params: &str) -> Result<L
     {
         return Err(words.found(&len.0.to_string(), "an end below 2^55 sectors"));
     }
-    Ok(Line {
+    Ok(DmLine {
         start,
         len,
         target: target(kind, &mut words)?,
     })
 }
 
-fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
+fn target(kind: &str, words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     Ok(match kind {
         // The last two map as linear does, and fail or wait on the way.
-        "linear" | "flakey" | "delay" => Target::Linear(words.at()?),
+        "linear" | "flakey" | "delay" => DmTarget::Linear(words.at()?),
         "striped" => striped(words)?,
         "crypt" => crypt(words)?,
         "raid" => redundant::raid(words)?,
         "mirror" => redundant::mirror(words)?,
         "multipath" => redundant::multipath(words)?,
-        "thin-pool" => Target::ThinPool {
+        "thin-pool" => DmTarget::ThinPool {
             metadata: words.device("the metadata device")?,
             data: words.device("the data device")?,
             block: words.some_sectors("the block")?,
@@ -241,14 +241,14 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
         "thin" => {
             let pool = words.device("the pool")?;
             words.word("the number of the volume")?;
-            Target::Thin {
+            DmTarget::Thin {
                 pool,
                 origin: words.next().filter(|word| *word != "-").map(str::to_owned),
             }
         }
         "cache" => {
             words.device("the metadata device")?;
-            Target::Cache {
+            DmTarget::Cache {
                 cache: words.device("the cache device")?,
                 origin: words.device("the origin")?,
                 block: words.some_sectors("the block")?,
@@ -256,7 +256,7 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
         }
         "writecache" => {
             words.word("p or s")?;
-            Target::WriteCache {
+            DmTarget::WriteCache {
                 origin: words.device("the origin")?,
                 cache: words.device("the cache device")?,
                 block_bytes: words.number("the block")?,
@@ -265,56 +265,56 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
         "snapshot" | "snapshot-merge" => {
             let (origin, store) = (words.device("the origin")?, words.device("the store")?);
             words.word("whether it persists")?;
-            Target::Snapshot {
+            DmTarget::Snapshot {
                 origin,
                 store,
                 chunk: words.some_sectors("the chunk")?,
             }
         }
-        "snapshot-origin" => Target::SnapshotOrigin(words.device("the origin")?),
+        "snapshot-origin" => DmTarget::SnapshotOrigin(words.device("the origin")?),
         "integrity" => integrity(words)?,
         "verity" => {
             words.word("the version")?;
             let data = words.device("the data device")?;
             words.device("the hash device")?;
-            Target::Verity {
+            DmTarget::Verity {
                 data,
                 block_bytes: words.number("the data block")?,
             }
         }
-        "error" | "zero" => Target::Nothing,
-        _ => Target::Other {
+        "error" | "zero" => DmTarget::Nothing,
+        _ => DmTarget::Other {
             kind: kind.to_owned(),
             devices: words.device_numbers(),
         },
     })
 }
 
-fn striped(words: &mut Words<'_>) -> Result<Target, TableError> {
+fn striped(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     let count = words.count("the number of stripes")?;
     let chunk = words.some_sectors("the chunk")?;
     let members = (0..count)
         .map(|_| words.at())
         .collect::<Result<Vec<At>, TableError>>()?;
-    Ok(Target::Striped { chunk, members })
+    Ok(DmTarget::Striped { chunk, members })
 }
 
 /// `CIPHER KEY IV_OFFSET DEVICE START [COUNT OPTION…]`.
-fn crypt(words: &mut Words<'_>) -> Result<Target, TableError> {
+fn crypt(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     for expected in ["the cipher", "the key", "the IV offset"] {
         words.word(expected)?;
     }
     let data = words.at()?;
-    Ok(Target::Crypt {
+    Ok(DmTarget::Crypt {
         data,
         sector_bytes: words.option("sector_size:").unwrap_or(512),
     })
 }
 
 /// `DEVICE RESERVED TAG MODE COUNT OPTION…`.
-fn integrity(words: &mut Words<'_>) -> Result<Target, TableError> {
+fn integrity(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     let device = words.device("the device")?;
-    Ok(Target::Integrity {
+    Ok(DmTarget::Integrity {
         device,
         block_bytes: words.option("block_size:").unwrap_or(512),
     })

@@ -5,10 +5,10 @@
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Sectors};
 
-use super::{At, Line, Shape, Target};
+use super::{At, DmLine, DmTarget, RaidShape};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
 /// A mapped device with its table.
@@ -19,7 +19,7 @@ pub struct Mapped {
     /// Its uuid, which names the owner; empty where it has none.
     pub uuid: String,
     /// Its table.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DmLine>,
 }
 
 /// The numbers in `253:4`.
@@ -50,8 +50,8 @@ pub fn place(
     let is_thin = |table: &&Mapped| {
         matches!(
             table.lines[..],
-            [Line {
-                target: Target::Thin { .. },
+            [DmLine {
+                target: DmTarget::Thin { .. },
                 ..
             }]
         )
@@ -93,7 +93,7 @@ impl Placer<'_> {
         let runs = table
             .lines
             .iter()
-            .all(|line| matches!(line.target, Target::Linear(_) | Target::Nothing));
+            .all(|line| matches!(line.target, DmTarget::Linear(_) | DmTarget::Nothing));
         let placing = match &table.lines[..] {
             [] => Placing::Unknown {
                 members: Vec::new(),
@@ -120,10 +120,10 @@ impl Placer<'_> {
     }
 
     /// One line of several.
-    fn part(&mut self, node: NodeId, number: usize, line: &Line) -> Option<Part> {
+    fn part(&mut self, node: NodeId, number: usize, line: &DmLine) -> Option<Part> {
         let (below, start) = match &line.target {
-            Target::Nothing => return None,
-            Target::Linear(at) => (self.device(&at.device), bytes(at.start)),
+            DmTarget::Nothing => return None,
+            DmTarget::Linear(at) => (self.device(&at.device), bytes(at.start)),
             _ => {
                 let piece = self.piece(node, &format!("[{number}]"));
                 self.builder.size(piece, bytes(line.len), self.source);
@@ -141,11 +141,11 @@ impl Placer<'_> {
     }
 
     /// How a line that is a layer of its own places its bytes, counted from the first of the line.
-    fn one(&mut self, node: NodeId, line: &Line) -> Placing {
+    fn one(&mut self, node: NodeId, line: &DmLine) -> Placing {
         match &line.target {
-            Target::Linear(at) => self.run(at, line.len),
-            Target::Nothing => Placing::Leaf,
-            Target::Striped { chunk, members } => {
+            DmTarget::Linear(at) => self.run(at, line.len),
+            DmTarget::Nothing => Placing::Leaf,
+            DmTarget::Striped { chunk, members } => {
                 self.kind(node, Kind::Stripe);
                 let members = members
                     .iter()
@@ -159,24 +159,24 @@ impl Placer<'_> {
                     layout: None,
                 })
             }
-            Target::Crypt { data, sector_bytes } => {
+            DmTarget::Crypt { data, sector_bytes } => {
                 self.kind(node, Kind::Crypt);
                 self.grid(
                     node,
                     Bytes(*sector_bytes),
                     GridKind::Unit,
-                    What::CryptSector,
+                    CellKind::CryptSector,
                 );
                 self.run(data, line.len)
             }
-            Target::Raid {
+            DmTarget::Raid {
                 level,
                 shape,
                 chunk,
                 data_offset,
                 members,
             } => self.raid(node, level, *shape, *chunk, *data_offset, members),
-            Target::Mirror { members } => {
+            DmTarget::Mirror { members } => {
                 self.kind(node, Kind::Mirror);
                 let members = members
                     .iter()
@@ -184,36 +184,41 @@ impl Placer<'_> {
                     .collect();
                 Placing::Copies { members }
             }
-            Target::Multipath { paths } => self.multipath(node, paths),
-            Target::ThinPool {
+            DmTarget::Multipath { paths } => self.multipath(node, paths),
+            DmTarget::ThinPool {
                 metadata: _,
                 data,
                 block,
             } => {
                 self.kind(node, Kind::ThinPool);
-                self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
+                self.grid(node, bytes(*block), GridKind::Boundary, CellKind::Cluster);
                 self.whole(data, line.len)
             }
-            Target::Thin { pool, origin } => self.thin(node, pool, origin.as_deref()),
-            Target::Cache {
+            DmTarget::Thin { pool, origin } => self.thin(node, pool, origin.as_deref()),
+            DmTarget::Cache {
                 cache,
                 origin,
                 block,
             } => {
                 self.kind(node, Kind::Cache);
-                self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
+                self.grid(node, bytes(*block), GridKind::Boundary, CellKind::Cluster);
                 self.beside(node, origin, ":cache", cache, bytes(*block))
             }
-            Target::WriteCache {
+            DmTarget::WriteCache {
                 cache: _,
                 origin,
                 block_bytes,
             } => {
                 self.kind(node, Kind::Cache);
-                self.grid(node, Bytes(*block_bytes), GridKind::Boundary, What::Cluster);
+                self.grid(
+                    node,
+                    Bytes(*block_bytes),
+                    GridKind::Boundary,
+                    CellKind::Cluster,
+                );
                 self.whole(origin, line.len)
             }
-            Target::Snapshot {
+            DmTarget::Snapshot {
                 origin,
                 store,
                 chunk,
@@ -221,18 +226,18 @@ impl Placer<'_> {
                 self.kind(node, Kind::LogicalVolume);
                 self.beside(node, origin, ":store", store, bytes(*chunk))
             }
-            Target::SnapshotOrigin(device) | Target::Verity { data: device, .. } => {
+            DmTarget::SnapshotOrigin(device) | DmTarget::Verity { data: device, .. } => {
                 self.kind(node, Kind::LogicalVolume);
                 self.whole(device, line.len)
             }
-            Target::Integrity { device, .. } => {
+            DmTarget::Integrity { device, .. } => {
                 self.kind(node, Kind::LogicalVolume);
                 self.unknown(
                     std::slice::from_ref(device),
                     "dm-integrity lays checksums between the data",
                 )
             }
-            Target::Other { kind, devices } => {
+            DmTarget::Other { kind, devices } => {
                 self.unknown(devices, &format!("the target {kind} is not known"))
             }
         }
@@ -242,7 +247,7 @@ impl Placer<'_> {
         &mut self,
         node: NodeId,
         level: &str,
-        shape: Shape,
+        shape: RaidShape,
         chunk: Sectors,
         data_offset: Sectors,
         members: &[Option<String>],
@@ -278,7 +283,7 @@ impl Placer<'_> {
                 why: "the table states no chunk".to_owned(),
             };
         }
-        let Shape {
+        let RaidShape {
             parity,
             copies,
             layout,
@@ -317,7 +322,7 @@ impl Placer<'_> {
             .get(pool)
             .grids
             .iter()
-            .find(|fact| fact.what == What::Cluster);
+            .find(|fact| fact.what == CellKind::Cluster);
         match block.map(GridFact::granularity) {
             Some(block) if origin.is_none() => Placing::Blocks {
                 block,
@@ -429,7 +434,7 @@ impl Placer<'_> {
         self.builder.kind(node, kind, self.source);
     }
 
-    fn grid(&mut self, node: NodeId, granularity: Bytes, kind: GridKind, what: What) {
+    fn grid(&mut self, node: NodeId, granularity: Bytes, kind: GridKind, what: CellKind) {
         if let Ok(grid) = Grid::new(granularity, Bytes(0), kind)
             && granularity.0.is_multiple_of(SECTOR)
         {

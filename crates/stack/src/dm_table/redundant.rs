@@ -3,13 +3,13 @@
 use plumb_geometry::{ParityLayout, Sectors};
 
 use super::words::Words;
-use super::{At, Shape, TableError, Target};
+use super::{At, DmTarget, RaidShape, TableError};
 
 /// Parameters of `raid` that stand alone; all others are followed by a value (dm-raid.rst).
 const ALONE: [&str; 2] = ["sync", "nosync"];
 
 /// `LEVEL COUNT PARAMETER… COUNT METADATA DATA METADATA DATA …`, the first parameter being the chunk.
-pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
+pub(super) fn raid(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     let level = words.word("a level")?;
     let mut shape = shape(level).ok_or_else(|| words.found(level, "a level of RAID"))?;
     let mut left = words.count("the number of parameters")?;
@@ -40,7 +40,7 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
         let data = words.word("a member")?;
         members.push((data != "-").then(|| data.to_owned()));
     }
-    Ok(Target::Raid {
+    Ok(DmTarget::Raid {
         level: level.to_owned(),
         shape,
         chunk,
@@ -51,7 +51,7 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
 
 /// What a level means, by the names of dm-raid. RAID 6 has layouts of its own there (`zr`, `nr`, `nc`, and forms for the
 /// time of a conversion), of which none is one of the four.
-pub(crate) fn shape(level: &str) -> Option<Shape> {
+pub(crate) fn shape(level: &str) -> Option<RaidShape> {
     let layout = match level.split_once('_').map(|(_, layout)| layout) {
         Some("la") => Some(ParityLayout::LeftAsymmetric),
         Some("ra") => Some(ParityLayout::RightAsymmetric),
@@ -68,7 +68,7 @@ pub(crate) fn shape(level: &str) -> Option<Shape> {
         "raid6" => (2, 1),
         _ => return None,
     };
-    Some(Shape {
+    Some(RaidShape {
         parity,
         copies,
         layout,
@@ -76,7 +76,7 @@ pub(crate) fn shape(level: &str) -> Option<Shape> {
 }
 
 /// `LOG COUNT ARGUMENT… COUNT DEVICE START …`.
-pub(super) fn mirror(words: &mut Words<'_>) -> Result<Target, TableError> {
+pub(super) fn mirror(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     words.word("the kind of log")?;
     let arguments = words.count("the number of arguments of the log")?;
     words.skip(arguments, "an argument of the log")?;
@@ -84,11 +84,11 @@ pub(super) fn mirror(words: &mut Words<'_>) -> Result<Target, TableError> {
     let members = (0..count)
         .map(|_| words.at())
         .collect::<Result<Vec<At>, TableError>>()?;
-    Ok(Target::Mirror { members })
+    Ok(DmTarget::Mirror { members })
 }
 
 /// `COUNT FEATURE… COUNT HANDLER… GROUPS FIRST [SELECTOR COUNT ARGUMENT… PATHS ARGUMENTS [DEVICE ARGUMENT…]…]…`.
-pub(super) fn multipath(words: &mut Words<'_>) -> Result<Target, TableError> {
+pub(super) fn multipath(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     let features = words.count("the number of features")?;
     words.skip(features, "a feature")?;
     let handler = words.count("the number of arguments of the handler")?;
@@ -107,5 +107,5 @@ pub(super) fn multipath(words: &mut Words<'_>) -> Result<Target, TableError> {
             words.skip(arguments, "an argument of a path")?;
         }
     }
-    Ok(Target::Multipath { paths })
+    Ok(DmTarget::Multipath { paths })
 }

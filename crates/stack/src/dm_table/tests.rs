@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::builder::Builder;
 use crate::graph::Stack;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Placing};
 use crate::verdict::Verdict;
 
@@ -23,7 +23,7 @@ fn names(all: &[&str]) -> Vec<String> {
 
 #[test]
 fn targets_are_understood() {
-    let check = |line: &str, expected: Target| {
+    let check = |line: &str, expected: DmTarget| {
         assert_eq!(
             parse_line(line).map(|line| line.target),
             Ok(expected),
@@ -32,20 +32,20 @@ fn targets_are_understood() {
     };
     check(
         "0 40960 linear 259:1 2048",
-        Target::Linear(at("259:1", 2048)),
+        DmTarget::Linear(at("259:1", 2048)),
     );
     check(
         "0 1024 linear /dev/sda 0",
-        Target::Linear(at("/dev/sda", 0)),
+        DmTarget::Linear(at("/dev/sda", 0)),
     );
     check(
         "0 2048 striped 3 128 8:1 0 8:2 16 8:3 0",
-        Target::Striped {
+        DmTarget::Striped {
             chunk: Sectors(128),
             members: vec![at("8:1", 0), at("8:2", 16), at("8:3", 0)],
         },
     );
-    let crypt = |sector_bytes| Target::Crypt {
+    let crypt = |sector_bytes| DmTarget::Crypt {
         data: at("8:2", 32768),
         sector_bytes,
     };
@@ -60,9 +60,9 @@ fn targets_are_understood() {
     // From dm-raid.rst, the example of RAID 4 and one with a failed device.
     check(
         "0 1960893648 raid raid4 1 2048 5 - 8:17 - 8:33 - 8:49 - 8:65 - 8:81",
-        Target::Raid {
+        DmTarget::Raid {
             level: "raid4".to_owned(),
-            shape: Shape {
+            shape: RaidShape {
                 parity: 1,
                 copies: 1,
                 layout: None,
@@ -76,9 +76,9 @@ fn targets_are_understood() {
     );
     check(
         "0 8 raid raid5_ls 7 128 sync region_size 1024 data_offset 2048 nosync 3 253:0 253:1 - - 253:4 253:5",
-        Target::Raid {
+        DmTarget::Raid {
             level: "raid5_ls".to_owned(),
-            shape: Shape {
+            shape: RaidShape {
                 parity: 1,
                 copies: 1,
                 layout: Some(ParityLayout::LeftSymmetric),
@@ -90,26 +90,26 @@ fn targets_are_understood() {
     );
     check(
         "0 8 mirror clustered-disk 4 253:2 1024 UUID block_on_error 3 8:1 0 8:2 8 8:3 0",
-        Target::Mirror {
+        DmTarget::Mirror {
             members: vec![at("8:1", 0), at("8:2", 8), at("8:3", 0)],
         },
     );
     check(
         "0 71014400 multipath 0 0 4 1 round-robin 0 1 1 66:128 1000 round-robin 0 1 1 65:64 1000 \
          round-robin 0 1 1 8:0 1000 round-robin 0 1 1 67:192 1000",
-        Target::Multipath {
+        DmTarget::Multipath {
             paths: names(&["66:128", "65:64", "8:0", "67:192"]),
         },
     );
     check(
         "0 8 multipath 3 queue_if_no_path retain_attached_hw_handler yes 1 alua 1 1 service-time 0 2 2 8:16 1 1 8:32 1 1",
-        Target::Multipath {
+        DmTarget::Multipath {
             paths: names(&["8:16", "8:32"]),
         },
     );
     check(
         "0 20971520 thin-pool 253:1 253:2 128 32768 1 skip_block_zeroing",
-        Target::ThinPool {
+        DmTarget::ThinPool {
             metadata: "253:1".to_owned(),
             data: "253:2".to_owned(),
             block: Sectors(128),
@@ -117,21 +117,21 @@ fn targets_are_understood() {
     );
     check(
         "0 2097152 thin 253:3 1",
-        Target::Thin {
+        DmTarget::Thin {
             pool: "253:3".to_owned(),
             origin: None,
         },
     );
     check(
         "0 2097152 thin 253:3 1 7:0",
-        Target::Thin {
+        DmTarget::Thin {
             pool: "253:3".to_owned(),
             origin: Some("7:0".to_owned()),
         },
     );
     check(
         "0 41943040 cache 253:1 253:2 8:16 512 1 writeback default 0",
-        Target::Cache {
+        DmTarget::Cache {
             cache: "253:2".to_owned(),
             origin: "8:16".to_owned(),
             block: Sectors(512),
@@ -139,7 +139,7 @@ fn targets_are_understood() {
     );
     check(
         "0 8 writecache s 8:16 8:32 4096 0",
-        Target::WriteCache {
+        DmTarget::WriteCache {
             cache: "8:32".to_owned(),
             origin: "8:16".to_owned(),
             block_bytes: 4096,
@@ -147,7 +147,7 @@ fn targets_are_understood() {
     );
     check(
         "0 2097152 snapshot 254:11 254:12 P 16",
-        Target::Snapshot {
+        DmTarget::Snapshot {
             origin: "254:11".to_owned(),
             store: "254:12".to_owned(),
             chunk: Sectors(16),
@@ -155,27 +155,27 @@ fn targets_are_understood() {
     );
     check(
         "0 8 snapshot-origin 254:11",
-        Target::SnapshotOrigin("254:11".to_owned()),
+        DmTarget::SnapshotOrigin("254:11".to_owned()),
     );
     check(
         "0 8 integrity 8:2 0 32 J 2 internal_hash:hmac(sha256):- block_size:4096",
-        Target::Integrity {
+        DmTarget::Integrity {
             device: "8:2".to_owned(),
             block_bytes: 4096,
         },
     );
     check(
         "0 8 verity 1 8:2 8:3 4096 4096 262144 1 sha256 abcd 1234",
-        Target::Verity {
+        DmTarget::Verity {
             data: "8:2".to_owned(),
             block_bytes: 4096,
         },
     );
-    check("0 8 zero ", Target::Nothing);
-    check("0 8 error", Target::Nothing);
+    check("0 8 zero ", DmTarget::Nothing);
+    check("0 8 error", DmTarget::Nothing);
     check(
         "0 8 vdo V4 /dev/sda 4096 8:2 x:y 8:2",
-        Target::Other {
+        DmTarget::Other {
             kind: "vdo".to_owned(),
             devices: names(&["8:2"]),
         },
@@ -246,7 +246,7 @@ fn stack(tables: &[(&str, &str, &[&str])]) -> Stack {
         let grid = plumb_geometry::Grid::unit(Bytes(4096)).expect("a grid");
         builder.grid(
             node,
-            GridFact::believed(grid, What::PhysicalBlock, Source::User),
+            GridFact::believed(grid, CellKind::PhysicalBlock, Source::User),
         );
     }
     let mapped: Vec<Mapped> = tables
@@ -439,7 +439,7 @@ proptest! {
             1..4,
         ),
     ) {
-        let lines: Vec<Line> = lines
+        let lines: Vec<DmLine> = lines
             .into_iter()
             .filter_map(|(kind, words)| parse_line(&format!("0 8 {} {}", KINDS[kind], words.join(" "))).ok())
             .collect();

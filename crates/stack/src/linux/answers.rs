@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
+use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, MappedTarget, SysError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ type ExtentLine = (u64, u64, u64, u32);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct DmTable {
     name: String,
     uuid: String,
     targets: Vec<TargetLine>,
@@ -69,7 +69,7 @@ struct Extents {
 #[serde(deny_unknown_fields, default)]
 pub struct Answers {
     /// By `MAJOR:MINOR`.
-    tables: BTreeMap<String, Said<Table>>,
+    tables: BTreeMap<String, Said<DmTable>>,
     limits: BTreeMap<String, Said<LimitsLine>>,
     /// By path.
     extents: BTreeMap<String, Said<Extents>>,
@@ -164,8 +164,8 @@ impl Kernel for Answers {
     }
 }
 
-fn target((start_sectors, len_sectors, kind, params): TargetLine) -> Target {
-    Target {
+fn target((start_sectors, len_sectors, kind, params): TargetLine) -> MappedTarget {
+    MappedTarget {
         start_sectors,
         len_sectors,
         kind,
@@ -244,7 +244,7 @@ impl NoAnswer {
 impl Kernel for Recorder<'_> {
     fn table(&self, major: u32, minor: u32) -> Result<Mapped, NoAnswer> {
         let answer = self.kernel.table(major, minor);
-        let said = written(&answer, |mapped| Table {
+        let said = written(&answer, |mapped| DmTable {
             name: mapped.name.clone(),
             uuid: mapped.uuid.clone(),
             targets: mapped.targets.iter().map(target_line).collect(),
@@ -310,7 +310,7 @@ impl Kernel for Recorder<'_> {
     }
 }
 
-fn target_line(target: &Target) -> TargetLine {
+fn target_line(target: &MappedTarget) -> TargetLine {
     (
         target.start_sectors,
         target.len_sectors,

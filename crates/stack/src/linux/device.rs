@@ -5,10 +5,10 @@ use plumb_sys::Directory;
 use super::Root;
 use super::fabric::{self, Fabric};
 use super::guests::of_virtio;
-use super::host::Work;
+use super::host::ReadCost;
 use super::limits::{self, Queue};
 use super::md::{self, Md};
-use super::reader::Reader;
+use super::reader::SysfsReader;
 
 /// Where block devices are listed.
 pub(super) const CLASS: &str = "sys/class/block";
@@ -42,7 +42,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) fn of(name: &str) -> Family {
+    pub(crate) fn from_name(name: &str) -> Family {
         const PREFIXES: [(&str, Family); 14] = [
             ("dm-", Family::Mapped),
             ("md", Family::Md),
@@ -122,7 +122,7 @@ pub(super) enum Below {
 
 /// A device as its files describe it.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct SysfsDevice {
     /// As the kernel names it, `!` for `/`.
     pub(super) name: String,
     pub(super) family: Family,
@@ -131,7 +131,7 @@ pub(super) struct Device {
     pub(super) is_read_only: bool,
     /// Bytes to the first aligned one; -1 where the kernel gave up.
     pub(super) alignment_offset: Option<i64>,
-    /// As [`Device::alignment_offset`], of discards.
+    /// As [`SysfsDevice::alignment_offset`], of discards.
     pub(super) discard_alignment: Option<i64>,
     pub(super) queue: Option<Queue>,
     pub(super) vendor: Option<String>,
@@ -148,9 +148,9 @@ pub(super) struct Device {
 
 /// All devices, by name.
 pub(super) struct Read {
-    pub(super) devices: Vec<Device>,
+    pub(super) devices: Vec<SysfsDevice>,
     pub(super) notes: Vec<String>,
-    pub(super) work: Work,
+    pub(super) work: ReadCost,
 }
 
 /// Reads every device that has a size.
@@ -159,7 +159,7 @@ pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = threads.min(THREADS_MAX).min(names.len() / SHARE + 1);
     let share = names.len().div_ceil(threads).max(1);
-    let pieces: Vec<(Vec<Device>, Reader)> = if threads == 1 {
+    let pieces: Vec<(Vec<SysfsDevice>, SysfsReader)> = if threads == 1 {
         vec![read_some(root, &names)]
     } else {
         std::thread::scope(|scope| {
@@ -176,7 +176,7 @@ pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
     let mut read = Read {
         devices: Vec::new(),
         notes: Vec::new(),
-        work: Work::default(),
+        work: ReadCost::default(),
     };
     for (devices, reader) in pieces {
         read.devices.extend(devices);
@@ -187,8 +187,8 @@ pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
     read
 }
 
-fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<Device>, Reader) {
-    let mut reader = Reader::new();
+fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<SysfsDevice>, SysfsReader) {
+    let mut reader = SysfsReader::new();
     let devices = names
         .iter()
         .filter_map(|name| read(root, &mut reader, name))
@@ -197,8 +197,8 @@ fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<Device>, Reader) {
 }
 
 /// `None` for what has no medium: a loop device without a file, an empty drive.
-fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
-    let family = Family::of(name);
+fn read(root: &Root<'_>, reader: &mut SysfsReader, name: &str) -> Option<SysfsDevice> {
+    let family = Family::from_name(name);
     if family == Family::Removable {
         return None;
     }
@@ -215,7 +215,7 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
     if size_sectors == 0 {
         return None;
     }
-    let mut device = Device {
+    let mut device = SysfsDevice {
         name: name.to_owned(),
         family,
         number: reader
@@ -289,7 +289,7 @@ fn parent_of(root: &Root<'_>, name: &str) -> String {
     }
 }
 
-fn below(reader: &mut Reader, dir: &Directory, device: &Device) -> Below {
+fn below(reader: &mut SysfsReader, dir: &Directory, device: &SysfsDevice) -> Below {
     let name = &device.name;
     match device.family {
         Family::Mapped => {
@@ -342,10 +342,10 @@ fn below(reader: &mut Reader, dir: &Directory, device: &Device) -> Below {
 /// Model and identity of a drive, in the directory of its transport, and where it comes from.
 fn describe(
     root: &Root<'_>,
-    reader: &mut Reader,
+    reader: &mut SysfsReader,
     dir: &Directory,
     path: &str,
-    device: &mut Device,
+    device: &mut SysfsDevice,
 ) {
     reader.directories += 1;
     let Ok(transport) = root.directory.below(&format!("{path}/device")) else {

@@ -1,6 +1,6 @@
 //! Devices that stand on nothing this host can see.
 
-use super::device::{Device, Family};
+use super::device::{Family, SysfsDevice};
 use super::fabric::Fabric;
 use super::sysfs;
 use crate::builder::Builder;
@@ -34,7 +34,7 @@ pub(crate) fn kind_of(family: Family, model: &str) -> Kind {
 }
 
 /// Says what a leaf is.
-pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
+pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice) {
     let source = sysfs(&format!("{}/device", device.name));
     let words = [device.vendor.as_deref(), device.model.as_deref()];
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");

@@ -8,7 +8,7 @@
 use plumb_sys::Directory;
 
 use super::Root;
-use super::reader::Reader;
+use super::reader::SysfsReader;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
@@ -74,7 +74,7 @@ pub(super) fn address_of(link: &str) -> Option<&str> {
 /// transport. `None` for what is in this host.
 pub(super) fn read(
     root: &Root<'_>,
-    reader: &mut Reader,
+    reader: &mut SysfsReader,
     link: &str,
     (own, transport): (&Directory, &Directory),
 ) -> Option<Fabric> {
@@ -113,7 +113,7 @@ pub(super) fn read(
     Some(fabric)
 }
 
-fn of_nvme(reader: &mut Reader, own: &Directory, controller: &Directory) -> Fabric {
+fn of_nvme(reader: &mut SysfsReader, own: &Directory, controller: &Directory) -> Fabric {
     Fabric {
         transport: reader
             .word(controller, "transport")
@@ -129,7 +129,7 @@ fn of_nvme(reader: &mut Reader, own: &Directory, controller: &Directory) -> Fabr
 }
 
 /// The target of an iSCSI session, and the portal of its first connection.
-fn of_session(root: &Root<'_>, reader: &mut Reader, session: &str) -> Fabric {
+fn of_session(root: &Root<'_>, reader: &mut SysfsReader, session: &str) -> Fabric {
     let target = attribute(
         root,
         reader,
@@ -152,14 +152,19 @@ fn of_session(root: &Root<'_>, reader: &mut Reader, session: &str) -> Fabric {
     }
 }
 
-fn attribute(root: &Root<'_>, reader: &mut Reader, directory: &str, name: &str) -> Option<String> {
+fn attribute(
+    root: &Root<'_>,
+    reader: &mut SysfsReader,
+    directory: &str,
+    name: &str,
+) -> Option<String> {
     reader.directories += 1;
     let directory = root.directory.below(directory).ok()?;
     reader.word(&directory, name)
 }
 
 /// The unit serial number: VPD page 80h, a head of four bytes and text.
-fn serial(reader: &mut Reader, transport: &Directory) -> Option<String> {
+fn serial(reader: &mut SysfsReader, transport: &Directory) -> Option<String> {
     reader.files += 1;
     let mut buffer = [0; 260];
     let page = transport.read("vpd_pg80", &mut buffer).ok()?;

@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, plural};
 use plumb_sys::FileExtents;
 
-use super::device::{Below, Device};
+use super::device::{Below, SysfsDevice};
 use super::mounts::Mount;
 use super::{Host, NoAnswer, Root, sysfs};
 use crate::builder::Builder;
@@ -110,7 +110,12 @@ impl Host {
     }
 
     /// Puts loop devices on their files.
-    pub(super) fn place_loops(&self, root: &Root<'_>, builder: &mut Builder, devices: &[Device]) {
+    pub(super) fn place_loops(
+        &self,
+        root: &Root<'_>,
+        builder: &mut Builder,
+        devices: &[SysfsDevice],
+    ) {
         for device in devices {
             let Below::Loop {
                 file,

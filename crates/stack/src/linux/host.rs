@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, SECTOR};
 
-use super::device::{Below, Device, Family, head_of_path};
+use super::device::{Below, Family, SysfsDevice, head_of_path};
 use super::mounts::Mount;
 use super::{NoAnswer, Root, disk, limits, md, nvme, sysfs};
 use crate::builder::Builder;
@@ -14,7 +14,7 @@ use crate::node::{Kind, Member, Part, Placing, keys};
 
 /// What reading cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct ReadCost {
     /// Attributes that were opened, those that are missing included.
     pub files: u64,
     /// Directories that were opened.
@@ -27,11 +27,11 @@ pub struct Host {
     by_name: HashMap<String, NodeId>,
     by_number: HashMap<(u32, u32), NodeId>,
     pub(super) mounts: Vec<Mount>,
-    pub(super) work: Work,
+    pub(super) work: ReadCost,
 }
 
 impl Host {
-    pub(super) fn new(work: Work) -> Host {
+    pub(super) fn new(work: ReadCost) -> Host {
         Host {
             by_name: HashMap::new(),
             by_number: HashMap::new(),
@@ -42,7 +42,7 @@ impl Host {
 
     /// What reading sysfs cost.
     #[must_use]
-    pub fn work(&self) -> Work {
+    pub fn work(&self) -> ReadCost {
         self.work
     }
 
@@ -61,7 +61,7 @@ impl Host {
     }
 
     /// Makes the node of a device. A mapped one is called as in `/dev/mapper`, or `vg/lv`; the kernel's name is another.
-    pub(super) fn name(&mut self, builder: &mut Builder, device: &Device) {
+    pub(super) fn name(&mut self, builder: &mut Builder, device: &SysfsDevice) {
         let kernels = device.name.replace('!', "/");
         let node = match &device.below {
             Below::Mapped {
@@ -93,7 +93,7 @@ impl Host {
 
     /// Says what a device is, where its bytes lie, and its limits; but for tables of mapped devices and files of loop
     /// devices, which need all names first.
-    pub(super) fn tell(&self, root: &Root<'_>, builder: &mut Builder, device: &Device) {
+    pub(super) fn tell(&self, root: &Root<'_>, builder: &mut Builder, device: &SysfsDevice) {
         let node = self.device(builder, &device.name);
         let source = sysfs(&device.name);
         let size = Bytes(device.size_sectors.saturating_mul(SECTOR));
@@ -146,7 +146,13 @@ impl Host {
         self.tell_limits(root, builder, node, device);
     }
 
-    fn tell_limits(&self, root: &Root<'_>, builder: &mut Builder, node: NodeId, device: &Device) {
+    fn tell_limits(
+        &self,
+        root: &Root<'_>,
+        builder: &mut Builder,
+        node: NodeId,
+        device: &SysfsDevice,
+    ) {
         match &device.queue {
             Some(queue) => limits::tell(builder, node, device, queue),
             None => match root.kernel.limits(&device.name.replace('!', "/")) {
@@ -163,7 +169,13 @@ impl Host {
 
     /// What a namespace says of itself is a fact of the leaf: of the paths, where it has any. They have no nodes of their
     /// own below `/dev`, and are asked through the namespace that joins them.
-    fn tell_nvme(&self, root: &Root<'_>, builder: &mut Builder, node: NodeId, device: &Device) {
+    fn tell_nvme(
+        &self,
+        root: &Root<'_>,
+        builder: &mut Builder,
+        node: NodeId,
+        device: &SysfsDevice,
+    ) {
         let joined = head_of_path(&device.name);
         if device.family != Family::Nvme && joined.is_none()
             || builder.get(node).kind == Kind::Multipath
@@ -192,7 +204,7 @@ impl Host {
         &self,
         builder: &mut Builder,
         node: NodeId,
-        device: &Device,
+        device: &SysfsDevice,
         backing: Option<&str>,
         slaves: &[String],
     ) {
@@ -225,7 +237,7 @@ impl Host {
     }
 
     /// An NVMe namespace that controllers share stands on one hidden device for each. By name they come before it.
-    fn join_path(&self, builder: &mut Builder, path: NodeId, device: &Device) {
+    fn join_path(&self, builder: &mut Builder, path: NodeId, device: &SysfsDevice) {
         let Some(head) =
             head_of_path(&device.name).and_then(|head| self.by_name.get(&head).copied())
         else {

@@ -7,12 +7,12 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_sys::Directory;
 
-use super::device::{Device, Family};
-use super::reader::Reader;
+use super::device::{Family, SysfsDevice};
+use super::reader::SysfsReader;
 use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, keys};
 
 /// Largest optimal I/O that is taken for a property of a device: 16 MiB.
@@ -63,7 +63,7 @@ impl From<plumb_sys::Limits> for Queue {
 }
 
 /// Reads the directory `queue`.
-pub(super) fn read(reader: &mut Reader, queue: &Directory, device: &str) -> Queue {
+pub(super) fn read(reader: &mut SysfsReader, queue: &Directory, device: &str) -> Queue {
     let mut number = |name: &str| reader.number(queue, name, device);
     let numbers = Queue {
         logical: number("logical_block_size"),
@@ -130,7 +130,7 @@ pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> O
 }
 
 /// Tells a device's limits: grids and settings.
-pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device, queue: &Queue) {
+pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice, queue: &Queue) {
     Telling {
         builder,
         node,
@@ -148,7 +148,7 @@ fn gave_up(offset: i64) -> Option<String> {
 struct Telling<'a> {
     builder: &'a mut Builder,
     node: NodeId,
-    device: &'a Device,
+    device: &'a SysfsDevice,
     queue: &'a Queue,
 }
 
@@ -160,7 +160,7 @@ impl Telling<'_> {
             queue.logical,
             0,
             GridKind::Unit,
-            What::LogicalBlock,
+            CellKind::LogicalBlock,
             None,
         );
         self.physical();
@@ -170,7 +170,7 @@ impl Telling<'_> {
             queue.minimum_io,
             0,
             GridKind::Unit,
-            What::MinimumIo,
+            CellKind::MinimumIo,
             derived.clone(),
         );
         let optimal = stated_optimal(queue.optimal_io, queue.logical);
@@ -184,7 +184,7 @@ impl Telling<'_> {
             optimal,
             0,
             GridKind::Unit,
-            What::OptimalIo,
+            CellKind::OptimalIo,
             doubt,
         );
         self.chunk(derived.clone());
@@ -193,7 +193,7 @@ impl Telling<'_> {
                 queue.discard_granularity,
                 self.device.discard_alignment.unwrap_or(0),
             );
-            let what = What::DiscardUnit;
+            let what = CellKind::DiscardUnit;
             self.grid(
                 "discard_granularity",
                 unit,
@@ -209,7 +209,7 @@ impl Telling<'_> {
             atomic,
             0,
             GridKind::Unit,
-            What::AtomicWrite,
+            CellKind::AtomicWrite,
             derived,
         );
         self.settings();
@@ -236,7 +236,7 @@ impl Telling<'_> {
             unit,
             offset,
             GridKind::Unit,
-            What::PhysicalBlock,
+            CellKind::PhysicalBlock,
             doubt,
         );
     }
@@ -252,9 +252,9 @@ impl Telling<'_> {
             .as_deref()
             .is_some_and(|zoned| zoned != "none");
         let what = if is_zoned {
-            What::Zone
+            CellKind::Zone
         } else {
-            What::IoBoundary
+            CellKind::IoBoundary
         };
         self.grid("chunk_sectors", chunk, 0, GridKind::Boundary, what, doubt);
     }
@@ -265,7 +265,7 @@ impl Telling<'_> {
         granularity: Option<u64>,
         offset: i64,
         kind: GridKind,
-        what: What,
+        what: CellKind,
         doubt: Option<String>,
     ) {
         let Some(granularity) = granularity.filter(|it| *it > 0) else {

@@ -2,16 +2,21 @@
 
 use plumb_sys::Mapped as Answer;
 
-use super::device::{Below, Device};
+use super::device::{Below, SysfsDevice};
 use super::{Host, NoAnswer, Root, sysfs};
 use crate::builder::Builder;
-use crate::dm_table::{self, Line, Mapped};
+use crate::dm_table::{self, DmLine, Mapped};
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Placing, keys};
 
 /// Reads and places every table.
-pub(super) fn place_all(root: &Root<'_>, host: &Host, builder: &mut Builder, devices: &[Device]) {
+pub(super) fn place_all(
+    root: &Root<'_>,
+    host: &Host,
+    builder: &mut Builder,
+    devices: &[SysfsDevice],
+) {
     let mut tables = Vec::new();
     for device in devices {
         let Below::Mapped { uuid, slaves, .. } = &device.below else {
@@ -41,7 +46,7 @@ pub(super) fn place_all(root: &Root<'_>, host: &Host, builder: &mut Builder, dev
     dm_table::place(builder, &tables, &mut resolve, &Source::DeviceMapper);
 }
 
-fn lines(builder: &mut Builder, node: NodeId, answer: &Answer) -> Vec<Line> {
+fn lines(builder: &mut Builder, node: NodeId, answer: &Answer) -> Vec<DmLine> {
     use plumb_geometry::Sectors;
     let mut lines = Vec::new();
     for target in &answer.targets {

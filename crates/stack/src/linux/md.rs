@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, SECTOR};
 use plumb_sys::Directory;
 
 use super::host::Host;
-use super::reader::Reader;
+use super::reader::SysfsReader;
 use super::sysfs;
 use crate::builder::Builder;
 use crate::dm_table::missing;
@@ -47,7 +47,12 @@ struct MdMember {
 }
 
 /// Reads it.
-pub(super) fn read(reader: &mut Reader, array: &Directory, device: &Directory, name: &str) -> Md {
+pub(super) fn read(
+    reader: &mut SysfsReader,
+    array: &Directory,
+    device: &Directory,
+    name: &str,
+) -> Md {
     let mut md = Md {
         level: reader.word(array, "level"),
         layout: reader.number(array, "layout", name),

@@ -37,7 +37,7 @@ pub use answers::{Answers, Recorder, Refusal};
 pub(crate) use device::Family;
 pub(crate) use disk::kind_of;
 pub use guests::GuestDisk;
-pub use host::{Host, Work};
+pub use host::{Host, ReadCost};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::{implausible_optimal, stated_optimal};
 pub use mounts::{Mount, mounts};

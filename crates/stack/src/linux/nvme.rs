@@ -9,7 +9,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::Identified;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::keys;
 
 /// NSFEAT, bit 4: NPWG, NPWA, NPDG, NPDA and NOWS are defined.
@@ -37,19 +37,19 @@ const AWUPF: usize = 528;
 
 /// One of the formats that a namespace may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Format {
+struct LbaFormat {
     lba_bytes: u64,
     metadata_bytes: u16,
     /// 0 best, 3 degraded.
     performance: u8,
 }
 
-struct Fields<'a> {
+struct NamespaceFields<'a> {
     namespace: &'a [u8],
     lba_bytes: u64,
 }
 
-impl Fields<'_> {
+impl NamespaceFields<'_> {
     fn u16(&self, at: usize) -> u64 {
         u64::from(u16_at(self.namespace, at))
     }
@@ -67,12 +67,12 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
         .map_or(0, |field| u16::from_le_bytes(*field))
 }
 
-fn format(namespace: &[u8], index: usize) -> Option<Format> {
+fn format(namespace: &[u8], index: usize) -> Option<LbaFormat> {
     let field: &[u8; 4] = namespace
         .get(namespace::LBAF + 4 * index..)?
         .first_chunk()?;
     // Blocks of 512 bytes to 64 KiB; 0 marks a format that is not there.
-    (9..=16).contains(&field[2]).then(|| Format {
+    (9..=16).contains(&field[2]).then(|| LbaFormat {
         lba_bytes: 1 << field[2],
         metadata_bytes: u16::from_le_bytes([field[0], field[1]]),
         performance: field[3] & 3,
@@ -84,13 +84,13 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     let bytes = &answer.namespace[..];
     let flbas = bytes[namespace::FLBAS];
     let current = usize::from(flbas & 0xf) | usize::from(flbas >> 5 & 3) << 4;
-    let Some(Format { lba_bytes, .. }) = format(bytes, current) else {
+    let Some(LbaFormat { lba_bytes, .. }) = format(bytes, current) else {
         return builder.note(format!(
             "{}: Identify Namespace names no format in use",
             builder.get(node).name
         ));
     };
-    let fields = Fields {
+    let fields = NamespaceFields {
         namespace: bytes,
         lba_bytes,
     };
@@ -115,28 +115,28 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         grid(
             fields.blocks(namespace::NPWG),
             GridKind::Unit,
-            What::IndirectionUnit,
+            CellKind::IndirectionUnit,
             "NPWG",
             None,
         );
         grid(
             fields.blocks(namespace::NPWA),
             GridKind::Unit,
-            What::WriteAlignment,
+            CellKind::WriteAlignment,
             "NPWA",
             None,
         );
         grid(
             fields.blocks(namespace::NPDG),
             GridKind::Unit,
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             "NPDG",
             None,
         );
         grid(
             fields.blocks(namespace::NPDA),
             GridKind::Unit,
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             "NPDA",
             None,
         );
@@ -147,7 +147,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
             grid(
                 fields.blocks(namespace::NOWS),
                 GridKind::Unit,
-                What::IndirectionUnit,
+                CellKind::IndirectionUnit,
                 "NOWS",
                 why,
             );
@@ -157,7 +157,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     grid(
         boundary,
         GridKind::Boundary,
-        What::IoBoundary,
+        CellKind::IoBoundary,
         "NOIOB",
         None,
     );
@@ -165,13 +165,13 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         grid(
             fields.blocks(namespace::NAWUPF),
             GridKind::Unit,
-            What::AtomicWrite,
+            CellKind::AtomicWrite,
             "NAWUPF",
             None,
         );
     } else if let Some(controller) = &answer.controller {
         let unit = (u64::from(u16_at(&controller[..], AWUPF)) + 1) * lba_bytes;
-        grid(unit, GridKind::Unit, What::AtomicWrite, "AWUPF", None);
+        grid(unit, GridKind::Unit, CellKind::AtomicWrite, "AWUPF", None);
     }
 }
 
@@ -180,7 +180,7 @@ fn tell_formats(builder: &mut Builder, node: NodeId, bytes: &[u8], current: usiz
     let count = usize::from(bytes[namespace::NLBAF]).min(63) + 1;
     let mut shown = Vec::new();
     for index in 0..count {
-        let Some(Format {
+        let Some(LbaFormat {
             lba_bytes,
             metadata_bytes,
             performance,
@@ -243,7 +243,7 @@ mod tests {
         bytes
     }
 
-    fn grids(stack: &Stack) -> Vec<(What, u64, bool)> {
+    fn grids(stack: &Stack) -> Vec<(CellKind, u64, bool)> {
         let node = stack.node(stack.find("nvme0n1").expect("it"));
         node.grids
             .iter()
@@ -259,12 +259,12 @@ mod tests {
         assert_eq!(
             grids(&stack),
             [
-                (What::IndirectionUnit, 16 << 10, true),
-                (What::WriteAlignment, 8 << 10, true),
-                (What::DiscardUnit, 1 << 20, true),
-                (What::IndirectionUnit, 128 << 10, false),
-                (What::IoBoundary, 128 << 10, true),
-                (What::AtomicWrite, 32 << 10, true),
+                (CellKind::IndirectionUnit, 16 << 10, true),
+                (CellKind::WriteAlignment, 8 << 10, true),
+                (CellKind::DiscardUnit, 1 << 20, true),
+                (CellKind::IndirectionUnit, 128 << 10, false),
+                (CellKind::IoBoundary, 128 << 10, true),
+                (CellKind::AtomicWrite, 32 << 10, true),
             ]
         );
         let node = stack.node(stack.find("nvme0n1").expect("it"));
@@ -279,13 +279,13 @@ mod tests {
         bytes[46] = 0;
         assert_eq!(
             grids(&stack_of(bytes, [0; 4096])),
-            [(What::AtomicWrite, 4096, true)]
+            [(CellKind::AtomicWrite, 4096, true)]
         );
         bytes[24] = 0x02;
         bytes[36] = 1; // NAWUPF: 2 blocks
         assert_eq!(
             grids(&stack_of(bytes, [0; 4096])),
-            [(What::AtomicWrite, 8192, true)]
+            [(CellKind::AtomicWrite, 8192, true)]
         );
     }
 

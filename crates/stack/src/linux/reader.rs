@@ -9,7 +9,7 @@ const PAGE: usize = 4096;
 const NOTES_MAX: usize = 20;
 
 /// Reads attributes, and counts.
-pub(super) struct Reader {
+pub(super) struct SysfsReader {
     buffer: Box<[u8; PAGE]>,
     pub(super) files: u64,
     pub(super) directories: u64,
@@ -17,9 +17,9 @@ pub(super) struct Reader {
     left_out: u64,
 }
 
-impl Reader {
-    pub(super) fn new() -> Reader {
-        Reader {
+impl SysfsReader {
+    pub(super) fn new() -> SysfsReader {
+        SysfsReader {
             buffer: Box::new([0; PAGE]),
             files: 0,
             directories: 0,
@@ -55,7 +55,7 @@ impl Reader {
         (!text.is_empty()).then_some(text)
     }
 
-    /// As [`Reader::text`], kept.
+    /// As [`SysfsReader::text`], kept.
     pub(super) fn word(&mut self, dir: &Directory, name: &str) -> Option<String> {
         self.text(dir, name).map(str::to_owned)
     }

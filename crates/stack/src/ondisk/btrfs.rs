@@ -8,7 +8,7 @@ use twox_hash::XxHash64;
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const AT: u64 = 64 << 10;
@@ -40,7 +40,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .sized(Some(block.le64(0xd1)))
         .fact(keys::FS_BLOCK, sector)
         .fact(keys::FS_NODE, node)
-        .cell(Cell::unit(sector, What::FileSystemBlock));
+        .cell(Cell::unit(sector, CellKind::FileSystemBlock));
     Some(content)
 }
 
@@ -51,8 +51,10 @@ fn verify(block: &Block) -> Option<Mismatch> {
         .get(CHECKED_FROM..)
         .filter(|_| block.has(0x40, b"_BHRfS_M"))?;
     match block.le16(0xc4) {
-        TYPE_CRC32C => Mismatch::of(block.be32(0), checksum::crc32c([checked]).swap_bytes()),
-        TYPE_XXHASH64 => Mismatch::of(block.be64(0), XxHash64::oneshot(0, checked).swap_bytes()),
+        TYPE_CRC32C => Mismatch::between(block.be32(0), checksum::crc32c([checked]).swap_bytes()),
+        TYPE_XXHASH64 => {
+            Mismatch::between(block.be64(0), XxHash64::oneshot(0, checked).swap_bytes())
+        }
         _ => None,
     }
 }

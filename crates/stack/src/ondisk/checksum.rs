@@ -16,7 +16,10 @@ pub(super) struct Mismatch {
 
 impl Mismatch {
     /// `None` when the two are the same.
-    pub(super) fn of<T: PartialEq + std::fmt::LowerHex>(found: T, expected: T) -> Option<Mismatch> {
+    pub(super) fn between<T: PartialEq + std::fmt::LowerHex>(
+        found: T,
+        expected: T,
+    ) -> Option<Mismatch> {
         let digits = |sum: &T| format!("{sum:#0width$x}", width = 2 + 2 * size_of::<T>());
         (found != expected).then(|| Mismatch {
             found: digits(&found),

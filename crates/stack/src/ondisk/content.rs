@@ -3,7 +3,7 @@
 use plumb_geometry::GridKind;
 
 use super::{lvm, md, zfs};
-use crate::grid::What;
+use crate::grid::CellKind;
 pub(crate) use crate::problem_ids as ids;
 
 /// A cell that a format states, by its length and where it begins.
@@ -11,12 +11,12 @@ pub(crate) use crate::problem_ids as ids;
 pub(crate) struct Cell {
     pub(crate) len: u64,
     pub(crate) offset: u64,
-    pub(crate) what: What,
+    pub(crate) what: CellKind,
     pub(crate) kind: GridKind,
 }
 
 impl Cell {
-    pub(crate) const fn unit(len: u64, what: What) -> Cell {
+    pub(crate) const fn unit(len: u64, what: CellKind) -> Cell {
         Cell {
             len,
             offset: 0,

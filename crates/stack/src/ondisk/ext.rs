@@ -5,7 +5,7 @@
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer, ids};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const AT: u64 = 1024;
@@ -85,7 +85,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_BLOCK, bytes)
         .fact(keys::FS_STRIPE_UNIT, u64::from(block.le16(0x164)) * bytes)
         .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
-        .cell(Cell::unit(bytes, What::FileSystemBlock));
+        .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }
 
@@ -100,5 +100,5 @@ fn verify(block: &Block) -> Option<Mismatch> {
     let has_one =
         block.le32(0x64) & RO_COMPAT_CHECKSUMS != 0 && block.byte(0x175) == CHECKSUM_CRC32C;
     let expected = has_one.then(|| !checksum::crc32c([block.run(0, CHECKSUM_AT)]))?;
-    Mismatch::of(block.le32(CHECKSUM_AT), expected)
+    Mismatch::between(block.le32(CHECKSUM_AT), expected)
 }

@@ -8,7 +8,7 @@ use plumb_geometry::GridKind;
 
 use super::area::{Area, Block};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const SECTOR_BYTES: std::ops::RangeInclusive<u64> = 512..=4096;
@@ -35,7 +35,7 @@ fn content(
     let cell = Cell {
         len: cluster,
         offset: data_start.checked_rem(cluster)?,
-        what: What::FileSystemBlock,
+        what: CellKind::FileSystemBlock,
         kind: GridKind::Unit,
     };
     let mut content = Content::new(name, Layer::FileSystem)

@@ -1,20 +1,20 @@
 //! Partitions and slices as a disk's own label has them, under the names that Linux gives them.
 
 use plumb_geometry::Bytes;
-use plumb_label::{Disk, Kind as LabelKind, Label, PartId, Partition, Place, Problem as Found};
+use plumb_label::{Disk, Label, LabelKind, PartId, Partition, PartitionPlace, Problem as Found};
 
 use super::content::ids;
 use super::nodes;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Placing, Problem, keys};
 
 /// What the name of the disk in a file has behind the file's.
 pub(crate) const DISK_OF_IMAGE: &str = ":disk";
 
 /// A partition that may have something in it.
-pub(crate) struct Piece {
+pub(crate) struct LabelledPart {
     pub(crate) node: NodeId,
     pub(crate) start: u64,
     pub(crate) len: u64,
@@ -37,7 +37,7 @@ pub(crate) fn tell(
     disk: &dyn Disk,
     id: NodeId,
     naming: Naming,
-) -> Option<Vec<Piece>> {
+) -> Option<Vec<LabelledPart>> {
     let name = builder.get(id).name.clone();
     let label = match plumb_label::read(disk, sector_bytes(builder, id)) {
         Ok(found) => found?,
@@ -60,7 +60,7 @@ pub(crate) fn tell(
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
         builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
     }
-    let names = Names::of(&label, naming);
+    let names = Names::from_label(&label, naming);
     let nodes: Vec<(NodeId, &Partition)> = label
         .partitions
         .iter()
@@ -107,18 +107,19 @@ pub(crate) fn tell(
     builder.label_judged(id, overlaps);
     let holds_others = |partition: &Partition| {
         let is_parent = |other: &Partition| other.id.within == Some(partition.id.number);
-        partition.place == Place::Extended
+        partition.place == PartitionPlace::Extended
             || partition.is_whole_disk
-            || partition.place == Place::Disk && label.partitions.iter().any(is_parent)
+            || partition.place == PartitionPlace::Disk && label.partitions.iter().any(is_parent)
     };
     let pieces = nodes
         .iter()
         .filter(|(_, partition)| !holds_others(partition))
-        .map(|(node, partition)| Piece {
+        .map(|(node, partition)| LabelledPart {
             node: *node,
             start: partition.extent.start().0,
             len: partition.extent.len().0,
-            noted_start: (partition.place == Place::Disk).then_some(partition.extent.start().0),
+            noted_start: (partition.place == PartitionPlace::Disk)
+                .then_some(partition.extent.start().0),
         });
     Some(pieces.collect())
 }
@@ -126,7 +127,7 @@ pub(crate) fn tell(
 /// The device's logical block, where somebody has told it.
 fn sector_bytes(builder: &Builder, id: NodeId) -> Option<u32> {
     let mut grids = builder.get(id).grids.iter();
-    let told = grids.find(|fact| fact.what == What::LogicalBlock)?;
+    let told = grids.find(|fact| fact.what == CellKind::LogicalBlock)?;
     let bytes = u32::try_from(told.granularity().0).ok()?;
     (bytes.is_power_of_two() && (512..=65_536).contains(&bytes)).then_some(bytes)
 }
@@ -148,12 +149,12 @@ struct Names {
 }
 
 impl Names {
-    fn of(label: &Label, naming: Naming) -> Names {
-        let is_slice = |partition: &&Partition| partition.place == Place::Slice;
+    fn from_label(label: &Label, naming: Naming) -> Names {
+        let is_slice = |partition: &&Partition| partition.place == PartitionPlace::Slice;
         let next = label
             .partitions
             .iter()
-            .filter(|one| one.place == Place::Logical)
+            .filter(|one| one.place == PartitionPlace::Logical)
             .map(|one| one.id.number);
         let first = next.max().unwrap_or(4) + 1;
         let slices = label.partitions.iter().filter(is_slice);
@@ -183,7 +184,9 @@ impl Names {
         match (is_solaris(disk), partition.id.slice, partition.id.within) {
             (true, Some(slice), _) => format!("{disk}s{slice}"),
             // Solaris calls the partitions of an EFI label slices, from 0.
-            (true, None, None) if partition.place == Place::Disk => format!("{disk}p{number}"),
+            (true, None, None) if partition.place == PartitionPlace::Disk => {
+                format!("{disk}p{number}")
+            }
             _ if disk.ends_with(|last: char| last.is_ascii_digit()) => format!("{disk}p{number}"),
             _ => format!("{disk}{number}"),
         }
@@ -228,7 +231,7 @@ fn tell_partition(
         .get(disk)
         .size
         .is_some_and(|size| partition.extent.end() > size);
-    if is_known && (partition.place == Place::Extended || is_cut) {
+    if is_known && (partition.place == PartitionPlace::Extended || is_cut) {
         return;
     }
     builder.place(node, nodes::run(disk, start.0, Some(len)), source);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::area::Area;
 use super::content::{Cell, Content, Layer, ids};
-use crate::grid::What;
+use crate::grid::CellKind;
 
 const MAGIC: &[u8] = b"LUKS\xba\xbe";
 /// The second header lies behind the first; these are the sizes that one can have.
@@ -61,7 +61,7 @@ fn version_1(payload_sectors: u64) -> Content {
         format: "LUKS 1".to_owned(),
         ..content
     }
-    .cell(Cell::unit(SECTOR, What::CryptSector))
+    .cell(Cell::unit(SECTOR, CellKind::CryptSector))
 }
 
 fn version_2(area: &Area<'_>) -> Content {
@@ -102,7 +102,7 @@ fn content(found: Result<Segment, String>) -> Content {
     let (start, cell) = match found {
         Ok(found) => (
             Ok(found.start),
-            Some(Cell::unit(found.sector_bytes, What::CryptSector)),
+            Some(Cell::unit(found.sector_bytes, CellKind::CryptSector)),
         ),
         Err(why) => (Err(why), None),
     };

@@ -81,9 +81,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     Some(content)
 }
 
-type Found = (Superblock, Vec<(&'static str, String)>);
+type FoundSuperblock = (Superblock, Vec<(&'static str, String)>);
 
-fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<Found> {
+fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<FoundSuperblock> {
     let block = area.read(at, LEN)?;
     let is_one = block.le32(0) == MAGIC && block.le32(4) == 1 && block.le64(144) == at / SECTOR;
     let roles = block.le32(220) as usize;
@@ -118,7 +118,7 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<Found> {
 }
 
 fn problems(expected: u32, found: u32) -> Vec<(&'static str, String)> {
-    Mismatch::of(found, expected)
+    Mismatch::between(found, expected)
         .map(|mismatch| mismatch.problem("md superblock"))
         .into_iter()
         .collect()
@@ -143,7 +143,7 @@ fn fold(sum: u64) -> u32 {
 }
 
 /// Words in the order of bytes of the machine that made it.
-fn version_0(area: &Area<'_>) -> Option<Found> {
+fn version_0(area: &Area<'_>) -> Option<FoundSuperblock> {
     let at = (area.len() & !(OLD_RESERVED - 1)).checked_sub(OLD_RESERVED)?;
     let block = area.read(at, LEN)?;
     let is_little = block.le32(0) == MAGIC;

@@ -42,11 +42,11 @@ use crate::grid::Source;
 use crate::node::{Kind, Placing, Problem, keys};
 
 /// Looks for one format; `None` when it is not there.
-type Reader = fn(&Area<'_>) -> Option<Content>;
+type ContentReader = fn(&Area<'_>) -> Option<Content>;
 
 /// What joins devices comes before what may lie in it: an array with its superblock at the end shows the file system
 /// in it at its beginning. Old labels of ZFS at the end outlive most of what came later.
-const READERS: [Reader; 11] = [
+const READERS: [ContentReader; 11] = [
     md::read,
     lvm::read,
     luks::read,
@@ -64,7 +64,7 @@ const READERS: [Reader; 11] = [
 #[derive(Debug, Default)]
 pub struct Scan {
     groups: lvm::group::Groups,
-    arrays: BTreeMap<[u8; 16], md::array::Array>,
+    arrays: BTreeMap<[u8; 16], md::array::ArrayMembers>,
     pools: BTreeMap<u64, zfs::pool::Pool>,
     btrfs: BTreeMap<[u8; 16], Btrfs>,
     /// What was read of the last device and counted, as starts and lengths.
@@ -262,7 +262,7 @@ impl Scan {
                 let array = self
                     .arrays
                     .entry(superblock.uuid)
-                    .or_insert_with(md::array::Array::new);
+                    .or_insert_with(md::array::ArrayMembers::new);
                 array.add(id, *superblock);
             }
             Layer::Zfs(config) => {

@@ -4,7 +4,7 @@
 
 use super::area::{Area, Block};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const PAGES: [u64; 5] = [4096, 8192, 16_384, 32_768, 65_536];
@@ -15,7 +15,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let content = Content::new("swap", Layer::Swap)
         .sized(pages(&header).and_then(|pages| pages.checked_mul(page)))
         .fact(keys::FS_BLOCK, page)
-        .cell(Cell::unit(page, What::FileSystemBlock));
+        .cell(Cell::unit(page, CellKind::FileSystemBlock));
     Some(content)
 }
 

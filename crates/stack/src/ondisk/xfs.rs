@@ -5,7 +5,7 @@
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer};
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::keys;
 
 const VERSION_AT: usize = 100;
@@ -35,7 +35,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_STRIPE_UNIT, unit * bytes)
         .fact(keys::FS_STRIPE_WIDTH, width * bytes)
         .fact(keys::FS_LOG_STRIPE_UNIT, log_unit(block.be32(196)))
-        .cell(Cell::unit(bytes, What::FileSystemBlock));
+        .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }
 
@@ -62,7 +62,7 @@ fn verify(block: &Block) -> Option<Mismatch> {
         .filter(|_| has_checksum(block))?;
     let expected = checksum::crc32c([block.run(0, CHECKSUM_AT), &[0; 4], after]);
     // In the order of its bytes, as `xfs_db` prints it.
-    Mismatch::of(block.be32(CHECKSUM_AT), expected.swap_bytes())
+    Mismatch::between(block.be32(CHECKSUM_AT), expected.swap_bytes())
 }
 
 /// Version 2 logs without a stripe unit say 1.

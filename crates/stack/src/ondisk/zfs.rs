@@ -70,7 +70,7 @@ fn label(area: &Area<'_>, at: u64) -> Option<Content> {
     }
     let block = area.read(at, LIST_LEN)?;
     let mut config = Config::default();
-    let mut reader = Reader {
+    let mut reader = XdrReader {
         block: &block,
         at: 4,
     };
@@ -99,12 +99,12 @@ const TYPE_STRING: u32 = 9;
 const TYPE_LIST: u32 = 19;
 const TYPE_LISTS: u32 = 20;
 
-struct Reader<'a> {
+struct XdrReader<'a> {
     block: &'a Block,
     at: usize,
 }
 
-impl Reader<'_> {
+impl XdrReader<'_> {
     fn word(&mut self) -> Option<u32> {
         let value = (self.at + 4 <= LIST_LEN).then(|| self.block.be32(self.at))?;
         self.at += 4;

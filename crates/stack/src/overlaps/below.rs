@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::Run;
+use super::OccupiedRange;
 use crate::graph::NodeId;
 use crate::node::{Chunks, Kind, Node, Placing};
 
@@ -13,9 +13,9 @@ const PIECES_MAX: usize = 1 << 24;
 /// Where all runs lie in the end, of layers on which those of several components do; and whether all were followed.
 pub(super) fn below(
     nodes: &[Node],
-    components: &BTreeMap<NodeId, Vec<Run>>,
-) -> (BTreeMap<NodeId, Vec<Run>>, bool) {
-    let mut below: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
+    components: &BTreeMap<NodeId, Vec<OccupiedRange>>,
+) -> (BTreeMap<NodeId, Vec<OccupiedRange>>, bool) {
+    let mut below: BTreeMap<NodeId, Vec<OccupiedRange>> = BTreeMap::new();
     let mut left = if components.len() > 1 { PIECES_MAX } else { 0 };
     for run in components.values().flatten() {
         let mut ways = vec![(run.extent.component, run.start..run.end)];
@@ -26,7 +26,7 @@ pub(super) fn below(
             left = rest;
             match step(&nodes[layer.at()], &bytes) {
                 Some(next) => ways.extend(next.into_iter().filter(|(_, bytes)| !bytes.is_empty())),
-                None => below.entry(layer).or_default().push(Run {
+                None => below.entry(layer).or_default().push(OccupiedRange {
                     start: bytes.start,
                     end: bytes.end,
                     ..*run

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Extent, Overlap, Run, beside};
+use super::{Extent, OccupiedRange, Overlap, beside};
 use crate::graph::NodeId;
 use crate::node::{Kind, Node, Placing, keys};
 
@@ -37,8 +37,8 @@ pub(super) fn overlaps(nodes: &[Node], judged: &HashSet<NodeId>) -> Vec<Overlap>
     found
 }
 
-fn by_disk(nodes: &[Node], judged: &HashSet<NodeId>) -> BTreeMap<NodeId, Vec<Run>> {
-    let mut disks: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
+fn by_disk(nodes: &[Node], judged: &HashSet<NodeId>) -> BTreeMap<NodeId, Vec<OccupiedRange>> {
+    let mut disks: BTreeMap<NodeId, Vec<OccupiedRange>> = BTreeMap::new();
     for (owner, node) in (0..)
         .map(NodeId)
         .zip(nodes)
@@ -64,7 +64,7 @@ fn by_disk(nodes: &[Node], judged: &HashSet<NodeId>) -> BTreeMap<NodeId, Vec<Run
             disks
                 .entry(part.node)
                 .or_default()
-                .push(Run { start, end, extent });
+                .push(OccupiedRange { start, end, extent });
         }
     }
     disks
@@ -72,7 +72,7 @@ fn by_disk(nodes: &[Node], judged: &HashSet<NodeId>) -> BTreeMap<NodeId, Vec<Run
 
 /// By its tag; where there is none, or it is the third slice, by holding all others from the start of the disk on, where
 /// the label itself would be if it were a GPT or an MBR.
-fn is_whole_disk(nodes: &[Node], run: &Run, first: u64, last: u64) -> bool {
+fn is_whole_disk(nodes: &[Node], run: &OccupiedRange, first: u64, last: u64) -> bool {
     let node = &nodes[run.extent.owner.at()];
     let tag = node.number(keys::PARTITION_TAG);
     let is_third = node.number(keys::PARTITION_NUMBER) == Some(2);
@@ -82,26 +82,34 @@ fn is_whole_disk(nodes: &[Node], run: &Run, first: u64, last: u64) -> bool {
 }
 
 /// Of all before a run, the primary and the logical partition that end last are enough to know.
-fn pairs(nodes: &[Node], disk: NodeId, runs: &[Run]) -> Vec<(Run, Run)> {
+fn pairs(
+    nodes: &[Node],
+    disk: NodeId,
+    runs: &[OccupiedRange],
+) -> Vec<(OccupiedRange, OccupiedRange)> {
     let is_mbr = nodes[disk.at()]
         .word(keys::LABEL)
         .is_none_or(|label| label == "dos");
-    let number = |run: &Run| nodes[run.extent.owner.at()].number(keys::PARTITION_NUMBER);
-    let is_logical = |run: &Run| is_mbr && number(run).is_some_and(|number| number > PRIMARIES);
-    let holds = |outer: &Run, inner: &Run| outer.start <= inner.start && inner.end <= outer.end;
+    let number = |run: &OccupiedRange| nodes[run.extent.owner.at()].number(keys::PARTITION_NUMBER);
+    let is_logical =
+        |run: &OccupiedRange| is_mbr && number(run).is_some_and(|number| number > PRIMARIES);
+    let holds = |outer: &OccupiedRange, inner: &OccupiedRange| {
+        outer.start <= inner.start && inner.end <= outer.end
+    };
     // A partition that two sources call by different names.
-    let is_same = |one: &Run, other: &Run| {
+    let is_same = |one: &OccupiedRange, other: &OccupiedRange| {
         let numbers = number(one).zip(number(other));
         (one.start, one.end) == (other.start, other.end)
             && numbers.is_none_or(|(one, other)| one == other)
     };
-    let by_design = |one: &Run, other: &Run| match (is_logical(one), is_logical(other)) {
-        (false, true) => holds(one, other),
-        (true, false) => holds(other, one),
-        _ => is_same(one, other),
-    };
+    let by_design =
+        |one: &OccupiedRange, other: &OccupiedRange| match (is_logical(one), is_logical(other)) {
+            (false, true) => holds(one, other),
+            (true, false) => holds(other, one),
+            _ => is_same(one, other),
+        };
     let mut found = Vec::new();
-    let mut last: [Option<Run>; 2] = [None; 2];
+    let mut last: [Option<OccupiedRange>; 2] = [None; 2];
     for run in runs {
         let own = usize::from(is_logical(run));
         let mut before = [last[own], last[1 - own]].into_iter().flatten();

@@ -165,10 +165,10 @@ proptest! {
     #[test]
     fn two_runs_are_enough_to_keep(mut runs in prop::collection::vec((0_u64..60, 0_u64..20, 0_u32..4), 1..20)) {
         runs.sort_unstable();
-        let runs: Vec<Run> = runs.iter().enumerate().map(|(at, (start, len, component))| {
+        let runs: Vec<OccupiedRange> = runs.iter().enumerate().map(|(at, (start, len, component))| {
             let (owner, component) = (NodeId(at as u32), NodeId(*component));
             let extent = Extent { start: *start, end: start + len, owner, component, has_header: false };
-            Run { start: *start, end: start + len, extent }
+            OccupiedRange { start: *start, end: start + len, extent }
         }).collect();
         let is_asked = |one: &Extent, other: &Extent| one.component != other.component;
         let found: Vec<NodeId> = pairs(&runs, is_asked).iter().map(|(_, other)| other.extent.owner).collect();

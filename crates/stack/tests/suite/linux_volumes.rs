@@ -10,7 +10,9 @@ use std::process::Command;
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict, What};
+use plumb_stack::{
+    Builder, CellKind, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict,
+};
 use plumb_sys::{BlockDevice, scsi};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::{require, temp_dir};
@@ -77,10 +79,10 @@ impl Drop for Volume {
 }
 
 /// An array, stopped at the end.
-struct Array(PathBuf);
+struct MdArray(PathBuf);
 
-impl Array {
-    fn create(number: u32, options: &[&str], members: &[String]) -> Array {
+impl MdArray {
+    fn create(number: u32, options: &[&str], members: &[String]) -> MdArray {
         let path = PathBuf::from(format!("/dev/md{number}"));
         let mut command = Command::new("mdadm");
         command
@@ -89,11 +91,11 @@ impl Array {
             .args(["--run", "--metadata=1.2", "--assume-clean"])
             .args(options);
         run(command.args(members));
-        Array(path)
+        MdArray(path)
     }
 }
 
-impl Drop for Array {
+impl Drop for MdArray {
     fn drop(&mut self) {
         let _ = Command::new("mdadm").arg("--stop").arg(&self.0).output();
     }
@@ -300,7 +302,7 @@ fn encryption_is_found_without_its_key() {
 fn arrays_of_chunks() {
     require_md!("raid0");
     let disks = Disks::new(2);
-    let array = Array::create(
+    let array = MdArray::create(
         120,
         &["--level=0", "--raid-devices=2", "--chunk=64"],
         &[disks.path(0), disks.path(1)],
@@ -313,7 +315,7 @@ fn arrays_with_parity() {
     require_md!("raid5");
     let disks = Disks::new(3);
     let members: Vec<String> = (0..3).map(|at| disks.path(at)).collect();
-    let array = Array::create(
+    let array = MdArray::create(
         121,
         &["--level=5", "--raid-devices=3", "--chunk=32"],
         &members,
@@ -332,7 +334,7 @@ fn arrays_of_copies() {
     require_md!("raid10");
     let disks = Disks::new(4);
     let members: Vec<String> = (0..4).map(|at| disks.path(at)).collect();
-    let array = Array::create(
+    let array = MdArray::create(
         122,
         &["--level=10", "--raid-devices=4", "--chunk=64"],
         &members,
@@ -349,7 +351,7 @@ macro_rules! require_guest {
     };
 }
 
-fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
+fn grid(node: &Node, what: CellKind) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
     Some((
         fact.granularity().0,
@@ -370,8 +372,11 @@ fn disks_with_an_offset() {
     }
     let stack = stack();
     let sda = node(&stack, "sda");
-    assert_eq!(grid(sda, What::PhysicalBlock), Some((4096, 7 * 512, true)));
-    assert_eq!(grid(sda, What::OptimalIo), Some((128 * 512, 0, true)));
+    assert_eq!(
+        grid(sda, CellKind::PhysicalBlock),
+        Some((4096, 7 * 512, true))
+    );
+    assert_eq!(grid(sda, CellKind::OptimalIo), Some((128 * 512, 0, true)));
     let verdict = |name: &str| {
         let standings = stack.standings(stack.find(name).expect(name));
         standings

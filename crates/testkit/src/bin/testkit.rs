@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use plumb_testkit::by_name::{self, FORMATS, Size, WORKLOADS};
-use plumb_testkit::charging::Cells;
+use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
 use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
 use plumb_testkit::write::blkrecord::{Endian, Version};
@@ -124,7 +124,7 @@ fn cells(cell: &str, phase: &str, ratio: &str) -> Result<(), Stop> {
             "cells: expected two numbers of bytes and a ratio from 1 to 2".to_owned(),
         ));
     };
-    let device = Cells::of_ratio(cell, phase, ratio).up();
+    let device = ChargedCells::of_ratio(cell, phase, ratio).up();
     println!("{}", device.path().display());
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())

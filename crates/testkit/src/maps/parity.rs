@@ -152,7 +152,7 @@ impl ParityStripe {
     }
 
     fn roles(&self, stripe: u64) -> Roles {
-        Roles::of(
+        Roles::in_stripe(
             self.layout,
             self.data_disks + self.parity,
             self.parity,

@@ -17,7 +17,7 @@ pub(super) struct Roles {
 impl Roles {
     /// Roles in stripe number `stripe`, of `disks` disks with `parity` parity chunks (1 or 2, and
     /// less than `disks`).
-    pub(super) fn of(layout: ParityLayout, disks: u32, parity: u32, stripe: u64) -> Self {
+    pub(super) fn in_stripe(layout: ParityLayout, disks: u32, parity: u32, stripe: u64) -> Self {
         use ParityLayout::{LeftAsymmetric, LeftSymmetric, RightAsymmetric, RightSymmetric};
         let turn = (stripe % u64::from(disks)) as u32;
         let first_parity = match layout {

@@ -70,7 +70,7 @@ impl Answer {
 
 /// Where the data of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DataLocation {
     /// Inside the capsule.
     Capsule,
     /// To be moved by PDUs of their own.
@@ -79,11 +79,11 @@ pub(super) enum Place {
 
 /// A submission queue entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command([u8; COMMAND_BYTES]);
+pub(super) struct NvmeCommand([u8; COMMAND_BYTES]);
 
-impl Command {
+impl NvmeCommand {
     pub(super) fn new(entry: [u8; COMMAND_BYTES]) -> Self {
-        Command(entry)
+        NvmeCommand(entry)
     }
 
     pub(super) fn opcode(&self) -> u8 {
@@ -119,10 +119,10 @@ impl Command {
     }
 
     /// By the type of the SGL descriptor: a data block as offset into the capsule (01h), or one of the transport (5Ah).
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn place(&self) -> Option<DataLocation> {
         match self.0[39] {
-            0x01 => Some(Place::Capsule),
-            0x5a => Some(Place::Transport),
+            0x01 => Some(DataLocation::Capsule),
+            0x5a => Some(DataLocation::Transport),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::command::{Answer, Command, Place, Status, admin, fabrics, io};
+use super::command::{Answer, DataLocation, NvmeCommand, Status, admin, fabrics, io};
 use super::drive::{IDENTIFY_BYTES, TRANSFER_BYTES_MAX, VERSION};
 use super::pdu::{self, FromHost, u16_at};
 use super::{QUEUE_ENTRIES, Subsystem, TargetError};
@@ -57,7 +57,7 @@ struct Connected {
 
 /// A command whose data were asked for.
 struct Awaited {
-    command: Command,
+    command: NvmeCommand,
     data: Vec<u8>,
     received: usize,
 }
@@ -95,7 +95,7 @@ impl<W: Write> Queue<'_, W> {
             _ if !self.is_open => Err(TargetError::Order {
                 what: "a PDU came before ICReq",
             }),
-            FromHost::Command { entry, data } => self.take_command(Command::new(entry), &data),
+            FromHost::Command { entry, data } => self.take_command(NvmeCommand::new(entry), &data),
             FromHost::Data {
                 command_id,
                 tag,
@@ -105,11 +105,11 @@ impl<W: Write> Queue<'_, W> {
         }
     }
 
-    fn take_command(&mut self, command: Command, data: &[u8]) -> Result<(), TargetError> {
+    fn take_command(&mut self, command: NvmeCommand, data: &[u8]) -> Result<(), TargetError> {
         self.head = (self.head + 1) % self.entries;
         let len = command.data_len();
         // Some that may have data have none, as Set Features.
-        if !command.takes_data() || len == 0 || command.place() == Some(Place::Capsule) {
+        if !command.takes_data() || len == 0 || command.place() == Some(DataLocation::Capsule) {
             return self.answer(&command, data);
         }
         if command.place().is_none() || len > TRANSFER_BYTES_MAX {
@@ -164,7 +164,7 @@ impl<W: Write> Queue<'_, W> {
         }
     }
 
-    fn answer(&mut self, command: &Command, data: &[u8]) -> Result<(), TargetError> {
+    fn answer(&mut self, command: &NvmeCommand, data: &[u8]) -> Result<(), TargetError> {
         let answer = match (command.opcode(), self.connected) {
             (admin::FABRICS, _) => self.fabrics(command, data),
             (_, None) => Answer::Failed(Status::SEQUENCE_ERROR),
@@ -180,7 +180,7 @@ impl<W: Write> Queue<'_, W> {
         self.complete(command, answer)
     }
 
-    fn complete(&mut self, command: &Command, answer: Answer) -> Result<(), TargetError> {
+    fn complete(&mut self, command: &NvmeCommand, answer: Answer) -> Result<(), TargetError> {
         let (result, status) = match answer {
             Answer::Never => return Ok(()),
             Answer::Failed(status) => (0, status),
@@ -197,7 +197,7 @@ impl<W: Write> Queue<'_, W> {
         Ok(pdu::write_response(&mut self.to, &completion)?)
     }
 
-    fn fabrics(&mut self, command: &Command, data: &[u8]) -> Answer {
+    fn fabrics(&mut self, command: &NvmeCommand, data: &[u8]) -> Answer {
         match (command.fabrics_type(), self.connected) {
             (fabrics::CONNECT, None) => self.connect(command, data),
             (fabrics::PROPERTY_GET, Some(Connected { queue: 0, .. })) => {
@@ -217,7 +217,7 @@ impl<W: Write> Queue<'_, W> {
         }
     }
 
-    fn connect(&mut self, command: &Command, data: &[u8]) -> Answer {
+    fn connect(&mut self, command: &NvmeCommand, data: &[u8]) -> Answer {
         let (queue, entries) = (
             (command.dword(10) >> 16) as u16,
             (command.dword(11) & 0xffff) as u16,
@@ -260,7 +260,7 @@ impl<W: Write> Queue<'_, W> {
         })
     }
 
-    fn admin(&self, command: &Command, controller: u16) -> Answer {
+    fn admin(&self, command: &NvmeCommand, controller: u16) -> Answer {
         match command.opcode() {
             admin::IDENTIFY => self.identify(command, controller),
             // All logs are empty.
@@ -281,7 +281,7 @@ impl<W: Write> Queue<'_, W> {
     }
 
     /// By CNS.
-    fn identify(&self, command: &Command, controller: u16) -> Answer {
+    fn identify(&self, command: &NvmeCommand, controller: u16) -> Answer {
         let drive = &self.subsystem.drive;
         let id = command.namespace_id();
         match command.dword(10) & 0xff {
@@ -327,7 +327,7 @@ impl<W: Write> Queue<'_, W> {
         uuid
     }
 
-    fn io(&self, command: &Command, data: &[u8]) -> Answer {
+    fn io(&self, command: &NvmeCommand, data: &[u8]) -> Answer {
         let opcode = command.opcode();
         if command.namespace_id() != NAMESPACE_ID {
             return Answer::Failed(Status::INVALID_NAMESPACE);

@@ -8,7 +8,7 @@ use super::{Drive, Subsystem, serve};
 
 const NAME: &str = "nqn.2014-08.org.example:plumb";
 
-struct Host(TcpStream);
+struct TestHost(TcpStream);
 
 /// A PDU of the controller: type, what follows the common part in its header, data.
 struct Pdu {
@@ -48,9 +48,9 @@ fn outcome(pdu: &Pdu) -> (u16, u64) {
     )
 }
 
-impl Host {
-    fn of(port: u16) -> Host {
-        let mut host = Host(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
+impl TestHost {
+    fn open(port: u16) -> TestHost {
+        let mut host = TestHost(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
         host.0.set_nodelay(true).expect("a socket");
         let mut request = [0; 128];
         (request[2], request[4]) = (128, 128);
@@ -153,7 +153,7 @@ fn target(fields: &[&str]) -> u16 {
 #[test]
 fn a_controller_is_connected_enabled_and_shut_down() {
     let port = target(&[]);
-    let mut host = Host::of(port);
+    let mut host = TestHost::open(port);
     assert_eq!(
         host.property(0).0,
         0x00c,
@@ -194,8 +194,8 @@ fn a_controller_is_connected_enabled_and_shut_down() {
     assert_eq!(configure(&[0x00]), 0);
     assert_eq!(host.property(0x20).0, 0x002, "no such property");
     // The second controller, and a queue of one that there is not.
-    assert_eq!(Host::of(port).connect(0, 0xffff, NAME), (0, 2));
-    assert_eq!(Host::of(port).connect(1, 3, NAME).0, 0x182);
+    assert_eq!(TestHost::open(port).connect(0, 0xffff, NAME), (0, 2));
+    assert_eq!(TestHost::open(port).connect(1, 3, NAME).0, 0x182);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn what_it_is_told_to_be() {
         "npwa=0",
         "model=A model",
     ]);
-    let mut host = Host::of(port);
+    let mut host = TestHost::open(port);
     host.connect(0, 0xffff, NAME);
     let (status, namespace) = host.identify(0, 1);
     assert_eq!(
@@ -218,7 +218,7 @@ fn what_it_is_told_to_be() {
     let (_, controller) = host.identify(1, 0);
     assert_eq!(&controller[24..32], b"A model ");
     assert_eq!(controller[768..768 + NAME.len()], *NAME.as_bytes());
-    let list = |host: &mut Host, above| host.identify(2, above).1[..8].to_vec();
+    let list = |host: &mut TestHost, above| host.identify(2, above).1[..8].to_vec();
     assert_eq!(list(&mut host, 0), [1, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(list(&mut host, 1), [0; 8]);
     assert_eq!(host.identify(3, 1).1[..4], [3, 16, 0, 0], "a UUID");
@@ -260,9 +260,9 @@ fn what_it_is_told_to_be() {
 #[test]
 fn blocks_come_back() {
     let port = target(&["nsze=256"]);
-    let mut admin = Host::of(port);
+    let mut admin = TestHost::open(port);
     let (_, controller) = admin.connect(0, 0xffff, NAME);
-    let mut host = Host::of(port);
+    let mut host = TestHost::open(port);
     assert_eq!(host.connect(1, controller as u16, NAME).0, 0);
     assert_eq!(host.write(7, 2, &[1; 1024]), 0);
     let (status, data) = host.read(6, 4);
@@ -331,7 +331,7 @@ fn blocks_come_back() {
 #[test]
 fn the_rules_of_the_transport() {
     let port = target(&[]);
-    let is_cut = |mut host: Host, bytes: &[u8]| {
+    let is_cut = |mut host: TestHost, bytes: &[u8]| {
         host.0
             .set_read_timeout(Some(Duration::from_secs(10)))
             .expect("a socket");
@@ -343,7 +343,7 @@ fn the_rules_of_the_transport() {
             Err(error) => error.kind() != ErrorKind::WouldBlock,
         }
     };
-    let raw = || Host(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
+    let raw = || TestHost(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
     let padded = |len: u8, at: usize, byte: u8| {
         let mut bytes = vec![0; usize::from(len)];
         (bytes[2], bytes[4], bytes[at]) = (len, len, byte);
@@ -357,17 +357,20 @@ fn the_rules_of_the_transport() {
         "before ICReq"
     );
     assert!(is_cut(raw(), &padded(128, 11, 3)), "digests");
-    assert!(is_cut(Host::of(port), &padded(128, 8, 0)), "ICReq again");
+    assert!(
+        is_cut(TestHost::open(port), &padded(128, 8, 0)),
+        "ICReq again"
+    );
     assert!(
         is_cut(
-            Host::of(port),
+            TestHost::open(port),
             &[&[6, 4, 24, 24, 24, 0, 0, 0][..], &[0; 16]].concat()
         ),
         "data not asked for"
     );
     // A Write of 16 KiB was answered with R2T: its data must have its tag, and begin with the first byte.
     for (tag, offset) in [(9, 4), (8, 0)] {
-        let mut host = Host::of(port);
+        let mut host = TestHost::open(port);
         host.connect(0, 0xffff, NAME);
         host.send(
             entry(&[(0, &[1]), (2, &[9]), (32, &[0, 64]), (39, &[0x5a])]),

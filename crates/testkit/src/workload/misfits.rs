@@ -3,7 +3,7 @@
 //! Exactly `misfits` of `total` events are planted, at places that are random but drawn without replacement.
 //! Clean means clean *for the kind planted*; whether another rule speaks is not promised.
 
-use super::pace::{LatencyTable, Pace};
+use super::pace::{LatencyTable, WorkloadClock};
 use super::recent::Recent;
 use crate::event::{SynthEvent, SynthOp};
 use crate::rng::{self, Rng};
@@ -138,26 +138,26 @@ impl PlantedMisfits {
     pub fn iter(&self) -> impl Iterator<Item = SynthEvent> + use<> {
         rng::announce("PlantedMisfits", self.seed);
         assert!(self.misfits <= self.total, "more misfits than events");
-        let mut state = State::new(self.clone());
+        let mut state = MisfitsState::new(self.clone());
         (0..self.total).map(move |index| state.event(index))
     }
 }
 
-struct State {
+struct MisfitsState {
     plan: PlantedMisfits,
     rng: Rng,
     recent: Recent,
-    pace: Pace,
+    pace: WorkloadClock,
     latency: LatencyTable,
     planted: u64,
 }
 
-impl State {
+impl MisfitsState {
     fn new(plan: PlantedMisfits) -> Self {
         Self {
             rng: Rng::new(plan.seed),
             recent: Recent::default(),
-            pace: Pace::new(100_000, plan.seed),
+            pace: WorkloadClock::new(100_000, plan.seed),
             latency: LatencyTable::new(200_000, 200, 50_000_000, plan.seed ^ 0xb2),
             planted: 0,
             plan,

@@ -1,6 +1,6 @@
 //! A busy host with everything at once, fast enough to measure readers with.
 
-use super::pace::{LatencyTable, Pace};
+use super::pace::{LatencyTable, WorkloadClock};
 use crate::event::{SynthEvent, SynthOp};
 use crate::rng::{self, Rng};
 
@@ -81,7 +81,7 @@ impl Mixed {
             devices,
             streams,
             cpus: self.cpus.max(1),
-            pace: Pace::new(self.mean_gap_ns, self.seed),
+            pace: WorkloadClock::new(self.mean_gap_ns, self.seed),
             reads: LatencyTable::new(350_000, 300, 200_000_000, self.seed ^ 0xc3),
             writes: LatencyTable::new(90_000, 330, 200_000_000, self.seed ^ 0xd4),
             rng,
@@ -99,7 +99,7 @@ pub struct MixedIter {
     cpus: u32,
     /// Next sector and length in sectors of each stream of each device.
     tails: Vec<(u64, u64)>,
-    pace: Pace,
+    pace: WorkloadClock,
     reads: LatencyTable,
     writes: LatencyTable,
 }

@@ -1,6 +1,6 @@
 //! A database: random pages, and some sequential readers, all with the phase of one partition.
 
-use super::pace::{LatencyTable, Pace};
+use super::pace::{LatencyTable, WorkloadClock};
 use super::recent::Recent;
 use crate::event::{SynthEvent, SynthOp};
 use crate::rng::{self, Rng};
@@ -74,22 +74,22 @@ impl Oltp {
     /// The events; prints the seed.
     pub fn iter(&self) -> impl Iterator<Item = SynthEvent> + use<> {
         rng::announce("Oltp", self.seed);
-        let mut state = State::new(self.clone());
+        let mut state = OltpState::new(self.clone());
         (0..self.events).map(move |index| state.event(index))
     }
 }
 
-struct State {
+struct OltpState {
     plan: Oltp,
     rng: Rng,
     recent: Recent,
-    pace: Pace,
+    pace: WorkloadClock,
     latency: LatencyTable,
     next_in_stream: Vec<u64>,
     turn: usize,
 }
 
-impl State {
+impl OltpState {
     fn new(plan: Oltp) -> Self {
         let per_stream = plan.events / plan.streams.max(1) + 2;
         // A page between the regions keeps one stream from running into the next.
@@ -97,7 +97,7 @@ impl State {
         Self {
             rng: Rng::new(plan.seed),
             recent: Recent::default(),
-            pace: Pace::new(plan.mean_gap_ns, plan.seed),
+            pace: WorkloadClock::new(plan.mean_gap_ns, plan.seed),
             latency: LatencyTable::new(250_000, 256, 50_000_000, plan.seed ^ 0xa1),
             next_in_stream: (0..plan.streams).map(first_page).collect(),
             turn: 0,

@@ -49,13 +49,13 @@ fn scale_by_power(value: u64, exponent: i64) -> i64 {
 
 /// The clock of a workload: issue times that go up irregularly, and the intervals of each I/O.
 #[derive(Debug, Clone)]
-pub struct Pace {
+pub struct WorkloadClock {
     now_ns: i64,
     mean_gap_ns: u64,
     queue: LatencyTable,
 }
 
-impl Pace {
+impl WorkloadClock {
     /// Gaps between 1 ns and twice `mean_gap_ns`.
     #[must_use]
     pub fn new(mean_gap_ns: u64, seed: u64) -> Self {

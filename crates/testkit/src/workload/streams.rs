@@ -1,6 +1,6 @@
 //! Interleaved sequential streams and nothing else.
 
-use super::pace::{LatencyTable, Pace};
+use super::pace::{LatencyTable, WorkloadClock};
 use crate::event::{SynthEvent, SynthOp};
 use crate::rng::{self, Rng};
 
@@ -59,7 +59,7 @@ impl Streams {
         let streams = plan.streams.max(1);
         let turns = plan.events / streams + 1;
         let mut rng = Rng::new(plan.seed);
-        let mut pace = Pace::new(200_000, plan.seed);
+        let mut pace = WorkloadClock::new(200_000, plan.seed);
         let latency = LatencyTable::new(180_000, 160, 50_000_000, plan.seed);
         // Each stream has a region of its own with room before and after.
         let firsts: Vec<u64> = (0..streams)

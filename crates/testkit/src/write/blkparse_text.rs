@@ -4,7 +4,7 @@
 //! Times count from the first record that is printed. Of the notes only free text is, as blkparse does. The summary
 //! that blkparse adds below is written when asked for, in the shape a reader has to skip.
 
-use super::blkrecord::{Action, BlkRecord, Pdu, category};
+use super::blkrecord::{BlkAction, BlkRecord, Pdu, category};
 use super::lifecycle::{Lifecycle, Shapes};
 use super::line::Lines;
 use super::{EventSink, WriteError};
@@ -14,10 +14,10 @@ use std::io::Write;
 /// A writer of blkparse lines.
 pub struct BlkparseText<W: Write> {
     lifecycle: Lifecycle,
-    out: Output<W>,
+    out: BlkparseOutput<W>,
 }
 
-struct Output<W: Write> {
+struct BlkparseOutput<W: Write> {
     lines: Lines<W>,
     genesis_ns: Option<u64>,
     sequence: Vec<u32>,
@@ -28,7 +28,7 @@ struct Output<W: Write> {
 impl<W: Write> BlkparseText<W> {
     /// Writes to `sink`, with the summary at the end if `summary`. Buffered here.
     pub fn new(sink: W, shapes: Shapes, summary: bool) -> Self {
-        let out = Output {
+        let out = BlkparseOutput {
             lines: Lines::new(sink),
             genesis_ns: None,
             sequence: vec![0; shapes.cpus as usize],
@@ -68,9 +68,12 @@ fn numbers(dev: u32) -> (u32, u32) {
     (dev >> 20, dev & 0xf_ffff)
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> BlkparseOutput<W> {
     fn record(&mut self, record: &BlkRecord) -> Result<(), WriteError> {
-        if matches!(record.action, Action::NoteProcess | Action::NoteTimestamp) {
+        if matches!(
+            record.action,
+            BlkAction::NoteProcess | BlkAction::NoteTimestamp
+        ) {
             return Ok(());
         }
         let since_ns = record.time_ns - *self.genesis_ns.get_or_insert(record.time_ns);
@@ -118,10 +121,10 @@ impl<W: Write> Output<W> {
             (_, Pdu::SplitAt(second)) => {
                 l.args(format_args!("{sector} / {second} [{}]", record.comm));
             }
-            (Action::Complete | Action::Requeue, _) if count == 0 => {
+            (BlkAction::Complete | BlkAction::Requeue, _) if count == 0 => {
                 l.args(format_args!("{sector} [{}]", record.error));
             }
-            (Action::Complete | Action::Requeue, _) => {
+            (BlkAction::Complete | BlkAction::Requeue, _) => {
                 l.args(format_args!("{sector} + {count} [{}]", record.error));
             }
             _ if count == 0 => {

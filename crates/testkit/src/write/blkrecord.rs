@@ -7,7 +7,7 @@ pub use super::blkcategory as category;
 
 /// What a record tells. Only the actions that this crate writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum BlkAction {
     /// A bio was queued.
     Queue,
     /// A bio was merged at the back of a request.
@@ -34,7 +34,7 @@ pub enum Action {
     NoteMessage,
 }
 
-impl Action {
+impl BlkAction {
     /// The action number and its own category bits.
     #[must_use]
     pub const fn word(self) -> u64 {
@@ -141,7 +141,7 @@ pub struct BlkRecord {
     /// Length in bytes.
     pub bytes: u32,
     /// What happened.
-    pub action: Action,
+    pub action: BlkAction,
     /// READ, WRITE, SYNC, FS… of [`category`].
     pub flags: u64,
     /// Who.

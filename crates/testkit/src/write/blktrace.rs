@@ -17,10 +17,10 @@ const FULL_BYTES: usize = 1 << 17;
 /// A writer of blktrace records.
 pub struct Blktrace<W: Write> {
     lifecycle: Lifecycle,
-    out: Output<W>,
+    out: BlktraceOutput<W>,
 }
 
-struct Output<W> {
+struct BlktraceOutput<W> {
     version: Version,
     endian: Endian,
     files: Vec<PerCpu<W>>,
@@ -48,7 +48,7 @@ impl<W: Write> Blktrace<W> {
             sink,
             buffer: Vec::with_capacity(FULL_BYTES + 256),
         });
-        let out = Output {
+        let out = BlktraceOutput {
             version,
             endian,
             files: files.collect(),
@@ -86,7 +86,7 @@ pub fn file_name(base: &Path, cpu: u32) -> PathBuf {
     name.into()
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> BlktraceOutput<W> {
     fn record(&mut self, mut record: BlkRecord) -> Result<(), WriteError> {
         if !record.action.is_note() {
             // The kernel numbers events and gives every note a 0.

@@ -42,13 +42,13 @@ const COLUMNS: [&str; 14] = [
     "Count",
 ];
 
-enum Step {
+enum EtwStep {
     Start(SynthEvent),
     /// Completion of the row with this number.
     Done(u64),
 }
 
-struct Row {
+struct EtwRow {
     event: SynthEvent,
     depth_at_start: u32,
     depth_at_done: Option<u32>,
@@ -58,8 +58,8 @@ struct Row {
 pub struct Etw<W: Write> {
     lines: Lines<W>,
     locale: EtwLocale,
-    waiting: Reorder<Step>,
-    rows: VecDeque<Row>,
+    waiting: Reorder<EtwStep>,
+    rows: VecDeque<EtwRow>,
     first_row: u64,
     depths: BTreeMap<u32, u32>,
     previous_ns: i64,
@@ -99,11 +99,11 @@ impl<W: Write> Etw<W> {
         Ok(self.lines.ch('\r').end()?)
     }
 
-    fn step(&mut self, step: Step) -> Result<(), WriteError> {
+    fn step(&mut self, step: EtwStep) -> Result<(), WriteError> {
         match step {
-            Step::Start(event) => {
+            EtwStep::Start(event) => {
                 let depth = self.depths.entry(event.device).or_default();
-                let row = Row {
+                let row = EtwRow {
                     event,
                     depth_at_start: *depth,
                     depth_at_done: None,
@@ -112,9 +112,9 @@ impl<W: Write> Etw<W> {
                 let number = self.first_row + self.rows.len() as u64;
                 self.rows.push_back(row);
                 let done_ns = event.complete_ns().unwrap_or(event.time_ns);
-                self.waiting.push(done_ns, Step::Done(number));
+                self.waiting.push(done_ns, EtwStep::Done(number));
             }
-            Step::Done(number) => {
+            EtwStep::Done(number) => {
                 let row = &mut self.rows[(number - self.first_row) as usize];
                 let depth = self.depths.entry(row.event.device).or_default();
                 *depth -= 1;
@@ -139,7 +139,7 @@ impl<W: Write> Etw<W> {
         Ok(())
     }
 
-    fn row(&self, row: &Row, depth_at_done: u32) -> [String; 14] {
+    fn row(&self, row: &EtwRow, depth_at_done: u32) -> [String; 14] {
         let event = &row.event;
         let done_ns = event.complete_ns().unwrap_or(event.time_ns);
         let (kind, first, last) = match event.op {
@@ -205,7 +205,7 @@ impl<W: Write> EventSink for Etw<W> {
         if event.op == SynthOp::Discard || event.device_ns.is_none() {
             return Ok(false);
         }
-        self.waiting.push(event.insert_ns(), Step::Start(*event));
+        self.waiting.push(event.insert_ns(), EtwStep::Start(*event));
         while let Some((_, step)) = self.waiting.pop_before(event.time_ns - MAX_QUEUE_NS) {
             self.step(step)?;
         }

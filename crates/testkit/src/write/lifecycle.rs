@@ -6,7 +6,7 @@
 //! The D and C of every shape but a split tell the event's own start, length and times, so that what is
 //! known of a workload stays true at the request layer.
 
-use super::blkrecord::{Action, BlkRecord, Pdu, category};
+use super::blkrecord::{BlkAction, BlkRecord, Pdu, category};
 use super::reorder::Reorder;
 pub use super::shapes::Shapes;
 use super::{WriteError, check_order, fit_u32};
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 const QUEUE_LEAD_NS: i64 = 300;
 
 /// A piece of an event: sector and bytes.
-type Piece = (u64, u32);
+type EventPiece = (u64, u32);
 
 /// Makes records in order of time.
 pub struct Lifecycle {
@@ -46,7 +46,7 @@ impl Lifecycle {
                 seconds: made.shapes.wall_seconds - 1,
                 nanos,
             };
-            let note = made.note(Action::NoteTimestamp, 0, 0, clock);
+            let note = made.note(BlkAction::NoteTimestamp, 0, 0, clock);
             made.waiting.push(i64::MIN, note);
         }
         made
@@ -97,7 +97,7 @@ impl Lifecycle {
         every != 0 && self.events.is_multiple_of(every)
     }
 
-    fn add(&mut self, event: &SynthEvent, whole: Piece) {
+    fn add(&mut self, event: &SynthEvent, whole: EventPiece) {
         let splittable = event.sectors() >= 2;
         if event.queue_ns.is_some() {
             self.add_arrival(event, whole);
@@ -114,7 +114,7 @@ impl Lifecycle {
         }
         if self.due(self.shapes.message_every) {
             let text = self.note(
-                Action::NoteMessage,
+                BlkAction::NoteMessage,
                 event.cpu,
                 linux_dev(event.device),
                 Pdu::Text("synthetic message"),
@@ -124,10 +124,10 @@ impl Lifecycle {
     }
 
     /// The note of the process, and the remap.
-    fn add_arrival(&mut self, event: &SynthEvent, whole: Piece) {
+    fn add_arrival(&mut self, event: &SynthEvent, whole: EventPiece) {
         let queued_ns = event.insert_ns() - QUEUE_LEAD_NS;
         if self.shapes.notes && self.named.insert(event.pid) {
-            let mut note = self.note(Action::NoteProcess, event.cpu, 0, Pdu::Comm(event.comm));
+            let mut note = self.note(BlkAction::NoteProcess, event.cpu, 0, Pdu::Comm(event.comm));
             note.pid = event.pid;
             note.comm = event.comm;
             self.waiting.push(queued_ns, note);
@@ -137,7 +137,7 @@ impl Lifecycle {
         };
         if let Some(from_sector) = whole.0.checked_sub(start).filter(|_| whole.1 > 0) {
             let to_dev = linux_dev(event.device);
-            let mut remap = self.record(event, Action::Remap, whole);
+            let mut remap = self.record(event, BlkAction::Remap, whole);
             remap.pdu = Pdu::Remap {
                 from_dev: to_dev + 1,
                 to_dev,
@@ -148,33 +148,33 @@ impl Lifecycle {
     }
 
     /// Q, G and I; of a merged request the second bio's Q and M between.
-    fn add_insert(&mut self, event: &SynthEvent, whole: Piece, merged: bool) {
+    fn add_insert(&mut self, event: &SynthEvent, whole: EventPiece, merged: bool) {
         let (front, back) = if merged {
             halves(whole)
         } else {
             (whole, whole)
         };
         let insert_ns = event.insert_ns();
-        self.push(insert_ns - QUEUE_LEAD_NS, event, Action::Queue, front);
-        self.push(insert_ns - 200, event, Action::Get, front);
+        self.push(insert_ns - QUEUE_LEAD_NS, event, BlkAction::Queue, front);
+        self.push(insert_ns - 200, event, BlkAction::Get, front);
         if merged {
-            self.push(insert_ns - 150, event, Action::Queue, back);
-            self.push(insert_ns - 100, event, Action::BackMerge, back);
+            self.push(insert_ns - 150, event, BlkAction::Queue, back);
+            self.push(insert_ns - 100, event, BlkAction::BackMerge, back);
         }
-        self.push(insert_ns, event, Action::Insert, whole);
+        self.push(insert_ns, event, BlkAction::Insert, whole);
     }
 
     /// D and C; of a request put back a D and an R at the instant of insert.
-    fn add_issue(&mut self, event: &SynthEvent, piece: Piece, requeued: bool) {
+    fn add_issue(&mut self, event: &SynthEvent, piece: EventPiece, requeued: bool) {
         if requeued {
-            self.push(event.insert_ns(), event, Action::Issue, piece);
-            self.push(event.insert_ns(), event, Action::Requeue, piece);
+            self.push(event.insert_ns(), event, BlkAction::Issue, piece);
+            self.push(event.insert_ns(), event, BlkAction::Requeue, piece);
         }
-        self.push(event.time_ns, event, Action::Issue, piece);
+        self.push(event.time_ns, event, BlkAction::Issue, piece);
         let Some(complete_ns) = event.complete_ns() else {
             return;
         };
-        let mut done = self.record(event, Action::Complete, piece);
+        let mut done = self.record(event, BlkAction::Complete, piece);
         done.pid = 0;
         if self.due(self.shapes.foreign_completion_every) {
             done.cpu = (done.cpu + 1) % self.shapes.cpus;
@@ -182,37 +182,42 @@ impl Lifecycle {
         self.waiting.push(complete_ns, done);
     }
 
-    fn add_split(&mut self, event: &SynthEvent, front: Piece, back: Piece) {
+    fn add_split(&mut self, event: &SynthEvent, front: EventPiece, back: EventPiece) {
         let insert_ns = event.insert_ns();
         if event.queue_ns.is_some() {
             self.push(
                 insert_ns - QUEUE_LEAD_NS,
                 event,
-                Action::Queue,
+                BlkAction::Queue,
                 (front.0, front.1 + back.1),
             );
-            let mut split = self.record(event, Action::Split, front);
+            let mut split = self.record(event, BlkAction::Split, front);
             split.pdu = Pdu::SplitAt(back.0);
             self.waiting.push(insert_ns - 250, split);
         }
         for piece in [front, back] {
             if event.queue_ns.is_some() {
-                self.push(insert_ns - 200, event, Action::Get, piece);
-                self.push(insert_ns, event, Action::Insert, piece);
+                self.push(insert_ns - 200, event, BlkAction::Get, piece);
+                self.push(insert_ns, event, BlkAction::Insert, piece);
             }
             self.add_issue(event, piece, false);
         }
     }
 
-    fn push(&mut self, time_ns: i64, event: &SynthEvent, action: Action, piece: Piece) {
+    fn push(&mut self, time_ns: i64, event: &SynthEvent, action: BlkAction, piece: EventPiece) {
         let record = self.record(event, action, piece);
         self.waiting.push(time_ns, record);
     }
 
-    fn record(&self, event: &SynthEvent, action: Action, (sector, bytes): Piece) -> BlkRecord {
+    fn record(
+        &self,
+        event: &SynthEvent,
+        action: BlkAction,
+        (sector, bytes): EventPiece,
+    ) -> BlkRecord {
         let of_request = matches!(
             action,
-            Action::Insert | Action::Issue | Action::Complete | Action::Requeue
+            BlkAction::Insert | BlkAction::Issue | BlkAction::Complete | BlkAction::Requeue
         );
         BlkRecord {
             sequence: 0,
@@ -230,7 +235,7 @@ impl Lifecycle {
         }
     }
 
-    fn note(&self, action: Action, cpu: u32, dev: u32, pdu: Pdu) -> BlkRecord {
+    fn note(&self, action: BlkAction, cpu: u32, dev: u32, pdu: Pdu) -> BlkRecord {
         let cpu = cpu % self.shapes.cpus;
         BlkRecord {
             sequence: 0,
@@ -259,7 +264,7 @@ fn flags(op: SynthOp) -> u64 {
 }
 
 /// Two pieces cut at a sector near the middle; the whole has at least two sectors.
-fn halves((sector, bytes): Piece) -> (Piece, Piece) {
+fn halves((sector, bytes): EventPiece) -> (EventPiece, EventPiece) {
     let front_sectors = bytes / 512 / 2;
     let front_bytes = front_sectors * 512;
     (

@@ -81,7 +81,7 @@ pub trait EventSink {
 
 /// How many events a writer took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCount {
     /// Events in the output.
     pub events: u64,
     /// Events that the format cannot hold.
@@ -95,8 +95,8 @@ pub struct Written {
 pub fn write_all<S: EventSink + ?Sized>(
     sink: &mut S,
     events: impl IntoIterator<Item = SynthEvent>,
-) -> Result<Written, WriteError> {
-    let mut written = Written::default();
+) -> Result<WrittenCount, WriteError> {
+    let mut written = WrittenCount::default();
     for event in events {
         if sink.event(&event)? {
             written.events += 1;
@@ -213,7 +213,7 @@ pub(crate) mod fixture {
     pub fn text_of<S: super::EventSink>(
         make: impl FnOnce(SharedBytes) -> S,
         events: &[SynthEvent],
-    ) -> (String, super::Written) {
+    ) -> (String, super::WrittenCount) {
         let bytes = SharedBytes::default();
         let mut sink = make(bytes.clone());
         let written = super::write_all(&mut sink, events.iter().copied()).expect("write to memory");

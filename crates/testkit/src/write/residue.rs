@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 #[derive(Default)]
-struct Row {
+struct ResidueSums {
     ios: u64,
     timed: u64,
     device_ns: i128,
@@ -21,7 +21,7 @@ pub struct Residue<W: Write> {
     lines: Lines<W>,
     unit_bytes: u64,
     modulus_units: u64,
-    rows: BTreeMap<(u32, SynthOp, u64, u64), Row>,
+    rows: BTreeMap<(u32, SynthOp, u64, u64), ResidueSums>,
 }
 
 impl<W: Write> Residue<W> {

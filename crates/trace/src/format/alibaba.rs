@@ -26,7 +26,7 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-struct Row {
+struct AlibabaRow {
     disk: u64,
     op: Op,
     start_bytes: u64,
@@ -35,7 +35,7 @@ struct Row {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row, LineError> {
+fn parse(line: &[u8]) -> Result<AlibabaRow, LineError> {
     let mut scan = Scan::new(line, b',');
     let disk = scan.u64("a device number")?;
     let op = scan.read_or_write("R or W")?;
@@ -46,7 +46,7 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     let time_us = scan.u64("a time in µs")?;
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
-    Ok(Row {
+    Ok(AlibabaRow {
         disk,
         op,
         start_bytes,

@@ -19,7 +19,7 @@ mod block;
 
 use std::collections::BTreeMap;
 
-use self::block::{Block, Fact, facts, parse_elapsed};
+use self::block::{CountBlock, Fact, facts, parse_elapsed};
 use crate::error::Error;
 use crate::format::Format;
 use crate::format::quantize::{is_distribution, row_range};
@@ -51,7 +51,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 
 /// Which table the lines between the counts belong to.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Table {
+enum CountTable {
     #[default]
     None,
     Lengths,
@@ -60,12 +60,12 @@ enum Table {
 
 #[derive(Default)]
 struct AlignD {
-    block: Block,
+    block: CountBlock,
     in_totals: bool,
     /// I/O in the intervals of this run that were handed on, and how many those are.
     run_ios: u64,
     intervals: u64,
-    table: Table,
+    table: CountTable,
     lengths: BTreeMap<i64, u64>,
     /// Rows (sectors off, I/O) of the histogram that is being read, and of the last one of this run.
     rows: BTreeMap<i64, u64>,
@@ -110,14 +110,14 @@ impl LineFormat for AlignD {
         }
         if is_distribution(line) {
             self.end_histogram(sink);
-            self.table = Table::Histogram;
+            self.table = CountTable::Histogram;
         } else if words(line).eq([b"Totals"]) {
             self.end_histogram(sink);
             let before = self.end_block(sink);
             self.in_totals = true;
             return before;
         } else if words(line).eq([&b"IO"[..], b"size", b"Count"]) {
-            self.table = Table::Lengths;
+            self.table = CountTable::Lengths;
         } else if !self.row(line, sink) {
             self.end_histogram(sink);
             sink.info.tally("other line");
@@ -187,11 +187,11 @@ impl AlignD {
             }
         });
         let table = match self.table {
-            Table::None => return false,
-            Table::Lengths => &mut self.lengths,
-            Table::Histogram => &mut self.rows,
+            CountTable::None => return false,
+            CountTable::Lengths => &mut self.lengths,
+            CountTable::Histogram => &mut self.rows,
         };
-        let fits = |value: i64| self.table == Table::Lengths || row_range(value).is_some();
+        let fits = |value: i64| self.table == CountTable::Lengths || row_range(value).is_some();
         match (value.filter(|&value| fits(value)), count) {
             (Some(value), Some(count)) => {
                 let sum = table.entry(value).or_insert(0);
@@ -210,7 +210,7 @@ impl AlignD {
 
     /// A histogram of one run only grows; one that does not is of another run.
     fn end_histogram(&mut self, sink: &mut Sink) {
-        self.table = Table::None;
+        self.table = CountTable::None;
         let rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
             return;

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::op::{Layer, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::table::{Column, Header, Kind, Row};
+use crate::table::{CellFormat, Column, Header, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
 use crate::tool::{Tables, check_layer, sniff_below_prose};
 
@@ -32,15 +32,15 @@ pub static FORMAT: Format = Format {
 };
 
 const COLUMNS: &[Column] = &[
-    ("TIME(s)", Kind::Decimal),
-    ("COMM", Kind::Free),
-    ("PID", Kind::Count),
-    ("DISK", Kind::Word),
-    ("T", Kind::Letters),
-    ("SECTOR", Kind::Count),
-    ("BYTES", Kind::Count),
-    ("QUE(ms)", Kind::Decimal),
-    ("LAT(ms)", Kind::Decimal),
+    ("TIME(s)", CellFormat::Decimal),
+    ("COMM", CellFormat::Free),
+    ("PID", CellFormat::Count),
+    ("DISK", CellFormat::Word),
+    ("T", CellFormat::Letters),
+    ("SECTOR", CellFormat::Count),
+    ("BYTES", CellFormat::Count),
+    ("QUE(ms)", CellFormat::Decimal),
+    ("LAT(ms)", CellFormat::Decimal),
 ];
 
 const REQUIRED: &[&str] = &[

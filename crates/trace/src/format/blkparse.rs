@@ -8,7 +8,7 @@
 //! 1266874889.67 is −0.04. That is undone here, so such a trace is not in time order.
 //! The length is cut to whole sectors by the tool, and only what was selected there (`-a`, `-f`) is here.
 
-use crate::blk::{Action, BlockEvents, PEEK_RECORDS, Present, Record};
+use crate::blk::{Action, BlockEvents, BlockRecord, PEEK_RECORDS, Present};
 use crate::format::Format;
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::{parse_i64, parse_u64};
@@ -33,7 +33,7 @@ const WRAP_SECONDS: i64 = 1_266_874_889;
 /// Nanoseconds that belong to them.
 const WRAP_NS: i64 = 709_551_616;
 
-struct Line<'line> {
+struct BlkparseLine<'line> {
     record: RawRecord<'line>,
     letter: &'static str,
     remap: Option<(&'line [u8], u64)>,
@@ -96,7 +96,7 @@ fn is_device(word: &[u8]) -> bool {
 }
 
 /// What follows the seven fields that all lines have, or why it is not understood.
-fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
+fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     let mut fields = words(line);
     let mut next = |expected| fields.next().ok_or(LineError::new(line, expected));
     let device = next("MAJOR,MINOR of a device")?;
@@ -129,7 +129,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
         failed: false,
     };
     if letter == "m" {
-        return Ok(Line {
+        return Ok(BlkparseLine {
             record,
             letter,
             remap: None,
@@ -137,7 +137,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
     }
     record.rwbs = next("RWBS letters")?;
     let remap = parse_place(line, fields, &mut record)?;
-    Ok(Line {
+    Ok(BlkparseLine {
         record,
         letter,
         remap,
@@ -277,7 +277,7 @@ impl LineFormat for Blkparse {
         sink.info.tally(line.letter);
         let len_bytes = raw.sectors * 512;
         let (op, flags) = parse_rwbs(raw.rwbs, len_bytes);
-        let record = Record {
+        let record = BlockRecord {
             action: raw.action,
             time_ns: raw.time_ns,
             device: sink.names.device(&String::from_utf8_lossy(raw.device)),

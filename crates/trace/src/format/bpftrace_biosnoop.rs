@@ -14,7 +14,7 @@ use crate::input::Input;
 use crate::op::Layer;
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::table::{Column, Header, Kind};
+use crate::table::{CellFormat, Column, Header};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
 use crate::tool::{Tables, check_layer, sniff_below_prose};
 
@@ -29,11 +29,11 @@ pub static FORMAT: Format = Format {
 };
 
 const COLUMNS: &[Column] = &[
-    ("TIME(ms)", Kind::Count),
-    ("DISK", Kind::Word),
-    ("COMM", Kind::Free),
-    ("PID", Kind::Count),
-    ("LAT(ms)", Kind::Count),
+    ("TIME(ms)", CellFormat::Count),
+    ("DISK", CellFormat::Word),
+    ("COMM", CellFormat::Free),
+    ("PID", CellFormat::Count),
+    ("LAT(ms)", CellFormat::Count),
 ];
 
 const REQUIRED: &[&str] = &["TIME(ms)", "DISK", "COMM", "PID", "LAT(ms)"];

@@ -35,15 +35,15 @@ const SECTOR_BYTES: u64 = 512;
 const MS_SCALE: u32 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum TimeUnit {
     Ns,
     Ms,
 }
 
-struct Row {
+struct DisksimRow {
     time_ns: i64,
     /// How the time was written; `None` for a plain 0, which fits both.
-    unit: Option<Unit>,
+    unit: Option<TimeUnit>,
     device: u64,
     start_bytes: u64,
     len_bytes: u64,
@@ -51,7 +51,7 @@ struct Row {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row, LineError> {
+fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
     const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
     const TYPE: &str = "0 (write) or 1 (read)";
     let mut scan = Scan::new(line, b' ');
@@ -59,14 +59,14 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     let (time_ns, unit) = match whole.u64(TIME) {
         Ok(value) => {
             scan = whole;
-            (ns(value, 1, line)?, (value != 0).then_some(Unit::Ns))
+            (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
         }
         Err(_) => {
             let word = scan.word(TIME)?;
             let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
             (
                 time_ns.ok_or_else(|| LineError::new(word, TIME))?,
-                Some(Unit::Ms),
+                Some(TimeUnit::Ms),
             )
         }
     };
@@ -79,7 +79,7 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     };
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
-    Ok(Row {
+    Ok(DisksimRow {
         time_ns,
         unit,
         device,
@@ -90,7 +90,7 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
 }
 
 /// Tabs separate as blanks do; they are rare enough to pay for a copy.
-fn parse_any(line: &[u8]) -> Result<Row, LineError> {
+fn parse_any(line: &[u8]) -> Result<DisksimRow, LineError> {
     match parse(line) {
         Err(_) if line.contains(&b'\t') => {
             let blanks: Vec<u8> = line
@@ -122,16 +122,16 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 #[derive(Default)]
 struct DiskSim {
     devices: DeviceKeys,
-    unit: Option<Unit>,
+    unit: Option<TimeUnit>,
 }
 
 impl DiskSim {
-    fn decide(&mut self, unit: Unit, sink: &mut Sink) {
+    fn decide(&mut self, unit: TimeUnit, sink: &mut Sink) {
         self.unit = Some(unit);
-        sink.info.verified = unit == Unit::Ns;
+        sink.info.verified = unit == TimeUnit::Ns;
         sink.info.note(match unit {
-            Unit::Ns => "times are whole numbers: taken as ns, as MQSim does",
-            Unit::Ms => "times are decimal: taken as ms, as DiskSim does",
+            TimeUnit::Ns => "times are whole numbers: taken as ns, as MQSim does",
+            TimeUnit::Ms => "times are decimal: taken as ms, as DiskSim does",
         });
     }
 }
@@ -142,13 +142,13 @@ impl LineFormat for DiskSim {
         let row = parse_any(line)?;
         match (self.unit, row.unit) {
             (None, Some(unit)) => self.decide(unit, sink),
-            (Some(Unit::Ns), Some(Unit::Ms)) => {
+            (Some(TimeUnit::Ns), Some(TimeUnit::Ms)) => {
                 return Err(LineError::new(
                     line,
                     "a whole number of ns, as in the lines before",
                 ));
             }
-            (Some(Unit::Ms), Some(Unit::Ns)) => {
+            (Some(TimeUnit::Ms), Some(TimeUnit::Ns)) => {
                 return Err(LineError::new(line, "decimal ms, as in the lines before"));
             }
             _ => {}
@@ -188,7 +188,7 @@ mod tests {
         check(
             "11413000 0 657728 16 1",
             11_413_000,
-            Some(Unit::Ns),
+            Some(TimeUnit::Ns),
             0,
             336_756_736,
             8192,
@@ -197,14 +197,22 @@ mod tests {
         check(
             "  12.345678  1 8\t8 0 ",
             12_345_678,
-            Some(Unit::Ms),
+            Some(TimeUnit::Ms),
             1,
             4096,
             4096,
             Op::Write,
         );
         check("0 1 8 8 0", 0, None, 1, 4096, 4096, Op::Write);
-        check("0.0 1 8 8 0", 0, Some(Unit::Ms), 1, 4096, 4096, Op::Write);
+        check(
+            "0.0 1 8 8 0",
+            0,
+            Some(TimeUnit::Ms),
+            1,
+            4096,
+            4096,
+            Op::Write,
+        );
     }
 
     #[test]

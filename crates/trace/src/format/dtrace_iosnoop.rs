@@ -18,7 +18,7 @@ use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, Latency, SourceInfo};
-use crate::table::{Column, Header, Kind, Row};
+use crate::table::{CellFormat, Column, Header, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
 use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 
@@ -33,31 +33,31 @@ pub static FORMAT: Format = Format {
 };
 
 const COLUMNS: &[Column] = &[
-    ("STIME(us)", Kind::Count),
-    ("STIME", Kind::Count),
-    ("TIME(us)", Kind::Count),
-    ("TIME", Kind::Count),
+    ("STIME(us)", CellFormat::Count),
+    ("STIME", CellFormat::Count),
+    ("TIME(us)", CellFormat::Count),
+    ("TIME", CellFormat::Count),
     // Year, month, day and time of day.
-    ("STRTIME", Kind::Words(4)),
-    ("DEVICE", Kind::Word),
-    ("INS", Kind::Count),
-    ("MAJ", Kind::Count),
-    ("MIN", Kind::Count),
-    ("DELTA(us)", Kind::Count),
-    ("DELTA", Kind::Count),
-    ("DTIME(us)", Kind::Count),
-    ("UID", Kind::Count),
-    ("PID", Kind::Count),
-    ("PPID", Kind::Count),
-    ("D", Kind::Letters),
-    ("BLOCK", Kind::Count),
-    ("SIZE", Kind::Count),
-    ("MOUNT", Kind::Word),
-    ("FILE", Kind::Word),
-    ("PATH", Kind::Word),
-    ("COMM", Kind::Free),
-    ("PATHNAME", Kind::Free),
-    ("ARGS", Kind::Free),
+    ("STRTIME", CellFormat::Words(4)),
+    ("DEVICE", CellFormat::Word),
+    ("INS", CellFormat::Count),
+    ("MAJ", CellFormat::Count),
+    ("MIN", CellFormat::Count),
+    ("DELTA(us)", CellFormat::Count),
+    ("DELTA", CellFormat::Count),
+    ("DTIME(us)", CellFormat::Count),
+    ("UID", CellFormat::Count),
+    ("PID", CellFormat::Count),
+    ("PPID", CellFormat::Count),
+    ("D", CellFormat::Letters),
+    ("BLOCK", CellFormat::Count),
+    ("SIZE", CellFormat::Count),
+    ("MOUNT", CellFormat::Word),
+    ("FILE", CellFormat::Word),
+    ("PATH", CellFormat::Word),
+    ("COMM", CellFormat::Free),
+    ("PATHNAME", CellFormat::Free),
+    ("ARGS", CellFormat::Free),
 ];
 
 const REQUIRED: &[&str] = &["UID", "PID", "D", "BLOCK", "SIZE"];

@@ -41,7 +41,7 @@ pub static FORMAT: Format = Format {
 mod columns;
 
 use columns::{
-    Cells, DISK, Header, INIT, IO_TIME, MAX_OFFSET, MIN_OFFSET, OP, PROCESS, SERVICE, SIZE,
+    DISK, EtwCells, EtwHeader, INIT, IO_TIME, MAX_OFFSET, MIN_OFFSET, OP, PROCESS, SERVICE, SIZE,
 };
 
 fn op_of(cell: &[u8]) -> Option<Op> {
@@ -54,7 +54,7 @@ fn op_of(cell: &[u8]) -> Option<Op> {
 }
 
 /// First byte and length; a flush has none of its own.
-fn extent_of(cells: &Cells<'_>, op: Op, locale: Locale) -> Result<(u64, u64), LineError> {
+fn extent_of(cells: &EtwCells<'_>, op: Op, locale: Locale) -> Result<(u64, u64), LineError> {
     let size = cells.needed(SIZE, "a size in bytes", |cell| locale.whole(cell))?;
     let first = cells.needed(MIN_OFFSET, "a hexadecimal offset", parse_hex)?;
     if op == Op::Flush {
@@ -79,8 +79,8 @@ fn extent_of(cells: &Cells<'_>, op: Op, locale: Locale) -> Result<(u64, u64), Li
 
 /// Where the request goes to the disk, what it waited before and what the disk took.
 fn times_of(
-    cells: &Cells<'_>,
-    header: &Header,
+    cells: &EtwCells<'_>,
+    header: &EtwHeader,
     locale: Locale,
 ) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
     let init_ns = cells.time(INIT, header, locale)?.unwrap_or_default();
@@ -107,7 +107,7 @@ fn times_of(
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     match whole_lines(prefix, complete).next() {
-        Some(line) if Header::of(line).is_some() => Sniff::Yes,
+        Some(line) if EtwHeader::parse(line).is_some() => Sniff::Yes,
         Some(_) => Sniff::No,
         None if complete || prefix.len() >= 4096 => Sniff::No,
         None => Sniff::More,
@@ -127,7 +127,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 
 #[derive(Default)]
 struct Wpa {
-    header: Option<Header>,
+    header: Option<EtwHeader>,
     locale: Option<Locale>,
     disks: DeviceKeys,
     /// The process field last seen, with what it means.
@@ -136,7 +136,7 @@ struct Wpa {
 
 impl Wpa {
     fn begin(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let header = Header::of(line).ok_or_else(|| {
+        let header = EtwHeader::parse(line).ok_or_else(|| {
             LineError::new(
                 line,
                 "a header with IO Type, Init Time (s), Size (B), Min Offset and Disk",
@@ -176,7 +176,7 @@ impl LineFormat for Wpa {
         let Some(header) = &self.header else {
             return self.begin(line, sink);
         };
-        let cells = Cells::of(line, header);
+        let cells = EtwCells::split(line, header);
         let locale = match self.locale {
             Some(locale) => locale,
             None => {

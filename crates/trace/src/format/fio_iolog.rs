@@ -66,7 +66,7 @@ const WAIT: usize = 6;
 const FIRST_FILE_ACTION: usize = 7;
 
 #[derive(Debug, PartialEq, Eq)]
-struct Line<'line> {
+struct IologLine<'line> {
     /// Since the job began; `None` in version 2.
     time_ns: Option<i64>,
     file: &'line [u8],
@@ -85,7 +85,7 @@ fn version_of(line: &[u8]) -> Option<Version> {
 }
 
 #[inline]
-fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
+fn parse(version: Version, line: &[u8]) -> Result<IologLine<'_>, LineError> {
     const ACTION: &str =
         "an action of fio: read, write, trim, sync, datasync, wait, add, open or close";
     let mut scan = Scan::new(line, b' ');
@@ -108,7 +108,7 @@ fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
             scan.field();
         }
         scan.end("nothing after add, open or close")?;
-        return Ok(Line {
+        return Ok(IologLine {
             time_ns,
             file,
             action,
@@ -125,7 +125,7 @@ fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
             "an offset and length whose sum is below 2^64 bytes",
         ));
     }
-    Ok(Line {
+    Ok(IologLine {
         time_ns,
         file,
         action,
@@ -306,7 +306,7 @@ mod tests {
                 .unwrap();
             assert_eq!(
                 parsed,
-                Line {
+                IologLine {
                     time_ns,
                     file: b"f.dat",
                     action,

@@ -35,7 +35,7 @@ const EPOCH_FILETIME: i64 = 116_444_736_000_000_000;
 
 const TICK_NS: i64 = 100;
 
-struct Row<'line> {
+struct MsrRow<'line> {
     time_ns: i64,
     disk: &'line [u8],
     op: Op,
@@ -46,7 +46,7 @@ struct Row<'line> {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
+fn parse(line: &[u8]) -> Result<MsrRow<'_>, LineError> {
     let mut scan = Scan::new(line, b',');
     let filetime = scan.u64("a FILETIME")?;
     let disk = scan.two_words("a host and a disk number")?;
@@ -66,7 +66,7 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
         .and_then(|filetime| filetime.checked_sub(EPOCH_FILETIME));
     let time_ns = since_1970.and_then(|ticks| ticks.checked_mul(TICK_NS));
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
-    Ok(Row {
+    Ok(MsrRow {
         time_ns: time_ns.ok_or_else(|| LineError::new(line, "a FILETIME between 1677 and 2262"))?,
         disk,
         op,

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::op::{Layer, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::table::{Column, Header, Kind, Row};
+use crate::table::{CellFormat, Column, Header, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
 use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 
@@ -32,15 +32,15 @@ pub static FORMAT: Format = Format {
 };
 
 const COLUMNS: &[Column] = &[
-    ("STARTs", Kind::Decimal),
-    ("ENDs", Kind::Decimal),
-    ("COMM", Kind::Free),
-    ("PID", Kind::Count),
-    ("TYPE", Kind::Letters),
-    ("DEV", Kind::Device),
-    ("BLOCK", Kind::Count),
-    ("BYTES", Kind::Count),
-    ("LATms", Kind::Decimal),
+    ("STARTs", CellFormat::Decimal),
+    ("ENDs", CellFormat::Decimal),
+    ("COMM", CellFormat::Free),
+    ("PID", CellFormat::Count),
+    ("TYPE", CellFormat::Letters),
+    ("DEV", CellFormat::Device),
+    ("BLOCK", CellFormat::Count),
+    ("BYTES", CellFormat::Count),
+    ("LATms", CellFormat::Decimal),
 ];
 
 const REQUIRED: &[&str] = &["COMM", "PID", "TYPE", "DEV", "BLOCK", "BYTES", "LATms"];

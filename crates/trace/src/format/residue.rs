@@ -102,7 +102,7 @@ fn parse_head(line: &[u8]) -> Result<Head, LineError> {
 }
 
 /// Words that stand for `device op residue length ios [timed_ios device_ns_sum]`.
-struct Cells<'line> {
+struct ResidueCells<'line> {
     device: String,
     op: &'line [u8],
     residue: &'line [u8],
@@ -112,7 +112,7 @@ struct Cells<'line> {
 }
 
 /// A line taken apart, in either of its two shapes; nothing of it is judged yet.
-fn cells(line: &[u8]) -> Option<Cells<'_>> {
+fn cells(line: &[u8]) -> Option<ResidueCells<'_>> {
     let line = line.trim_ascii();
     if line.first() == Some(&b'@') {
         return map_cells(line);
@@ -129,7 +129,7 @@ fn cells(line: &[u8]) -> Option<Cells<'_>> {
     if op.len() != 1 || next().is_some() {
         return None;
     }
-    Some(Cells {
+    Some(ResidueCells {
         device,
         op,
         residue,
@@ -140,7 +140,7 @@ fn cells(line: &[u8]) -> Option<Cells<'_>> {
 }
 
 /// `@name[device, op, residue, length]: ios`.
-fn map_cells(line: &[u8]) -> Option<Cells<'_>> {
+fn map_cells(line: &[u8]) -> Option<ResidueCells<'_>> {
     let (open, close) = (memchr::memchr(b'[', line)?, memchr::memrchr(b']', line)?);
     let keys = line.get(open + 1..close)?;
     let ios = line.get(close + 1..)?.strip_prefix(b":")?.trim_ascii();
@@ -155,7 +155,7 @@ fn map_cells(line: &[u8]) -> Option<Cells<'_>> {
         .map(|key| String::from_utf8_lossy(key))
         .collect();
     let named = matches!(device.len(), 1 | 2) && device.iter().all(|key| !key.is_empty());
-    named.then(|| Cells {
+    named.then(|| ResidueCells {
         device: device.join(","),
         op,
         residue,

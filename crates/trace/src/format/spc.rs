@@ -31,7 +31,7 @@ pub static FORMAT: Format = Format {
 
 const BLOCK_BYTES: u64 = 512;
 
-struct Row {
+struct SpcRow {
     unit: u64,
     start_bytes: u64,
     len_bytes: u64,
@@ -40,7 +40,7 @@ struct Row {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row, LineError> {
+fn parse(line: &[u8]) -> Result<SpcRow, LineError> {
     const TIME: &str = "a time in seconds, 0 or more";
     let mut scan = Scan::new(line, b',');
     let unit = scan.u64("a unit number (ASU)")?;
@@ -59,7 +59,7 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
             "a block and size whose end is below 2^64 bytes",
         ));
     };
-    Ok(Row {
+    Ok(SpcRow {
         unit,
         start_bytes,
         len_bytes,

@@ -28,7 +28,7 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-struct Row<'line> {
+struct SystorRow<'line> {
     time_ns: i64,
     response_ns: Option<i64>,
     op: Option<Op>,
@@ -38,7 +38,7 @@ struct Row<'line> {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
+fn parse(line: &[u8]) -> Result<SystorRow<'_>, LineError> {
     const RESPONSE: &str = "a response time in seconds, 0 or more, or nothing";
     let mut scan = Scan::new(line, b',');
     let time_ns = scan.decimal(9, "a time in seconds")?;
@@ -62,7 +62,7 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
     );
     scan.end("six columns")?;
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
-    Ok(Row {
+    Ok(SystorRow {
         time_ns,
         response_ns,
         op,

@@ -33,7 +33,7 @@ const SECTOR_BYTES: u64 = 512;
 /// Five numbers in a row can be many things: only times between 2001 and 2096 are taken for this format.
 const SNIFFED_SECONDS: std::ops::Range<i64> = 1_000_000_000..4_000_000_000;
 
-struct Row {
+struct TencentRow {
     time_ns: i64,
     start_bytes: u64,
     len_bytes: u64,
@@ -42,7 +42,7 @@ struct Row {
 }
 
 #[inline]
-fn parse(line: &[u8]) -> Result<Row, LineError> {
+fn parse(line: &[u8]) -> Result<TencentRow, LineError> {
     const TYPE: &str = "0 (read) or 1 (write)";
     let mut scan = Scan::new(line, b',');
     let seconds = scan.u64("a time in seconds")?;
@@ -58,7 +58,7 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     let volume = scan.u64("a volume number")?;
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
-    Ok(Row {
+    Ok(TencentRow {
         time_ns: ns(seconds, 1_000_000_000, line)?,
         start_bytes,
         len_bytes,

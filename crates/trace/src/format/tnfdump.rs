@@ -53,7 +53,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 }
 
 /// An event of which the data may not be complete yet.
-struct Pending {
+struct PendingEvent {
     time_ns: i64,
     pid: Option<i32>,
     probe: &'static str,
@@ -63,7 +63,7 @@ struct Pending {
 const PROBES: [&str; 4] = ["strategy", "biodone", "physio_start", "aphysio_start"];
 
 struct Tnfdump {
-    pending: Option<Pending>,
+    pending: Option<PendingEvent>,
     pairs: Pairs,
 }
 
@@ -179,7 +179,7 @@ impl LineFormat for Tnfdump {
             Some(probe) => {
                 sink.info.tally(probe);
                 let data = data[..data.len().min(DATA_BYTES_MAX)].to_vec();
-                self.pending = Some(Pending {
+                self.pending = Some(PendingEvent {
                     time_ns,
                     pid,
                     probe,
@@ -248,7 +248,7 @@ impl Tnfdump {
 
     fn start(
         &mut self,
-        pending: &Pending,
+        pending: &PendingEvent,
         device: u64,
         (start, flags): (u64, u64),
         awaited: Option<(u64, u64)>,

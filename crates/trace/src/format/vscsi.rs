@@ -47,7 +47,7 @@ impl Version {
     }
 }
 
-struct Command {
+struct ScsiCommand {
     len_bytes: u32,
     code: u16,
     block: u64,
@@ -68,10 +68,10 @@ fn u64_at(record: &[u8], at: usize) -> u64 {
 }
 
 /// A record of the version, or `None` when it cannot be one. `record` has the version's length.
-fn decode(version: Version, record: &[u8]) -> Option<Command> {
+fn decode(version: Version, record: &[u8]) -> Option<ScsiCommand> {
     let (command, tag) = match version {
         Version::V1 => (
-            Command {
+            ScsiCommand {
                 len_bytes: u32_at(record, 4),
                 code: u16_at(record, 12),
                 block: u64_at(record, 16),
@@ -81,7 +81,7 @@ fn decode(version: Version, record: &[u8]) -> Option<Command> {
             u16_at(record, 14) >> 8,
         ),
         Version::V2 => (
-            Command {
+            ScsiCommand {
                 len_bytes: u32_at(record, 8),
                 code: u16_at(record, 0),
                 block: u64_at(record, 16),
@@ -223,7 +223,7 @@ impl VscsiReader {
     }
 }
 
-fn event_of(command: &Command, device: u32) -> Option<Event> {
+fn event_of(command: &ScsiCommand, device: u32) -> Option<Event> {
     let start = command.block.checked_mul(512)?;
     let time_ns = i64::try_from(command.time_us).ok()?.checked_mul(1000)?;
     start.checked_add(u64::from(command.len_bytes))?;

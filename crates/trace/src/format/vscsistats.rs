@@ -112,7 +112,7 @@ fn lowest(measured: Measured, value: i64) -> Option<i64> {
 }
 
 #[derive(Default)]
-struct Section {
+struct HistogramSection {
     /// `None` in a section that is left out.
     measured: Option<Measured>,
     subject: String,
@@ -126,10 +126,10 @@ struct Section {
 }
 
 struct VscsiStats {
-    current: Option<Section>,
+    current: Option<HistogramSection>,
 }
 
-fn head(line: &[u8]) -> Result<Section, LineError> {
+fn head(line: &[u8]) -> Result<HistogramSection, LineError> {
     let bad = || {
         LineError::new(
             line,
@@ -145,15 +145,15 @@ fn head(line: &[u8]) -> Result<Section, LineError> {
         String::from_utf8_lossy(vm),
         String::from_utf8_lossy(disk)
     );
-    Ok(Section {
+    Ok(HistogramSection {
         measured: measured(what),
         subject,
         op: op(what),
-        ..Section::default()
+        ..HistogramSection::default()
     })
 }
 
-impl Section {
+impl HistogramSection {
     fn take(&mut self, line: &[u8]) -> Result<(), LineError> {
         let bad = || LineError::new(line, "`frequency,limit` or one of min, max, mean and count");
         let at = memchr::memchr(b',', line).ok_or_else(bad)?;

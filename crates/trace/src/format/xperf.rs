@@ -77,10 +77,10 @@ fn kind_of(line: &[u8]) -> Option<usize> {
 }
 
 /// The fields of a line, by place in [`COLUMNS`].
-struct Cells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
+struct XperfCells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
 
-impl<'line> Cells<'line> {
-    fn of(line: &'line [u8], places: &Places) -> Cells<'line> {
+impl<'line> XperfCells<'line> {
+    fn split(line: &'line [u8], places: &Places) -> XperfCells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (at, field) in Fields::new(line, b',').enumerate() {
             if let Some(cell) = places
@@ -91,7 +91,7 @@ impl<'line> Cells<'line> {
                 *cell = Some(field.trim_ascii());
             }
         }
-        Cells(cells)
+        XperfCells(cells)
     }
 
     fn get(&self, at: usize) -> Option<&'line [u8]> {
@@ -115,7 +115,7 @@ impl<'line> Cells<'line> {
 }
 
 /// Where the request goes to the disk, what it waited before and what the disk took.
-fn times_of(cells: &Cells<'_>) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
+fn times_of(cells: &XperfCells<'_>) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
     let done_ns = cells
         .time(TIME)?
         .ok_or_else(|| LineError::new(b"", "a TimeStamp"))?;
@@ -170,7 +170,7 @@ impl Xperf {
                 "a BeginHeader block before it that names the columns",
             ));
         };
-        let cells = Cells::of(line, places);
+        let cells = XperfCells::split(line, places);
         let op = KINDS.get(kind).map_or(Op::Other, |(_, op)| *op);
         let (time_ns, queue_ns, device_ns) = times_of(&cells)?;
         let (start, len) = if op == Op::Flush {

@@ -10,9 +10,9 @@ use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 
-use crate::parquet::keys::{Keys, Table};
+use crate::parquet::keys::{KeyTable, Keys};
 use crate::parquet::meaning::Meaning;
-use crate::parquet::pages::{Pages, Part, RowsPart};
+use crate::parquet::pages::{ColumnPart, Pages, RowsPart};
 use crate::parquet::pread::PartFile;
 
 /// Rows that cannot be used, and why.
@@ -44,7 +44,7 @@ impl Bad {
 }
 
 /// A column of a row group that is being read.
-pub struct Column<P: DataType, T> {
+pub struct GroupColumn<P: DataType, T> {
     pages: Pages,
     /// Rows of this page that are still to come; 0 before the first page.
     left: usize,
@@ -64,17 +64,21 @@ enum Values<P: DataType> {
 
 struct Dictionary<P: DataType, T> {
     values: Vec<P::T>,
-    meanings: Option<Table<T>>,
+    meanings: Option<KeyTable<T>>,
     all_make_sense: bool,
 }
 
-impl<P: DataType, T: Copy> Column<P, T> {
+impl<P: DataType, T: Copy> GroupColumn<P, T> {
     /// A column at its first row.
     ///
     /// # Errors
     /// When it cannot be read at all.
-    pub fn new(file: &PartFile, chunk: &ColumnChunkMetaData, rows: usize) -> Result<Column<P, T>> {
-        Ok(Column {
+    pub fn new(
+        file: &PartFile,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+    ) -> Result<GroupColumn<P, T>> {
+        Ok(GroupColumn {
             pages: Pages::new(file, chunk, rows)?,
             left: 0,
             levels: None,
@@ -127,21 +131,22 @@ impl<P: DataType, T: Copy> Column<P, T> {
             None => Err(ParquetError::EOF(
                 "found the end of a column, expected more rows".to_owned(),
             )),
-            Some(Part::Dictionary(bytes, count)) => {
+            Some(ColumnPart::Dictionary(bytes, count)) => {
                 let values = &mut self.dictionary.values;
                 values.clear();
                 let mut reader = self
                     .pages
                     .library_reader::<P>(bytes, count, Encoding::PLAIN);
                 reader.read_records(count, None, None, values)?;
-                let all: Vec<Option<T>> = values.iter().map(|value| meaning.of(value)).collect();
+                let all: Vec<Option<T>> =
+                    values.iter().map(|value| meaning.decode(value)).collect();
                 self.dictionary.all_make_sense = all.iter().all(Option::is_some);
                 let unknown = meaning.unknown();
                 let meanings = all.into_iter().map(|meant| meant.unwrap_or(unknown));
-                self.dictionary.meanings = Some(Table::new(meanings, unknown));
+                self.dictionary.meanings = Some(KeyTable::new(meanings, unknown));
                 Ok(())
             }
-            Some(Part::Rows(RowsPart {
+            Some(ColumnPart::Rows(RowsPart {
                 rows,
                 levels,
                 encoding,
@@ -170,7 +175,7 @@ impl<P: DataType, T: Copy> Column<P, T> {
             return Ok(rows);
         };
         self.known.clear();
-        levels.read(rows, &Table::new([false, true], false), &mut self.known)?;
+        levels.read(rows, &KeyTable::new([false, true], false), &mut self.known)?;
         Ok(self.known.iter().filter(|known| **known).count())
     }
 
@@ -248,7 +253,7 @@ impl<P: DataType, T: Copy> Dictionary<P, T> {
             keys.read(count, meanings, out)?;
             return Ok(Vec::new());
         }
-        let places = Table::new(0..self.values.len(), 0);
+        let places = KeyTable::new(0..self.values.len(), 0);
         let mut read = Vec::new();
         keys.read(count, &places, &mut read)?;
         let mut values: Vec<P::T> = read
@@ -272,12 +277,12 @@ fn translate<V: Clone, M: Meaning<V>>(
     out.extend(
         values
             .iter()
-            .map(|value| meaning.of(value).unwrap_or(unknown)),
+            .map(|value| meaning.decode(value).unwrap_or(unknown)),
     );
     let wrong = values
         .iter()
         .enumerate()
-        .filter(|(_, value)| meaning.of(value).is_none());
+        .filter(|(_, value)| meaning.decode(value).is_none());
     wrong.map(|(place, value)| (place, value.clone())).collect()
 }
 

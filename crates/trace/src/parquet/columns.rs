@@ -7,7 +7,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::names::Names;
 use crate::op::{Layer, Op};
-use crate::parquet::column::{Bad, Column};
+use crate::parquet::column::{Bad, GroupColumn};
 use crate::parquet::meaning::{Meaning, Scaled, Word, any_number, is_within, latency};
 use crate::parquet::pread::PartFile;
 use crate::parquet::schema::{At, COLUMNS};
@@ -22,20 +22,20 @@ const REM_BITS: u32 = 9;
 
 /// Makes batches of the columns of one row group.
 pub struct Decoder {
-    time_ns: Input<Int64Type, i64>,
-    device: Input<ByteArrayType, u32>,
-    layer: Input<ByteArrayType, Layer>,
-    op: Input<ByteArrayType, Op>,
-    flags: Input<Int32Type, i32>,
-    sector: Input<Int64Type, u64>,
-    rem_bytes: Input<Int32Type, u64>,
-    len_bytes: Input<Int64Type, u64>,
-    queue_ns: Input<Int64Type, i64>,
-    device_ns: Input<Int64Type, i64>,
-    pid: Input<Int32Type, i32>,
-    comm: Input<ByteArrayType, u32>,
-    cgroup: Input<Int64Type, i64>,
-    file: Input<ByteArrayType, u32>,
+    time_ns: ColumnInput<Int64Type, i64>,
+    device: ColumnInput<ByteArrayType, u32>,
+    layer: ColumnInput<ByteArrayType, Layer>,
+    op: ColumnInput<ByteArrayType, Op>,
+    flags: ColumnInput<Int32Type, i32>,
+    sector: ColumnInput<Int64Type, u64>,
+    rem_bytes: ColumnInput<Int32Type, u64>,
+    len_bytes: ColumnInput<Int64Type, u64>,
+    queue_ns: ColumnInput<Int64Type, i64>,
+    device_ns: ColumnInput<Int64Type, i64>,
+    pid: ColumnInput<Int32Type, i32>,
+    comm: ColumnInput<ByteArrayType, u32>,
+    cgroup: ColumnInput<Int64Type, i64>,
+    file: ColumnInput<ByteArrayType, u32>,
     /// The rests of the rows that are being read.
     rests: Vec<u64>,
 }
@@ -167,7 +167,7 @@ impl Decoder {
             expected,
         };
         next.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
-        if matches!(self.rem_bytes, Input::One(0)) {
+        if matches!(self.rem_bytes, ColumnInput::One(0)) {
             return Ok(());
         }
         let expected = "a rest from 0 to 511 bytes";
@@ -190,13 +190,13 @@ impl Decoder {
 }
 
 /// Where the values of a column come from.
-enum Input<P: DataType, T> {
+enum ColumnInput<P: DataType, T> {
     /// From nowhere: the column stays empty.
     Absent,
     /// One value throughout.
     One(P::T),
     /// The file.
-    File(Box<Column<P, T>>),
+    File(Box<GroupColumn<P, T>>),
 }
 
 /// What the inputs of a row group are made of.
@@ -207,7 +207,7 @@ struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    fn numbers<T: Copy>(&self, at: At) -> Result<Input<Int64Type, T>> {
+    fn numbers<T: Copy>(&self, at: At) -> Result<ColumnInput<Int64Type, T>> {
         self.input(at, |source| {
             if let Source::Number(one) = source {
                 Some(*one)
@@ -217,7 +217,7 @@ impl Inputs<'_> {
         })
     }
 
-    fn numbers_32<T: Copy>(&self, at: At) -> Result<Input<Int32Type, T>> {
+    fn numbers_32<T: Copy>(&self, at: At) -> Result<ColumnInput<Int32Type, T>> {
         let one = |source: &Source| match source {
             Source::Number(one) => i32::try_from(*one).ok(),
             _ => None,
@@ -225,7 +225,7 @@ impl Inputs<'_> {
         self.input(at, one)
     }
 
-    fn words<T: Copy>(&self, at: At) -> Result<Input<ByteArrayType, T>> {
+    fn words<T: Copy>(&self, at: At) -> Result<ColumnInput<ByteArrayType, T>> {
         let one = |source: &Source| match source {
             Source::Word(one) => Some(ByteArray::from(one.as_str())),
             _ => None,
@@ -237,17 +237,17 @@ impl Inputs<'_> {
         &self,
         at: At,
         one: impl Fn(&Source) -> Option<P::T>,
-    ) -> Result<Input<P, T>> {
+    ) -> Result<ColumnInput<P, T>> {
         let source = &self.sources[at as usize];
         if let Source::Leaf(leaf) = source {
             let rows = usize::try_from(self.group.num_rows()).unwrap_or(0);
-            return Ok(Input::File(Box::new(Column::new(
+            return Ok(ColumnInput::File(Box::new(GroupColumn::new(
                 self.file,
                 self.group.column(*leaf),
                 rows,
             )?)));
         }
-        Ok(one(source).map_or(Input::Absent, Input::One))
+        Ok(one(source).map_or(ColumnInput::Absent, ColumnInput::One))
     }
 }
 
@@ -260,14 +260,14 @@ struct Next<'a> {
 impl Next<'_> {
     fn read<P: DataType, M: Meaning<P::T>>(
         &mut self,
-        input: &mut Input<P, M::Is>,
+        input: &mut ColumnInput<P, M::Is>,
         mut meaning: M,
         out: &mut Vec<M::Is>,
     ) -> Result<()> {
         match input {
-            Input::Absent => {}
-            Input::One(one) => {
-                let meant = meaning.of(one);
+            ColumnInput::Absent => {}
+            ColumnInput::One(one) => {
+                let meant = meaning.decode(one);
                 out.resize(self.rows, meant.unwrap_or(meaning.unknown()));
                 if meant.is_none()
                     && let Some((found, expected)) = meaning.complaint(Some(one))
@@ -275,7 +275,7 @@ impl Next<'_> {
                     (0..self.rows).for_each(|row| self.bad.mark(row, || found.clone(), expected));
                 }
             }
-            Input::File(column) => {
+            ColumnInput::File(column) => {
                 let nulls = column.read(self.rows, &mut meaning, out, self.bad)?;
                 if nulls == self.rows && meaning.complaint(None).is_none() {
                     out.clear();

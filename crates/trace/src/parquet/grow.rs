@@ -42,7 +42,7 @@ const GATHERED_MAX: usize = 32 << 20;
 
 /// Writes a trace that can be read while it grows.
 pub struct GrowingWriter {
-    writer: ArrowWriter<Gathered>,
+    writer: ArrowWriter<EncodedRows>,
     schema: SchemaDescPtr,
     path: String,
     noted: Noted,
@@ -60,12 +60,12 @@ struct Committed {
 }
 
 /// Encoded rows on their way to the file.
-struct Gathered {
+struct EncodedRows {
     bytes: Vec<u8>,
     file: File,
 }
 
-impl Write for Gathered {
+impl Write for EncodedRows {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -88,7 +88,7 @@ impl GrowingWriter {
             path: name.clone(),
             source,
         })?;
-        let gathered = Gathered {
+        let gathered = EncodedRows {
             bytes: Vec::new(),
             file,
         };

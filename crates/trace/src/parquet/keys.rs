@@ -18,19 +18,19 @@ const WIDTH_MAX: u32 = 32;
 
 /// What keys stand for.
 #[derive(Debug)]
-pub struct Table<T> {
+pub struct KeyTable<T> {
     /// By key; filled up to at least [`SMALL`].
     values: Vec<T>,
     len: usize,
 }
 
-impl<T: Copy> Table<T> {
+impl<T: Copy> KeyTable<T> {
     /// A table of these values, which holds `filler` where no key may point to.
-    pub fn new(values: impl IntoIterator<Item = T>, filler: T) -> Table<T> {
+    pub fn new(values: impl IntoIterator<Item = T>, filler: T) -> KeyTable<T> {
         let mut values: Vec<T> = values.into_iter().collect();
         let len = values.len();
         values.resize(len.max(SMALL), filler);
-        Table { values, len }
+        KeyTable { values, len }
     }
 
     fn get(&self, key: u32) -> Result<T> {
@@ -69,13 +69,13 @@ pub struct Keys {
     width: u32,
     /// Where the next run begins.
     next_run: usize,
-    run: Run,
+    run: KeyRun,
     /// Keys of this run that are still to come.
     left: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Run {
+enum KeyRun {
     Same(u32),
     /// Where the group of the next key begins, and how many of the group are read.
     Packed(usize, usize),
@@ -96,7 +96,7 @@ impl Keys {
             bytes,
             width,
             next_run: 0,
-            run: Run::Same(0),
+            run: KeyRun::Same(0),
             left: 0,
         })
     }
@@ -117,7 +117,7 @@ impl Keys {
     pub fn read<T: Copy>(
         &mut self,
         count: usize,
-        table: &Table<T>,
+        table: &KeyTable<T>,
         out: &mut Vec<T>,
     ) -> Result<()> {
         let mut wanted = count;
@@ -128,11 +128,11 @@ impl Keys {
             }
             let some = wanted.min(self.left);
             let read = match self.run {
-                Run::Same(key) => {
+                KeyRun::Same(key) => {
                     out.resize(out.len() + some, table.get(key)?);
                     some
                 }
-                Run::Packed(at, used) => self.unpack(at, used, some, table, out)?,
+                KeyRun::Packed(at, used) => self.unpack(at, used, some, table, out)?,
             };
             self.left -= read;
             wanted -= read;
@@ -152,13 +152,13 @@ impl Keys {
                 .checked_add(len)
                 .filter(|end| *end <= self.bytes.len())
                 .ok_or_else(ended)?;
-            self.run = Run::Same((word_at(&self.bytes, at) & mask) as u32);
+            self.run = KeyRun::Same((word_at(&self.bytes, at) & mask) as u32);
             self.left = count;
         } else {
             self.next_run = at
                 .saturating_add(count.saturating_mul(width))
                 .min(self.bytes.len());
-            self.run = Run::Packed(at, 0);
+            self.run = KeyRun::Packed(at, 0);
             // The last group may be cut off behind its last key.
             let there = ((self.next_run - at) * 8)
                 .checked_div(width)
@@ -190,7 +190,7 @@ impl Keys {
         at: usize,
         used: usize,
         most: usize,
-        table: &Table<T>,
+        table: &KeyTable<T>,
         out: &mut Vec<T>,
     ) -> Result<usize> {
         let some = most.min(KEYS - used);
@@ -211,7 +211,7 @@ impl Keys {
                 out.push(table.get(key as u32)?);
             }
         }
-        self.run = Run::Packed(at + (used + some) / GROUP * width, (used + some) % GROUP);
+        self.run = KeyRun::Packed(at + (used + some) / GROUP * width, (used + some) % GROUP);
         Ok(some)
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     fn all(bytes: &[u8], width: u32, count: usize, len: u32) -> Result<Vec<u32>> {
         let mut out = Vec::new();
         let bytes = Bytes::copy_from_slice(bytes);
-        Keys::new(bytes, width)?.read(count, &Table::new(0..len, u32::MAX), &mut out)?;
+        Keys::new(bytes, width)?.read(count, &KeyTable::new(0..len, u32::MAX), &mut out)?;
         Ok(out)
     }
 
@@ -334,7 +334,7 @@ mod tests {
             bytes.extend([10, 0xff, 0xff]);
             let mut expected = keys;
             expected.extend([(1 << width) - 1; 5]);
-            let table = Table::new(0..1 << width, u32::MAX);
+            let table = KeyTable::new(0..1 << width, u32::MAX);
             let mut packed = Keys::new(bytes.into(), width).unwrap();
             let mut read = Vec::new();
             for portion in portions {

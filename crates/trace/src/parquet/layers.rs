@@ -6,7 +6,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use crate::batch::BATCH_EVENTS;
 use crate::op::Layer;
-use crate::parquet::column::{Bad, Column};
+use crate::parquet::column::{Bad, GroupColumn};
 use crate::parquet::meaning::Word;
 use crate::parquet::pread::PartFile;
 use crate::parquet::read::guarded;
@@ -49,7 +49,7 @@ fn look_through(
     seen: &mut [bool; Layer::ALL.len()],
 ) -> Result<(), ParquetError> {
     let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
-    let mut column = Column::<ByteArrayType, Layer>::new(file, group.column(leaf), left)?;
+    let mut column = GroupColumn::<ByteArrayType, Layer>::new(file, group.column(leaf), left)?;
     let mut meaning = Word {
         of: Layer::from_word,
         unknown: Layer::Request,

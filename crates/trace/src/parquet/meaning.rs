@@ -14,7 +14,7 @@ pub trait Meaning<V> {
     type Is: Copy;
 
     /// What a value means; `None` when it makes no sense.
-    fn of(&mut self, value: &V) -> Option<Self::Is>;
+    fn decode(&mut self, value: &V) -> Option<Self::Is>;
 
     /// Appends what values mean if all make sense, else nothing and `false`. May take the values out.
     fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<Self::Is>) -> bool;
@@ -37,7 +37,7 @@ pub struct Plain<S, V> {
 impl<V: Copy + Display, S: Fn(V) -> bool> Meaning<V> for Plain<S, V> {
     type Is = V;
 
-    fn of(&mut self, value: &V) -> Option<V> {
+    fn decode(&mut self, value: &V) -> Option<V> {
         Some(*value).filter(|value| (self.makes_sense)(*value))
     }
 
@@ -83,7 +83,7 @@ where
 {
     type Is = T;
 
-    fn of(&mut self, value: &V) -> Option<T> {
+    fn decode(&mut self, value: &V) -> Option<T> {
         (self.makes_sense)(*value).then(|| (self.is)(*value))
     }
 
@@ -165,13 +165,13 @@ pub struct Word<F, T> {
 impl<T: Copy, F: FnMut(&str) -> Option<T>> Meaning<ByteArray> for Word<F, T> {
     type Is = T;
 
-    fn of(&mut self, value: &ByteArray) -> Option<T> {
+    fn decode(&mut self, value: &ByteArray) -> Option<T> {
         (self.of)(value.as_utf8().ok()?)
     }
 
     fn of_all(&mut self, values: &mut Vec<ByteArray>, out: &mut Vec<T>) -> bool {
         let first = out.len();
-        out.extend(values.iter().map_while(|value| self.of(value)));
+        out.extend(values.iter().map_while(|value| self.decode(value)));
         let all = out.len() - first == values.len();
         if !all {
             out.truncate(first);

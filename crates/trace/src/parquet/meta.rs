@@ -66,7 +66,7 @@ struct SourceEntry {
 }
 
 /// What the writer itself saw of the rows.
-pub struct Seen<'a> {
+pub struct WriterFacts<'a> {
     /// Devices by name.
     pub devices: &'a [Device],
     /// Layers that the rows have.
@@ -77,7 +77,7 @@ pub struct Seen<'a> {
 
 /// The metadata of a file.
 #[must_use]
-pub fn write(info: &SourceInfo, seen: &Seen<'_>) -> Vec<KeyValue> {
+pub fn write(info: &SourceInfo, seen: &WriterFacts<'_>) -> Vec<KeyValue> {
     let mut pairs = vec![
         pair(SCHEMA, SCHEMA_VERSION.to_string()),
         pair(CLOCK, info.clock.word().to_owned()),

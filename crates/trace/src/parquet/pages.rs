@@ -28,7 +28,7 @@ pub struct Pages {
 }
 
 /// A part of a column.
-pub enum Part {
+pub enum ColumnPart {
     /// Values that the keys of the following pages point to, and how many.
     Dictionary(Bytes, usize),
     /// Rows.
@@ -72,7 +72,7 @@ impl Pages {
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn next_part(&mut self) -> Result<Option<Part>> {
+    pub fn next_part(&mut self) -> Result<Option<ColumnPart>> {
         let Some(page) = self.reader.get_next_page()? else {
             return Ok(None);
         };
@@ -89,7 +89,7 @@ impl Pages {
                     let found = format!("found a dictionary of {num_values} values as {encoding}");
                     return Err(ParquetError::General(found));
                 }
-                Part::Dictionary(buf, num_values as usize)
+                ColumnPart::Dictionary(buf, num_values as usize)
             }
             Page::DataPage {
                 buf,
@@ -99,7 +99,7 @@ impl Pages {
                 ..
             } => {
                 let (levels, values) = self.split_v1(&buf, def_level_encoding)?;
-                Part::Rows(RowsPart {
+                ColumnPart::Rows(RowsPart {
                     rows: num_values as usize,
                     levels,
                     encoding,
@@ -123,7 +123,7 @@ impl Pages {
                 let levels = (self.has_levels && num_nulls > 0)
                     .then(|| Keys::new(levels, 1))
                     .transpose()?;
-                Part::Rows(RowsPart {
+                ColumnPart::Rows(RowsPart {
                     rows: num_values as usize,
                     levels,
                     encoding,

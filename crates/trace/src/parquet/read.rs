@@ -45,7 +45,7 @@ pub(super) struct ParquetReader {
     shared_names: Arc<Names>,
     shared_count: (usize, usize),
     info: SourceInfo,
-    group: Option<Group>,
+    group: Option<RowGroup>,
     next_group: usize,
     row: u64,
     last_ns: i64,
@@ -53,7 +53,7 @@ pub(super) struct ParquetReader {
 }
 
 /// The row group that is being read.
-struct Group {
+struct RowGroup {
     decoder: Decoder,
     /// Whether it is known that each row is of a layer that is wanted.
     all_taken: bool,
@@ -117,7 +117,7 @@ impl ParquetReader {
                 )
             }) {
                 Ok(decoder) => {
-                    self.group = Some(Group {
+                    self.group = Some(RowGroup {
                         decoder,
                         all_taken: taken == Some(true),
                         left: rows,

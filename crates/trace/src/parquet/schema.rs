@@ -29,7 +29,7 @@ const COMPRESSED_SHARE_MAX: f64 = 0.8;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Signed 64-bit number.
     I64,
     /// Signed 32-bit number.
@@ -38,32 +38,34 @@ pub enum Kind {
     Word,
 }
 
-impl Kind {
+impl ColumnType {
     /// The type by which it is written.
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
-            Kind::I64 => DataType::Int64,
-            Kind::I32 => DataType::Int32,
-            Kind::Word => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            ColumnType::I64 => DataType::Int64,
+            ColumnType::I32 => DataType::Int32,
+            ColumnType::Word => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
         }
     }
 }
 
 /// A column: name, content, whether null (unknown) is allowed, whether it is delta-packed.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct SchemaColumn {
     /// Name in the file.
     pub name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ColumnType,
     /// Whether it may hold nulls, or be absent from the file.
     pub nullable: bool,
     delta: bool,
 }
 
-const fn needed(name: &'static str, kind: Kind, delta: bool) -> Column {
-    Column {
+const fn needed(name: &'static str, kind: ColumnType, delta: bool) -> SchemaColumn {
+    SchemaColumn {
         name,
         kind,
         nullable: false,
@@ -71,8 +73,8 @@ const fn needed(name: &'static str, kind: Kind, delta: bool) -> Column {
     }
 }
 
-const fn optional(name: &'static str, kind: Kind, delta: bool) -> Column {
-    Column {
+const fn optional(name: &'static str, kind: ColumnType, delta: bool) -> SchemaColumn {
+    SchemaColumn {
         name,
         kind,
         nullable: true,
@@ -101,27 +103,28 @@ pub enum At {
 }
 
 /// All columns, in the order of writing.
-pub const COLUMNS: [Column; 14] = [
-    needed("time_ns", Kind::I64, true),
-    needed("device", Kind::Word, false),
-    needed("layer", Kind::Word, false),
-    needed("op", Kind::Word, false),
-    needed("flags", Kind::I32, false),
-    needed("sector", Kind::I64, true),
-    needed("rem_bytes", Kind::I32, false),
-    needed("len_bytes", Kind::I64, false),
-    optional("queue_ns", Kind::I64, true),
-    optional("device_ns", Kind::I64, true),
-    optional("pid", Kind::I32, false),
-    optional("comm", Kind::Word, false),
-    optional("cgroup", Kind::I64, false),
-    optional("file", Kind::Word, false),
+pub const COLUMNS: [SchemaColumn; 14] = [
+    needed("time_ns", ColumnType::I64, true),
+    needed("device", ColumnType::Word, false),
+    needed("layer", ColumnType::Word, false),
+    needed("op", ColumnType::Word, false),
+    needed("flags", ColumnType::I32, false),
+    needed("sector", ColumnType::I64, true),
+    needed("rem_bytes", ColumnType::I32, false),
+    needed("len_bytes", ColumnType::I64, false),
+    optional("queue_ns", ColumnType::I64, true),
+    optional("device_ns", ColumnType::I64, true),
+    optional("pid", ColumnType::I32, false),
+    optional("comm", ColumnType::Word, false),
+    optional("cgroup", ColumnType::I64, false),
+    optional("file", ColumnType::Word, false),
 ];
 
 /// The schema by which files are written.
 #[must_use]
 pub fn arrow_schema() -> SchemaRef {
-    let field = |column: &Column| Field::new(column.name, column.kind.data_type(), column.nullable);
+    let field =
+        |column: &SchemaColumn| Field::new(column.name, column.kind.data_type(), column.nullable);
     Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
 }
 
@@ -153,7 +156,7 @@ pub fn leaves_of(
             ));
         };
         let found = types.field_with_name(column.name).map(Field::data_type);
-        let stored = if column.kind == Kind::Word {
+        let stored = if column.kind == ColumnType::Word {
             DataType::Utf8
         } else {
             column.kind.data_type()

@@ -16,7 +16,7 @@ use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::error::Error;
 use crate::names::{Device, Names};
 use crate::op::{Layer, Op};
-use crate::parquet::meta::{self, Seen};
+use crate::parquet::meta::{self, WriterFacts};
 use crate::parquet::schema::{arrow_schema, writer_properties};
 use crate::source::SourceInfo;
 use crate::write::{Output, TraceWriter, Written};
@@ -131,7 +131,7 @@ impl Noted {
     /// The metadata of a file of these rows.
     pub(super) fn metadata(&mut self, info: &SourceInfo) -> Vec<KeyValue> {
         self.keep_devices();
-        let seen = Seen {
+        let seen = WriterFacts {
             devices: &self.devices,
             layers: &self.layers,
             in_order: self.in_order,

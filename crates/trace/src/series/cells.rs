@@ -2,7 +2,7 @@
 
 use plumb_iostat::{ColumnMeaning, IostatColumns, Printed, column_of_sysstat, words};
 
-use super::{OpRow, Row, Span};
+use super::{DeviceRow, OpRow, Span};
 use crate::error::shown;
 
 /// The row of a line: `Ok(None)` for any other line, such as those of processors.
@@ -13,7 +13,7 @@ pub fn row(
     columns: &IostatColumns,
     line: &str,
     number: u64,
-) -> Result<Option<(String, Row)>, (String, String)> {
+) -> Result<Option<(String, DeviceRow)>, (String, String)> {
     let words = words(line);
     let Some(found) = columns.cells(line) else {
         let expected = format!("a device and {} numbers", columns.width() - 1);
@@ -90,7 +90,7 @@ impl SeriesCells {
         self.put(column_of_sysstat(name), printed);
     }
 
-    pub fn into_row(self, line: u64) -> Row {
+    pub fn into_row(self, line: u64) -> DeviceRow {
         let [read, write, discard, flush] = self.ops;
         let span = self.span.unwrap_or(Span::Response);
         let in_flight = match (self.in_flight, self.active, self.waiting) {
@@ -104,7 +104,7 @@ impl SeriesCells {
         };
         // Where the operations are told apart, the mean of both is theirs: that of all is rounded once more.
         let is_apart = read.ms.is_some() && write.ms.is_some();
-        Row {
+        DeviceRow {
             line,
             data: [read, write],
             others: [discard, flush],

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::cells::SeriesCells;
-use super::{Printed, Report, Row, Series, Tool};
+use super::{DeviceRow, Printed, Report, Series, Tool};
 use crate::error::{Damage, Place, shown};
 
 /// Whether bytes begin like it.
@@ -78,7 +78,7 @@ fn missing(what: &str, found: &Value) -> Damage {
     }
 }
 
-fn row(disk: &Value) -> Option<(String, Row)> {
+fn row(disk: &Value) -> Option<(String, DeviceRow)> {
     let members: &Map<String, Value> = disk.as_object()?;
     let device = members.get("disk_device")?.as_str()?;
     let mut cells = SeriesCells::default();

@@ -28,7 +28,7 @@ pub struct OpRow {
 
 /// One device in one report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct DeviceRow {
     /// Line on which it stands; 0 where it stands on none of its own.
     pub line: u64,
     /// Reads and writes.
@@ -53,7 +53,7 @@ pub struct Report {
     /// Time as it was printed, if it was.
     pub at: Option<String>,
     /// Rows by device.
-    pub rows: Vec<(String, Row)>,
+    pub rows: Vec<(String, DeviceRow)>,
     /// Whether a line of it could not be understood.
     pub is_damaged: bool,
 }
@@ -106,7 +106,7 @@ impl Series {
 
     /// What each report has of a device; `None` where it has no line, since it had no I/O. Where that line may be the one
     /// that could not be understood the report is left out.
-    pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a Row>> {
+    pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a DeviceRow>> {
         self.reports.iter().filter_map(move |report| {
             let row = report
                 .rows
@@ -118,7 +118,7 @@ impl Series {
     }
 }
 
-impl Row {
+impl DeviceRow {
     /// Reads and writes a second.
     #[must_use]
     pub fn per_second(&self) -> f64 {

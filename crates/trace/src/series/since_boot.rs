@@ -68,7 +68,7 @@ impl Series {
     fn is_unlike_the_others(&self, device: &str) -> bool {
         let mut rates = self
             .rows_of(device)
-            .map(|row| row.map_or(0.0, super::Row::per_second));
+            .map(|row| row.map_or(0.0, super::DeviceRow::per_second));
         let Some(first) = rates.next() else {
             return false;
         };

@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Series {
         .lines()
         .find_map(IostatColumns::of_heading)
         .map_or(Tool::Solaris, |columns| columns.tool());
-    let mut reader = Reader {
+    let mut reader = SeriesReader {
         series: Series::new(tool),
         columns: None,
         at: None,
@@ -29,14 +29,14 @@ pub fn read(text: &str) -> Series {
     reader.series
 }
 
-struct Reader {
+struct SeriesReader {
     series: Series,
     columns: Option<IostatColumns>,
     /// The last time seen that belongs to no report yet.
     at: Option<String>,
 }
 
-impl Reader {
+impl SeriesReader {
     fn line(&mut self, number: u64, line: &str) {
         let shape = IostatLine::parse(line);
         if let IostatLine::Heading(columns) = shape {

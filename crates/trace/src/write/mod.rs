@@ -61,7 +61,7 @@ pub trait TraceWriter {
 
 /// A format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum OutputFormat {
     /// The project's own; holds everything.
     Parquet,
     /// Version 3 of fio's log of I/O, which fio replays.
@@ -70,9 +70,13 @@ pub enum Target {
     MsrCsv,
 }
 
-impl Target {
+impl OutputFormat {
     /// All of them.
-    pub const ALL: [Target; 3] = [Target::Parquet, Target::FioIolog, Target::MsrCsv];
+    pub const ALL: [OutputFormat; 3] = [
+        OutputFormat::Parquet,
+        OutputFormat::FioIolog,
+        OutputFormat::MsrCsv,
+    ];
 
     /// Name, as in `--to`.
     #[must_use]
@@ -88,15 +92,17 @@ impl Target {
 
     /// The format of a name; `None` for any other name.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Target> {
-        Target::ALL.into_iter().find(|target| target.name() == name)
+    pub fn from_name(name: &str) -> Option<OutputFormat> {
+        OutputFormat::ALL
+            .into_iter()
+            .find(|target| target.name() == name)
     }
 
     /// The format that a path's extension stands for; `None` when it stands for none.
     #[must_use]
-    pub fn from_path(path: &Path) -> Option<Target> {
+    pub fn from_path(path: &Path) -> Option<OutputFormat> {
         let extension = path.extension()?.to_str()?;
-        Target::ALL
+        OutputFormat::ALL
             .into_iter()
             .find(|target| target.extension().eq_ignore_ascii_case(extension))
     }
@@ -113,11 +119,11 @@ pub fn create(
     info: &SourceInfo,
 ) -> Result<Box<dyn TraceWriter>, Error> {
     let target = match name {
-        Some(name) => Target::from_name(name),
-        None => Target::from_path(path),
+        Some(name) => OutputFormat::from_name(name),
+        None => OutputFormat::from_path(path),
     };
     let known = || {
-        let each = Target::ALL
+        let each = OutputFormat::ALL
             .iter()
             .map(|target| format!("{} (.{})", target.name(), target.extension()));
         each.collect::<Vec<_>>().join(", ")
@@ -131,9 +137,9 @@ pub fn create(
     };
     let output = Output::create(path)?;
     Ok(match target {
-        Target::Parquet => Box::new(ParquetWriter::new(output)?),
-        Target::FioIolog => Box::new(iolog::IologWriter::new(output)),
-        Target::MsrCsv => Box::new(msr::MsrWriter::new(output, info)),
+        OutputFormat::Parquet => Box::new(ParquetWriter::new(output)?),
+        OutputFormat::FioIolog => Box::new(iolog::IologWriter::new(output)),
+        OutputFormat::MsrCsv => Box::new(msr::MsrWriter::new(output, info)),
     })
 }
 

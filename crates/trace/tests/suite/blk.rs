@@ -1,13 +1,13 @@
 //! How I/O are made of block-layer records: pairing, parts, requeues, losses, partitions.
 
-use plumb_trace::blk::{Action, BlockEvents, Present, Record};
+use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
 use plumb_trace::pending::WAITING_MAX;
 use plumb_trace::{Batch, Event, LayerChoice, Names, Op, SourceInfo, flags};
 
-fn record(action: Action, time_ns: i64, sector: u64, sectors: u64) -> Record {
+fn record(action: Action, time_ns: i64, sector: u64, sectors: u64) -> BlockRecord {
     let op = if sectors == 0 { Op::Flush } else { Op::Write };
     let len_bytes = sectors * 512;
-    Record {
+    BlockRecord {
         action,
         time_ns,
         device: 0,
@@ -22,28 +22,28 @@ fn record(action: Action, time_ns: i64, sector: u64, sectors: u64) -> Record {
     }
 }
 
-struct Run {
+struct BlkRun {
     events: BlockEvents,
     info: SourceInfo,
     batch: Batch,
 }
 
-impl Run {
-    fn new(layer: LayerChoice) -> Run {
+impl BlkRun {
+    fn new(layer: LayerChoice) -> BlkRun {
         let mut info = SourceInfo::default();
         let present = Present {
             queues: true,
             issues: true,
             completions: true,
         };
-        Run {
+        BlkRun {
             events: BlockEvents::new(present, layer, None, &mut info),
             info,
             batch: Batch::default(),
         }
     }
 
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &BlockRecord) {
         self.events.accept(record, &mut self.info);
         self.events
             .drain(&mut self.batch, usize::MAX, &mut self.info);
@@ -64,7 +64,7 @@ fn check(
     expected: &[(i64, Option<i64>, Option<i64>)],
     unmatched: (u64, u64),
 ) {
-    let mut run = Run::new(LayerChoice::Lowest);
+    let mut run = BlkRun::new(LayerChoice::Lowest);
     for &(action, time_ns, sector, sectors) in records {
         run.take(&record(action, time_ns, sector, sectors));
     }
@@ -223,7 +223,7 @@ fn a_requeued_request_is_one_without_latencies_too() {
             Some("a CPU is missing".to_owned()),
             &mut info,
         );
-        let mut run = Run {
+        let mut run = BlkRun {
             events,
             info,
             batch: Batch::default(),
@@ -251,7 +251,7 @@ fn a_requeued_request_is_one_without_latencies_too() {
 
 #[test]
 fn after_a_loss_nothing_old_is_paired() {
-    let mut run = Run::new(LayerChoice::Lowest);
+    let mut run = BlkRun::new(LayerChoice::Lowest);
     run.take(&record(D, 1, 8, 8));
     run.events.lost_some();
     run.take(&record(D, 5, 8, 8));
@@ -269,15 +269,15 @@ fn after_a_loss_nothing_old_is_paired() {
 
 #[test]
 fn the_second_completion_of_a_flush() {
-    let mut run = Run::new(LayerChoice::Lowest);
+    let mut run = BlkRun::new(LayerChoice::Lowest);
     run.take(&record(D, 1, 0, 8));
     run.take(&record(D, 2, 0, 0));
     run.take(&record(C, 5, u64::MAX, 0));
-    run.take(&Record {
+    run.take(&BlockRecord {
         op: Op::Write,
         ..record(C, 6, 0, 0)
     });
-    run.take(&Record {
+    run.take(&BlockRecord {
         failed: true,
         ..record(C, 9, 0, 8)
     });
@@ -299,7 +299,7 @@ fn the_second_completion_of_a_flush() {
 /// One that hangs does not hold up more than the ring, and its completion is said to be late.
 #[test]
 fn one_that_hangs() {
-    let mut run = Run::new(LayerChoice::Lowest);
+    let mut run = BlkRun::new(LayerChoice::Lowest);
     run.take(&record(D, 0, 8, 8));
     let others = WAITING_MAX as i64 + 10;
     for at in 1..=others {
@@ -324,11 +324,11 @@ fn one_that_hangs() {
 #[test]
 fn partitions_and_what_looks_like_them() {
     let check = |from: &str, to: &str, maps: &[(u64, u64)], expected: &[u64]| {
-        let mut run = Run::new(LayerChoice::Lowest);
+        let mut run = BlkRun::new(LayerChoice::Lowest);
         let mut names = Names::default();
         let (from_id, to_id) = (names.device(from), names.device(to));
         for &(from_sector, sector) in maps {
-            let remap = Record {
+            let remap = BlockRecord {
                 device: to_id,
                 ..record(Action::Remap, 1, sector, 8)
             };

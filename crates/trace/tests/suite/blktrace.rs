@@ -72,7 +72,7 @@ fn read_path(path: &Path) -> (Vec<Event>, SourceInfo) {
 
 /// What both programs tell of a record.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Line {
+struct PrintedRecord {
     time_ns: i64,
     cpu: u32,
     sequence: u32,
@@ -89,7 +89,7 @@ struct Line {
 const FORMAT: &str = "P %M %m %c %s %T %t %p %a %d %S %N %U\n";
 
 /// A line of blkparse in [`FORMAT`]; its letters are understood here anew, without the code under test.
-fn line_of(text: &str) -> Option<Line> {
+fn line_of(text: &str) -> Option<PrintedRecord> {
     let words: Vec<&str> = text.strip_prefix("P ")?.split_whitespace().collect();
     let number = |index: usize| words[index].parse::<u64>().unwrap();
     let letters = words[8];
@@ -118,7 +118,7 @@ fn line_of(text: &str) -> Option<Line> {
         | bit('A', flags::AHEAD)
         | if flush { flags::PREFLUSH } else { 0 }
         | if fua { flags::FUA } else { 0 };
-    Some(Line {
+    Some(PrintedRecord {
         time_ns: (number(4) * 1_000_000_000 + number(5)) as i64,
         cpu: number(2) as u32,
         sequence: number(3) as u32,
@@ -134,7 +134,7 @@ fn line_of(text: &str) -> Option<Line> {
     })
 }
 
-fn lines_of_ours(files: &[PathBuf]) -> Vec<Line> {
+fn lines_of_ours(files: &[PathBuf]) -> Vec<PrintedRecord> {
     let mut records = blktrace::records(files).unwrap();
     let mut lines = Vec::new();
     let mut first_ns = None;
@@ -146,7 +146,7 @@ fn lines_of_ours(files: &[PathBuf]) -> Vec<Line> {
         }
         let (op, bits) = record.op_and_flags();
         let action = LETTERS[record.action_index()];
-        lines.push(Line {
+        lines.push(PrintedRecord {
             time_ns: record.time_ns - first_ns,
             cpu: record.cpu,
             sequence: record.sequence,
@@ -165,7 +165,7 @@ fn lines_of_ours(files: &[PathBuf]) -> Vec<Line> {
     lines
 }
 
-fn count(lines: &[Line], action: &str) -> usize {
+fn count(lines: &[PrintedRecord], action: &str) -> usize {
     lines.iter().filter(|line| line.action == action).count()
 }
 
@@ -174,7 +174,7 @@ fn every_record_is_what_blkparse_says() {
     require!(RealTraces, Tool("blkparse"));
     let dir = set_with_empty_files("blkparse");
     let text = run(&dir, "blkparse", &["-q", "-i", "sdb", "-f", FORMAT]);
-    let mut theirs: Vec<Line> = text.lines().filter_map(line_of).collect();
+    let mut theirs: Vec<PrintedRecord> = text.lines().filter_map(line_of).collect();
     let pieces = open::pieces(&[dir.path().join("sdb")]);
     let ours = lines_of_ours(&pieces[0].files);
     assert!(ours.is_sorted_by_key(|line| (line.time_ns, line.cpu, line.sequence)));

@@ -8,25 +8,25 @@ use plumb_trace::{
 };
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct RecordLayout {
     version: u8,
     big: bool,
 }
 
-const LAYOUTS: [Layout; 4] = [
-    Layout {
+const LAYOUTS: [RecordLayout; 4] = [
+    RecordLayout {
         version: 7,
         big: false,
     },
-    Layout {
+    RecordLayout {
         version: 7,
         big: true,
     },
-    Layout {
+    RecordLayout {
         version: 8,
         big: false,
     },
-    Layout {
+    RecordLayout {
         version: 8,
         big: true,
     },
@@ -39,7 +39,7 @@ struct Numbers(u32, u64, u64, u32, u64, u32, u32, u16);
 /// 8,16 as the kernel packs it.
 const DEVICE: u32 = 8 << 20 | 16;
 
-impl Layout {
+impl RecordLayout {
     fn put(self, out: &mut Vec<u8>, number: u64, bytes: usize) {
         let all = number.to_be_bytes();
         let mut low = all[8 - bytes..].to_vec();
@@ -196,7 +196,7 @@ fn a_little_of_everything() {
 /// A file of one CPU under any name: CPU 0 alone may be all there is, unless issues and completions do not meet.
 #[test]
 fn the_only_cpu_of_a_file() {
-    let layout = Layout {
+    let layout = RecordLayout {
         version: 7,
         big: false,
     };
@@ -241,7 +241,7 @@ fn the_only_cpu_of_a_file() {
 #[test]
 fn operations() {
     let check = |version: u8, action: u64, bytes: u32, op: Op, bits: i32| {
-        let layout = Layout {
+        let layout = RecordLayout {
             version,
             big: false,
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{open, pieces};
 use plumb_trace::reader::Sniff;
-use plumb_trace::write::{Target, create};
+use plumb_trace::write::{OutputFormat, create};
 use plumb_trace::{
     Batch, Clock, Columns, Error, Event, Fill, Latency, Layer, LayerChoice, Names, Op, ReadOptions,
     Reader, SourceInfo,
@@ -17,16 +17,16 @@ use tempfile::TempDir;
 
 /// An event with its names as words, so that those of different traces can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct NamedEvent {
     event: Event,
     device: String,
     comm: Option<String>,
     file: Option<String>,
 }
 
-fn rows_of(batch: &Batch) -> Vec<Row> {
+fn rows_of(batch: &Batch) -> Vec<NamedEvent> {
     let names = &batch.names;
-    let row = |event: Event| Row {
+    let row = |event: Event| NamedEvent {
         device: names.devices()[event.device as usize].name.clone(),
         comm: names.word_of(event.comm).map(str::to_owned),
         file: names.word_of(event.file).map(str::to_owned),
@@ -40,7 +40,7 @@ fn rows_of(batch: &Batch) -> Vec<Row> {
     batch.events().map(row).collect()
 }
 
-fn batch_of(rows: &[Row]) -> Batch {
+fn batch_of(rows: &[NamedEvent]) -> Batch {
     let mut names = Names::default();
     let mut batch = Batch::default();
     for row in rows {
@@ -61,7 +61,7 @@ fn all_layers() -> ReadOptions {
     }
 }
 
-fn drain(reader: &mut dyn Reader) -> Result<Vec<Row>, Error> {
+fn drain(reader: &mut dyn Reader) -> Result<Vec<NamedEvent>, Error> {
     let mut rows = Vec::new();
     let mut batch = Batch::default();
     while reader.fill(&mut batch)? != Fill::End {
@@ -75,13 +75,13 @@ fn open_path(path: &Path, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     open(&pieces(&[path.to_owned()])[0], options)
 }
 
-fn read(path: &Path, options: &ReadOptions) -> Result<(Vec<Row>, SourceInfo), Error> {
+fn read(path: &Path, options: &ReadOptions) -> Result<(Vec<NamedEvent>, SourceInfo), Error> {
     let mut reader = open_path(path, options)?;
     let rows = drain(&mut *reader)?;
     Ok((rows, reader.info().clone()))
 }
 
-fn write_rows(path: &Path, rows: &[Row], info: &SourceInfo) {
+fn write_rows(path: &Path, rows: &[NamedEvent], info: &SourceInfo) {
     let mut writer = create(path, None, info).unwrap();
     for some in rows.chunks(1000) {
         writer.write(&batch_of(some)).unwrap();
@@ -93,7 +93,7 @@ fn write_rows(path: &Path, rows: &[Row], info: &SourceInfo) {
     );
 }
 
-fn any_row() -> impl Strategy<Value = Row> {
+fn any_row() -> impl Strategy<Value = NamedEvent> {
     use prop::option::of as known;
     let ns = || known(0i64..=i64::MAX);
     let word = || known("[a-z(/ ]{1,3}|ü, \"'");
@@ -121,7 +121,7 @@ fn any_row() -> impl Strategy<Value = Row> {
                 cgroup,
                 ..Event::new(time_ns, 0, Layer::ALL[layer], Op::ALL[op], start, len)
             };
-            Row {
+            NamedEvent {
                 event,
                 device,
                 comm,
@@ -219,7 +219,7 @@ fn what_a_file_says_of_itself_comes_back() {
     assert_eq!(back.notes, ["converted from blkparse", "a sentence"]);
 }
 
-fn some_rows(count: i64) -> Vec<Row> {
+fn some_rows(count: i64) -> Vec<NamedEvent> {
     let row = |number: i64| {
         let layer = if number % 3 == 0 {
             Layer::Vfs
@@ -237,7 +237,7 @@ fn some_rows(count: i64) -> Vec<Row> {
         );
         event.device_ns = (number % 5 != 0).then_some(100 + number);
         event.pid = Some(number as i32 % 9);
-        Row {
+        NamedEvent {
             event,
             device: format!("8,{}", number % 2 * 16),
             comm: (number % 4 != 0).then(|| format!("comm {}", number % 7)),
@@ -252,7 +252,7 @@ fn only_wanted_columns_and_layers_are_read() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("some.parquet");
     write_rows(&path, &some_rows(10_000), &SourceInfo::default());
-    let check = |layer, columns, expected: &dyn Fn(&mut Row) -> bool| {
+    let check = |layer, columns, expected: &dyn Fn(&mut NamedEvent) -> bool| {
         let options = ReadOptions {
             layer,
             columns,
@@ -371,7 +371,7 @@ fn a_cut_file_says_so() {
 }
 
 /// Reads a trace and writes it as Parquet; returns what was read.
-fn convert(from: &Path, to: &Path, options: &ReadOptions) -> (Vec<Row>, SourceInfo) {
+fn convert(from: &Path, to: &Path, options: &ReadOptions) -> (Vec<NamedEvent>, SourceInfo) {
     let mut reader = open_path(from, options).unwrap();
     let mut writer = create(to, None, reader.info()).unwrap();
     let mut rows = Vec::new();
@@ -464,12 +464,15 @@ fn a_converted_trace_has_the_counted_figures() {
 #[test]
 fn formats_are_chosen_by_extension_or_name() {
     let check =
-        |path: &str, target| assert_eq!(Target::from_path(Path::new(path)), target, "{path}");
-    check("a.parquet", Some(Target::Parquet));
-    check("a.b.IOLOG", Some(Target::FioIolog));
-    check("a.csv", Some(Target::MsrCsv));
+        |path: &str, target| assert_eq!(OutputFormat::from_path(Path::new(path)), target, "{path}");
+    check("a.parquet", Some(OutputFormat::Parquet));
+    check("a.b.IOLOG", Some(OutputFormat::FioIolog));
+    check("a.csv", Some(OutputFormat::MsrCsv));
     check("a", None);
-    assert_eq!(Target::from_name("msr-csv"), Some(Target::MsrCsv));
+    assert_eq!(
+        OutputFormat::from_name("msr-csv"),
+        Some(OutputFormat::MsrCsv)
+    );
     let error = create(Path::new("x.txt"), None, &SourceInfo::default())
         .err()
         .unwrap();

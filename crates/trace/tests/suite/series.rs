@@ -4,13 +4,13 @@ use plumb_testkit::{real_trace, require};
 use std::path::Path;
 use std::process::Command;
 
-use plumb_trace::series::{self, FirstReport, Row, Series, SinceBoot, Span, Tool};
+use plumb_trace::series::{self, DeviceRow, FirstReport, Series, SinceBoot, Span, Tool};
 
 fn read(text: &str) -> Series {
     series::read("capture", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn row<'a>(series: &'a Series, device: &'a str, report: usize) -> &'a Row {
+fn row<'a>(series: &'a Series, device: &'a str, report: usize) -> &'a DeviceRow {
     series
         .rows_of(device)
         .nth(report)
@@ -210,8 +210,9 @@ fn one_run_as_text_and_as_json() {
             Some(SinceBoot::ByTheTool),
             "{name}"
         );
-        let rows: Vec<&Row> = series.rows_of("loop1").skip(1).flatten().collect();
-        let mean = |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / 12.0;
+        let rows: Vec<&DeviceRow> = series.rows_of("loop1").skip(1).flatten().collect();
+        let mean =
+            |of: &dyn Fn(&DeviceRow) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / 12.0;
         let (rate, ms) = (
             mean(&|row| row.per_second()),
             mean(&|row| row.data_ms().expect("reads")),
@@ -392,7 +393,7 @@ fn real_prints_as_awk_sums_them() {
             .expect("awk runs");
         let series =
             series::read(name, &std::fs::read(&path).expect("a print")).expect("a capture");
-        let rows: Vec<&Row> = series
+        let rows: Vec<&DeviceRow> = series
             .reports
             .iter()
             .flat_map(|report| &report.rows)

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plumb_capture::{Block, Misses, Options, Reading, disk_of};
+use plumb_capture::{BlockWatch, Misses, Options, Reading, disk_of};
 use plumb_profile::Profile;
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_trace::{Layer, Op};
@@ -23,32 +23,33 @@ pub const SIZE: u64 = 64 << 20;
 pub const FIRST_SECTOR: u64 = 34;
 
 /// A loop device on a sparse file, and what keeps both.
-pub struct Disk {
+pub struct LoopDisk {
     pub device: LoopDevice,
     _room: TempDir,
 }
 
-impl Disk {
-    pub fn new() -> Disk {
+impl LoopDisk {
+    pub fn new() -> LoopDisk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
         File::create(&image)
             .and_then(|file| file.set_len(SIZE))
             .expect("room for a sparse file");
-        Disk {
+        LoopDisk {
             device: LoopDevice::attach(&image, &[]),
             _room: room,
         }
     }
 
-    pub fn watch(&self) -> Block {
+    pub fn watch(&self) -> BlockWatch {
         self.watch_with(Options::default())
     }
 
     /// Watches it alone.
-    pub fn watch_with(&self, options: Options) -> Block {
+    pub fn watch_with(&self, options: Options) -> BlockWatch {
         let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        Block::attach(&Options { devices, ..options }).expect("programs that this kernel takes")
+        BlockWatch::attach(&Options { devices, ..options })
+            .expect("programs that this kernel takes")
     }
 
     pub fn open(&self) -> Direct {
@@ -130,7 +131,7 @@ pub fn table(profile: &Profile) -> Counted {
 }
 
 /// The node of the partition of a disk, in a directory of its own: no udev runs everywhere.
-pub fn partition(disk: &Disk) -> (String, TempDir, PathBuf) {
+pub fn partition(disk: &LoopDisk) -> (String, TempDir, PathBuf) {
     let name = format!("{}p1", disk.device.name());
     let room = tempfile::tempdir().expect("a directory");
     let node = room.path().join(&name);

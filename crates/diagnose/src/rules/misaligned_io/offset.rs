@@ -5,7 +5,7 @@
 
 use plumb_geometry::{Bytes, Grid, SECTOR, group_digits, plural};
 use plumb_profile::fit::{FitTally, Select};
-use plumb_profile::infer::{Inference, Phase, Verdict};
+use plumb_profile::infer::{Inference, InferenceVerdict, Phase};
 use plumb_profile::table::Table;
 use plumb_profile::what_if;
 use plumb_trace::Layer;
@@ -14,7 +14,7 @@ use plumb_trace::names::partition_number;
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Finding, Fix};
 use crate::question::GridSource;
-use crate::rules::{Context, of};
+use crate::rules::{Context, share_text};
 use crate::share::Share;
 
 /// Below this share of the stream heads, in percent, an offset is no layout of its own.
@@ -30,13 +30,13 @@ pub(super) fn explain(
 ) -> Finding {
     let inference = &place.inference;
     match &inference.verdict {
-        Verdict::One { phase } => {
+        InferenceVerdict::One { phase } => {
             let finding = finding.explained(phase_words(context, place, phase));
             let finding = others(finding, inference);
             let finding = starts(context, finding, place, &fit.grid);
             advise(context, finding, place, fit, tally, phase)
         }
-        Verdict::Two { phases: [first, second] } => {
+        InferenceVerdict::Two { phases: [first, second] } => {
             let finding = finding
                 .explained(format!("two layouts: {}", phase_words(context, place, first)))
                 .explained(format!("and {}", phase_words(context, place, second)));
@@ -46,10 +46,10 @@ pub(super) fn explain(
             }
             finding.explained("look at each part of the device by itself (--partition or --range)")
         }
-        Verdict::NoGrid => finding.explained(
+        InferenceVerdict::NoGrid => finding.explained(
             "no one or two offsets hold most stream heads, on any grid: no single shift would mend it",
         ),
-        Verdict::NotEnoughData { why } => {
+        InferenceVerdict::NotEnoughData { why } => {
             let finding = finding.explained(format!("which offset the I/O have cannot be said: {why}"));
             starts(context, finding, place, &fit.grid)
         }
@@ -250,7 +250,7 @@ fn advise(
         "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
         plural(sectors, "sector"),
         Bytes(by),
-        of(Share::new(after.misaligned, after.ios)),
+        share_text(Share::new(after.misaligned, after.ios)),
         fit.grid.granularity(),
     ));
     match command(context, place, fit, sectors) {

@@ -15,7 +15,7 @@ use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
 pub struct Io(pub Op, pub u64, pub u64);
 
 /// One device's I/O on their way to the rules.
-pub struct Bench {
+pub struct RuleBench {
     pub layer: Layer,
     /// Partitions that the source reveals: (name, first sector).
     pub partitions: Vec<(&'static str, u64)>,
@@ -23,9 +23,9 @@ pub struct Bench {
     pub questions: Questions,
 }
 
-impl Default for Bench {
-    fn default() -> Bench {
-        Bench {
+impl Default for RuleBench {
+    fn default() -> RuleBench {
+        RuleBench {
             layer: Layer::Request,
             partitions: Vec::new(),
             info: SourceInfo::default(),
@@ -41,40 +41,40 @@ pub struct Judged {
     pub diagnosis: Diagnosis,
 }
 
-impl Bench {
-    pub fn grid(text: &str) -> Bench {
+impl RuleBench {
+    pub fn grid(text: &str) -> RuleBench {
         let grids = vec![plumb_geometry::parse_grid(text).expect("a grid")];
-        Bench {
+        RuleBench {
             questions: Questions {
                 grids,
                 ..Questions::default()
             },
-            ..Bench::default()
+            ..RuleBench::default()
         }
     }
 
-    pub fn chunk(bytes: u64, members: Option<u32>) -> Bench {
+    pub fn chunk(bytes: u64, members: Option<u32>) -> RuleBench {
         let chunk = Some(Grid::boundary(Bytes(bytes)).expect("a grid"));
-        Bench {
+        RuleBench {
             questions: Questions {
                 chunk,
                 members,
                 ..Questions::default()
             },
-            ..Bench::default()
+            ..RuleBench::default()
         }
     }
 
-    pub fn record(bytes: u64) -> Bench {
+    pub fn record(bytes: u64) -> RuleBench {
         let record = Some(Grid::new(Bytes(bytes), Bytes(0), GridKind::Unit).expect("a grid"));
         let questions = Questions {
             record,
             ..Questions::default()
         };
-        Bench {
+        RuleBench {
             layer: Layer::Vfs,
             questions,
-            ..Bench::default()
+            ..RuleBench::default()
         }
     }
 

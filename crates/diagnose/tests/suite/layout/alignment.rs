@@ -3,7 +3,7 @@
 use plumb_diagnose::{Confidence, Severity};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Member, Placing, Source, What};
+use plumb_stack::{CellKind, Kind, Member, Placing, Source};
 
 use crate::layout::lab::{Lab, evidence, kernel, words};
 
@@ -303,7 +303,7 @@ fn a_lost_way_is_unknown() {
 fn below_a_virtual_disk_nothing_is_seen() {
     let mut lab = Lab::default();
     let disk = lab.node(Kind::VirtualDisk, "vda");
-    lab.grid(disk, What::PhysicalBlock, 4096, 0, kernel());
+    lab.grid(disk, CellKind::PhysicalBlock, 4096, 0, kernel());
     lab.partition("vda1", disk, 2048);
     lab.partition("vda2", disk, 63);
     let judged = lab.judge();
@@ -398,9 +398,9 @@ fn a_start_follows_npwa() {
         let mut lab = Lab::default();
         let disk = lab.disk("nvme0n1", physical, 0);
         if let Some(npwa) = npwa {
-            lab.grid(disk, What::WriteAlignment, npwa, 0, drive("NPWA"));
+            lab.grid(disk, CellKind::WriteAlignment, npwa, 0, drive("NPWA"));
         }
-        lab.grid(disk, What::IndirectionUnit, 16384, 0, drive("NPWG"));
+        lab.grid(disk, CellKind::IndirectionUnit, 16384, 0, drive("NPWG"));
         lab.partition("nvme0n1p1", disk, 2056);
         assert_eq!(
             lab.judge().found_on(RULE).len(),
@@ -417,14 +417,14 @@ fn a_unit_given_by_the_user_counts_beside_npwa() {
     let disk = lab.bare("nvme0n1");
     lab.grid(
         disk,
-        What::WriteAlignment,
+        CellKind::WriteAlignment,
         4096,
         0,
         Source::Drive {
             field: "NPWA".to_owned(),
         },
     );
-    lab.grid(disk, What::IndirectionUnit, 16384, 0, Source::User);
+    lab.grid(disk, CellKind::IndirectionUnit, 16384, 0, Source::User);
     lab.partition("nvme0n1p1", disk, 2056);
     assert_eq!(
         evidence(lab.judge().finding(RULE), "granularity_bytes"),
@@ -469,7 +469,7 @@ fn who_said_it_is_how_sure_it_is() {
     ] {
         let mut lab = Lab::default();
         let disk = lab.bare("sda");
-        lab.grid(disk, What::ArrayUnit, 48 << 10, 0, source);
+        lab.grid(disk, CellKind::ArrayUnit, 48 << 10, 0, source);
         lab.partition("sda1", disk, 2048);
         let judged = lab.judge();
         let finding = judged.finding(RULE);
@@ -504,7 +504,7 @@ fn discard_misaligned() {
     for (start, alignment, found) in [(2048, 0, 0), (34, 0, 1), (2048, 512, 1), (2049, 512, 0)] {
         let mut lab = Lab::default();
         let disk = lab.disk("sda", 512, 0);
-        lab.grid(disk, What::DiscardUnit, 1 << 20, 0, kernel());
+        lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
         lab.fact(disk, keys::DISCARD_ALIGNMENT, alignment);
         lab.partition("sda1", disk, start);
         let judged = lab.judge();
@@ -514,7 +514,7 @@ fn discard_misaligned() {
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     for disk in disks {
-        lab.grid(disk, What::DiscardUnit, 1 << 20, 0, kernel());
+        lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
     }
     lab.stripe("md0", 64 << 10, &disks);
     assert!(
@@ -536,9 +536,9 @@ fn a_discard_follows_npda() {
     for (has_start, found) in [(true, 0), (false, 1)] {
         let mut lab = Lab::default();
         let disk = lab.disk("nvme0n1", 4096, 0);
-        lab.grid(disk, What::DiscardUnit, 64 << 10, 0, drive("NPDG"));
+        lab.grid(disk, CellKind::DiscardUnit, 64 << 10, 0, drive("NPDG"));
         if has_start {
-            lab.grid(disk, What::DiscardUnit, 8 << 10, 0, drive("NPDA"));
+            lab.grid(disk, CellKind::DiscardUnit, 8 << 10, 0, drive("NPDA"));
         }
         lab.partition("nvme0n1p1", disk, 2064);
         assert_eq!(lab.judge().found_on("discard-misaligned").len(), found);
@@ -613,7 +613,7 @@ fn the_way_back_is_free() {
 fn a_sector_given_is_not_nothing() {
     let mut lab = Lab::default();
     let disk = lab.bare("sda");
-    lab.grid(disk, What::ArrayUnit, 512, 0, Source::User);
+    lab.grid(disk, CellKind::ArrayUnit, 512, 0, Source::User);
     lab.partition("sda1", disk, 63);
     let judged = lab.judge();
     let said = words(judged.finding(RULE));

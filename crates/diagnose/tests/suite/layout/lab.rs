@@ -6,7 +6,9 @@ use plumb_diagnose::layout::{Known, diagnose};
 use plumb_diagnose::{Diagnosis, Finding, TargetLayer};
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_profile::{Collector, ProfileSet, Settings};
-use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, What};
+use plumb_stack::{
+    Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source,
+};
 use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
 
 /// Who says things where it does not matter who does.
@@ -42,11 +44,18 @@ impl Lab {
     /// A drive with a physical block that the kernel states, the first at `offset`.
     pub fn disk(&mut self, name: &str, block: u64, offset: u64) -> NodeId {
         let id = self.bare(name);
-        self.grid(id, What::PhysicalBlock, block, offset, kernel());
+        self.grid(id, CellKind::PhysicalBlock, block, offset, kernel());
         id
     }
 
-    pub fn grid(&mut self, id: NodeId, what: What, granularity: u64, offset: u64, source: Source) {
+    pub fn grid(
+        &mut self,
+        id: NodeId,
+        what: CellKind,
+        granularity: u64,
+        offset: u64,
+        source: Source,
+    ) {
         let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).expect("a grid");
         self.builder
             .grid(id, GridFact::believed(grid, what, source));

@@ -13,7 +13,7 @@ const BLOCK: u64 = 4096;
 
 /// Disks with a partition each, perhaps a stripe over those, and a volume in pieces.
 #[derive(Clone, Debug)]
-struct Layout {
+struct ModelLayout {
     /// Of each disk: where its blocks begin and where its partition does, in sectors.
     disks: Vec<(u64, u64)>,
     /// Sectors of a chunk, if striped.
@@ -25,7 +25,7 @@ struct Layout {
 /// Sectors of each partition.
 const PARTITION: u64 = 1 << 10;
 
-fn layouts() -> impl Strategy<Value = Layout> {
+fn layouts() -> impl Strategy<Value = ModelLayout> {
     let start = || prop_oneof![(0u64..20), (0u64..20).prop_map(|blocks| blocks * 8)];
     let disk = (prop_oneof![Just(0), 0u64..8], start());
     let chunk = prop::option::of(prop_oneof![
@@ -49,7 +49,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
     )
         .prop_map(|(disks, chunk, pieces)| {
             let stripes = disks.len() > 1;
-            Layout {
+            ModelLayout {
                 disks,
                 chunk: chunk.filter(|_| stripes),
                 pieces,
@@ -57,7 +57,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
         })
 }
 
-impl Layout {
+impl ModelLayout {
     /// The volume lies on the stripe as a whole, or in pieces on the partitions.
     fn judge(&self) -> Vec<String> {
         let mut lab = Lab::default();

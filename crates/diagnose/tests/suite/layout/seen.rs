@@ -5,7 +5,7 @@ use plumb_diagnose::{GridSource, Joined, join};
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_profile::table::Row;
 use plumb_profile::{Places, Table};
-use plumb_stack::{Kind, What};
+use plumb_stack::{CellKind, Kind};
 use plumb_trace::{Layer, Op};
 
 use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
@@ -214,7 +214,7 @@ fn grids_come_from_the_stack() {
     let judge = |kind: Kind, given: &[Grid], check: &dyn Fn(&Judged, (Grid, GridSource))| {
         let mut lab = Lab::default();
         let disk = lab.node(kind, "sda");
-        lab.grid(disk, What::PhysicalBlock, 16 << 10, 512, kernel());
+        lab.grid(disk, CellKind::PhysicalBlock, 16 << 10, 512, kernel());
         watched(&mut lab);
         through(&mut lab, "sda", ("sda1", 2049), 0, 300);
         joined(lab, given, |judged, joined| {
@@ -279,7 +279,7 @@ fn few_io_hide_nothing() {
 /// Writes below the unit of a flash drive are one finding: that they begin and end within units is the same once more.
 #[test]
 fn small_writes_of_a_unit_are_told_once() {
-    let judge = |unit: What| {
+    let judge = |unit: CellKind| {
         let mut lab = Lab::default();
         lab.known.page = Some(Bytes(4096));
         let disk = lab.disk("sda", 4096, 0);
@@ -298,9 +298,9 @@ fn small_writes_of_a_unit_are_told_once() {
         });
         found
     };
-    assert_eq!(judge(What::IndirectionUnit), ["indirection-unit"]);
+    assert_eq!(judge(CellKind::IndirectionUnit), ["indirection-unit"]);
     // Of another unit no rule on the layout speaks.
-    assert_eq!(judge(What::ArrayUnit), [IO, "odd-length-io"]);
+    assert_eq!(judge(CellKind::ArrayUnit), [IO, "odd-length-io"]);
 }
 
 /// Nothing in a diagnosis adds up devices that stand on each other, so it does not warn of that either.

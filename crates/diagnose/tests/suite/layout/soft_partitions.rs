@@ -2,7 +2,7 @@
 
 use plumb_diagnose::{Confidence, Severity};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, NodeId, What};
+use plumb_stack::{CellKind, Kind, NodeId};
 use plumb_testkit::soft_partitions::LISTING;
 
 use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
@@ -137,7 +137,7 @@ fn unknown_where_the_unit_is_not_one() {
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.bare(name));
     for disk in disks {
-        lab.grid(disk, What::ArrayUnit, 64 << 10, 0, kernel());
+        lab.grid(disk, CellKind::ArrayUnit, 64 << 10, 0, kernel());
     }
     // One member in chunks of 6 KiB: no chunks to speak of, and the segment is nowhere in particular.
     let odd = lab.stripe("d1", 6 << 10, &disks[..1]);

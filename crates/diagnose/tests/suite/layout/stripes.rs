@@ -4,7 +4,7 @@
 use plumb_diagnose::{Confidence, Severity};
 use plumb_geometry::{Bytes, Grid};
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Kind, NodeId, Placing, Source, What};
+use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::Op;
 
 use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
@@ -151,7 +151,7 @@ fn split_io_below_chunks_is_unknown_where_they_do_not_fit() {
     let mut lab = Lab::default();
     lab.known.page = Some(Bytes(8192));
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
-    lab.grid(disks[0], What::IoBoundary, 128 << 10, 0, kernel());
+    lab.grid(disks[0], CellKind::IoBoundary, 128 << 10, 0, kernel());
     lab.stripe("md0", 96 << 10, &disks);
     let judged = lab.judge();
     assert!(
@@ -227,7 +227,7 @@ fn a_chunk_that_is_not_known() {
     let why = "no interlace is given".to_owned();
     lab.builder.grid(
         stripe,
-        GridFact::doubted(grid, What::Chunk, kernel(), why.clone()),
+        GridFact::doubted(grid, CellKind::Chunk, kernel(), why.clone()),
     );
     lab.builder.place(
         stripe,
@@ -247,7 +247,7 @@ fn boundaries_of_drives() {
         let mut lab = Lab::default();
         lab.known.page = page.map(Bytes);
         let disk = lab.disk("nvme0n1", 512, 0);
-        lab.grid(disk, What::IoBoundary, 128 << 10, 0, kernel());
+        lab.grid(disk, CellKind::IoBoundary, 128 << 10, 0, kernel());
         lab.partition("nvme0n1p1", disk, start);
         let judged = lab.judge();
         assert_eq!(judged.found_on("split-io").len(), found);
@@ -277,7 +277,7 @@ fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> Judged {
     for lun in luns {
         lab.fact(lun, keys::MODEL, "SUN StorEdge 9980");
         if let Some(segment) = segment {
-            lab.grid(lun, What::ArrayUnit, segment, 0, Source::User);
+            lab.grid(lun, CellKind::ArrayUnit, segment, 0, Source::User);
         }
     }
     lab.stripe("d10", chunk, &luns);

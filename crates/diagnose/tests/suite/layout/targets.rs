@@ -4,7 +4,7 @@ use plumb_diagnose::layout::misstated_grid::Fault;
 use plumb_diagnose::{Confidence, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Kind, NodeId, What};
+use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
 use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
 
@@ -19,11 +19,11 @@ fn show(
     (physical, offset): (u64, u64),
 ) -> NodeId {
     let export = lab.runs(kind, "lun", &[(on, 0, 1 << 16)]);
-    lab.grid(export, What::LogicalBlock, logical, 0, kernel());
+    lab.grid(export, CellKind::LogicalBlock, logical, 0, kernel());
     let grid = Grid::new(Bytes(physical), Bytes(offset), GridKind::Unit).expect("a grid");
     lab.builder.grid(
         export,
-        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "stated"),
+        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), "stated"),
     );
     export
 }
@@ -32,7 +32,7 @@ fn show(
 fn exported(start: u64, logical: u64, physical: (u64, u64), backstore: &str) -> Judged {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
-    lab.grid(disk, What::LogicalBlock, 512, 0, kernel());
+    lab.grid(disk, CellKind::LogicalBlock, 512, 0, kernel());
     let partition = lab.partition("sda1", disk, start);
     let export = show(&mut lab, Kind::Export, partition, logical, physical);
     lab.fact(export, keys::BACKSTORE, backstore);
@@ -150,7 +150,7 @@ fn smaller_than_the_device_takes() {
     let judge = |backstore: &str| {
         let mut lab = Lab::default();
         let disk = lab.disk("sda", 4096, 0);
-        lab.grid(disk, What::LogicalBlock, 4096, 0, kernel());
+        lab.grid(disk, CellKind::LogicalBlock, 4096, 0, kernel());
         let partition = lab.partition("sda1", disk, 2048);
         let export = show(&mut lab, Kind::Export, partition, 512, (512, 0));
         lab.fact(export, keys::BACKSTORE, backstore);
@@ -220,11 +220,11 @@ fn disks_that_are_seen_through() {
     let disk = lab.disk("sda", 4096, 0);
     let export = show(&mut lab, Kind::Export, disk, 512, (4096, 0));
     let seen = lab.runs(Kind::VirtualDisk, "sdb", &[(export, 0, 1 << 16)]);
-    lab.grid(seen, What::LogicalBlock, 512, 0, kernel());
+    lab.grid(seen, CellKind::LogicalBlock, 512, 0, kernel());
     let grid = Grid::unit(Bytes(64 << 10)).expect("a grid");
     lab.builder.grid(
         seen,
-        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "nonsense"),
+        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), "nonsense"),
     );
     lab.partition("sdb1", seen, 2048);
     let judged = lab.judge();
@@ -250,7 +250,7 @@ fn disks_that_are_seen_through() {
 fn units_that_no_disk_states() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
-    lab.grid(disk, What::IndirectionUnit, 64 << 10, 0, kernel());
+    lab.grid(disk, CellKind::IndirectionUnit, 64 << 10, 0, kernel());
     show(&mut lab, Kind::Export, disk, 512, (4096, 0));
     assert!(lab.judge().is_silent(RULE));
 }

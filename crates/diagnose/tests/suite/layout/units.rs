@@ -4,7 +4,7 @@
 use plumb_diagnose::{Confidence, Severity};
 use plumb_geometry::{Bytes, Grid};
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Kind, NodeId, Placing, Source, What};
+use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::Op;
 
 use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
@@ -13,7 +13,7 @@ fn on_flash(unit: u64, source: Source, page: Option<u64>, ashift: Option<u64>) -
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let disk = lab.disk("nvme0n1", 4096, 0);
-    lab.grid(disk, What::IndirectionUnit, unit, 0, source);
+    lab.grid(disk, CellKind::IndirectionUnit, unit, 0, source);
     let partition = lab.partition("nvme0n1p1", disk, 2048);
     if let Some(ashift) = ashift {
         lab.fact(partition, keys::ASHIFT, ashift);
@@ -65,8 +65,8 @@ fn what_a_drive_wishes_is_a_note() {
     let mut lab = Lab::default();
     lab.known.page = Some(Bytes(4096));
     let disk = lab.disk("nvme0n1", 4096, 0);
-    lab.grid(disk, What::WriteAlignment, 4096, 0, drive("NPWA"));
-    lab.grid(disk, What::IndirectionUnit, 16384, 0, drive("NPWG"));
+    lab.grid(disk, CellKind::WriteAlignment, 4096, 0, drive("NPWA"));
+    lab.grid(disk, CellKind::IndirectionUnit, 16384, 0, drive("NPWG"));
     lab.partition("nvme0n1p1", disk, 2048);
     assert_eq!(
         lab.judge().finding("indirection-unit").severity(),
@@ -77,7 +77,7 @@ fn what_a_drive_wishes_is_a_note() {
 fn hinting(optimal: u64, physical: u64) -> Judged {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", physical, 0);
-    lab.grid(disk, What::OptimalIo, optimal, 0, kernel());
+    lab.grid(disk, CellKind::OptimalIo, optimal, 0, kernel());
     lab.judge()
 }
 
@@ -111,7 +111,7 @@ fn implausible_hint() {
 
 #[test]
 fn what_a_source_doubts_is_said() {
-    let judge = |kind: Kind, what: What| {
+    let judge = |kind: Kind, what: CellKind| {
         let mut lab = Lab::default();
         let node = lab.node(kind, "nvme0n1");
         let grid = Grid::unit(Bytes(128 << 10)).expect("a grid");
@@ -122,17 +122,17 @@ fn what_a_source_doubts_is_said() {
         lab.judge()
     };
     let rule = "implausible-hint";
-    let judged = judge(Kind::Disk, What::PhysicalBlock);
+    let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
     assert!(words(judged.finding(rule)).contains("no offset fits"));
     assert!(
-        judge(Kind::Loop, What::PhysicalBlock).is_not_asked(rule),
+        judge(Kind::Loop, CellKind::PhysicalBlock).is_not_asked(rule),
         "not its own word"
     );
     assert!(
-        judge(Kind::LogicalVolume, What::OptimalIo).is_silent(rule),
+        judge(Kind::LogicalVolume, CellKind::OptimalIo).is_silent(rule),
         "worked out by the kernel, and plausible"
     );
-    let nows = judge(Kind::Disk, What::IndirectionUnit);
+    let nows = judge(Kind::Disk, CellKind::IndirectionUnit);
     assert!(
         nows.is_not_asked(rule),
         "NOWS is no unit of the flash, but not nonsense"
@@ -150,14 +150,14 @@ fn a_hint_of_an_array_is_not_its_stripe() {
     let disks: Vec<(NodeId, u64)> = (0..3)
         .map(|at| {
             let disk = lab.disk(&format!("sd{at}"), 512, 0);
-            lab.grid(disk, What::OptimalIo, 512 << 10, 0, kernel());
+            lab.grid(disk, CellKind::OptimalIo, 512 << 10, 0, kernel());
             (disk, 0)
         })
         .collect();
     let array = lab.chunks("md0", 64 << 10, 1, &disks);
-    lab.grid(array, What::OptimalIo, 512 << 10, 0, kernel());
+    lab.grid(array, CellKind::OptimalIo, 512 << 10, 0, kernel());
     let right = lab.chunks("md1", 64 << 10, 1, &disks);
-    lab.grid(right, What::OptimalIo, 128 << 10, 0, kernel());
+    lab.grid(right, CellKind::OptimalIo, 128 << 10, 0, kernel());
     let judged = lab.judge();
     assert_eq!(judged.found_on("implausible-hint"), ["md0"]);
     let said = words(judged.finding("implausible-hint"));

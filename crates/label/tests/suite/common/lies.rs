@@ -1,6 +1,6 @@
 //! The obvious model: where a partition lies, read from the bytes at their offsets, one field at a time.
 
-use plumb_label::{Kind, Label, Partition, PartitionType, Place};
+use plumb_label::{Label, LabelKind, Partition, PartitionPlace, PartitionType};
 
 fn le(bytes: &[u8], at: usize, len: usize) -> u128 {
     bytes[at..at + len]
@@ -19,10 +19,10 @@ fn be(bytes: &[u8], at: usize, len: usize) -> u128 {
 pub fn assert_lies_as_the_bytes_say(label: &Label, image: &[u8]) {
     for partition in &label.partitions {
         let (first, lbas, kind) = match (label.kind, partition.place) {
-            (Kind::Gpt | Kind::SolarisEfi, _) => gpt(label, image, partition),
-            (Kind::SparcVtoc, _) => sparc(label, image, partition),
-            (_, Place::Slice) => x86(label, image, partition),
-            (_, Place::Logical) => logical(label, image, partition),
+            (LabelKind::Gpt | LabelKind::SolarisEfi, _) => gpt(label, image, partition),
+            (LabelKind::SparcVtoc, _) => sparc(label, image, partition),
+            (_, PartitionPlace::Slice) => x86(label, image, partition),
+            (_, PartitionPlace::Logical) => logical(label, image, partition),
             _ => mbr(image, 446 + 16 * (partition.id.number as usize - 1), 0),
         };
         let sector_bytes = u128::from(label.sector_bytes);
@@ -125,7 +125,7 @@ fn x86(label: &Label, image: &[u8], partition: &Partition) -> (u128, u128, u128)
     let parent = label
         .partitions
         .iter()
-        .find(|p| p.place != Place::Slice && p.id.number == parent)
+        .find(|p| p.place != PartitionPlace::Slice && p.id.number == parent)
         .expect("listed");
     let within = |copy: &&plumb_label::LabelCopy| {
         copy.is_used

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use plumb_label::{Label, Partition, Problem, Step, apply, read};
+use plumb_label::{Label, Partition, Problem, WriteStep, apply, read};
 use plumb_testkit::tempdir::TempDir;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct Image {
 }
 
 /// Number, first block and number of blocks.
-pub type Row = (u32, u64, u64);
+pub type PartitionRow = (u32, u64, u64);
 
 impl Image {
     pub fn new(size_bytes: u64, sector_bytes: u32) -> Self {
@@ -85,7 +85,7 @@ impl Image {
     }
 
     /// Partitions as parted prints them, in blocks; free space and the like left out.
-    pub fn parted_rows(&self) -> Vec<Row> {
+    pub fn parted_rows(&self) -> Vec<PartitionRow> {
         let blocks = |field: &str| {
             field
                 .trim_end_matches('s')
@@ -137,7 +137,7 @@ pub fn run(program: &str, arguments: &[&str], sector_bytes: u32, input: &str) ->
 }
 
 /// Rows of sfdisk's JSON. Its partitions have no number but their node, `disk.img5`.
-pub fn sfdisk_rows(table: &Value) -> Vec<Row> {
+pub fn sfdisk_rows(table: &Value) -> Vec<PartitionRow> {
     let number = |partition: &Value| {
         let node = partition["node"].as_str().expect("a node");
         node.rsplit("img")
@@ -153,7 +153,7 @@ pub fn sfdisk_rows(table: &Value) -> Vec<Row> {
         .collect()
 }
 
-pub fn row(partition: &Partition, sector_bytes: u32) -> Row {
+pub fn row(partition: &Partition, sector_bytes: u32) -> PartitionRow {
     let blocks = |bytes: u64| bytes / u64::from(sector_bytes);
     (
         partition.id.number,
@@ -162,7 +162,7 @@ pub fn row(partition: &Partition, sector_bytes: u32) -> Row {
     )
 }
 
-pub fn rows(label: &Label) -> Vec<Row> {
+pub fn rows(label: &Label) -> Vec<PartitionRow> {
     label
         .partitions
         .iter()
@@ -178,16 +178,16 @@ pub fn label_of(bytes: &[u8], sector_bytes: u32) -> Label {
 }
 
 /// What the steps make of an empty disk.
-pub fn applied(steps: &[Step], disk: &[u8]) -> Vec<u8> {
+pub fn applied(steps: &[WriteStep], disk: &[u8]) -> Vec<u8> {
     let mut image = disk.to_vec();
     apply(steps, &mut image).expect("steps within the disk");
     image
 }
 
 /// Every byte that a label's steps write is what stands in the image already.
-pub fn assert_same_bytes(steps: &[Step], image: &[u8]) {
+pub fn assert_same_bytes(steps: &[WriteStep], image: &[u8]) {
     for step in steps {
-        let Step::Write { at, bytes } = step else {
+        let WriteStep::Write { at, bytes } = step else {
             continue;
         };
         let start = usize::try_from(at.0).expect("a place in memory");

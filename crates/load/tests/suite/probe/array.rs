@@ -4,11 +4,11 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use plumb_load::probe::Reader;
+use plumb_load::probe::ProbeReader;
 use plumb_testkit::Rng;
 
 /// RAID 5, left-symmetric, as md has it unless told otherwise; or RAID 0.
-pub struct Array {
+pub struct SimulatedArray {
     pub chunk_bytes: u64,
     pub members: u64,
     pub has_parity: bool,
@@ -23,10 +23,10 @@ pub struct Array {
     rng: Rng,
 }
 
-impl Array {
-    pub fn new(chunk_bytes: u64, members: u64, seed: u64) -> Array {
+impl SimulatedArray {
+    pub fn new(chunk_bytes: u64, members: u64, seed: u64) -> SimulatedArray {
         let free_ns = vec![0.0; members as usize];
-        Array {
+        SimulatedArray {
             chunk_bytes,
             members,
             has_parity: true,
@@ -77,7 +77,7 @@ impl Array {
     }
 }
 
-impl Reader for Array {
+impl ProbeReader for SimulatedArray {
     type Error = Infallible;
 
     fn read_each(

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use plumb_load::probe::beside::{Against, Beside, against};
-use plumb_load::probe::{Probed, Reason, Settings, Verdict, probe};
+use plumb_load::probe::{ProbeVerdict, Probed, Reason, Settings, probe};
 use plumb_stats::equivalence::Margin;
 
-use super::device::{Charge, Device, Noise};
+use super::device::{Charge, Noise, SimulatedDevice};
 use super::settings;
 
 /// The same device with and without a grid, as a throttle that sets in or a cache that fills changes it.
-fn device(ratio: f64, seed: u64, noise: Noise) -> Device {
-    let mut device = Device::throttled(4096, 3072, ratio, seed);
+fn device(ratio: f64, seed: u64, noise: Noise) -> SimulatedDevice {
+    let mut device = SimulatedDevice::throttled(4096, 3072, ratio, seed);
     device.noise = Noise {
         spread: 0.05,
         outliers: 5,
@@ -20,7 +20,7 @@ fn device(ratio: f64, seed: u64, noise: Noise) -> Device {
     device
 }
 
-fn run(device: &mut Device, settings: &Settings) -> (Probed, Option<Against>) {
+fn run(device: &mut SimulatedDevice, settings: &Settings) -> (Probed, Option<Against>) {
     let probed = probe(device, settings).expect("no read fails");
     let against = against(&probed, Beside::default());
     (probed, against)
@@ -96,7 +96,7 @@ fn no_cache_is_seen_where_none_is() {
         ),
     ] {
         for seed in 0..25 {
-            let mut device = Device::throttled(4096, 3072, 2.0, seed);
+            let mut device = SimulatedDevice::throttled(4096, 3072, 2.0, seed);
             device.noise = noise;
             let probed = probe(&mut device, &settings(seed)).expect("no read fails");
             let is_seen = probed.cache.is_some_and(|cache| cache.held.is_some());
@@ -128,7 +128,7 @@ fn a_cache_that_fills_hides_no_grid() {
         };
         let (probed, against) = run(&mut device, &settings);
         match (&probed.verdict, against) {
-            (Verdict::Inconclusive(_), None) => ends[0] += 1,
+            (ProbeVerdict::Inconclusive(_), None) => ends[0] += 1,
             (_, Some(_)) => ends[1] += 1,
             (_, None) if probed.grid.is_some_and(|grid| grid.offset_bytes == 3072) => ends[2] += 1,
             (verdict, None) => panic!("{seed}: {verdict:?} {:?} {:?}", probed.grid, probed.cache),
@@ -162,7 +162,7 @@ fn a_throttle_that_sets_in_hides_no_grid() {
                 },
             );
             match (&probed.verdict, against) {
-                (Verdict::Inconclusive(_), _) => {}
+                (ProbeVerdict::Inconclusive(_), _) => {}
                 (_, Some(Against::Slower(change))) => {
                     slower += 1;
                     assert!((2.5..10.0).contains(&change.factor()), "{change:?}");
@@ -201,9 +201,9 @@ fn a_stated_cache_is_taken_for_true() {
         let (probed, _) = run(&mut device, &stated);
         assert_eq!(probed.cache, None);
         let expected = if is_measured {
-            Verdict::Misaligned
+            ProbeVerdict::Misaligned
         } else {
-            Verdict::Inconclusive(Reason::Cache)
+            ProbeVerdict::Inconclusive(Reason::Cache)
         };
         assert_eq!(
             (probed.verdict, probed.reads > 0),
@@ -220,7 +220,7 @@ fn what_is_looked_at_beside_takes_little_time() {
         more: 0.0,
         bytes_for_1: 1e9,
     };
-    let mut device = Device::new(4096, 0, even, 1);
+    let mut device = SimulatedDevice::new(4096, 0, even, 1);
     let (probed, _) = run(&mut device, &settings(1));
     let looks = probed.course.paces().len() as f64;
     let look_seconds = looks * 10.0 * 500e-6;

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use plumb_load::probe::Reader;
+use plumb_load::probe::ProbeReader;
 use plumb_testkit::Rng;
 
 /// What a read costs beside its length.
@@ -47,7 +47,7 @@ pub struct Noise {
 }
 
 /// The device.
-pub struct Device {
+pub struct SimulatedDevice {
     pub size_bytes: u64,
     pub granularity: u64,
     pub offset: u64,
@@ -67,9 +67,9 @@ pub struct Device {
     pub reads: u64,
 }
 
-impl Device {
-    pub fn new(granularity: u64, offset: u64, charge: Charge, seed: u64) -> Device {
-        Device {
+impl SimulatedDevice {
+    pub fn new(granularity: u64, offset: u64, charge: Charge, seed: u64) -> SimulatedDevice {
+        SimulatedDevice {
             size_bytes: 1 << 30,
             granularity,
             offset,
@@ -89,9 +89,9 @@ impl Device {
     }
 
     /// As a throttle over whole cells has it: a read of the length of a cell costs `ratio` times as much off the grid.
-    pub fn throttled(period: u64, offset: u64, ratio: f64, seed: u64) -> Device {
+    pub fn throttled(period: u64, offset: u64, ratio: f64, seed: u64) -> SimulatedDevice {
         let unit_bytes = 2.0 * period as f64 / ratio;
-        let mut device = Device::new(period, offset, Charge::Cells { unit_bytes }, seed);
+        let mut device = SimulatedDevice::new(period, offset, Charge::Cells { unit_bytes }, seed);
         device.noise = Noise {
             spread: 0.05,
             outliers: 5,
@@ -199,7 +199,7 @@ impl From<Infallible> for Failed {
     }
 }
 
-impl Reader for Device {
+impl ProbeReader for SimulatedDevice {
     type Error = Failed;
 
     fn read_each(

@@ -8,9 +8,9 @@ mod nested;
 
 use std::time::Duration;
 
-use array::Array;
-use device::{Charge, Device, Failed, Noise};
-use plumb_load::probe::{Candidate, Probed, Reason, Settings, Verdict, probe};
+use array::SimulatedArray;
+use device::{Charge, Failed, Noise, SimulatedDevice};
+use plumb_load::probe::{Candidate, ProbeVerdict, Probed, Reason, Settings, probe};
 use plumb_stats::equivalence::Margin;
 
 fn settings(seed: u64) -> Settings {
@@ -41,7 +41,7 @@ impl Rates {
     fn count(&mut self, probed: &Probed, expected: Option<Candidate>, ratio: f64) {
         self.runs += 1;
         self.seconds.push(probed.spent.as_secs_f64());
-        if let Verdict::Inconclusive(_) = probed.verdict {
+        if let ProbeVerdict::Inconclusive(_) = probed.verdict {
             self.inconclusive += 1;
             eprintln!("open: {expected:?} after {:?}", probed.spent);
         } else if probed.grid != expected {
@@ -82,7 +82,7 @@ fn throttled_cells_are_found() {
                 (8192, 7168),
                 (8192, 4608),
             ] {
-                let mut device = Device::throttled(period, offset, ratio, seed);
+                let mut device = SimulatedDevice::throttled(period, offset, ratio, seed);
                 let probed = probe(&mut device, &settings(seed + 1000)).expect("no read fails");
                 rates.count(&probed, grid(period, offset), ratio);
             }
@@ -176,11 +176,11 @@ fn noise_is_no_grid() {
                     more: 0.0,
                     bytes_for_1: 1e6,
                 };
-                let mut device = Device::new(4096, 0, even, seed);
+                let mut device = SimulatedDevice::new(4096, 0, even, seed);
                 (device.noise, device.base_ns) = (noise, base_ns);
                 let probed = probe(&mut device, &settings(seed)).expect("no read fails");
                 alarms += u32::from(probed.grid.is_some());
-                silent += u32::from(probed.verdict == Verdict::NoPenalty);
+                silent += u32::from(probed.verdict == ProbeVerdict::NoPenalty);
             }
         }
         eprintln!("{name}: {alarms} alarms, {silent} without penalty, of 40");
@@ -215,7 +215,8 @@ fn boundaries_of_stripes_are_found() {
                     more: 0.8,
                     bytes_for_1: 2e6,
                 };
-                let mut device = Device::new(granularity, offset, charge, seed + 100 * at as u64);
+                let mut device =
+                    SimulatedDevice::new(granularity, offset, charge, seed + 100 * at as u64);
                 device.base_ns = 80_000.0;
                 device.noise = Noise {
                     spread: 0.15,
@@ -258,7 +259,7 @@ fn busy_members_are_no_boundaries() {
         (65_536, 4),
     ] {
         for seed in 0..12 {
-            let mut array = Array::new(chunk, members, seed);
+            let mut array = SimulatedArray::new(chunk, members, seed);
             let probed = probe(&mut array, &settings(seed)).unwrap_or_else(|never| match never {});
             rates.count(&probed, grid(chunk, 0), 1.0);
         }
@@ -318,7 +319,7 @@ fn a_grid_is_seen_through_noise() {
     for (name, noise) in noises {
         let mut rates = Rates::default();
         for seed in 0..15 {
-            let mut device = Device::throttled(4096, 3072, 1.5, seed);
+            let mut device = SimulatedDevice::throttled(4096, 3072, 1.5, seed);
             (device.noise, device.base_ns) = (noise, 100_000.0);
             let probed = probe(&mut device, &settings(seed)).expect("no read fails");
             rates.count(&probed, grid(4096, 3072), 1.5);
@@ -333,7 +334,7 @@ fn a_grid_is_seen_through_noise() {
 #[test]
 fn a_seed_repeats_a_run() {
     let run = |seed| {
-        let mut device = Device::throttled(4096, 1024, 1.25, 7);
+        let mut device = SimulatedDevice::throttled(4096, 1024, 1.25, 7);
         let probed = probe(&mut device, &settings(seed)).expect("no read fails");
         (probed.reads, probed.spent, device.reads)
     };
@@ -343,24 +344,24 @@ fn a_seed_repeats_a_run() {
 
 #[test]
 fn failures_and_lack_of_room_are_told() {
-    let mut device = Device::throttled(4096, 0, 2.0, 1);
+    let mut device = SimulatedDevice::throttled(4096, 0, 2.0, 1);
     device.fails_after = Some(500);
     let broken = probe(&mut device, &settings(1)).expect_err("reads fail");
     assert_eq!(broken.error, Failed);
     assert!((300..=500).contains(&broken.reads), "{broken:?}");
     assert!(broken.bytes >= 1024 * broken.reads, "{broken:?}");
-    let mut device = Device::throttled(4096, 0, 2.0, 1);
+    let mut device = SimulatedDevice::throttled(4096, 0, 2.0, 1);
     let small = Settings {
         ranges: vec![(0, 512)],
         ..settings(1)
     };
     let probed = probe(&mut device, &small).expect("no read fails");
-    assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::NoRoom));
-    let mut device = Device::throttled(4096, 0, 1.02, 1);
+    assert_eq!(probed.verdict, ProbeVerdict::Inconclusive(Reason::NoRoom));
+    let mut device = SimulatedDevice::throttled(4096, 0, 1.02, 1);
     let short = Settings {
         limit: Duration::from_millis(300),
         ..settings(1)
     };
     let probed = probe(&mut device, &short).expect("no read fails");
-    assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::Time));
+    assert_eq!(probed.verdict, ProbeVerdict::Inconclusive(Reason::Time));
 }

@@ -1,10 +1,10 @@
 //! Two grids, both of which charge, the coarser one at boundaries of the finer one: array blocks of 8 or 16 KiB over sectors of
 //! 4 KiB, behind a partition that begins 4 KiB off. That is never aligned.
 
-use plumb_load::probe::{Candidate, Probed, Reason, Verdict, probe};
+use plumb_load::probe::{Candidate, ProbeVerdict, Probed, Reason, probe};
 
-use super::array::Array;
-use super::device::{Charge, Device, Noise, Second};
+use super::array::SimulatedArray;
+use super::device::{Charge, Noise, Second, SimulatedDevice};
 use super::settings;
 
 /// The cells of both devices.
@@ -23,7 +23,7 @@ struct Said {
 
 /// Probes a device that takes `fine` of its shortest time for a boundary of 4 KiB, and `more` for one of the second grid.
 fn probed(fine: f64, second: Second, seed: u64) -> Probed {
-    let mut device = Device::new(
+    let mut device = SimulatedDevice::new(
         FINE,
         0,
         Charge::Commands {
@@ -58,12 +58,12 @@ fn said(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
             seed,
         );
         match probed.verdict {
-            Verdict::Misaligned if probed.grid == Some(second) => said.named += 1,
-            Verdict::Aligned => {
+            ProbeVerdict::Misaligned if probed.grid == Some(second) => said.named += 1,
+            ProbeVerdict::Aligned => {
                 said.aligned += 1;
                 assert_eq!(probed.coarser_within, None, "little noise, and enough time");
             }
-            Verdict::Inconclusive(_) => said.inconclusive += 1,
+            ProbeVerdict::Inconclusive(_) => said.inconclusive += 1,
             _ => said.others += 1,
         }
     }
@@ -99,7 +99,7 @@ fn what_is_near_the_margin_is_open() {
     };
     for seed in 0..RUNS {
         let probed = probed(0.8, second, seed);
-        assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::Coarser));
+        assert_eq!(probed.verdict, ProbeVerdict::Inconclusive(Reason::Coarser));
         assert_eq!(
             probed.grid,
             Some(Candidate {
@@ -153,17 +153,17 @@ fn boundaries_within_busy_members_are_no_coarser_grid() {
         (65_536, 2, 0.05),
     ] {
         for seed in 0..RUNS {
-            let mut array = Array::new(chunk, members, seed);
+            let mut array = SimulatedArray::new(chunk, members, seed);
             (array.has_parity, array.cell_bytes, array.spread) = (false, FINE, spread);
             array.part_ns = 1e5;
             let probed = probe(&mut array, &settings(seed)).unwrap_or_else(|never| match never {});
             assert_ne!(
                 probed.verdict,
-                Verdict::Misaligned,
+                ProbeVerdict::Misaligned,
                 "{:?} of {chunk} by {members}",
                 probed.grid
             );
-            if probed.verdict == Verdict::Aligned {
+            if probed.verdict == ProbeVerdict::Aligned {
                 // What members that are busy by turns leave open is said.
                 let within = probed.coarser_within.expect("more than the margin");
                 assert!((0.03..0.2).contains(&within), "{within}");

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{SECTOR, group_digits};
 
-use super::{Work, smaller};
+use super::{PartitionWork, smaller};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
 
@@ -10,7 +10,7 @@ use crate::shell::word;
 const WITH_PLUMB: &str = "with plumb fix move";
 const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no database";
 
-impl Work<'_> {
+impl PartitionWork<'_> {
     /// The way that loses nothing first.
     pub(super) fn shifts(&self) -> Vec<Remedy> {
         self.plumb_fix_move()

@@ -1,11 +1,11 @@
 //! Requests that tests begin with.
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
-use plumb_plan::partition::{Label, Request};
+use plumb_plan::partition::{LabelScheme, PartitionRequest};
 
 /// The first partition of a disk that is there, on a grid, from a sector on.
-pub fn partition(device: &str, label: Label, grid: Grid, after: u64) -> Request {
-    Request {
+pub fn partition(device: &str, label: LabelScheme, grid: Grid, after: u64) -> PartitionRequest {
+    PartitionRequest {
         device: device.to_owned(),
         label,
         is_new_label: false,

@@ -4,8 +4,8 @@ use plumb_geometry::Bytes;
 use plumb_plan::disks::{self, Raid, counts};
 use plumb_plan::{Value, writes};
 
-fn disks(raid: Raid) -> disks::Request {
-    disks::Request {
+fn disks(raid: Raid) -> disks::DisksRequest {
+    disks::DisksRequest {
         reads: 0.0,
         writes: 265.0,
         growth: 1.0,
@@ -95,7 +95,7 @@ fn redundancy_costs_writes() {
 /// Document 004: 409 a second in sequence; 70 writes of 16 records are 1,120; both, 218 of 16, are 3,488.
 #[test]
 fn sequential_and_gathered_writes() {
-    let request = writes::Request {
+    let request = writes::WritesRequest {
         record: Bytes(512),
         gather: 16,
         demand: Some(265.0),
@@ -107,7 +107,7 @@ fn sequential_and_gathered_writes() {
     let ways = writes::ways(&request);
     let records: Vec<f64> = ways
         .iter()
-        .filter_map(writes::Way::records_per_second)
+        .filter_map(writes::WriteWay::records_per_second)
         .collect();
     assert_eq!(records, [80.0, 409.0, 1_120.0, 3_488.0]);
     let disks: Vec<Option<u64>> = ways.iter().map(|way| way.disks(request.demand)).collect();

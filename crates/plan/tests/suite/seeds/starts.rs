@@ -1,17 +1,17 @@
 //! Documents 000, 001 and 002: where I/O begin, and what it costs where they do not fit.
 
 use plumb_geometry::{Bytes, Extent, Fit, Grid, SECTOR};
-use plumb_plan::partition::{self, Label, layout, limits};
+use plumb_plan::partition::{self, LabelScheme, layout, limits};
 use plumb_plan::record::{Load, moved};
 use plumb_stack::dump::{self, Input};
 use plumb_stack::{Builder, node::keys};
 
 use crate::seeds::KIB;
 
-fn partition(grid: u64, after: u64) -> partition::Request {
+fn partition(grid: u64, after: u64) -> partition::PartitionRequest {
     crate::common::partition(
         "/dev/sdb",
-        Label::Gpt,
+        LabelScheme::Gpt,
         Grid::unit(Bytes(grid)).expect("a grid"),
         after,
     )
@@ -20,11 +20,12 @@ fn partition(grid: u64, after: u64) -> partition::Request {
 /// Document 000: 33 sectors of label, so 34 is the first; an 8 KiB access there touches 32–47 and 48–63.
 #[test]
 fn an_efi_label_puts_the_first_partition_at_sector_34() {
-    let first = limits(&Label::Gpt, 512, None).expect("limits").first;
+    let first = limits(&LabelScheme::Gpt, 512, None).expect("limits").first;
     assert_eq!(first, Bytes(34 * SECTOR));
     assert_eq!(first, Bytes(17 * KIB));
     let access = Extent::new(first, Bytes(8 * KIB)).expect("an extent");
-    let fit = Fit::of(access, &Grid::unit(Bytes(8 * KIB)).expect("a grid")).expect("has a length");
+    let fit = Fit::from_extent(access, &Grid::unit(Bytes(8 * KIB)).expect("a grid"))
+        .expect("has a length");
     assert_eq!(fit.cells, 2);
     let cells_from = (access.start().0 - fit.head.0) / SECTOR;
     assert_eq!((cells_from, cells_from + 31), (32, 63));
@@ -190,7 +191,7 @@ fn an_offset_sweep_has_a_period_of_4_kib() {
     let grid = Grid::unit(Bytes(4 * KIB)).expect("a grid");
     let cells: Vec<u64> = (0..=8)
         .map(|step| Extent::new(Bytes(step * 512), Bytes(4 * KIB)).expect("an extent"))
-        .map(|extent| Fit::of(extent, &grid).expect("has a length").cells)
+        .map(|extent| Fit::from_extent(extent, &grid).expect("has a length").cells)
         .collect();
     assert_eq!(cells, [1, 2, 2, 2, 2, 2, 2, 2, 1]);
     // I/O a second at each offset: those that touch two blocks are 5.3 to 5.6 times slower, the others alike.

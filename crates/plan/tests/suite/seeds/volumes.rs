@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Share, next_aligned_start};
 use plumb_plan::softpart::{SoftPartition, paper_offset, place};
-use plumb_plan::stripe::{Starts, chunk_for, share};
+use plumb_plan::stripe::{IoStarts, chunk_for, share};
 use plumb_plan::{Value, resync, softpart, stripe};
 use plumb_testkit::soft_partitions::LISTING;
 
@@ -17,17 +17,17 @@ fn split_shares() {
             .to_string()
     };
     for (chunk, one_off, any) in [(32 * KIB, "1/4", "15/64"), (1 << 20, "1/128", "15/2048")] {
-        assert_eq!(of(chunk, 0, Starts::Pages), "0/1");
-        assert_eq!(of(chunk, 512, Starts::Pages), one_off);
-        assert_eq!(of(chunk, 0, Starts::AnySector), any);
+        assert_eq!(of(chunk, 0, IoStarts::Pages), "0/1");
+        assert_eq!(of(chunk, 512, IoStarts::Pages), one_off);
+        assert_eq!(of(chunk, 0, IoStarts::AnySector), any);
     }
 }
 
-fn stripe(share_max: (u64, u64), segment: Option<u64>) -> stripe::Request {
-    stripe::Request {
+fn stripe(share_max: (u64, u64), segment: Option<u64>) -> stripe::StripeRequest {
+    stripe::StripeRequest {
         io: Bytes(8 * KIB),
         base: Bytes(0),
-        starts: Starts::Pages,
+        starts: IoStarts::Pages,
         share_max: Share {
             numerator: share_max.0,
             denominator: share_max.1,
@@ -66,7 +66,7 @@ fn chunks_are_whole_segments() {
 fn the_next_soft_partition() {
     assert_eq!(next_aligned_start(512, 2_097_152, 512), Some(2_098_176));
     assert_eq!(paper_offset(512, 2_097_152, 512), Some(2_098_176));
-    let request = softpart::Request {
+    let request = softpart::SoftpartRequest {
         component: "d10".to_owned(),
         unit: Bytes(256 * KIB),
         base: Bytes(0),
@@ -109,8 +109,8 @@ fn one(name: &str, offset: u64, size: u64) -> SoftPartition {
     }
 }
 
-fn listing(unit: u64) -> softpart::Request {
-    softpart::Request {
+fn listing(unit: u64) -> softpart::SoftpartRequest {
+    softpart::SoftpartRequest {
         component: "d2".to_owned(),
         unit: Bytes(unit),
         base: Bytes(0),
@@ -171,7 +171,7 @@ fn resync_blocks_are_of_512_bytes() {
         resync::blocks(Bytes((1 << 20) + 512)).is_err(),
         "2048 blocks are the most"
     );
-    let plan = resync::plan(&resync::Request {
+    let plan = resync::plan(&resync::ResyncRequest {
         size: Bytes(1 << 20),
         maxphys: Some(Bytes(256 * KIB)),
         mirror: None,

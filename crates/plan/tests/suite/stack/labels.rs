@@ -1,11 +1,11 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and what nothing may be written to.
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_plan::partition::{Content, Label, layout};
+use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{PlanError, Wishes, of_stack, partition};
 use plumb_stack::node::{Problem, keys};
 use plumb_stack::problem_ids as ids;
-use plumb_stack::{Builder, GridFact, Kind, What};
+use plumb_stack::{Builder, CellKind, GridFact, Kind};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
@@ -70,9 +70,9 @@ fn a_label_that_has_a_problem_is_not_written() {
 /// On x86 a VTOC counts from the start of the fdisk partition, and labels put boot and alternates in front.
 #[test]
 fn slices_on_x86_count_from_their_fdisk_partition() {
-    let request = partition::Request {
+    let request = partition::PartitionRequest {
         device: "c1t0d0".to_owned(),
-        label: Label::SmiX86 {
+        label: LabelScheme::SmiX86 {
             cylinder_sectors: 255 * 63,
             fdisk_start: sectors(16_065),
         },
@@ -218,7 +218,7 @@ fn labels_of_4k_are_counted_in_4k() {
         }
         if let Some(block) = device {
             let grid = Grid::unit(Bytes(block)).expect("a grid");
-            builder.grid(disk, GridFact::believed(grid, What::LogicalBlock, FROM));
+            builder.grid(disk, GridFact::believed(grid, CellKind::LogicalBlock, FROM));
         }
         // Blocks 7 to 4,000 of 4 KiB.
         let part = cut(&mut builder, "sdb1", Kind::Partition, disk, 7 * 8, len);

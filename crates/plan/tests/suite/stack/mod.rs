@@ -6,7 +6,7 @@ mod ways;
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, GridFact, Kind, NodeId, Part, Placing, Source, Stack, What};
+use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Part, Placing, Source, Stack};
 
 const FROM: Source = Source::User;
 
@@ -21,7 +21,7 @@ fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u6
     builder.fact(disk, keys::LABEL, label, &FROM);
     builder.grid(
         disk,
-        GridFact::believed(physical, What::PhysicalBlock, FROM),
+        GridFact::believed(physical, CellKind::PhysicalBlock, FROM),
     );
     disk
 }

@@ -5,7 +5,7 @@ use plumb_plan::partition::Content;
 use plumb_plan::softpart::place;
 use plumb_plan::{Harm, PlanError, filesystem, of_stack, softpart};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, Part, Placing, What};
+use plumb_stack::{Builder, CellKind, Chunks, GridFact, Kind, Member, Part, Placing};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
@@ -128,7 +128,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         extents: vec![(at, size)],
         mirror: None,
     };
-    let mut request = softpart::Request {
+    let mut request = softpart::SoftpartRequest {
         component: "c1t0d0s0".to_owned(),
         unit: Bytes(4096),
         base: Bytes(0),
@@ -136,7 +136,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         existing: vec![one("d1", 1, 80), one("d2", 901, 90)],
         new: Vec::new(),
     };
-    let offsets = |request: &softpart::Request| {
+    let offsets = |request: &softpart::SoftpartRequest| {
         place(request)
             .expect("places")
             .iter()
@@ -207,7 +207,7 @@ fn a_file_system_is_told_the_true_stripe() {
     builder.place(array, Placing::Chunks(chunks), &FROM);
     // What the kernel states for three disks that state 512 KiB: the least common multiple.
     let hint = Grid::unit(Bytes(524_288)).expect("a grid");
-    builder.grid(array, GridFact::believed(hint, What::OptimalIo, FROM));
+    builder.grid(array, GridFact::believed(hint, CellKind::OptimalIo, FROM));
     // Mounted, and not.
     for name in ["/srv/data", "ext4 on md0"] {
         let node = builder.node(name);

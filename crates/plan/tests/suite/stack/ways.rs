@@ -1,10 +1,10 @@
 //! A partition among its neighbours: what is asked for, and which ways there are.
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
-use plumb_plan::partition::{Content, Label, layout};
+use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{Harm, PlanError, Remedy, of_stack, partition};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Placing, What};
+use plumb_stack::{Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Placing};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
@@ -28,7 +28,7 @@ fn a_partition_is_planned_with_the_grid_and_the_neighbours_of_its_disk() {
     builder.fact(volume, keys::MANAGER, "lvm", &FROM);
     let stack = builder.finish();
     let request = of_stack::partition(&stack, find(&stack, "sda1")).expect("a request");
-    assert_eq!(request.label, Label::Gpt);
+    assert_eq!(request.label, LabelScheme::Gpt);
     assert_eq!((request.device.as_str(), request.number), ("/dev/sda", 1));
     assert_eq!(
         (request.current, request.before),
@@ -244,7 +244,7 @@ fn findings_lead_to_plans() {
     let unit = Grid::unit(Bytes(48 << 10)).expect("a grid");
     builder.grid(
         members[0].node,
-        GridFact::believed(unit, What::ArrayUnit, FROM),
+        GridFact::believed(unit, CellKind::ArrayUnit, FROM),
     );
     let stripe = builder.node("d10");
     builder.fact(stripe, keys::MANAGER, "svm", &FROM);

@@ -6,8 +6,8 @@ use plumb_testkit::{require, temp_dir};
 
 use crate::tools::{IMAGE, image, run, sh, way};
 
-fn on_stripe(kind: filesystem::Type, device: &str) -> filesystem::Request {
-    filesystem::Request {
+fn on_stripe(kind: filesystem::Type, device: &str) -> filesystem::FilesystemRequest {
+    filesystem::FilesystemRequest {
         kind,
         device: device.to_owned(),
         mount: None,
@@ -78,7 +78,7 @@ fn without_a_stripe_block_and_sector_are_kept() {
     );
     let folder = temp_dir("plan-no-stripe");
     let device = image(folder.path(), 2 << 30);
-    let alone = |kind| filesystem::Request {
+    let alone = |kind| filesystem::FilesystemRequest {
         chunk: None,
         data_members: 1,
         ..on_stripe(kind, &device)
@@ -106,7 +106,7 @@ fn without_a_stripe_block_and_sector_are_kept() {
     );
     let folder = temp_dir("plan-no-stripe-ext4");
     let other = image(folder.path(), 2 << 30);
-    let plan = filesystem::plan(&filesystem::Request {
+    let plan = filesystem::plan(&filesystem::FilesystemRequest {
         device: other.clone(),
         ..alone(filesystem::Type::Ext4)
     });

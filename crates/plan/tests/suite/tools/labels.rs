@@ -5,16 +5,16 @@ use std::process::Command;
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_plan::Harm;
-use plumb_plan::partition::{self, Label, Request, layout};
+use plumb_plan::partition::{self, LabelScheme, PartitionRequest, layout};
 use plumb_testkit::{require, temp_dir};
 
 use crate::tools::{IMAGE, image, parted_says, run, sgdisk_says, sh, way};
 
 /// On an image, with its label to be made as well.
-fn request(device: &str, label: Label, grid: (u64, u64), after: u64) -> Request {
+fn request(device: &str, label: LabelScheme, grid: (u64, u64), after: u64) -> PartitionRequest {
     let grid = Grid::new(Bytes(grid.0), Bytes(grid.1), GridKind::Unit).expect("a grid");
     let on_disk = crate::common::partition(device, label, grid, after);
-    Request {
+    PartitionRequest {
         is_new_label: true,
         disk_bytes: Some(Bytes(IMAGE)),
         ..on_disk
@@ -38,7 +38,7 @@ fn sgdisk_puts_a_partition_where_the_plan_says() {
     for (grid, after) in WANTED {
         let folder = temp_dir("plan-sgdisk");
         let device = image(folder.path(), IMAGE);
-        let request = request(&device, Label::Gpt, grid, after);
+        let request = request(&device, LabelScheme::Gpt, grid, after);
         let layout = layout(&request).expect("a layout");
         run(
             folder.path(),
@@ -56,7 +56,7 @@ fn sgdisk_puts_a_partition_where_the_plan_says() {
 #[test]
 fn sfdisk_puts_a_partition_where_the_plan_says() {
     require!(Tool("sfdisk"), Tool("parted"));
-    for label in [Label::Gpt, Label::Dos] {
+    for label in [LabelScheme::Gpt, LabelScheme::Dos] {
         for (grid, after) in WANTED {
             let folder = temp_dir("plan-sfdisk");
             let device = image(folder.path(), IMAGE);
@@ -82,7 +82,7 @@ fn parted_puts_a_partition_where_the_plan_says() {
     for (grid, after) in WANTED {
         let folder = temp_dir("plan-parted");
         let device = image(folder.path(), IMAGE);
-        let request = request(&device, Label::Gpt, grid, after);
+        let request = request(&device, LabelScheme::Gpt, grid, after);
         let layout = layout(&request).expect("a layout");
         run(
             folder.path(),
@@ -116,7 +116,7 @@ fn a_partition_is_made_anew_and_back() {
                 .collect::<Vec<_>>()
         };
         let before = identity(&device);
-        let mut request = request(&device, Label::Gpt, (8192, 0), 34);
+        let mut request = request(&device, LabelScheme::Gpt, (8192, 0), 34);
         (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
         request.size = Some(Bytes((20_000 - 34 + 1) * SECTOR));
         let plan = partition::plan(&request).expect("a plan");
@@ -138,10 +138,10 @@ fn a_partition_is_made_anew_and_back() {
 fn a_new_label_and_back() {
     require!(Tool("sgdisk"), Tool("sfdisk"), Tool("parted"));
     for (old, new) in [
-        ("dos", Label::Gpt),
-        ("gpt", Label::Gpt),
-        ("gpt", Label::Dos),
-        ("dos", Label::Dos),
+        ("dos", LabelScheme::Gpt),
+        ("gpt", LabelScheme::Gpt),
+        ("gpt", LabelScheme::Dos),
+        ("dos", LabelScheme::Dos),
     ] {
         let request = |device: &str| request(device, new, (8192, 0), 0);
         let titles = partition::plan(&request("/dev/sdx"))
@@ -188,7 +188,7 @@ fn the_shift_takes_the_data_along() {
     let mut bytes = std::fs::read(&device).expect("the image");
     bytes[34 * 512..34 * 512 + data.len()].copy_from_slice(&data);
     std::fs::write(&device, &bytes).expect("the image");
-    let mut request = request(&device, Label::Gpt, (8192, 0), 34);
+    let mut request = request(&device, LabelScheme::Gpt, (8192, 0), 34);
     (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
     request.size = Some(Bytes(data.len() as u64));
     let plan = partition::plan(&request).expect("a plan");
@@ -224,9 +224,9 @@ fn no_data_are_left_behind() {
         48,
         "and the label is written all the same"
     );
-    let mut request = request(&device, Label::Gpt, (8192, 0), 34);
+    let mut request = request(&device, LabelScheme::Gpt, (8192, 0), 34);
     (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
-    let harms = |request: &Request| {
+    let harms = |request: &PartitionRequest| {
         partition::plan(request)
             .expect("a plan")
             .remedies
@@ -256,7 +256,7 @@ fn a_full_partition_is_made_smaller_and_moved() {
         folder.path(),
         &format!("sgdisk -a 1 -n 1:34:40033 -n 2:40034:80033 '{image}'"),
     );
-    let device = Loop::of(&image);
+    let device = Loop::attach(&image);
     let node = format!("{}p1", device.0);
     if !std::path::Path::new(&node).exists() {
         plumb_testkit::skip!("no node for a partition of a loop device");
@@ -273,7 +273,7 @@ fn a_full_partition_is_made_smaller_and_moved() {
         folder.path(),
         &format!("mkfs.ext4 -q {node} && debugfs -w -R 'write file file' {node}"),
     );
-    let mut request = request(&device.0, Label::Gpt, (4096, 0), 34);
+    let mut request = request(&device.0, LabelScheme::Gpt, (4096, 0), 34);
     (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
     (request.size, request.before) = (Some(Bytes(40_000 * SECTOR)), Some(Bytes(40_034 * SECTOR)));
     request.file_system = Some(partition::FileSystem {
@@ -330,7 +330,8 @@ fn owner_and_mode_of_a_node_come_back() {
     require!(Root);
     let folder = temp_dir("plan-nodes");
     let node = folder.path().join("it's sdb1").display().to_string();
-    let nodes = plumb_plan::Nodes::of(plumb_plan::System::Linux, std::slice::from_ref(&node));
+    let nodes =
+        plumb_plan::Nodes::for_names(plumb_plan::System::Linux, std::slice::from_ref(&node));
     let node = plumb_plan::shell::word(&node);
     sh(
         folder.path(),
@@ -354,7 +355,7 @@ fn owner_and_mode_of_a_node_come_back() {
 struct Loop(String);
 
 impl Loop {
-    fn of(image: &str) -> Loop {
+    fn attach(image: &str) -> Loop {
         let device = sh(Path::new("/"), &format!("losetup -f --show '{image}'"))
             .trim()
             .to_owned();
@@ -381,8 +382,8 @@ fn a_physical_volume_makes_up_for_its_partition() {
         folder.path(),
         &format!("sgdisk -a 1 -n 1:63:120000 '{image}'"),
     );
-    let device = Loop::of(&image);
-    let mut request = request(&device.0, Label::Gpt, (4096, 0), 63);
+    let device = Loop::attach(&image);
+    let mut request = request(&device.0, LabelScheme::Gpt, (4096, 0), 63);
     (request.is_new_label, request.current) = (false, Some(Bytes(63 * SECTOR)));
     request.content = Some(partition::Content::Lvm {
         group: "vg0".to_owned(),
@@ -430,7 +431,7 @@ fn the_new_vtoc_differs_in_one_line() {
     std::fs::write(folder.path().join("c1t0d0.vtoc"), saved).expect("a file");
     let mut request = request(
         "c1t0d0",
-        Label::Smi {
+        LabelScheme::Smi {
             cylinder_sectors: 27 * 107,
         },
         (4096, 0),

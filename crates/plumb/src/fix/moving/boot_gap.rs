@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use plumb_geometry::{Bytes, SECTOR};
-use plumb_label::{Detail, Disk, Partition, Place};
+use plumb_label::{Detail, Disk, Partition, PartitionPlace};
 use plumb_relocate::grub;
 
 use super::error::MoveRefused;
@@ -43,7 +43,7 @@ impl Look<'_> {
             .label
             .partitions
             .iter()
-            .filter(|part| part.place != Place::Slice);
+            .filter(|part| part.place != PartitionPlace::Slice);
         let sectors = sectors.map(|part| (part.extent.start().0, format!("of {}", part.id)));
         for (at, whose) in std::iter::once((0, "of the disk".to_owned())).chain(sectors) {
             let core = grub::core_image(&raw, at, self.label.sector_bytes)

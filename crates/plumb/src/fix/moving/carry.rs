@@ -20,8 +20,8 @@ use super::error::{DISK_HELP, MoveRefused};
 use super::evidence::{must_be_as_long, must_be_of};
 use super::identity::DiskWords;
 use super::preflight::Prepared;
-use super::progress::{Line, stage_word};
-use super::{Direction, Way, blocks, journal_place, label_difference, look, neighbours};
+use super::progress::{ProgressLine, stage_word};
+use super::{Direction, MovePaths, blocks, journal_place, label_difference, look, neighbours};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         })?;
     // As long as nothing was written to the disk the journal is of no use, and another one may be made.
     let unused = |_: &Failure| drop(fs::remove_file(&journal));
-    let owner = Owner::of(&prepared.node);
+    let owner = Owner::read(&prepared.node);
     let Taken {
         subject,
         locked: _locked,
@@ -70,11 +70,11 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         }
     };
     let view = prepared.view("move", "complete");
-    let way = Way {
+    let way = MovePaths {
         journal,
         disk: None,
     };
-    Run {
+    MoveRun {
         subject: &subject,
         way,
         owner,
@@ -88,7 +88,7 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// When there is nothing to go on with, or it stops again.
-pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
+pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
     let was = DiskWords::parse(&look(&way.journal)?.plan.disk);
     let disk = args
@@ -97,7 +97,7 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
         .or(way.disk)
         .unwrap_or_else(|| PathBuf::from(&was.path));
     // The node of a disk that was taken away may stay.
-    let is_there = || disk.exists() && Here::of(&disk).is_ok();
+    let is_there = || disk.exists() && Here::find(&disk).is_ok();
     let (subject, is_alone) = open(&disk, true).map_err(|failure| match is_there() {
         true => failure,
         false => failure.with_help(DISK_HELP),
@@ -105,7 +105,7 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
     subject.lock()?;
     // Another process may have ended it while the lock was waited for.
     let status = look(&way.journal)?;
-    let way = Way {
+    let way = MovePaths {
         disk: Some(subject.path.clone()),
         ..way
     };
@@ -141,7 +141,7 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
     view.notes.extend(note);
     if let Some(ending) = status.ending {
         // It was cut off behind its last write: the kernel has to learn of it.
-        return Run {
+        return MoveRun {
             subject: &subject,
             way,
             owner,
@@ -167,7 +167,7 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
         Direction::Back => Move::rollback(store, Raw(&subject.disk)),
     };
     let moving = moving.map_err(stopped)?;
-    Run {
+    MoveRun {
         subject: &subject,
         way,
         owner,
@@ -290,9 +290,9 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// A move that is under way.
-struct Run<'a> {
+struct MoveRun<'a> {
     subject: &'a Subject,
-    way: Way,
+    way: MovePaths,
     owner: Owner,
     view: Moved,
     is_json: bool,
@@ -321,13 +321,13 @@ impl Verifying {
     }
 }
 
-impl Run<'_> {
+impl MoveRun<'_> {
     fn carry_out(
         mut self,
         mut moving: Move<Raw<'_>, JournalFile>,
         stop: &AtomicBool,
     ) -> Result<Exit, Failure> {
-        let (began, mut line) = (Instant::now(), Line::new());
+        let (began, mut line) = (Instant::now(), ProgressLine::new());
         let mut verifying = Verifying::default();
         let ended = moving.run(|progress| {
             line.show(progress);
@@ -398,7 +398,7 @@ impl Run<'_> {
     }
 }
 
-fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
+fn incomplete(error: MoveRefused, way: &MovePaths, subject: &Subject) -> Failure {
     match &error {
         MoveRefused::Move {
             source: MoveError::Ended { .. },
@@ -429,7 +429,7 @@ fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
 }
 
 /// Somebody has written what only the move may. The old label hinders no rollback; any other hinders both directions.
-fn changed(error: &MoveRefused, way: &Way, subject: &Subject) -> Failure {
+fn changed(error: &MoveRefused, way: &MovePaths, subject: &Subject) -> Failure {
     let failure = Failure::incomplete(error, way.command("rollback"));
     let Ok(status) = look(&way.journal) else {
         return failure;
@@ -450,7 +450,7 @@ fn changed(error: &MoveRefused, way: &Way, subject: &Subject) -> Failure {
 }
 
 /// What a journal says, in the form that is printed.
-pub fn view(status: &Status, way: &Way, action: &'static str) -> Moved {
+pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
     let plan = &status.plan;
     let (copying, window_bytes) = match plan.copying {
         Copying::Windows(bytes) => ("windows", bytes),

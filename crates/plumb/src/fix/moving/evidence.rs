@@ -30,8 +30,8 @@ pub fn must_be_of(
     label: Option<&Label>,
     is_named: bool,
 ) -> Result<Option<String>, MoveRefused> {
-    let seen = Seen {
-        words: DiskWords::of(subject, label),
+    let seen = CurrentDisk {
+        words: DiskWords::from_disk(subject, label),
         has_label: label.is_some(),
         disk: &subject.raw(),
         is_named,
@@ -57,7 +57,7 @@ pub fn must_be_as_long(status: &Status, subject: &Subject) -> Result<(), MoveRef
 }
 
 /// A disk as it is now.
-struct Seen<'a> {
+struct CurrentDisk<'a> {
     words: DiskWords,
     /// Whether it has a label that can be read.
     has_label: bool,
@@ -65,7 +65,7 @@ struct Seen<'a> {
     is_named: bool,
 }
 
-impl Seen<'_> {
+impl CurrentDisk<'_> {
     fn must_be_of(&self, status: &Status) -> Result<Option<String>, MoveRefused> {
         let (was, is) = (DiskWords::parse(&status.plan.disk), &self.words);
         let evidence = find(status, self.disk);
@@ -183,7 +183,7 @@ fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumb_relocate::moving::{Change, Copying, JournalId, Plan};
+    use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
     use plumb_relocate::{Progress, Unit};
 
     use super::*;
@@ -214,12 +214,12 @@ mod tests {
             },
             copying: Copying::Batches(4096),
             at_once: 1,
-            hide: vec![Change {
+            hide: vec![ByteChange {
                 at: LABEL,
                 old: sector(1),
                 new: sector(2),
             }],
-            finish: vec![Change {
+            finish: vec![ByteChange {
                 at: LABEL,
                 old: sector(2),
                 new: sector(3),
@@ -257,7 +257,7 @@ mod tests {
         let mut disk = vec![0; SIZE as usize];
         disk[LABEL as usize..][..512].fill(byte);
         let has_label = !words.label.is_empty();
-        let seen = Seen {
+        let seen = CurrentDisk {
             words,
             has_label,
             disk: &disk,

@@ -12,7 +12,7 @@ use plumb_sys::Access;
 use super::error::MoveRefused;
 use super::evidence::must_be_of;
 use super::journal_place::is_unwritten;
-use super::{Way, look};
+use super::{MovePaths, look};
 use crate::failure::Failure;
 use crate::fix::act::{Ownership, STATE};
 use crate::fix::subject::{Subject, by_name};
@@ -39,7 +39,7 @@ pub struct DiskWords {
 
 impl DiskWords {
     /// Those of a disk.
-    pub fn of(subject: &Subject, label: Option<&Label>) -> DiskWords {
+    pub fn from_disk(subject: &Subject, label: Option<&Label>) -> DiskWords {
         DiskWords {
             path: subject.device(),
             identity: subject.here.identity(),
@@ -116,9 +116,9 @@ impl DiskWords {
 ///
 /// # Errors
 /// When nothing leads to a journal, or what leads there is another one.
-pub fn way_to(name: &Path) -> Result<Way, Failure> {
+pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
     if std::fs::metadata(name).is_ok_and(|found| found.is_file()) {
-        return Ok(Way {
+        return Ok(MovePaths {
             journal: name.to_owned(),
             disk: None,
         });
@@ -130,7 +130,7 @@ pub fn way_to(name: &Path) -> Result<Way, Failure> {
     }
     let subject = Subject::open(&disk, Access::Read)?;
     let label = subject.label().ok().flatten();
-    let way = |journal| Way {
+    let way = |journal| MovePaths {
         journal,
         disk: Some(subject.path.clone()),
     };

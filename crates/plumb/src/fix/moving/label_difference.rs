@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_label::{Label, Partition};
-use plumb_relocate::labels::{Change, Step};
+use plumb_relocate::labels::{Change, ChangeStep};
 use plumb_relocate::{Stage, Status, moving};
 use plumb_report::format::count;
 
@@ -10,7 +10,7 @@ use crate::fix::subject::Subject;
 
 /// Partitions that are not as the move left them, in words; none where one of the two labels cannot be read.
 pub fn differences(status: &Status, subject: &Subject) -> Vec<String> {
-    let step = |change: &moving::Change| Step::Write {
+    let step = |change: &moving::ByteChange| ChangeStep::Write {
         at: Bytes(change.at),
         old: change.old.clone(),
         new: change.new.clone(),
@@ -33,13 +33,13 @@ pub fn is_old(status: &Status, subject: &Subject) -> bool {
 }
 
 /// What makes the label that the move has left, in the parts that it writes.
-fn left(status: &Status) -> Vec<moving::Change> {
+fn left(status: &Status) -> Vec<moving::ByteChange> {
     let plan = &status.plan;
     match (status.progress.is_back, status.progress.stage) {
         (false, Stage::Hiding) | (true, Stage::Verifying | Stage::Done) => plan
             .hide
             .iter()
-            .map(|change| moving::Change {
+            .map(|change| moving::ByteChange {
                 new: change.old.clone(),
                 ..change.clone()
             })

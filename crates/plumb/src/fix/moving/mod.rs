@@ -28,7 +28,7 @@ mod write_cache;
 
 use error::MoveRefused;
 pub use identity::{marker_at_ends, moving_part};
-use preflight::{Asked, Prepared};
+use preflight::{Preflight, Prepared};
 
 /// What a move is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub enum Direction {
 /// # Errors
 /// When something that has to hold does not, and when it stops before its end.
 pub fn run(args: &Move) -> Result<Exit, Failure> {
-    let prepared = match Prepared::of(args)? {
-        Asked::Move(prepared) => *prepared,
-        Asked::Nothing(moved) => {
+    let prepared = match Prepared::check(args)? {
+        Preflight::Move(prepared) => *prepared,
+        Preflight::Nothing(moved) => {
             print(&moved, args.act.json)?;
             return Ok(Exit::Clean);
         }
@@ -138,18 +138,18 @@ fn look(path: &Path) -> Result<Status, Failure> {
 
 /// What leads to a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct MovePaths {
     /// Its journal.
     pub journal: PathBuf,
     /// Its disk, where that is not the one that the journal names.
     pub disk: Option<PathBuf>,
 }
 
-impl Way {
+impl MovePaths {
     /// Without what the journal says as well.
-    fn beside(self, status: &Status) -> Way {
+    fn beside(self, status: &Status) -> MovePaths {
         let said = identity::DiskWords::parse(&status.plan.disk).path;
-        Way {
+        MovePaths {
             disk: self.disk.filter(|disk| *disk != Path::new(&said)),
             ..self
         }

@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use plumb_label::{Label, Place};
+use plumb_label::{Label, PartitionPlace};
 use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::Plan;
 use plumb_sys::{
@@ -35,7 +35,7 @@ pub fn known(subject: &Subject, label: Option<&Label>) -> Result<Vec<KernelParti
         partitions::known(&root, &subject.name).map_err(|errno| Failure::failed(&errno))?;
     let containers = label.into_iter().flat_map(|label| &label.partitions);
     let containers: Vec<u32> = containers
-        .filter(|part| part.place == Place::Extended)
+        .filter(|part| part.place == PartitionPlace::Extended)
         .map(|part| part.id.number)
         .collect();
     known.retain(|known| !containers.contains(&known.number));

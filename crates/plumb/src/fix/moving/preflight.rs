@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::{Bytes, Extent, SECTOR, align_down};
-use plumb_label::{Label, Partition, PartitionType, Place};
+use plumb_label::{Label, Partition, PartitionPlace, PartitionType};
 use plumb_relocate::fix_ups::fix_ups;
 use plumb_relocate::labels::label_move;
-use plumb_relocate::moving::{Change, Copying, JournalId, Plan};
+use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
 use plumb_relocate::signatures::survey;
 use plumb_relocate::{Raw, Unit};
 use plumb_report::fix::Moved;
@@ -15,8 +15,8 @@ use plumb_sys::{Access, KernelPartition};
 
 use super::error::MoveRefused;
 use super::identity::{DiskWords, JOURNAL};
-use super::progress::Line;
-use super::target::Target;
+use super::progress::ProgressLine;
+use super::target::MoveTarget;
 use super::{blocks, journal_place, neighbours, write_cache};
 use crate::cli::fix::Move;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub struct Prepared {
 }
 
 /// What comes of looking.
-pub enum Asked {
+pub enum Preflight {
     /// A move.
     Move(Box<Prepared>),
     /// Nothing: it is there already.
@@ -100,11 +100,11 @@ impl Prepared {
     ///
     /// # Errors
     /// The first thing that does not hold.
-    pub fn of(args: &Move) -> Result<Asked, Failure> {
+    pub fn check(args: &Move) -> Result<Preflight, Failure> {
         let partition = by_name(&args.partition);
         let (disk, number) = disk_and_number(&partition)?;
         let node = fs::canonicalize(&partition).map_err(|error| Failure::failed(&error))?;
-        let here = Here::of(&node)?;
+        let here = Here::find(&node)?;
         let users = here.users();
         let words = node.display().to_string();
         if !users.is_empty() {
@@ -154,9 +154,11 @@ impl Prepared {
             .to_string_lossy()
             .into_owned();
         let to = match look.target(&part, args)? {
-            Target::Start(to) => to,
-            Target::InPlace(note) => {
-                return Ok(Asked::Nothing(Box::new(look.in_place(&part, name, note))));
+            MoveTarget::Start(to) => to,
+            MoveTarget::InPlace(note) => {
+                return Ok(Preflight::Nothing(Box::new(
+                    look.in_place(&part, name, note),
+                )));
             }
         };
         look.must_spare_boot_loaders(&part, to)?;
@@ -198,7 +200,7 @@ impl Prepared {
             holds,
             notes,
         };
-        Ok(Asked::Move(Box::new(prepared)))
+        Ok(Preflight::Move(Box::new(prepared)))
     }
 
     /// In the form that is printed.
@@ -269,7 +271,9 @@ impl Look<'_> {
 
     /// The partition in the label.
     fn part(&self) -> Result<Partition, MoveRefused> {
-        let is_it = |part: &&Partition| part.id.number == self.number && part.place != Place::Slice;
+        let is_it = |part: &&Partition| {
+            part.id.number == self.number && part.place != PartitionPlace::Slice
+        };
         let part = self.label.partitions.iter().find(is_it).cloned();
         part.ok_or_else(|| self.refused("found no such partition in the label of its disk"))
     }
@@ -321,7 +325,7 @@ impl Look<'_> {
 
     fn must_be_movable(&self, part: &Partition) -> Result<(), MoveRefused> {
         match (part.place, part.kind) {
-            (Place::Extended, _) => Err(self.refused(
+            (PartitionPlace::Extended, _) => Err(self.refused(
                 "it holds the chain of logical partitions, which cannot be kept: move these one by one",
             )),
             (_, PartitionType::Guid(BIOS_BOOT)) => Err(self.refused(
@@ -343,7 +347,7 @@ impl Look<'_> {
     /// Every byte can be read: what cannot cannot be moved either.
     fn must_be_readable(&self, part: &Partition) -> Result<(), MoveRefused> {
         const PIECE: u64 = 8 << 20;
-        let (raw, mut line) = (self.subject.raw(), Line::new());
+        let (raw, mut line) = (self.subject.raw(), ProgressLine::new());
         let mut buffer = vec![0; PIECE as usize];
         let (start, end) = (part.extent.start().0, part.extent.end().0);
         let mut pieces = (start..end).step_by(PIECE as usize);
@@ -380,8 +384,8 @@ impl Look<'_> {
         .map_err(|source| self.unreadable(from, source))?;
         let unit = blocks::written(blocks::stated(limits), &self.subject.here.write_units());
         let block = u64::from(limits.logical_block_bytes);
-        let ownership = Ownership::of(Path::new(&self.partition));
-        let mut words = DiskWords::of(self.subject, Some(self.label));
+        let ownership = Ownership::read(Path::new(&self.partition));
+        let mut words = DiskWords::from_disk(self.subject, Some(self.label));
         words.ownership = ownership;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let copying = copying(from.abs_diff(to.0), len, unit);
@@ -418,12 +422,12 @@ impl Look<'_> {
         raw: &Raw<'_>,
         place: Extent,
         to: Bytes,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Vec<ByteChange>, Failure> {
         let found =
             fix_ups(raw, place, to).map_err(|source| self.unreadable(place.start().0, source))?;
         Ok(found
             .into_iter()
-            .map(|fix| Change {
+            .map(|fix| ByteChange {
                 at: fix.at.0,
                 old: fix.old,
                 new: fix.new,

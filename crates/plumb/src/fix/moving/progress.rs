@@ -10,7 +10,7 @@ use plumb_report::format::bytes;
 const SHOWN: Duration = Duration::from_millis(500);
 
 /// The line; see the module.
-pub struct Line {
+pub struct ProgressLine {
     is_shown: bool,
     next: Instant,
     stage: Option<&'static str>,
@@ -18,10 +18,10 @@ pub struct Line {
     bytes_at_begin: u64,
 }
 
-impl Line {
-    pub fn new() -> Line {
+impl ProgressLine {
+    pub fn new() -> ProgressLine {
         let now = Instant::now();
-        Line {
+        ProgressLine {
             is_shown: std::io::stderr().is_terminal(),
             next: now,
             stage: None,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_label::{Detail, Partition, Place};
+use plumb_label::{Detail, Partition, PartitionPlace};
 use plumb_plan::meet::{meet_all, next_boundary};
 use plumb_plan::partition::usual_grid;
 use plumb_relocate::Unit;
@@ -16,7 +16,7 @@ use crate::cli::fix::Move;
 use crate::failure::Failure;
 
 /// What comes of what was asked for.
-pub(super) enum Target {
+pub(super) enum MoveTarget {
     /// It is to begin there.
     Start(Bytes),
     /// It begins there already; with what else has to be said of that.
@@ -25,13 +25,13 @@ pub(super) enum Target {
 
 impl Look<'_> {
     /// Where it is to begin.
-    pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<Target, Failure> {
+    pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<MoveTarget, Failure> {
         let (from, len) = (part.extent.start(), part.extent.len());
         let Some(to) = args.to else {
             return Ok(self.aligned(part)?);
         };
         if to == from {
-            return Ok(Target::InPlace(None));
+            return Ok(MoveTarget::InPlace(None));
         }
         let block = u64::from(self.label.sector_bytes);
         if !to.0.is_multiple_of(block) {
@@ -40,15 +40,15 @@ impl Look<'_> {
             )));
         }
         let end = to.checked_add(len);
-        end.map(|_| Target::Start(to))
+        end.map(|_| MoveTarget::Start(to))
             .ok_or_else(|| Failure::usage("--to: ends beyond 64 bits"))
     }
 
     /// The nearest aligned start for which there is room, before or behind.
-    fn aligned(&self, part: &Partition) -> Result<Target, MoveRefused> {
+    fn aligned(&self, part: &Partition) -> Result<MoveTarget, MoveRefused> {
         let (grid, from) = (self.grid(), part.extent.start());
         if grid.past_boundary(from).0 == 0 {
-            return Ok(Target::InPlace(Some(format!(
+            return Ok(MoveTarget::InPlace(Some(format!(
                 "it begins on the grid of {grid}"
             ))));
         }
@@ -57,7 +57,7 @@ impl Look<'_> {
             part,
             [next_boundary(&grid, from), previous_boundary(&grid, from)],
         );
-        start.map(Target::Start).ok_or_else(|| {
+        start.map(MoveTarget::Start).ok_or_else(|| {
             self.refused(format!(
                 "no start on the grid of {grid} has room between bytes {} and {}: make it or its neighbour smaller first",
                 free.start, free.end
@@ -116,14 +116,15 @@ impl Look<'_> {
             .iter()
             .filter(|other| other.id != part.id && !other.is_whole_disk)
         {
-            let is_beside = (other.place == Place::Logical) == (part.place == Place::Logical);
+            let is_beside =
+                (other.place == PartitionPlace::Logical) == (part.place == PartitionPlace::Logical);
             if is_beside {
                 if other.extent.end() <= part.extent.start() {
                     free.start = free.start.max(other.extent.end().0);
                 } else if other.extent.start() >= part.extent.end() {
                     free.end = free.end.min(other.extent.start().0);
                 }
-            } else if other.place == Place::Extended {
+            } else if other.place == PartitionPlace::Extended {
                 let shown = extended_shown_bytes(self.label.sector_bytes);
                 free.start = free.start.max(other.extent.start().0 + shown);
                 free.end = free.end.min(other.extent.end().0);
@@ -133,7 +134,7 @@ impl Look<'_> {
             .label
             .detail
             .as_ref()
-            .filter(|_| part.place == Place::Logical)
+            .filter(|_| part.place == PartitionPlace::Logical)
         {
             for ebr in &mbr.ebrs {
                 let at = ebr.lba * block;

@@ -53,14 +53,14 @@ mod tests {
     #[test]
     fn flushes_that_may_not_arrive_are_told() {
         let dir = plumb_testkit::temp_dir("write-cache");
-        type Case<'a> = (
+        type CacheCase<'a> = (
             &'a str,
             &'a str,
             Option<&'a str>,
             Option<&'a str>,
             &'a [&'a str],
         );
-        let cases: [Case; 6] = [
+        let cases: [CacheCase; 6] = [
             (
                 "sda",
                 "pci/ata1/block",

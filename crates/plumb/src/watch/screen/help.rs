@@ -3,7 +3,7 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use super::{Screen, Watched};
+use super::{Screen, WatchSubject};
 
 /// A key, the word for it in the last line, and what it does.
 struct Taught {
@@ -97,7 +97,7 @@ pub(super) fn lines() -> Vec<Line<'static>> {
 impl Screen {
     /// What stands in the place of a device when there is none to show.
     pub(super) fn idle_lines(&self) -> Vec<Line<'static>> {
-        let has_io = |seen: &super::Seen| {
+        let has_io = |seen: &super::ShownInterval| {
             seen.reading
                 .profiles
                 .iter()
@@ -125,7 +125,7 @@ impl Screen {
     }
 }
 
-impl Watched {
+impl WatchSubject {
     fn words(&self) -> String {
         let disks = if self.disks.is_empty() {
             "all disks".to_owned()

@@ -11,7 +11,7 @@ use super::*;
 fn view(grids: &[Grid], colored: bool) -> Screen {
     let how = "request layer by typed tracepoints".to_owned();
     let filter = Some("process 4711".to_owned());
-    let watched = Watched {
+    let watched = WatchSubject {
         disks: vec!["sda".to_owned(), "sdb".to_owned()],
         how,
         filter,
@@ -21,7 +21,7 @@ fn view(grids: &[Grid], colored: bool) -> Screen {
 }
 
 /// Reads of 4 KiB at these sectors modulo 1 MiB, so many of each.
-fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
+fn seen(devices: &[(&str, &[(u64, u64)])]) -> ShownInterval {
     let mut profiles = plumb_profile::ProfileSet::default();
     for (name, starts) in devices {
         let profile = profiles.entry(name, Layer::Request, Residues::default);
@@ -54,7 +54,7 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
         processes,
         ..Reading::default()
     };
-    Seen {
+    ShownInterval {
         time: "noon".to_owned(),
         seconds: 2.0,
         reading,
@@ -67,7 +67,7 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
 fn what_was_asked_takes_the_place_of_a_device() {
     let mut screen = view(&[], false);
     let asked = Some("  Asked of  /srv".to_owned());
-    screen.see(Seen {
+    screen.see(ShownInterval {
         asked,
         ..seen(&[SDA])
     });
@@ -104,7 +104,7 @@ fn drawn(screen: &Screen, width: u16, height: u16) -> Vec<String> {
 
 fn press(screen: &mut Screen, letters: &str) {
     for letter in letters.chars() {
-        screen.press(Key::Letter(letter));
+        screen.press(ViewKey::Letter(letter));
     }
 }
 
@@ -135,7 +135,7 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
         "{lines:#?}"
     );
     // Of 200 I/O of sda 100 start in the middle of 8 KiB.
-    assert_eq!(screen.press(Key::Letter('g')), Wish::None);
+    assert_eq!(screen.press(ViewKey::Letter('g')), Wish::None);
     let lines = drawn(&screen, 80, 24);
     assert!(line(&lines, "sda").contains("50.0 %"), "{lines:#?}");
     assert!(!lines[0].contains("assumed"), "{lines:#?}");
@@ -154,7 +154,7 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
 fn the_detail_is_that_of_the_selected_device() {
     let mut screen = view(&[], false);
     screen.see(seen(&[SDA, SDB]));
-    screen.press(Key::Down);
+    screen.press(ViewKey::Down);
     for (width, height) in [(80, 24), (200, 60)] {
         let lines = drawn(&screen, width, height);
         let text = lines.join("\n");
@@ -171,7 +171,7 @@ fn the_detail_is_that_of_the_selected_device() {
 fn any_size_and_devices_that_go() {
     let mut screen = view(&[Grid::ASSUMED], true);
     for devices in [&[SDA, SDB][..], &[SDB], &[], &[SDA]] {
-        screen.press(Key::Down);
+        screen.press(ViewKey::Down);
         screen.see(seen(devices));
         for (width, height) in [(80, 24), (200, 60), (40, 8), (20, 3), (1, 1)] {
             drawn(&screen, width, height);
@@ -184,12 +184,12 @@ fn any_size_and_devices_that_go() {
 fn frozen_and_filtered() {
     let mut screen = view(&[], false);
     screen.see(seen(&[SDA, SDB]));
-    screen.press(Key::Letter('f'));
+    screen.press(ViewKey::Letter('f'));
     let frozen = drawn(&screen, 80, 24);
     screen.see(seen(&[SDA]));
     assert_eq!(drawn(&screen, 80, 24), frozen);
     assert!(frozen[0].contains("FROZEN") && frozen.iter().any(|line| line.starts_with("sdb")));
-    screen.press(Key::Letter('f'));
+    screen.press(ViewKey::Letter('f'));
     screen.see(seen(&[SDA]));
     assert!(
         !drawn(&screen, 80, 24)
@@ -198,21 +198,21 @@ fn frozen_and_filtered() {
     );
     press(&mut screen, "/sdb");
     assert_eq!(
-        screen.press(Key::Letter('q')),
+        screen.press(ViewKey::Letter('q')),
         Wish::None,
         "a letter of the filter"
     );
     assert!(drawn(&screen, 80, 24).join("").contains("filter: sdbq_"));
-    screen.press(Key::Escape);
-    assert_eq!(screen.press(Key::Letter('q')), Wish::Quit);
-    assert_eq!(screen.press(Key::Letter('w')), Wish::Save);
+    screen.press(ViewKey::Escape);
+    assert_eq!(screen.press(ViewKey::Letter('q')), Wish::Quit);
+    assert_eq!(screen.press(ViewKey::Letter('w')), Wish::Save);
 }
 
 #[test]
 fn a_note_leaves_the_keys_in_sight() {
     let mut screen = view(&[], false);
     let notes = vec!["I/O issued more than once, counted once: sda".to_owned()];
-    screen.see(Seen {
+    screen.see(ShownInterval {
         notes,
         ..seen(&[SDA])
     });
@@ -227,12 +227,12 @@ fn a_note_leaves_the_keys_in_sight() {
 #[test]
 fn the_head_of_a_narrow_screen() {
     let mut screen = view(&[], false);
-    screen.see(Seen {
+    screen.see(ShownInterval {
         time: "2026-11-22T06:38:03Z".to_owned(),
         ..seen(&[SDA, SDB])
     });
     press(&mut screen, "ooo/sdb");
-    screen.press(Key::Enter);
+    screen.press(ViewKey::Enter);
     press(&mut screen, "f");
     let head = drawn(&screen, 80, 24).remove(0);
     assert!(
@@ -294,7 +294,7 @@ fn the_help_tells_all_keys() {
     let foot = drawn(&screen, 80, 24).pop().expect("a line");
     assert!(foot.starts_with("q quit  ? help  s sort"), "{foot}");
     for open in ['?', 'h'] {
-        screen.press(Key::Letter(open));
+        screen.press(ViewKey::Letter(open));
         let help = drawn(&screen, 80, 24);
         assert!(
             !help.iter().any(|line| line.starts_with("sda")),
@@ -311,9 +311,9 @@ fn the_help_tells_all_keys() {
                 .all(|line| line.chars().count() <= 80 && !line.ends_with(char::is_alphanumeric))
         );
         screen.press(if open == '?' {
-            Key::Escape
+            ViewKey::Escape
         } else {
-            Key::Letter('h')
+            ViewKey::Letter('h')
         });
         assert!(
             drawn(&screen, 80, 24)

@@ -24,7 +24,7 @@ pub struct Ran {
 
 impl Ran {
     /// From what a process left behind.
-    pub fn of(done: Output) -> Ran {
+    pub fn from_output(done: Output) -> Ran {
         Ran {
             code: done.status.code().unwrap_or(-1),
             out: String::from_utf8(done.stdout).expect("text"),
@@ -74,7 +74,7 @@ pub fn command() -> Command {
 }
 
 fn ran(command: &mut Command) -> Ran {
-    Ran::of(command.output().expect("the program starts"))
+    Ran::from_output(command.output().expect("the program starts"))
 }
 
 /// Runs it with arguments.
@@ -107,7 +107,7 @@ pub fn analyze_input(bytes: &[u8], flags: &str) -> Ran {
     let writer = std::thread::spawn(move || input.write_all(&bytes).ok());
     let done = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");
-    Ran::of(done)
+    Ran::from_output(done)
 }
 
 /// A real trace.

@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::Ran;
 
 /// A probe that has ended.
-pub struct Probed {
+pub struct ProbeDocument {
     pub code: i32,
     pub document: Value,
     pub result: Value,
 }
 
 /// `plumb probe TARGET --json` and flags, parted by spaces.
-pub fn probe(target: &Path, flags: &str) -> Probed {
-    Probed::of(&probe_text(target, &format!("--json {flags}")))
+pub fn probe(target: &Path, flags: &str) -> ProbeDocument {
+    ProbeDocument::from_run(&probe_text(target, &format!("--json {flags}")))
 }
 
 /// The same with what it prints.
@@ -28,7 +28,7 @@ pub fn probe_text(target: &Path, flags: &str) -> Ran {
 }
 
 /// Probes until one is decided, three times at most: a machine that is busy with other tests may leave it open.
-pub fn probe_until_decided(target: &Path, flags: &str) -> Probed {
+pub fn probe_until_decided(target: &Path, flags: &str) -> ProbeDocument {
     let first = probe(target, flags);
     (1..3).fold(first, |probed, _| {
         if probed.is_open() {
@@ -51,8 +51,8 @@ macro_rules! undecided_on_a_busy_machine {
     };
 }
 
-impl Probed {
-    pub fn of(ran: &Ran) -> Self {
+impl ProbeDocument {
+    pub fn from_run(ran: &Ran) -> Self {
         let document = ran.json();
         Self {
             code: ran.code,

@@ -91,7 +91,7 @@ pub fn number(value: &Value) -> u64 {
 }
 
 /// Layer, operation, start and length.
-pub type Row = (Layer, Op, u64, u64);
+pub type LayerIo = (Layer, Op, u64, u64);
 
 pub struct Read {
     pub events: Vec<Event>,
@@ -101,23 +101,23 @@ pub struct Read {
 
 impl Read {
     /// What a command did on a device, in the order of the file.
-    pub fn rows_of(&self, comm: &str, device: &str) -> Vec<Row> {
-        self.rows(self.of(comm), device)
+    pub fn rows_of(&self, comm: &str, device: &str) -> Vec<LayerIo> {
+        self.rows(self.events_of(comm), device)
     }
 
     /// What anybody did on a device, in the order of the file.
-    pub fn rows_on(&self, device: &str) -> Vec<Row> {
+    pub fn rows_on(&self, device: &str) -> Vec<LayerIo> {
         self.rows(self.events.iter().collect(), device)
     }
 
-    fn rows(&self, events: Vec<&Event>, device: &str) -> Vec<Row> {
+    fn rows(&self, events: Vec<&Event>, device: &str) -> Vec<LayerIo> {
         let is_of = |event: &&Event| self.names.devices()[event.device as usize].name == device;
         let row = |event: &Event| (event.layer, event.op, event.start_bytes, event.len_bytes);
         events.into_iter().filter(is_of).map(row).collect()
     }
 
     /// Events of a command: others may look at any disk, as scans for labels do.
-    pub fn of(&self, comm: &str) -> Vec<&Event> {
+    pub fn events_of(&self, comm: &str) -> Vec<&Event> {
         self.events
             .iter()
             .filter(|event| self.names.word_of(event.comm) == Some(comm))

@@ -15,7 +15,7 @@ pub struct Schema {
 
 impl Schema {
     /// By the name of a command.
-    pub fn of(command: &str) -> Schema {
+    pub fn read(command: &str) -> Schema {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{command}.json"));
         let text = std::fs::read_to_string(path).expect("a readable schema");
@@ -120,7 +120,12 @@ impl Schema {
     fn check_reference(&self, reference: &str, value: &Value, at: &str, faults: &mut Vec<String>) {
         let (file, pointer) = reference.split_once('#').expect("a definition in a schema");
         if let Some(command) = file.strip_suffix(".json") {
-            return Schema::of(command).check_reference(&format!("#{pointer}"), value, at, faults);
+            return Schema::read(command).check_reference(
+                &format!("#{pointer}"),
+                value,
+                at,
+                faults,
+            );
         }
         let definition = self
             .root

@@ -17,10 +17,10 @@ pub const MIB: u64 = 1 << 20;
 const FIRST_USABLE: u64 = 34;
 
 /// A disk with a partition, a neighbour behind it, and files on the partition.
-pub struct Disk {
+pub struct MoveDisk {
     pub device: LoopDevice,
     pub dir: TempDir,
-    pub format: Format,
+    pub format: DiskFormat,
     len_mib: u64,
     files: BTreeMap<String, Vec<u8>>,
     /// Where nothing changes the disk but moves.
@@ -37,24 +37,24 @@ struct Kept {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum DiskFormat {
     Ext4,
     Xfs,
     Ntfs,
 }
 
-impl Format {
+impl DiskFormat {
     fn make(self, node: &Path) {
         let mut command = match self {
-            Format::Ext4 => Command::new("mkfs.ext4"),
-            Format::Xfs => Command::new("mkfs.xfs"),
-            Format::Ntfs => Command::new("mkfs.ntfs"),
+            DiskFormat::Ext4 => Command::new("mkfs.ext4"),
+            DiskFormat::Xfs => Command::new("mkfs.xfs"),
+            DiskFormat::Ntfs => Command::new("mkfs.ntfs"),
         };
         match self {
             // What is in free space stays there.
-            Format::Ext4 => command.args(["-q", "-F", "-E", "nodiscard"]),
-            Format::Xfs => command.args(["-q", "-f", "-K"]),
-            Format::Ntfs => command.args(["-q", "-f", "-F"]),
+            DiskFormat::Ext4 => command.args(["-q", "-F", "-E", "nodiscard"]),
+            DiskFormat::Xfs => command.args(["-q", "-f", "-K"]),
+            DiskFormat::Ntfs => command.args(["-q", "-f", "-F"]),
         };
         run(command.arg(node));
     }
@@ -62,13 +62,13 @@ impl Format {
     /// The format's own check, which has to find nothing.
     fn check(self, node: &Path) {
         let mut command = match self {
-            Format::Ext4 => Command::new("e2fsck"),
-            Format::Xfs => Command::new("xfs_repair"),
-            Format::Ntfs => Command::new("ntfsfix"),
+            DiskFormat::Ext4 => Command::new("e2fsck"),
+            DiskFormat::Xfs => Command::new("xfs_repair"),
+            DiskFormat::Ntfs => Command::new("ntfsfix"),
         };
         match self {
-            Format::Ext4 => command.args(["-f", "-n"]),
-            Format::Xfs | Format::Ntfs => command.arg("-n"),
+            DiskFormat::Ext4 => command.args(["-f", "-n"]),
+            DiskFormat::Xfs | DiskFormat::Ntfs => command.arg("-n"),
         };
         run(command.arg(node));
     }
@@ -77,16 +77,16 @@ impl Format {
     fn read_only(self) -> &'static str {
         match self {
             // It would stamp the free part of its log anew.
-            Format::Xfs => "ro,norecovery",
-            Format::Ext4 | Format::Ntfs => "ro",
+            DiskFormat::Xfs => "ro,norecovery",
+            DiskFormat::Ext4 | DiskFormat::Ntfs => "ro",
         }
     }
 }
 
-impl Disk {
+impl MoveDisk {
     /// A partition of so many MiB from a sector on, and another one of noise behind the room that it may move in.
-    pub fn new(format: Format, start: u64, mib: u64, options: &[&str]) -> Disk {
-        let mut disk = Disk::labelled(format, start, mib, options);
+    pub fn new(format: DiskFormat, start: u64, mib: u64, options: &[&str]) -> MoveDisk {
+        let mut disk = MoveDisk::labelled(format, start, mib, options);
         disk.format.make(&disk.node(1));
         disk.fill();
         disk
@@ -94,9 +94,14 @@ impl Disk {
 
     /// For moves between two places, at the first of which it is made: the same with noise in free space and around it as
     /// well, further files, and every byte kept in mind.
-    pub fn full(format: Format, places: [u64; 2], mib: u64, files: &[(u64, usize)]) -> Disk {
+    pub fn full(
+        format: DiskFormat,
+        places: [u64; 2],
+        mib: u64,
+        files: &[(u64, usize)],
+    ) -> MoveDisk {
         let start = places[0];
-        let mut disk = Disk::labelled(format, start, mib, &[]);
+        let mut disk = MoveDisk::labelled(format, start, mib, &[]);
         disk.cover_with_noise(start);
         let front = FIRST_USABLE * 512..start.min(places[1]) * 512;
         let behind = start.max(places[1]) * 512 + mib * MIB;
@@ -117,7 +122,7 @@ impl Disk {
         disk
     }
 
-    fn labelled(format: Format, start: u64, mib: u64, options: &[&str]) -> Disk {
+    fn labelled(format: DiskFormat, start: u64, mib: u64, options: &[&str]) -> MoveDisk {
         let dir = plumb_testkit::temp_dir("fix-move");
         let image = dir.path().join("disk.img");
         let len = mib * MIB / 512;
@@ -133,7 +138,7 @@ impl Disk {
             .arg(&image));
         let device = LoopDevice::attach(&image, options);
         assert_eq!(device.add_partitions(), 2);
-        let disk = Disk {
+        let disk = MoveDisk {
             device,
             dir,
             format,
@@ -166,7 +171,7 @@ impl Disk {
             image
                 .read_exact_at(&mut piece, start * 512 + number * MIB)
                 .expect("the partition");
-            if self.format == Format::Ntfs {
+            if self.format == DiskFormat::Ntfs {
                 // Boot sector and its copy say where the partition begins.
                 let ends = [(0, 0), (self.len_mib - 1, MIB as usize - 512)];
                 for (_, sector) in ends.into_iter().filter(|(of, _)| *of == number) {
@@ -182,14 +187,14 @@ impl Disk {
 
     fn fill(&mut self) {
         match self.format {
-            Format::Ntfs => self.fill_with(&[(0, 3 * MIB as usize), (1, 100_001), (2, 1)]),
+            DiskFormat::Ntfs => self.fill_with(&[(0, 3 * MIB as usize), (1, 100_001), (2, 1)]),
             _ => self.fill_with(&[(0, 9 * MIB as usize), (1, 100_001), (2, 1), (3, 4096)]),
         }
     }
 
     /// Files of so many bytes, each with a number of its own.
     fn fill_with(&mut self, files: &[(u64, usize)]) {
-        let mounted = (self.format != Format::Ntfs).then(|| self.mount());
+        let mounted = (self.format != DiskFormat::Ntfs).then(|| self.mount());
         for (number, len) in files {
             let (name, bytes) = (format!("file{number}"), noise(*len, number + 1));
             if mounted.is_some() {
@@ -224,7 +229,7 @@ impl Disk {
         PathBuf::from(format!("{}p{number}", self.device.path().display()))
     }
 
-    /// The directory that [`Disk::mount`] mounts the first partition on.
+    /// The directory that [`MoveDisk::mount`] mounts the first partition on.
     pub fn mount_point(&self) -> PathBuf {
         let at = self.dir.path().join("at");
         fs::create_dir_all(&at).expect("room");
@@ -348,7 +353,7 @@ impl Disk {
     }
 
     fn assert_files_right(&self) {
-        if self.format == Format::Ntfs {
+        if self.format == DiskFormat::Ntfs {
             for (name, bytes) in &self.files {
                 let read = Command::new("ntfscat")
                     .arg("-q")

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 
-use super::disk::{Disk, Format, MIB, assert_done, said};
+use super::disk::{DiskFormat, MIB, MoveDisk, assert_done, said};
 
 const KILLS: u32 = 6;
 const SOAK_KILLS: u32 = 200;
@@ -30,7 +30,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn measure(disk: &Disk, to: u64) -> Whole {
+    fn measure(disk: &MoveDisk, to: u64) -> Whole {
         let before = disk.sectors_written();
         let mut child = disk.begun(to);
         let (mut sectors_written, mut last) = (0, Instant::now());
@@ -82,7 +82,7 @@ enum Cut {
 }
 
 /// Kills a move at that moment.
-fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
+fn cut(disk: &MoveDisk, from: u64, to: u64, at: &Moment) -> Cut {
     let before = disk.sectors_written();
     let mut child = disk.begun(to);
     let has_come = || disk.sectors_written() - before >= at.sectors_written;
@@ -128,7 +128,7 @@ fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
 }
 
 /// Kills so many moves between two places, and goes on or back.
-fn survives(disk: &Disk, places: [u64; 2], kills: u32) {
+fn survives(disk: &MoveDisk, places: [u64; 2], kills: u32) {
     let whole = [1, 0].map(|to| Whole::measure(disk, places[to]));
     let (began, mut at, mut killed) = (Instant::now(), 0, 0);
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
@@ -173,12 +173,12 @@ fn survives(disk: &Disk, places: [u64; 2], kills: u32) {
 }
 
 /// The same on 2 GiB, two hundred times or as often as PLUMB_MOVE_KILLS says.
-fn survives_often(format: Format, places: [u64; 2]) {
+fn survives_often(format: DiskFormat, places: [u64; 2]) {
     let words = std::env::var("PLUMB_MOVE_KILLS");
     let kills = words.map_or(SOAK_KILLS, |words| {
         words.parse().expect("PLUMB_MOVE_KILLS: a number")
     });
-    let disk = Disk::full(
+    let disk = MoveDisk::full(
         format,
         places,
         SOAK_MIB,
@@ -191,43 +191,43 @@ fn survives_often(format: Format, places: [u64; 2]) {
 #[ignore = "ten minutes: run by make soak"]
 fn moves_of_ext4_survive_hundreds_of_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    survives_often(Format::Ext4, [34, 2_048]);
+    survives_often(DiskFormat::Ext4, [34, 2_048]);
 }
 
 #[test]
 #[ignore = "ten minutes: run by make soak"]
 fn moves_of_xfs_survive_hundreds_of_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.xfs"));
-    survives_often(Format::Xfs, [63, 4_096]);
+    survives_often(DiskFormat::Xfs, [63, 4_096]);
 }
 
 #[test]
 #[ignore = "ten minutes: run by make soak"]
 fn moves_of_ntfs_survive_hundreds_of_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ntfs"), Tool("ntfscat"));
-    survives_often(Format::Ntfs, [63, 4_096]);
+    survives_often(DiskFormat::Ntfs, [63, 4_096]);
 }
 
-fn survives_kills(format: Format, places: [u64; 2], mib: u64) {
-    survives(&Disk::full(format, places, mib, &[]), places, KILLS);
+fn survives_kills(format: DiskFormat, places: [u64; 2], mib: u64) {
+    survives(&MoveDisk::full(format, places, mib, &[]), places, KILLS);
 }
 
 /// In batches through the journal, since the shift is short.
 #[test]
 fn ext4_survives_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    survives_kills(Format::Ext4, [34, 2_048], 160);
+    survives_kills(DiskFormat::Ext4, [34, 2_048], 160);
 }
 
 /// In windows straight from place to place.
 #[test]
 fn xfs_survives_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.xfs"));
-    survives_kills(Format::Xfs, [63, 4_096], 320);
+    survives_kills(DiskFormat::Xfs, [63, 4_096], 320);
 }
 
 #[test]
 fn ntfs_survives_kills() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ntfs"), Tool("ntfscat"));
-    survives_kills(Format::Ntfs, [63, 4_096], 24);
+    survives_kills(DiskFormat::Ntfs, [63, 4_096], 24);
 }

@@ -14,10 +14,10 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
-use disk::{Disk, Format, MIB, assert_done, said};
+use disk::{DiskFormat, MIB, MoveDisk, assert_done, said};
 
 /// What blkid finds at a byte of the disk.
-fn found_at(disk: &Disk, sector: u64) -> String {
+fn found_at(disk: &MoveDisk, sector: u64) -> String {
     let offset = (sector * 512).to_string();
     let probed = Command::new("blkid")
         .args(["-p", "-O", &offset])
@@ -30,7 +30,7 @@ fn found_at(disk: &Disk, sector: u64) -> String {
 fn file_systems_come_along() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"), Tool("blkid"));
     for (start, options) in [(34, &["--sector-size", "512"][..]), (63, &[])] {
-        let disk = Disk::new(Format::Ext4, start, 48, options);
+        let disk = MoveDisk::new(DiskFormat::Ext4, start, 48, options);
         let info = disk.info();
         for number in [1, 2] {
             // Closing writes it back, but for who looks at it at that moment.
@@ -80,8 +80,8 @@ fn file_systems_come_along() {
 #[test]
 fn hidden_sectors_of_ntfs_follow() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ntfs"), Tool("ntfscat"));
-    let disk = Disk::new(Format::Ntfs, 63, 24, &[]);
-    let hidden = |disk: &Disk| {
+    let disk = MoveDisk::new(DiskFormat::Ntfs, 63, 24, &[]);
+    let hidden = |disk: &MoveDisk| {
         let boot = fs::read(disk.node(1)).expect("the partition");
         u32::from_le_bytes([boot[28], boot[29], boot[30], boot[31]])
     };
@@ -96,7 +96,7 @@ fn hidden_sectors_of_ntfs_follow() {
 #[test]
 fn a_signal_stops_it_at_a_safe_point() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(Format::Ext4, 34, 256, &[]);
+    let disk = MoveDisk::new(DiskFormat::Ext4, 34, 256, &[]);
     let mut child = disk.begun(2_048);
     while !said(&disk.go("status")).contains("copying") {
         assert!(
@@ -127,8 +127,8 @@ fn a_signal_stops_it_at_a_safe_point() {
 #[test]
 fn what_cannot_be_moved_is_refused() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(Format::Ext4, 34, 24, &[]);
-    let refused = |disk: &Disk, args: &[&str], code: i32, why: &str| {
+    let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
+    let refused = |disk: &MoveDisk, args: &[&str], code: i32, why: &str| {
         let done = disk.moved(args);
         assert_eq!(done.status.code(), Some(code), "{args:?}: {}", said(&done));
         assert!(said(&done).contains(why), "{args:?}: {}", said(&done));
@@ -202,7 +202,7 @@ fn what_cannot_be_moved_is_refused() {
 #[test]
 fn a_neighbour_may_be_in_use() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(Format::Ext4, 34, 24, &[]);
+    let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(2)));
@@ -222,7 +222,7 @@ fn a_neighbour_may_be_in_use() {
 #[test]
 fn a_plan_is_carried_out() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"), Tool("dumpe2fs"));
-    let disk = Disk::new(Format::Ext4, 34, 24, &[]);
+    let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
     let (device, node) = (
         disk.device.path().display().to_string(),
         disk.node(1).display().to_string(),

@@ -5,9 +5,9 @@ use std::process::Command;
 use plumb_testkit::require;
 use serde_json::Value;
 
-use crate::fix_move::disk::{Disk, Format};
+use crate::fix_move::disk::{DiskFormat, MoveDisk};
 
-fn misaligned_partition(disk: &Disk) -> Value {
+fn misaligned_partition(disk: &MoveDisk) -> Value {
     let checked = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["check", "--grid", "4k", "--json"])
         .arg(disk.device.path())
@@ -24,7 +24,7 @@ fn misaligned_partition(disk: &Disk) -> Value {
 #[test]
 fn a_mounted_partition_is_unmounted_and_moved() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::new(Format::Ext4, 34, 24, &[]);
+    let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
     let mounted = disk.mount();
     let finding = misaligned_partition(&disk);
     let commands: Vec<&str> = finding["fix"]

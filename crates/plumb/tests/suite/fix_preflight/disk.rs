@@ -14,32 +14,32 @@ use plumb_testkit::tempdir::TempDir;
 const SECTOR: u64 = 512;
 
 /// A loop device of 512 on 4,096 bytes, with the journal beside its file.
-pub struct Disk {
+pub struct PreflightDisk {
     pub device: LoopDevice,
     dir: TempDir,
 }
 
-impl Disk {
+impl PreflightDisk {
     /// Partitions of a GPT, by their first and last sectors.
-    pub fn gpt(parts: &[(u64, u64)]) -> Disk {
+    pub fn gpt(parts: &[(u64, u64)]) -> PreflightDisk {
         let last = parts
             .iter()
             .map(|(_, last)| *last)
             .max()
             .expect("a partition");
-        let dir = Disk::image((last + 16_384) * SECTOR);
+        let dir = PreflightDisk::image((last + 16_384) * SECTOR);
         let mut sgdisk = Command::new("sgdisk");
         sgdisk.arg("-a1");
         for (at, (first, last)) in parts.iter().enumerate() {
             sgdisk.arg(format!("-n{}:{first}:{last}", at + 1));
         }
         run(sgdisk.arg(dir.path().join("disk.img")));
-        Disk::attached(dir)
+        PreflightDisk::attached(dir)
     }
 
     /// What a script of sfdisk says, on so many sectors.
-    pub fn sfdisk(sectors: u64, script: &str) -> Disk {
-        let dir = Disk::image(sectors * SECTOR);
+    pub fn sfdisk(sectors: u64, script: &str) -> PreflightDisk {
+        let dir = PreflightDisk::image(sectors * SECTOR);
         let mut command = Command::new("sfdisk");
         command
             .args(["--quiet", "--no-reread", "--no-tell-kernel"])
@@ -55,7 +55,7 @@ impl Disk {
             .write_all(script.as_bytes())
             .expect("it reads");
         assert!(child.wait().expect("it ends").success(), "{script}");
-        Disk::attached(dir)
+        PreflightDisk::attached(dir)
     }
 
     fn image(bytes: u64) -> TempDir {
@@ -65,10 +65,10 @@ impl Disk {
         dir
     }
 
-    fn attached(dir: TempDir) -> Disk {
+    fn attached(dir: TempDir) -> PreflightDisk {
         let device = LoopDevice::attach(&dir.path().join("disk.img"), &["--direct-io=on"]);
         assert!(device.add_partitions() > 0);
-        Disk { device, dir }
+        PreflightDisk { device, dir }
     }
 
     /// A directory for what the test needs.
@@ -212,7 +212,7 @@ pub fn stop(child: Child) -> Output {
 }
 
 /// All of a disk, below the kernel's view of it.
-pub fn disk_bytes(disk: &Disk) -> Vec<u8> {
+pub fn disk_bytes(disk: &PreflightDisk) -> Vec<u8> {
     let image = disk.image_file();
     let mut bytes = vec![0; image.metadata().expect("the image").len() as usize];
     image.read_exact_at(&mut bytes, 0).expect("the image");

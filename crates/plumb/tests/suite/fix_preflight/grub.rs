@@ -7,10 +7,10 @@ use std::process::Command;
 use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes};
+use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, disk_bytes};
 
 /// GRUB on a disk, with its files on partition 1; whether it may use lists of blocks.
-fn install(disk: &Disk, on: &std::path::Path, args: &[&str]) {
+fn install(disk: &PreflightDisk, on: &std::path::Path, args: &[&str]) {
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(1)));
@@ -37,7 +37,7 @@ fn a_core_image_in_the_gap() {
         Tool("mkfs.ext4"),
         Tool("grub-install")
     );
-    let disk = Disk::sfdisk(120_000, "label: dos\nstart=2048, size=80000, type=83\n");
+    let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=2048, size=80000, type=83\n");
     install(&disk, disk.device.path(), &[]);
     assert_refused(
         &disk.fix_move(1, &["--to", "63s"]),
@@ -67,7 +67,7 @@ fn a_core_image_in_the_gap() {
 fn back_into_the_gap() {
     require!(Loop, Tool("sfdisk"), Tool("mkfs.ext4"), Tool("mkfs.vfat"));
     for mkfs in [&["mkfs.ext4", "-q", "-F"][..], &["mkfs.vfat", "-F32"]] {
-        let disk = Disk::sfdisk(120_000, "label: dos\nstart=63, size=100000, type=83\n");
+        let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=63, size=100000, type=83\n");
         disk.fill(1);
         run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(disk.node(1)));
         let data = disk.bytes_of(1);
@@ -92,7 +92,7 @@ fn back_into_the_gap() {
 #[test]
 fn loaders_that_nobody_knows() {
     require!(Loop, Tool("sfdisk"));
-    let disk = Disk::sfdisk(120_000, "label: dos\nstart=63, size=100000, type=83\n");
+    let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=63, size=100000, type=83\n");
     disk.fill(1);
     assert_done(&disk.fix_move(1, &["--to", "2048s", "--yes", &disk.name(1)]));
     let image = disk.image_file();
@@ -135,7 +135,7 @@ fn lists_of_blocks() {
         Tool("grub-install")
     );
     // No room before the first partition: the image stays a file, and its blocks are listed.
-    let disk = Disk::sfdisk(120_000, "label: dos\nstart=34, size=80000, type=83\n");
+    let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=34, size=80000, type=83\n");
     install(&disk, disk.device.path(), &["--force"]);
     let words = [
         "GRUB's core image lies in it",
@@ -144,7 +144,7 @@ fn lists_of_blocks() {
     ];
     assert_refused(&disk.fix_move(1, &["--to", "2048s"]), 5, &words);
     // In the partition's own first sector.
-    let disk = Disk::sfdisk(120_000, "label: dos\nstart=2050, size=80000, type=83\n");
+    let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=2050, size=80000, type=83\n");
     install(&disk, &disk.node(1), &["--force"]);
     let words = ["GRUB's core image lies in it", "boot sector of partition 1"];
     assert_refused(&disk.fix_move(1, &["--to", "4096s"]), 5, &words);
@@ -160,7 +160,7 @@ fn a_partition_for_the_core_image() {
         Tool("mkfs.ext4"),
         Tool("grub-install")
     );
-    let disk = Disk::gpt(&[(4_130, 84_000), (34, 2_081)]);
+    let disk = PreflightDisk::gpt(&[(4_130, 84_000), (34, 2_081)]);
     run(Command::new("sgdisk")
         .args(["-t2:ef02"])
         .arg(disk.device.path()));

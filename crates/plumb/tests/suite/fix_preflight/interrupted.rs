@@ -9,7 +9,9 @@ use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use serde_json::Value;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said, stop};
+use crate::fix_preflight::disk::{
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said, stop,
+};
 
 /// 64 MiB, moved by 2 MiB: some tens of windows.
 const PART: (u64, u64) = (34, 131_105);
@@ -19,7 +21,7 @@ const TO: u64 = 4_096;
 #[test]
 fn nodes_are_whose_they_were() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     let node = disk.node(1);
     let own = || {
         let found = fs::metadata(&node).expect("the node");
@@ -55,7 +57,7 @@ fn nodes_are_whose_they_were() {
 #[test]
 fn a_second_one_does_no_harm() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[PART, (140_000, 150_000)]);
+    let disk = PreflightDisk::gpt(&[PART, (140_000, 150_000)]);
     let data = disk.fill(1);
     disk.stopped(1, TO);
     // After a restart the kernel has found the entry over both places.
@@ -96,7 +98,7 @@ fn a_second_one_does_no_harm() {
 #[test]
 fn what_has_ended_is_not_gone_back_with() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     let data = disk.fill(1);
     disk.stopped(1, TO);
     let kept = disk.dir().join("kept");
@@ -124,7 +126,7 @@ fn what_has_ended_is_not_gone_back_with() {
 fn what_has_come_back_does_not_go_back() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     for has_signature in [true, false] {
-        let disk = Disk::gpt(&[PART]);
+        let disk = PreflightDisk::gpt(&[PART]);
         disk.fill(1);
         if has_signature {
             run(Command::new("mkfs.ext4")
@@ -187,7 +189,7 @@ fn what_has_come_back_does_not_go_back() {
 fn what_is_not_begun_leaves_the_partition() {
     require!(Loop, Tool("sgdisk"));
     for _ in 0..8 {
-        let disk = Disk::gpt(&[PART]);
+        let disk = PreflightDisk::gpt(&[PART]);
         let node = disk.node(1);
         chown(&node, Some(12_345), None).expect("root");
         // By less than a MiB: a journal of more than all data, whose zeros take their time.
@@ -223,7 +225,7 @@ fn what_is_not_begun_leaves_the_partition() {
 #[test]
 fn directions_may_change() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     disk.fill(1);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -246,7 +248,7 @@ fn directions_may_change() {
 #[test]
 fn a_disk_that_was_changed_meanwhile() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(1)));
@@ -297,7 +299,7 @@ fn a_disk_that_was_changed_meanwhile() {
 #[test]
 fn a_neighbour_that_was_resized_meanwhile() {
     require!(Loop, Tool("sgdisk"), Tool("sfdisk"));
-    let disk = Disk::gpt(&[PART, (140_000, 150_000)]);
+    let disk = PreflightDisk::gpt(&[PART, (140_000, 150_000)]);
     let data = disk.fill(1);
     disk.stopped(1, TO);
     let resize = |sectors: u64| {
@@ -338,7 +340,7 @@ fn a_neighbour_that_was_resized_meanwhile() {
 #[test]
 fn what_a_partition_holds() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.vfat"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     run(Command::new("mkfs.vfat").arg("-F32").arg(disk.node(1)));
     let holds = |output: &std::process::Output| -> Option<Value> {
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -370,7 +372,7 @@ fn what_a_partition_holds() {
 #[test]
 fn signals_may_come_twice() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     let data = disk.fill(1);
     for signal in ["-TERM", "-HUP"] {
         let child = disk.begun(1, TO);
@@ -392,7 +394,7 @@ fn signals_may_come_twice() {
 #[test]
 fn the_disk_is_locked_throughout() {
     require!(Loop, Tool("sgdisk"), Tool("flock"));
-    let disk = Disk::gpt(&[PART]);
+    let disk = PreflightDisk::gpt(&[PART]);
     let data = disk.fill(1);
     let is_locked = || {
         let mut udev = Command::new("flock");

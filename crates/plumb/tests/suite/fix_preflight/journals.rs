@@ -9,9 +9,11 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::zram::Zram;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said};
+use crate::fix_preflight::disk::{
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+};
 
-fn with_journal(disk: &Disk, journal: &Path, args: &[&str]) -> Output {
+fn with_journal(disk: &PreflightDisk, journal: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
         .args(["fix", "move"])
@@ -25,7 +27,7 @@ fn with_journal(disk: &Disk, journal: &Path, args: &[&str]) -> Output {
 #[test]
 fn places_in_memory() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 20_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000)]);
     let at = |name: &str| {
         let at = disk.dir().join(name);
         fs::create_dir(&at).expect("room");
@@ -89,7 +91,7 @@ fn compressed_memory_is_memory() {
     let Some(zram) = Zram::new(32 << 20) else {
         plumb_testkit::skip!("the kernel has no zram");
     };
-    let disk = Disk::gpt(&[(34, 20_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000)]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(zram.path()));
@@ -106,7 +108,7 @@ fn compressed_memory_is_memory() {
 #[test]
 fn places_on_disks() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 60_000), (70_000, 130_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 60_000), (70_000, 130_000)]);
     // A sibling of the same disk, through a loop device and the file system that its file lies on.
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -153,7 +155,7 @@ fn places_on_disks() {
     assert!(!disk.dir().join("nowhere").exists());
     fs::remove_file(disk.journal()).expect("it");
     // Where there is no room for it nothing is begun.
-    let small = Disk::gpt(&[(40, 8_191)]);
+    let small = PreflightDisk::gpt(&[(40, 8_191)]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(small.node(1)));
@@ -187,8 +189,8 @@ fn physical_block_bytes(directory: &Path) -> Option<u64> {
 #[test]
 fn places_off_the_blocks_of_their_disk() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 20_000)]);
-    let off = Disk::gpt(&[(34, 60_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000)]);
+    let off = PreflightDisk::gpt(&[(34, 60_000)]);
     if physical_block_bytes(off.dir()) != Some(4096) {
         let why = "no disk with physical blocks of 4 KiB below the test's directory";
         plumb_testkit::skip!(why);
@@ -214,7 +216,7 @@ fn places_off_the_blocks_of_their_disk() {
 #[test]
 fn journals_that_are_not_what_they_were() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 131_105)]);
+    let disk = PreflightDisk::gpt(&[(34, 131_105)]);
     let data = disk.fill(1);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -259,7 +261,7 @@ fn journals_that_are_not_what_they_were() {
         );
     }
     // Another move's in its place: of another disk.
-    let other = Disk::gpt(&[(34, 131_105)]);
+    let other = PreflightDisk::gpt(&[(34, 131_105)]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(other.node(1)));
@@ -324,7 +326,7 @@ fn journals_that_are_not_what_they_were() {
 #[test]
 fn a_journal_that_was_not_written_yet() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 131_105)]);
+    let disk = PreflightDisk::gpt(&[(34, 131_105)]);
     fs::File::create(disk.journal())
         .and_then(|file| file.set_len(1 << 20))
         .expect("room");

@@ -6,7 +6,7 @@ use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use serde_json::Value;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, stop};
+use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, stop};
 
 /// sfdisk puts the links into sectors 4,096, 30,782 and 57,406.
 const SCRIPT: &str = "label: dos
@@ -18,7 +18,7 @@ const SCRIPT: &str = "label: dos
 ";
 
 /// Start and size of each partition, as sfdisk reads them.
-fn rows(disk: &Disk) -> Vec<(String, u64, u64)> {
+fn rows(disk: &PreflightDisk) -> Vec<(String, u64, u64)> {
     let printed = run(Command::new("sfdisk").arg("--json").arg(disk.device.path()));
     let table: Value = serde_json::from_str(&printed).expect("JSON of sfdisk");
     let parts = table["partitiontable"]["partitions"]
@@ -41,7 +41,7 @@ fn rows(disk: &Disk) -> Vec<(String, u64, u64)> {
 }
 
 /// The same by parted, which follows the chain by itself.
-fn rows_of_parted(disk: &Disk) -> Vec<(String, u64, u64)> {
+fn rows_of_parted(disk: &PreflightDisk) -> Vec<(String, u64, u64)> {
     let printed = run(Command::new("parted")
         .args(["-s", "-m"])
         .arg(disk.device.path())
@@ -59,7 +59,7 @@ fn rows_of_parted(disk: &Disk) -> Vec<(String, u64, u64)> {
 #[test]
 fn the_chain_stays_whole() {
     require!(Loop, Tool("sfdisk"), Tool("parted"));
-    let disk = Disk::sfdisk(120_000, SCRIPT);
+    let disk = PreflightDisk::sfdisk(120_000, SCRIPT);
     let mut expected = rows(&disk);
     assert_eq!(expected.len(), 5, "{expected:?}");
     let data: Vec<Vec<u8>> = [1, 5, 6, 7].map(|number| disk.fill(number)).into();
@@ -101,7 +101,7 @@ fn the_chain_stays_whole() {
 #[test]
 fn the_sector_right_behind_the_first_link() {
     require!(Loop, Tool("sfdisk"));
-    let disk = Disk::sfdisk(120_000, SCRIPT);
+    let disk = PreflightDisk::sfdisk(120_000, SCRIPT);
     let size = std::fs::read_to_string(format!("/sys/class/block/{}/size", disk.name(2)));
     assert_eq!(size.expect("the extended one").trim(), "2");
     let words = [
@@ -127,7 +127,7 @@ fn the_sector_right_behind_the_first_link() {
 #[test]
 fn chains_that_cannot_be_kept() {
     require!(Loop, Tool("sfdisk"));
-    let disk = Disk::sfdisk(120_000, SCRIPT);
+    let disk = PreflightDisk::sfdisk(120_000, SCRIPT);
     let link = "a link of the chain of logical partitions";
     let cases: [(u32, &str, &[&str]); 5] = [
         (

@@ -8,7 +8,7 @@ use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, said, stop};
+use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, said, stop};
 
 /// Sectors of a neighbour before and behind: the block of 8 that begins at 51,200 is shared, and so is that at 90,112.
 const BEFORE: (u64, u64) = (34, 51_203);
@@ -35,7 +35,7 @@ fn a_neighbour_in_the_same_block_must_not_be_in_use() {
         } else {
             (98_304, 141_315)
         };
-        let disk = Disk::gpt(&[before, moved, behind]);
+        let disk = PreflightDisk::gpt(&[before, moved, behind]);
         make_ext4(&disk.node(used));
         let words = format!("{} has bytes in a block", disk.name(used));
         let mounted = Mounted::mount(&disk.node(used), &disk.at());
@@ -78,7 +78,7 @@ fn a_neighbour_in_the_same_block_must_not_be_in_use() {
 #[test]
 fn a_neighbour_in_other_blocks_may_be_in_use() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[BEFORE, MOVED, BEHIND, FAR]);
+    let disk = PreflightDisk::gpt(&[BEFORE, MOVED, BEHIND, FAR]);
     make_ext4(&disk.node(1));
     let mounted = Mounted::mount(&disk.node(1), &disk.at());
     fs::write(disk.at().join("file"), noise(1 << 20, 3)).expect("room");
@@ -94,7 +94,7 @@ fn a_neighbour_in_other_blocks_may_be_in_use() {
 #[test]
 fn a_neighbour_is_kept_from_use_meanwhile() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 51_203), (51_204, 313_348), (321_536, 341_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 51_203), (51_204, 313_348), (321_536, 341_000)]);
     make_ext4(&disk.node(1));
     make_ext4(&disk.node(3));
     let data = disk.fill(2);

@@ -9,7 +9,9 @@ use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said};
+use crate::fix_preflight::disk::{
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+};
 
 /// 64 MiB, moved by 2 MiB: some tens of windows.
 const PART: (u64, u64) = (34, 131_105);
@@ -26,7 +28,7 @@ fn on_disk(what: &str, journal: &Path, disk: &Path) -> Output {
         .expect("plumb runs")
 }
 
-fn put(disk: &Disk, bytes: &[u8]) {
+fn put(disk: &PreflightDisk, bytes: &[u8]) {
     let image = disk.image_file();
     image
         .write_all_at(bytes, 0)
@@ -35,8 +37,8 @@ fn put(disk: &Disk, bytes: &[u8]) {
 }
 
 /// A disk with a file system, which is what markers take the place of.
-fn formatted() -> (Disk, Vec<u8>) {
-    let disk = Disk::gpt(&[PART]);
+fn formatted() -> (PreflightDisk, Vec<u8>) {
+    let disk = PreflightDisk::gpt(&[PART]);
     disk.fill(1);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -50,7 +52,7 @@ fn formatted() -> (Disk, Vec<u8>) {
 fn names_that_were_swapped() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let (was, data) = formatted();
-    let is = Disk::gpt(&[PART]);
+    let is = PreflightDisk::gpt(&[PART]);
     was.stopped(1, TO);
     let stopped = disk_bytes(&was);
     put(&is, &stopped);
@@ -103,7 +105,7 @@ fn names_that_were_swapped() {
 fn a_copy_is_another_disk() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let (disk, data) = formatted();
-    let copy = Disk::gpt(&[PART]);
+    let copy = PreflightDisk::gpt(&[PART]);
     let before = disk_bytes(&disk);
     put(&copy, &before);
     disk.stopped(1, TO);

@@ -7,7 +7,9 @@ use std::process::Command;
 use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said};
+use crate::fix_preflight::disk::{
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+};
 
 /// O_EXCL of Linux, on all processors.
 const EXCLUSIVE: i32 = 0o200;
@@ -15,7 +17,7 @@ const EXCLUSIVE: i32 = 0o200;
 #[test]
 fn users_of_the_partition() {
     require!(Loop, Tool("sgdisk"), Tool("swapon"));
-    let disk = Disk::gpt(&[(34, 20_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000)]);
     run(Command::new("mkswap").arg("-q").arg(disk.node(1)));
     run(Command::new("swapon").arg(disk.node(1)));
     let refused = disk.fix_move(1, &["--to", "2048s"]);
@@ -52,7 +54,7 @@ fn users_of_the_partition() {
 #[test]
 fn places_that_are_not_free() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[(2_048, 20_000), (30_000, 40_000)]);
+    let disk = PreflightDisk::gpt(&[(2_048, 20_000), (30_000, 40_000)]);
     let words: [(&str, i32, &[&str]); 6] = [
         // What was asked for, and not all that lies between.
         (
@@ -113,14 +115,14 @@ fn places_that_are_not_free() {
         &["found no partition", "expected a partition of a disk"],
     );
     // Behind the neighbour: what lies between would have to be jumped over.
-    let apart = Disk::gpt(&[(2_048, 10_000), (12_000, 20_000)]);
+    let apart = PreflightDisk::gpt(&[(2_048, 10_000), (12_000, 20_000)]);
     let words = [
         "partition 2 begins at 6144000",
         "between the old and the new place of partition 1",
     ];
     assert_refused(&apart.fix_move(1, &["--to", "25000s"]), 5, &words);
     // No start on the grid is free on either side.
-    let full = Disk::gpt(&[(34, 20_000), (20_001, 40_000)]);
+    let full = PreflightDisk::gpt(&[(34, 20_000), (20_001, 40_000)]);
     assert_refused(
         &full.fix_move(1, &["--aligned"]),
         5,
@@ -129,10 +131,10 @@ fn places_that_are_not_free() {
 }
 
 /// A disk set read-only until this is dropped: a loop device keeps that for the next file.
-struct ReadOnly<'a>(&'a Disk);
+struct ReadOnly<'a>(&'a PreflightDisk);
 
 impl ReadOnly<'_> {
-    fn set(disk: &Disk) -> ReadOnly<'_> {
+    fn set(disk: &PreflightDisk) -> ReadOnly<'_> {
         run(Command::new("blockdev")
             .arg("--setro")
             .arg(disk.device.path()));
@@ -153,7 +155,7 @@ impl Drop for ReadOnly<'_> {
 #[test]
 fn a_disk_that_is_read_only() {
     require!(Loop, Tool("sgdisk"), Tool("blockdev"));
-    let disk = Disk::gpt(&[(34, 131_105)]);
+    let disk = PreflightDisk::gpt(&[(34, 131_105)]);
     let words = [
         "found a read-only disk",
         "nothing was written",
@@ -189,7 +191,7 @@ fn a_disk_that_is_read_only() {
 #[test]
 fn a_label_of_a_disk_that_is_read_only() {
     require!(Loop, Tool("sgdisk"), Tool("blockdev"));
-    let disk = Disk::gpt(&[(34, 20_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000)]);
     let saved = disk.dir().join("saved");
     let command = |what: &str, args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
@@ -239,7 +241,7 @@ fn a_label_of_a_disk_that_is_read_only() {
 #[test]
 fn label_and_kernel_that_disagree() {
     require!(Loop, Tool("sgdisk"));
-    let disk = Disk::gpt(&[(2_048, 20_000)]);
+    let disk = PreflightDisk::gpt(&[(2_048, 20_000)]);
     let image = disk.dir().join("disk.img");
     run(Command::new("sgdisk")
         .args(["-d1", "-a1", "-n1:2050:20000"])
@@ -274,7 +276,7 @@ fn label_and_kernel_that_disagree() {
 #[test]
 fn partitions_that_only_the_kernel_has() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[(34, 20_000), (30_000, 60_000)]);
+    let disk = PreflightDisk::gpt(&[(34, 20_000), (30_000, 60_000)]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(2)));
@@ -309,7 +311,7 @@ fn partitions_that_only_the_kernel_has() {
 fn what_cannot_be_read_is_not_begun_with() {
     require!(Loop, Tool("sfdisk"));
     // A label without a copy at the end of the disk.
-    let disk = Disk::sfdisk(40_000, "label: dos\nstart=34, size=35000, type=83\n");
+    let disk = PreflightDisk::sfdisk(40_000, "label: dos\nstart=34, size=35000, type=83\n");
     disk.image_file().set_len(30_000 * 512).expect("a file");
     for args in [
         &["--to", "2048s"][..],

@@ -8,13 +8,13 @@ use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use serde_json::Value;
 
-use crate::fix_preflight::disk::{Disk, assert_done, assert_refused, disk_bytes};
+use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, disk_bytes};
 
 const PART: (u64, u64) = (4_096, 135_167);
 const TO: u64 = 2_048;
 
 /// `plumb fix WHAT …` of the whole disk, so that it acts; the old label goes to a file of that name.
-fn acted(disk: &Disk, words: &[&str], save: &str) -> Output {
+fn acted(disk: &PreflightDisk, words: &[&str], save: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
         .arg("fix")
@@ -28,7 +28,7 @@ fn acted(disk: &Disk, words: &[&str], save: &str) -> Output {
 }
 
 /// That everything but resume and rollback is refused, by what is found and what leads on, and that nothing is written.
-fn assert_only_the_move_goes_on(disk: &Disk, found: &[&str]) {
+fn assert_only_the_move_goes_on(disk: &PreflightDisk, found: &[&str]) {
     let device = disk.device.path().display().to_string();
     let (saved, plan) = (disk.dir().join("before"), disk.dir().join("plan.json"));
     let saved = saved.to_str().expect("text");
@@ -89,7 +89,7 @@ fn assert_only_the_move_goes_on(disk: &Disk, found: &[&str]) {
 }
 
 /// A label that `undo` could go back to: that of before a change of the neighbour.
-fn relabelled_once(disk: &Disk) {
+fn relabelled_once(disk: &PreflightDisk) {
     let device = disk.device.path().to_str().expect("text");
     assert_done(&acted(
         disk,
@@ -99,7 +99,7 @@ fn relabelled_once(disk: &Disk) {
 }
 
 /// The findings of `plumb check` on the whole disk, with a grid that no partition starts on.
-fn findings(disk: &Disk) -> Vec<Value> {
+fn findings(disk: &PreflightDisk) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let output = command
         .arg("check")
@@ -112,7 +112,7 @@ fn findings(disk: &Disk) -> Vec<Value> {
 }
 
 /// That no finding about the disk or one of its partitions has a command, since each would change the label.
-fn assert_no_commands(disk: &Disk) {
+fn assert_no_commands(disk: &PreflightDisk) {
     let findings = findings(disk);
     let device = disk.device.name();
     let of_disk = findings.iter().filter(|finding| {
@@ -136,7 +136,7 @@ fn assert_no_commands(disk: &Disk) {
 }
 
 /// What `plumb check` says of moves on the whole disk: the partition each, with the words.
-fn moves_found(disk: &Disk) -> Vec<(String, String)> {
+fn moves_found(disk: &PreflightDisk) -> Vec<(String, String)> {
     let findings = findings(disk);
     let of_moves = findings
         .iter()
@@ -155,7 +155,7 @@ fn moves_found(disk: &Disk) -> Vec<(String, String)> {
 #[test]
 fn a_disk_with_a_move_that_was_stopped() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[PART, (141_312, 151_551)]);
+    let disk = PreflightDisk::gpt(&[PART, (141_312, 151_551)]);
     relabelled_once(&disk);
     // All zeros: nothing but the label and the journal tells of a move.
     let journal = disk.journal().display().to_string();
@@ -196,7 +196,7 @@ fn a_disk_with_a_move_that_was_stopped() {
 #[test]
 fn a_mark_without_the_label() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::gpt(&[PART, (141_312, 151_551)]);
+    let disk = PreflightDisk::gpt(&[PART, (141_312, 151_551)]);
     relabelled_once(&disk);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -239,7 +239,7 @@ fn a_mark_without_the_label() {
 #[test]
 fn a_move_in_an_mbr() {
     require!(Loop, Tool("sfdisk"), Tool("mkfs.ext4"));
-    let disk = Disk::sfdisk(
+    let disk = PreflightDisk::sfdisk(
         160_000,
         "label: dos\nstart=4096, size=131072, type=83\nstart=141312, size=10240, type=83\n",
     );

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{node, rows_of_guest};
 
 /// One line of `rows.tsv`.
-struct Row {
+struct CheckedRow {
     name: String,
     node: String,
     granularity: u64,
@@ -17,10 +17,10 @@ struct Row {
     past: u64,
 }
 
-fn rows(directory: &Path) -> Vec<Row> {
+fn rows(directory: &Path) -> Vec<CheckedRow> {
     let row = |fields: Vec<String>| {
         let number = |at: usize| fields[at].parse().expect("a number");
-        Row {
+        CheckedRow {
             name: fields[0].clone(),
             node: fields[1].clone(),
             granularity: number(2),
@@ -33,7 +33,7 @@ fn rows(directory: &Path) -> Vec<Row> {
 
 /// What is said of a row: how the node stands on the grid of that granularity below it. What is on the grid of a disk that
 /// only states it for others is unknown.
-fn judge(row: &Row, document: &Value, is_hearsay: bool) -> Result<(), String> {
+fn judge(row: &CheckedRow, document: &Value, is_hearsay: bool) -> Result<(), String> {
     let verdicts = node(document, &row.node)["verdicts"]
         .as_array()
         .expect("verdicts")
@@ -115,7 +115,7 @@ fn states_what_it_was_told(row: &Path) {
 
 /// The verdict from what `lsblk` and `nvme id-ns` printed of it, which is that of a drive: they do not say that it comes over
 /// a network.
-fn judge_prints(row: &Row, directory: &Path) -> Result<(), String> {
+fn judge_prints(row: &CheckedRow, directory: &Path) -> Result<(), String> {
     let namespace = row.node.trim_start_matches("/dev/").trim_end_matches("p1");
     let id_ns = directory.join(format!("id-ns-{namespace}.txt"));
     std::fs::copy(directory.join("id-ns.txt"), &id_ns).map_err(|error| error.to_string())?;
@@ -169,7 +169,7 @@ fn verdicts_in_a_guest_are_true() {
     // Four starts on three geometries, two bogus hints, four arrays, the PV put right, four LUKS, two loops, two NVMe, ten
     // starts on four drives with NPWG and NPWA.
     assert_eq!(rows.len(), 37, "{said}");
-    let told = |row: &Row| out.path().join(&row.name).join("told").exists();
+    let told = |row: &CheckedRow| out.path().join(&row.name).join("told").exists();
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
@@ -206,7 +206,7 @@ fn verdicts_in_a_guest_are_true() {
             );
         }
     }
-    let drives: Vec<&Row> = rows.iter().filter(|row| told(row)).collect();
+    let drives: Vec<&CheckedRow> = rows.iter().filter(|row| told(row)).collect();
     assert_eq!(drives.len(), 10);
     drives
         .iter()

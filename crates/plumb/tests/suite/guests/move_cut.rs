@@ -29,15 +29,15 @@ const PHYSICAL_BLOCK: u64 = 4_096;
 const LABEL: u64 = 34 * SECTOR;
 
 /// A disk whose partition is a file system with files, from one MiB to another.
-struct Before {
+struct CutDisk {
     dir: TempDir,
     from: u64,
     to: u64,
 }
 
-impl Before {
-    fn new(from: u64, to: u64) -> Before {
-        let before = Before {
+impl CutDisk {
+    fn new(from: u64, to: u64) -> CutDisk {
+        let before = CutDisk {
             dir: plumb_testkit::temp_dir("move-cut"),
             from,
             to,
@@ -139,7 +139,7 @@ struct Killed {
 }
 
 /// Boots a guest, has it move, and kills it.
-fn kill(boot: &Boot, before: &Before, when: When, is_direct: bool) -> Killed {
+fn kill(boot: &Boot, before: &CutDisk, when: When, is_direct: bool) -> Killed {
     let room = plumb_testkit::temp_dir("move-cut");
     let disk = |name: &str, size| {
         let mut disk = LoggedDisk::new(room.path().join(name), size);
@@ -176,7 +176,7 @@ fn kill(boot: &Boot, before: &Before, when: When, is_direct: bool) -> Killed {
 
 /// One of the ways in which a power cut can have left both disks, and what came of it.
 struct Left<'a> {
-    before: &'a Before,
+    before: &'a CutDisk,
     // Taken down in this order.
     mounted: Mounted,
     device: LoopDevice,
@@ -185,7 +185,7 @@ struct Left<'a> {
 }
 
 impl<'a> Left<'a> {
-    fn new(before: &'a Before, killed: &Killed, rng: &mut Rng) -> (Left<'a>, [Survived; 2]) {
+    fn new(before: &'a CutDisk, killed: &Killed, rng: &mut Rng) -> (Left<'a>, [Survived; 2]) {
         let dir = plumb_testkit::temp_dir("move-cut");
         let mut image = |name: &str, log: &WriteLog, tear: Tear| {
             let path = dir.path().join(name);
@@ -332,7 +332,10 @@ fn said(output: &Output) -> String {
 /// Kills so many machines, and makes of each so many pairs of disks.
 fn survives(kills: u64, draws: u64, seed: u64) {
     let boot = Boot::new();
-    let befores = [Before::new(2 * MIB, 4 * MIB), Before::new(4 * MIB, 2 * MIB)];
+    let befores = [
+        CutDisk::new(2 * MIB, 4 * MIB),
+        CutDisk::new(4 * MIB, 2 * MIB),
+    ];
     let mut rng = Rng::announced("power cuts", seed);
     let (mut killed_under_way, mut lost, mut states) = (0, 0, 0);
     for number in 0..2 * kills {

@@ -71,7 +71,7 @@ struct Phase {
     wrote: Wrote,
 }
 
-struct Case {
+struct PhaseCase {
     name: &'static str,
     kind: &'static str,
     disk: LoggedDisk,
@@ -85,9 +85,9 @@ struct Case {
     phases: Vec<Phase>,
 }
 
-impl Case {
+impl PhaseCase {
     /// A disk that the guest has made.
-    fn new(target: usize, disk: LoggedDisk) -> Case {
+    fn new(target: usize, disk: LoggedDisk) -> PhaseCase {
         let (name, kind, ..) = CASES[target];
         let log = disk.log().expect("a log");
         let made = log.entries().len();
@@ -103,7 +103,7 @@ impl Case {
         base.set_len(DISK_SECTORS * SECTOR).expect("room");
         log.replay(0..made, &base).expect("room");
         let image = open(disk.image()).expect("the image");
-        Case {
+        PhaseCase {
             name,
             kind,
             disk,
@@ -303,13 +303,13 @@ fn hidden_at_every_phase(all_windows: bool) {
         guest.tell(&format!("case {name} {kind} {target} {from} {to} {len}"));
     }
     guest.tell("make");
-    let mut cases: Vec<Case> = disks
+    let mut cases: Vec<PhaseCase> = disks
         .into_iter()
         .enumerate()
-        .map(|(target, disk)| Case::new(target, disk))
+        .map(|(target, disk)| PhaseCase::new(target, disk))
         .collect();
     assert_all_up(&look(&mut guest), "before the moves");
-    cases.iter_mut().for_each(Case::is_about_to_move);
+    cases.iter_mut().for_each(PhaseCase::is_about_to_move);
     guest.tell("move");
     cases
         .iter_mut()
@@ -322,7 +322,7 @@ fn hidden_at_every_phase(all_windows: bool) {
     }
 }
 
-fn at_every_phase(guest: &mut Guest, cases: &mut [Case]) {
+fn at_every_phase(guest: &mut Guest, cases: &mut [PhaseCase]) {
     let mut found: BTreeMap<&str, Vec<Vec<String>>> = BTreeMap::new();
     for round in 0..cases
         .iter()
@@ -361,7 +361,7 @@ fn at_every_phase(guest: &mut Guest, cases: &mut [Case]) {
 }
 
 /// Why signatures are hidden: with only the type changed all of it comes up.
-fn a_type_alone_hides_nothing(guest: &mut Guest, cases: &mut [Case]) {
+fn a_type_alone_hides_nothing(guest: &mut Guest, cases: &mut [PhaseCase]) {
     for case in &mut *cases {
         case.put_to(case.moved.start);
         run(Command::new("sgdisk")
@@ -379,7 +379,7 @@ fn a_type_alone_hides_nothing(guest: &mut Guest, cases: &mut [Case]) {
 }
 
 /// From the middle of the data, with the journal as it was at that moment.
-fn goes(guest: &mut Guest, cases: &mut [Case], what: &str) {
+fn goes(guest: &mut Guest, cases: &mut [PhaseCase], what: &str) {
     for case in &mut *cases {
         case.put_to(case.middle());
     }

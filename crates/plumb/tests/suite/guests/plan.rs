@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::common::rows_of_guest;
 
 /// What the guest left of a case.
-struct Case(PathBuf);
+struct PlanCase(PathBuf);
 
-impl Case {
+impl PlanCase {
     #[track_caller]
     fn read(&self, name: &str) -> String {
         let path = self.0.join(name);
@@ -66,7 +66,7 @@ impl Case {
 
     /// The commands ran to their end.
     #[track_caller]
-    fn ran(&self) -> &Case {
+    fn ran(&self) -> &PlanCase {
         assert!(
             !self.read("script").trim().is_empty(),
             "no commands: {}",
@@ -118,7 +118,7 @@ fn commands_make_what_was_planned() {
     let expected =
         ["partitions done", "md done", "lvm done", "done"].map(|words| format!("GUEST: {words}"));
     assert_eq!(said_by_guest, expected, "{said}");
-    let of = |name: &str| Case(out.path().join(name));
+    let of = |name: &str| PlanCase(out.path().join(name));
     let rows = rows_of_guest(out.path());
     // Seven partitions, four arrays, four file systems, two volumes in chunks, three moves.
     assert_eq!(rows.len(), 20, "{rows:?}");
@@ -142,7 +142,7 @@ fn commands_make_what_was_planned() {
 }
 
 /// The kernel counts sectors of 512 bytes, whatever the blocks of the disk.
-fn partitions(of: &dyn Fn(&str) -> Case) {
+fn partitions(of: &dyn Fn(&str) -> PlanCase) {
     for tool in ["sgdisk", "sfdisk", "parted"] {
         for (geometry, first) in [
             // The first 64 KiB from block 33 of 4 KiB on: 128 sectors of 512 bytes.
@@ -172,7 +172,7 @@ fn partitions(of: &dyn Fn(&str) -> Case) {
     );
 }
 
-fn arrays(of: &dyn Fn(&str) -> Case) {
+fn arrays(of: &dyn Fn(&str) -> PlanCase) {
     for (name, level, chunk) in [
         ("md-raid0", "raid0", 64),
         ("md-raid5", "raid5", 64),
@@ -201,7 +201,7 @@ fn arrays(of: &dyn Fn(&str) -> Case) {
 }
 
 /// What is true: 64 KiB are 16 blocks, on four, three and two members with data.
-fn file_systems(of: &dyn Fn(&str) -> Case) {
+fn file_systems(of: &dyn Fn(&str) -> PlanCase) {
     for (name, data) in [("ext4-made", 4), ("ext4-retrofit", 3)] {
         let case = of(name);
         assert_eq!(case.says("dumpe2fs", "RAID stride"), 16, "{name}");
@@ -233,7 +233,7 @@ fn file_systems(of: &dyn Fn(&str) -> Case) {
     }
 }
 
-fn volumes(of: &dyn Fn(&str) -> Case) {
+fn volumes(of: &dyn Fn(&str) -> PlanCase) {
     for (name, kind, members, data) in [
         ("lvm-parity0", "striped", 4, 4),
         ("lvm-parity1", "raid5", 4, 3),
@@ -259,7 +259,7 @@ fn volumes(of: &dyn Fn(&str) -> Case) {
 }
 
 /// Data in use come along, from where they were misaligned.
-fn moves(of: &dyn Fn(&str) -> Case) {
+fn moves(of: &dyn Fn(&str) -> PlanCase) {
     for name in ["lvm-online", "md-online"] {
         let case = of(name);
         assert!(

@@ -7,18 +7,18 @@ use std::process::Command;
 
 use plumb_testkit::require;
 
-use crate::common::probed::Probed;
+use crate::common::probed::ProbeDocument;
 use crate::common::{Ran, rows_of_guest};
 
 /// What was probed, and what came of it.
-struct Case {
+struct ProbeCase {
     name: String,
     /// Granularity and offset of the grid that it has.
     truth: Option<(u64, u64)>,
-    probed: Probed,
+    probed: ProbeDocument,
 }
 
-fn cases(directory: &Path) -> Vec<Case> {
+fn cases(directory: &Path) -> Vec<ProbeCase> {
     let case = |fields: Vec<String>| {
         let read = |file: &str| {
             std::fs::read_to_string(directory.join(&fields[0]).join(file)).unwrap_or_default()
@@ -30,27 +30,27 @@ fn cases(directory: &Path) -> Vec<Case> {
             err: read("probe.err"),
         };
         let truth = fields[1].parse().ok().zip(fields[2].parse().ok());
-        Case {
+        ProbeCase {
             name: fields[0].clone(),
             truth,
-            probed: Probed::of(&ran),
+            probed: ProbeDocument::from_run(&ran),
         }
     };
     rows_of_guest(directory).into_iter().map(case).collect()
 }
 
-impl Deref for Case {
-    type Target = Probed;
+impl Deref for ProbeCase {
+    type Target = ProbeDocument;
 
-    fn deref(&self) -> &Probed {
+    fn deref(&self) -> &ProbeDocument {
         &self.probed
     }
 }
 
-impl Case {
+impl ProbeCase {
     /// Right, or open; anything else is wrong.
     fn is_not_wrong(&self) -> bool {
-        let Probed { code, .. } = self.probed;
+        let ProbeDocument { code, .. } = self.probed;
         let is_right = match self.truth {
             Some((granularity, offset)) => self.is_right(granularity, offset),
             None => (self.verdict(), code, self.grid()) == ("no-penalty", 0, None),
@@ -139,7 +139,7 @@ fn verdicts_in_a_guest_are_right_or_open() {
             .unwrap_or_else(|| panic!("no {name}: {said}"))
     };
     // Three disks in cells; dm-striped, md and again dm-striped, and an array, of these; a thin volume.
-    let known: Vec<&Case> = cases.iter().filter(|case| case.truth.is_some()).collect();
+    let known: Vec<&ProbeCase> = cases.iter().filter(|case| case.truth.is_some()).collect();
     let open = known.iter().filter(|case| case.is_open()).count();
     assert_eq!(known.len(), 17, "{said}");
     // Where reads of one kind keep one member busy, a crossing shows late or not at all: see the table in docs/probe.md.
@@ -149,7 +149,7 @@ fn verdicts_in_a_guest_are_right_or_open() {
     failing(&of);
 }
 
-fn without_medium<'c>(of: &dyn Fn(&str) -> &'c Case, directory: &Path) {
+fn without_medium<'c>(of: &dyn Fn(&str) -> &'c ProbeCase, directory: &Path) {
     let read =
         |name: &str| std::fs::read_to_string(directory.join(name)).expect("a file of the guest");
     for name in ["thin-never", "not-mapped"] {
@@ -197,7 +197,7 @@ fn without_medium<'c>(of: &dyn Fn(&str) -> &'c Case, directory: &Path) {
     assert!(matches!(outcome, Some("refuted" | "open")), "{outcome:?}");
 }
 
-fn failing<'c>(of: &dyn Fn(&str) -> &'c Case) {
+fn failing<'c>(of: &dyn Fn(&str) -> &'c ProbeCase) {
     for name in ["turned-to-errors", "flakey", "deleted"] {
         let case = of(name);
         assert!(

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{node, rows_of_guest};
 
 /// One line of `rows.tsv`, with what was noted beside it.
-struct Row {
+struct ExportRow {
     name: String,
     export: String,
     partition: String,
@@ -25,7 +25,7 @@ struct Row {
     document: Value,
 }
 
-fn rows(directory: &Path) -> Vec<Row> {
+fn rows(directory: &Path) -> Vec<ExportRow> {
     let row = |fields: Vec<String>| {
         let number = |at: usize| fields[at].parse().expect("a number");
         let read = |file: &str| {
@@ -33,7 +33,7 @@ fn rows(directory: &Path) -> Vec<Row> {
             std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
-        Row {
+        ExportRow {
             name: fields[0].clone(),
             export: fields[1].clone(),
             partition: fields[2].clone(),
@@ -51,7 +51,7 @@ fn rows(directory: &Path) -> Vec<Row> {
     rows_of_guest(directory).into_iter().map(row).collect()
 }
 
-impl Row {
+impl ExportRow {
     fn node(&self, name: &str) -> &Value {
         node(&self.document, name)
     }

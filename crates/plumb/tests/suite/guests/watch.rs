@@ -12,7 +12,7 @@ use crate::common::recording::{number, read};
 use crate::guests::program;
 
 /// What came of a case, summed up over its intervals, on all its disks or on one.
-struct Seen {
+struct CaseTotals {
     /// Layers at which it was seen.
     layers: BTreeSet<String>,
     splits: u64,
@@ -48,11 +48,11 @@ fn lines(directory: &Path, case: &str) -> Vec<Value> {
     lines
 }
 
-fn seen(directory: &Path, case: &str) -> Seen {
+fn seen(directory: &Path, case: &str) -> CaseTotals {
     seen_on(directory, case, None)
 }
 
-fn seen_on(directory: &Path, case: &str, disk: Option<&str>) -> Seen {
+fn seen_on(directory: &Path, case: &str, disk: Option<&str>) -> CaseTotals {
     let lines = lines(directory, case);
     let lists = |name: &str| -> Vec<&Value> {
         lines
@@ -78,7 +78,7 @@ fn seen_on(directory: &Path, case: &str, disk: Option<&str>) -> Seen {
     let grids = profiles
         .iter()
         .map(|profile| &profile["places"][0]["grids"][0]["all"]);
-    Seen {
+    CaseTotals {
         layers: profiles.iter().map(word).collect(),
         splits: sum(apart.iter().copied(), "splits"),
         unmatched_completions: sum(apart.iter().copied(), "unmatched_completions"),
@@ -223,7 +223,7 @@ fn check_without_requests(directory: &Path, kernel: &str) {
                 "{which}"
             );
         }
-        let below: Vec<Seen> = members
+        let below: Vec<CaseTotals> = members
             .iter()
             .map(|member| seen_on(directory, case, Some(member)))
             .filter(|seen| seen.reads > 0)
@@ -352,7 +352,7 @@ fn check_rows(
     for name in ["lost", "unmatched_issues", "unmatched_completions"] {
         assert_eq!(number(&told[name]), 0, "{name} of {case}, {kernel}");
     }
-    let of_dd = found.of("dd");
+    let of_dd = found.events_of("dd");
     assert!(
         of_dd.iter().all(|event| event.device_ns.is_some()),
         "{case}, {kernel}"

@@ -88,7 +88,7 @@ fn what_was_written_comes_back_and_equal_profiles_give_equal_bytes() {
     for saved in [
         Saved::default(),
         small(),
-        saved(&Recording::of(mixed.iter())),
+        saved(&Recording::from_workload(mixed.iter())),
     ] {
         let bytes = encode(&saved).expect("room to encode");
         let back = decode(&bytes).expect("just written");
@@ -279,7 +279,7 @@ mod unbelievable {
     use plumb_profile::histogram::Counts;
     use plumb_profile::table::{ROWS_MAX, Row};
     use plumb_profile::timeline::{Timeline, WINDOWS_MAX, Window};
-    use plumb_profile::top::{NAMES_MAX, Share, Top};
+    use plumb_profile::top::{NAMES_MAX, ProcessShare, Top};
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
@@ -290,7 +290,7 @@ mod unbelievable {
     }
 
     /// Unit, M to begin with, M, lengths rounded, moduli mixed, spread unknown, region shift, rows.
-    type Written = (u64, u64, u64, bool, bool, bool, u32, Vec<(u64, Row)>);
+    type TableFields = (u64, u64, u64, bool, bool, bool, u32, Vec<(u64, Row)>);
 
     /// A read of 8 sectors at a residue.
     fn key(residue: u64) -> u64 {
@@ -306,7 +306,7 @@ mod unbelievable {
             ns_squared_sum: 25,
             regions: 1,
         };
-        let good = || -> Written {
+        let good = || -> TableFields {
             (
                 512,
                 2048,
@@ -320,7 +320,7 @@ mod unbelievable {
         };
         let table: Table = read(&good()).expect("nothing is wrong with it");
         assert_eq!((table.modulus_bytes(), table.len()), (1 << 19, 2));
-        type Bend = fn(&mut Written);
+        type Bend = fn(&mut TableFields);
         let refused: [(&str, Bend); 12] = [
             ("unit", |table| table.0 = 256),
             ("M of nothing", |table| table.2 = 0),
@@ -349,7 +349,7 @@ mod unbelievable {
             change(&mut table);
             assert!(read::<Table>(&table).is_none(), "{what}");
         }
-        let rows = |count| -> Written {
+        let rows = |count| -> TableFields {
             let rows = (0..count)
                 .map(|n| (key(n as u64 % 1024) | (n as u64 / 1024) << 60, row))
                 .collect();
@@ -372,8 +372,8 @@ mod unbelievable {
     fn lists_and_maps() {
         assert!(read::<Counts>(&vec![1u64; 976]).is_some());
         assert!(read::<Counts>(&vec![1u64; 977]).is_none());
-        let names = |count: usize| (0..count).map(|n| (format!("{n:05}"), Share::default()));
-        let top = |names: Vec<(String, Share)>| {
+        let names = |count: usize| (0..count).map(|n| (format!("{n:05}"), ProcessShare::default()));
+        let top = |names: Vec<(String, ProcessShare)>| {
             let map = Entries(names);
             read::<Top>(&(0u8, map)).is_some()
         };
@@ -392,7 +392,7 @@ mod unbelievable {
     }
 
     /// A map in the order given.
-    struct Entries(Vec<(String, Share)>);
+    struct Entries(Vec<(String, ProcessShare)>);
 
     impl Serialize for Entries {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

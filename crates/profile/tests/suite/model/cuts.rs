@@ -75,7 +75,7 @@ fn windows_of_a_busy_host_add_up_to_the_whole() {
         devices: 5,
         ..Mixed::default()
     };
-    let recording = Recording::of(load.iter());
+    let recording = Recording::from_workload(load.iter());
     (0..4).for_each(|seed| check(&recording, seed));
 }
 
@@ -86,7 +86,7 @@ fn batches_may_end_anywhere() {
         devices: 4,
         ..Mixed::default()
     };
-    let recording = Recording::of(load.iter());
+    let recording = Recording::from_workload(load.iter());
     let whole = bytes_of(&recording.profiles(usize::MAX));
     for size in [1, 7, 4096] {
         assert_eq!(

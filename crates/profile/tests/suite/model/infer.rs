@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_profile::infer::{Verdict, infer};
+use plumb_profile::infer::{InferenceVerdict, infer};
 use plumb_profile::{Places, Profile, Select, what_if};
 use plumb_testkit::workload::Oltp;
 use plumb_testkit::{Rng, SynthEvent};
@@ -26,8 +26,8 @@ fn a_planted_phase_is_found_at_every_sector_and_granularity() {
     for page_bytes in (12..=20).map(|power| 1 << power) {
         for sector in (0..16).chain([34, 63, page_bytes / 512 - 1]) {
             let load = pages(page_bytes, sector, sector);
-            let found = infer(&Recording::of(load.iter()).profile().places);
-            let Verdict::One { phase } = &found.verdict else {
+            let found = infer(&Recording::from_workload(load.iter()).profile().places);
+            let InferenceVerdict::One { phase } = &found.verdict else {
                 panic!("{page_bytes} at sector {sector}: {:?}", found.verdict);
             };
             assert_eq!(
@@ -53,7 +53,7 @@ fn side_by_side(left: &Oltp, right: &Oltp) -> Recording {
         .zip(right.iter())
         .flat_map(|(left, right)| [left, right])
         .collect();
-    let mut recording = Recording::of(events.into_iter());
+    let mut recording = Recording::from_workload(events.into_iter());
     recording.events.sort_by_key(|event| event.time_ns);
     recording
 }
@@ -68,7 +68,7 @@ fn two_phases_are_two_answers() {
             let beyond = first.pages * 2 * page_bytes / 512;
             let recording = side_by_side(&first, &pages(page_bytes, beyond + right, 2));
             let found = infer(&recording.profile().places);
-            let Verdict::Two { phases } = found.verdict else {
+            let InferenceVerdict::Two { phases } = found.verdict else {
                 panic!("{page_bytes} at {left} and {right}: {:?}", found.verdict);
             };
             let mut offsets = phases.map(|phase| phase.offset_bytes.0);
@@ -102,7 +102,7 @@ fn reads(starts: impl Iterator<Item = u64>, size_bytes: Option<u64>) -> Places {
 
 fn why(places: &Places) -> String {
     match infer(places).verdict {
-        Verdict::NotEnoughData { why } => why,
+        InferenceVerdict::NotEnoughData { why } => why,
         other => panic!("expected too little data, found {other:?}"),
     }
 }
@@ -112,7 +112,7 @@ fn random_sectors_lie_on_no_grid() {
     for seed in 0..10 {
         let mut rng = Rng::new(seed);
         let places = reads((0..2_000).map(|_| rng.below(1 << 31) * 512), None);
-        assert_eq!(infer(&places).verdict, Verdict::NoGrid);
+        assert_eq!(infer(&places).verdict, InferenceVerdict::NoGrid);
     }
 }
 
@@ -122,7 +122,7 @@ fn random_pages_have_no_second_phase() {
         let mut rng = Rng::new(seed);
         let places = reads((0..2_000).map(|_| rng.below(1 << 28) * 4096 + 512), None);
         let verdict = infer(&places).verdict;
-        let Verdict::One { phase } = verdict else {
+        let InferenceVerdict::One { phase } = verdict else {
             panic!("{verdict:?}")
         };
         assert_eq!(
@@ -141,7 +141,7 @@ fn too_little_decides_nothing() {
     assert!(why(&reads(aligned(199), None)).contains("199 stream heads"));
     assert!(matches!(
         infer(&reads(aligned(200), None)).verdict,
-        Verdict::One { .. }
+        InferenceVerdict::One { .. }
     ));
     // Seven of the 64ths of a device of 64 GiB, and eight.
     let mut rng = Rng::new(8);
@@ -152,7 +152,10 @@ fn too_little_decides_nothing() {
         reads(starts.into_iter(), Some(64 << 30))
     };
     assert!(why(&within(7)).contains("7 of 64 parts"));
-    assert!(matches!(infer(&within(8)).verdict, Verdict::One { .. }));
+    assert!(matches!(
+        infer(&within(8)).verdict,
+        InferenceVerdict::One { .. }
+    ));
     // One start has 15 % of the heads.
     let mut rng = Rng::new(9);
     let hot = (0..2_000).map(|_| {
@@ -190,7 +193,7 @@ fn a_real_misaligned_guest() {
     let profile = real_guest().expect("the folder is there");
     let found = infer(&profile.places);
     assert_eq!((found.ios, found.heads), (113_872, 43_102));
-    let Verdict::One { phase } = found.verdict else {
+    let InferenceVerdict::One { phase } = found.verdict else {
         panic!("{:?}", found.verdict)
     };
     assert_eq!(

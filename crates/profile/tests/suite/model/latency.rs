@@ -46,7 +46,7 @@ fn planted(penalty_ns: i64, seed: u64) -> Table {
         penalty_ns,
         ..PlantedMisfits::standard(MisfitKind::Misaligned, seed)
     };
-    Recording::of(load.iter()).profile().places.table
+    Recording::from_workload(load.iter()).profile().places.table
 }
 
 #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::{ROWS_MAX, Row};
-use plumb_profile::top::{NAMES_MAX, Share, Top};
+use plumb_profile::top::{NAMES_MAX, ProcessShare, Top};
 use plumb_profile::{ProfileSet, Table};
 use plumb_testkit::Rng;
 use plumb_trace::{Event, Op};
@@ -12,9 +12,9 @@ use plumb_trace::{Event, Op};
 use crate::model::support::{Recording, Spread, bytes_of, merge_anyhow, random, table_bytes};
 
 /// An I/O as a table counts it.
-type Io = (Op, u64, u64, bool, Option<i64>);
+type CountedIo = (Op, u64, u64, bool, Option<i64>);
 
-fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng) -> Vec<Io> {
+fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng) -> Vec<CountedIo> {
     (0..count)
         .map(|_| {
             let op = Op::ALL[rng.below(6) as usize];
@@ -30,7 +30,7 @@ fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng)
         .collect()
 }
 
-fn table_of(modulus: u64, ios: &[Io]) -> Table {
+fn table_of(modulus: u64, ios: &[CountedIo]) -> Table {
     let mut table = Table::new(modulus).expect("a modulus");
     ios.iter()
         .for_each(|&(op, start, len, continues, ns)| table.add(op, start, len, continues, ns));
@@ -38,7 +38,7 @@ fn table_of(modulus: u64, ios: &[Io]) -> Table {
 }
 
 /// Tables of random parts, merged anyhow, against one table of all I/O in another order.
-fn check_tables(modulus: u64, ios: &[Io], rng: &mut Rng) -> Table {
+fn check_tables(modulus: u64, ios: &[CountedIo], rng: &mut Rng) -> Table {
     let mut ios = ios.to_vec();
     let whole = table_of(modulus, &ios);
     let bytes = table_bytes(&whole);
@@ -63,10 +63,10 @@ fn check_tables(modulus: u64, ios: &[Io], rng: &mut Rng) -> Table {
 }
 
 /// Modulus, unit, starts, lengths.
-type Kind = (u64, u64, u64, u64);
+type TableShape = (u64, u64, u64, u64);
 
 /// What a table of 30,000 I/O of a kind comes to: (lengths rounded, M).
-const OVERFLOWS: [(Kind, (bool, u64)); 5] = [
+const OVERFLOWS: [(TableShape, (bool, u64)); 5] = [
     ((1 << 20, 512, 64, 9), (false, 1 << 20)),
     ((1 << 20, 512, 32, 4_000), (true, 1 << 20)),
     ((1 << 20, 512, 1 << 30, 1_000), (true, 1 << 18)),
@@ -113,7 +113,7 @@ fn tables_of_sectors_and_of_bytes_merge_in_any_order() {
 #[test]
 fn very_long_lengths_merge_in_any_order() {
     let mut rng = Rng::announced("very_long_lengths", 13);
-    let mut ios: Vec<Io> = Vec::new();
+    let mut ios: Vec<CountedIo> = Vec::new();
     for n in 0..20_000u64 {
         ios.push((Op::Discard, 0, (1 << 34) + n * (1 << 21), false, None));
     }
@@ -216,7 +216,7 @@ fn long_lists_of_processes_merge_in_any_order() {
             numbers.for_each(|n| {
                 top.add(
                     &spread(n),
-                    Share {
+                    ProcessShare {
                         ios: n,
                         bytes: 512 * n,
                     },

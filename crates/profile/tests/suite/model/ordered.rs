@@ -49,7 +49,7 @@ fn a_busy_host_is_what_the_definitions_give() {
         mean_gap_ns: 30_000,
         ..Mixed::default()
     };
-    let recording = Recording::of(load.iter());
+    let recording = Recording::from_workload(load.iter());
     check_all(&recording.profiles(4096), &recording);
 }
 
@@ -61,7 +61,7 @@ fn deep_queues_are_what_the_definitions_give() {
         mean_gap_ns: 800,
         ..Mixed::default()
     };
-    let recording = Recording::of(load.iter());
+    let recording = Recording::from_workload(load.iter());
     let set = recording.profiles(4096);
     let depth_max = set
         .iter()
@@ -82,7 +82,7 @@ fn streams_have_the_heads_that_were_planted() {
             streams,
             ..Streams::default()
         };
-        let profile = Recording::of(load.iter()).profile();
+        let profile = Recording::from_workload(load.iter()).profile();
         assert_eq!(
             profile.ios() - profile.ordered.continuing,
             load.heads(256),
@@ -93,7 +93,7 @@ fn streams_have_the_heads_that_were_planted() {
         events: 5_000,
         ..Oltp::default()
     };
-    let profile = Recording::of(load.iter()).profile();
+    let profile = Recording::from_workload(load.iter()).profile();
     assert_eq!(profile.ios() - profile.ordered.continuing, load.heads());
     assert_eq!(
         (profile.ordered.runs(), profile.ordered.run_ios),

@@ -19,7 +19,7 @@ pub struct Recording {
 
 impl Recording {
     /// What a workload of the testkit gives, as a reader of a perfect trace would hand it on.
-    pub fn of(ios: impl Iterator<Item = SynthEvent>) -> Recording {
+    pub fn from_workload(ios: impl Iterator<Item = SynthEvent>) -> Recording {
         let mut names = Names::default();
         let events = ios.map(|io| event_of(&io, &mut names)).collect();
         Recording {

@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use plumb_profile::histogram::power_index;
-use plumb_profile::timeline::{Seen, Timeline, WINDOWS_MAX};
+use plumb_profile::timeline::{Timeline, TimelineIo, WINDOWS_MAX};
 use plumb_testkit::Rng;
 use plumb_trace::{Event, Layer, Op};
 
 use crate::model::support::{Recording, Spread, merge_anyhow, only, random as random_events};
 
-fn timeline_of(ios: &[Seen]) -> Timeline {
+fn timeline_of(ios: &[TimelineIo]) -> Timeline {
     let mut timeline = Timeline::default();
     timeline.add_all(ios.iter().copied());
     timeline
 }
 
-fn random(count: u64, span_ns: u64, far: u64, seed: u64) -> Vec<Seen> {
+fn random(count: u64, span_ns: u64, far: u64, seed: u64) -> Vec<TimelineIo> {
     let mut rng = Rng::new(seed);
     let origin = rng.next_u64() as i64 >> rng.between(2, 40);
     (0..count)
-        .map(|_| Seen {
+        .map(|_| TimelineIo {
             time_ns: origin + rng.below(span_ns) as i64,
             op: Op::ALL[rng.below(6) as usize],
             start_bytes: rng.below(far) * 512,
@@ -41,7 +41,7 @@ struct Slow {
     regions: BTreeMap<usize, u64>,
 }
 
-fn slow(ios: &[Seen], width_ns: i64, region_shift: u32) -> BTreeMap<i64, Slow> {
+fn slow(ios: &[TimelineIo], width_ns: i64, region_shift: u32) -> BTreeMap<i64, Slow> {
     let mut windows: BTreeMap<i64, Slow> = BTreeMap::new();
     for io in ios {
         let window = windows
@@ -119,7 +119,7 @@ proptest! {
         let recording = random_events(Spread { events, devices: 1, ..Spread::SMALL }, seed);
         for profile in recording.profiles(size).iter() {
             let of_layer = recording.events.iter().filter(|event| event.layer == profile.layer);
-            let ios: Vec<Seen> = of_layer.map(seen).collect();
+            let ios: Vec<TimelineIo> = of_layer.map(seen).collect();
             let timeline = &profile.timeline;
             let width_ns = i64::try_from(timeline.width_ns()).expect("a width that fits");
             prop_assert_eq!(shown(timeline), slow(&ios, width_ns, timeline.region_shift()));
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-fn seen(event: &Event) -> Seen {
+fn seen(event: &Event) -> TimelineIo {
     let Event {
         time_ns,
         op,
@@ -136,7 +136,7 @@ fn seen(event: &Event) -> Seen {
         device_ns,
         ..
     } = *event;
-    Seen {
+    TimelineIo {
         time_ns,
         op,
         start_bytes,
@@ -148,7 +148,7 @@ fn seen(event: &Event) -> Seen {
 /// The width is the least power of two, from a millisecond on, at which all windows fit.
 #[test]
 fn windows_are_no_wider_than_they_must_be() {
-    let at = |time_ns| Seen {
+    let at = |time_ns| TimelineIo {
         time_ns,
         op: Op::Flush,
         start_bytes: 0,

@@ -128,7 +128,7 @@ fn planted_splits_and_member_skew_are_counted() {
         },
         3,
     );
-    let table = Recording::of(load.iter()).profile().places.table;
+    let table = Recording::from_workload(load.iter()).profile().places.table;
     let found = striped(&table, &chunk(65_536, 0), None).expect("divides");
     assert_eq!((found.tally.ios, found.tally.split), (100_000, 1_000));
     let kind = MisfitKind::MemberSkew {
@@ -139,7 +139,7 @@ fn planted_splits_and_member_skew_are_counted() {
         misfits: 20_000,
         ..PlantedMisfits::standard(kind, 3)
     };
-    let table = Recording::of(load.iter()).profile().places.table;
+    let table = Recording::from_workload(load.iter()).profile().places.table;
     let found = striped(&table, &chunk(65_536, 0), Some(4)).expect("divides");
     let pieces: Vec<u64> = found
         .members

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::super::text::{anything, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, of_number, on_linux};
-use super::pending::Table;
+use super::pending::DmsetupLine;
 use crate::builder::Builder;
 use crate::dm_table::{self, Mapped, number_of};
 use crate::graph::NodeId;
@@ -79,7 +79,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         };
         count(&mut taken, parsed.is_ok());
         match parsed {
-            Ok(line) => builder.linux.tables.push(Table {
+            Ok(line) => builder.linux.tables.push(DmsetupLine {
                 name: name.to_owned(),
                 line,
                 source,
@@ -99,7 +99,7 @@ pub(super) fn place_all(builder: &mut Builder) {
         .map(|table| names::mapped(builder, &table.name, false))
         .collect();
     let mut files: Vec<(Source, Vec<Mapped>, HashMap<NodeId, usize>)> = Vec::new();
-    for (Table { line, source, .. }, node) in tables.into_iter().zip(nodes) {
+    for (DmsetupLine { line, source, .. }, node) in tables.into_iter().zip(nodes) {
         let source = whole(source);
         let file = match files.iter_mut().find(|(known, ..)| *known == source) {
             Some(file) => file,

@@ -4,7 +4,7 @@ use plumb_geometry::Bytes;
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{self, Label, Row};
+use super::label::{self, LabelRow, PrintedLabel};
 use super::limits::{self, Limits};
 use super::names;
 use crate::builder::{Builder, device_name};
@@ -21,8 +21,8 @@ pub(super) static FORMAT: Format = Format {
 const CYLINDERS: &str = "the table counts in rounded cylinders: use `sfdisk -d`";
 
 /// A disk that is being read.
-struct Found {
-    label: Label,
+struct FdiskDisk {
+    label: PrintedLabel,
     size: Option<u64>,
     model: Option<String>,
     limits: Limits,
@@ -47,7 +47,7 @@ fn pair(value: &str) -> Option<(u64, u64)> {
     Some((bytes(first)?, bytes(second)?))
 }
 
-impl Found {
+impl FdiskDisk {
     /// Lines of the head; `false` for what is none.
     fn head(&mut self, text: &str) -> bool {
         // Remarks: `Partition 1 does not start on physical sector boundary.`
@@ -125,7 +125,7 @@ impl Found {
             builder.size(disk, Bytes(size), &source);
         }
         if let Some(model) = self.model.filter(|model| !model.is_empty()) {
-            let family = Family::of(&device_name(&self.label.disk));
+            let family = Family::from_name(&device_name(&self.label.disk));
             builder.kind(disk, crate::linux::kind_of(family, &model), &source);
             builder.fact(disk, keys::MODEL, model, &source);
         }
@@ -134,7 +134,7 @@ impl Found {
             let family = if name.starts_with("mapper/") {
                 Family::Mapped
             } else {
-                Family::of(&name)
+                Family::from_name(&name)
             };
             limits::tell(builder, disk, family, &self.limits, &source);
         }
@@ -162,13 +162,13 @@ fn disk(line: &str) -> Option<(&str, Option<u64>)> {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut found: Option<Found> = None;
+    let mut found: Option<FdiskDisk> = None;
     for (line, text) in lines(input) {
         let source = input.source(FORMAT.tool, line);
         if let Some((disk, size)) = disk(text) {
             taken.understood += 1;
-            let new = Found {
-                label: Label::new(disk, source),
+            let new = FdiskDisk {
+                label: PrintedLabel::new(disk, source),
                 size,
                 model: None,
                 limits: Limits::default(),
@@ -192,7 +192,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             taken.understood += 1;
             // An empty slot, which old versions show.
             if !text.ends_with("Empty") {
-                found.label.rows.push(Row {
+                found.label.rows.push(LabelRow {
                     name: Some(name),
                     number: None,
                     start,

@@ -48,7 +48,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 pub(super) fn tell_all(builder: &mut Builder) {
     for (device, [reads, writes], source) in std::mem::take(&mut builder.linux.rates) {
         let node = builder.node(&device);
-        let family = Family::of(&device);
+        let family = Family::from_name(&device);
         let is_disk =
             names::disk_of(&device).is_none() && !family.is_stacked() && family != Family::Loop;
         if is_disk && family != Family::Removable {

@@ -8,7 +8,7 @@ use plumb_geometry::{Bytes, SECTOR, group_digits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Part, Placing, Problem, keys};
 use crate::problem_ids::BEYOND_DEVICE;
@@ -18,7 +18,7 @@ const SOLARIS_RESERVED: &str = "11";
 
 /// A label as a tool prints it.
 #[derive(Clone, Debug)]
-pub(super) struct Label {
+pub(super) struct PrintedLabel {
     /// The disk, as printed.
     pub(super) disk: String,
     /// Unit of starts and lengths: a logical sector, or a byte; `None` where it is a sector of unknown size.
@@ -29,13 +29,13 @@ pub(super) struct Label {
     pub(super) kind: Option<String>,
     /// The last unit that the label gives to partitions, where it says so.
     pub(super) last: Option<u64>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<LabelRow>,
     pub(super) source: Source,
 }
 
 /// A partition.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct LabelRow {
     /// Its name, where it is printed.
     pub(super) name: Option<String>,
     pub(super) number: Option<u32>,
@@ -47,7 +47,7 @@ pub(super) struct Row {
     pub(super) source: Source,
 }
 
-impl Row {
+impl LabelRow {
     /// Whether a label of Solaris keeps it for itself: by its GUID, by the words of util-linux, by the code of gdisk.
     fn is_solaris_reserved(&self) -> bool {
         let is = |kind: &str| {
@@ -59,10 +59,10 @@ impl Row {
     }
 }
 
-impl Label {
-    pub(super) fn new(disk: &str, source: Source) -> Label {
+impl PrintedLabel {
+    pub(super) fn new(disk: &str, source: Source) -> PrintedLabel {
         let disk = disk.to_owned();
-        Label {
+        PrintedLabel {
             disk,
             unit: None,
             unusable: None,
@@ -73,7 +73,7 @@ impl Label {
         }
     }
 
-    fn number(&self, row: &Row) -> Option<u32> {
+    fn number(&self, row: &LabelRow) -> Option<u32> {
         row.number
             .or_else(|| number_of(&self.disk, row.name.as_deref()?))
     }
@@ -81,7 +81,8 @@ impl Label {
     /// Starts of the logical partitions of an MBR, in order.
     fn logicals(&self) -> Vec<u64> {
         let is_mbr = self.kind.as_deref() != Some("gpt");
-        let is_logical = |row: &&Row| is_mbr && self.number(row).is_some_and(|number| number > 4);
+        let is_logical =
+            |row: &&LabelRow| is_mbr && self.number(row).is_some_and(|number| number > 4);
         let mut starts: Vec<u64> = self
             .rows
             .iter()
@@ -93,7 +94,7 @@ impl Label {
     }
 
     /// Whether a partition holds logical ones: nobody stores data there, and the kernel gives it another length.
-    fn is_extended(&self, row: &Row, logicals: &[u64]) -> bool {
+    fn is_extended(&self, row: &LabelRow, logicals: &[u64]) -> bool {
         let next = logicals.get(logicals.partition_point(|start| *start <= row.start));
         self.number(row).is_some_and(|number| number <= 4)
             && next.is_some_and(|next| *next < row.start.saturating_add(row.len))
@@ -101,7 +102,7 @@ impl Label {
 }
 
 /// Says what the disk is, and keeps the label until sectors are known.
-pub(super) fn tell(builder: &mut Builder, label: Label) {
+pub(super) fn tell(builder: &mut Builder, label: PrintedLabel) {
     names::on_linux(builder, &label.source);
     let disk = names::device(builder, &label.disk);
     if !label.disk.starts_with("/dev/") {
@@ -112,7 +113,7 @@ pub(super) fn tell(builder: &mut Builder, label: Label) {
         );
     } else {
         let name = device_name(&label.disk).into_owned();
-        let family = Family::of(&name);
+        let family = Family::from_name(&name);
         if family == Family::Loop {
             builder.kind(disk, Kind::Loop, &label.source);
         } else if !family.is_stacked()
@@ -135,13 +136,13 @@ pub(super) fn place_all(builder: &mut Builder) {
     }
 }
 
-fn place(builder: &mut Builder, label: &Label) {
+fn place(builder: &mut Builder, label: &PrintedLabel) {
     let disk = names::device(builder, &label.disk);
     let stated = builder
         .get(disk)
         .grids
         .iter()
-        .find(|fact| fact.what == What::LogicalBlock);
+        .find(|fact| fact.what == CellKind::LogicalBlock);
     let unit = label
         .unit
         .or(stated.map(|fact| fact.granularity()))
@@ -221,8 +222,8 @@ fn place(builder: &mut Builder, label: &Label) {
 
 /// A partition behind the last unit of its label. The builder itself tells of one that ends beyond its disk.
 fn beyond_last(
-    label: &Label,
-    row: &Row,
+    label: &PrintedLabel,
+    row: &LabelRow,
     (node, name): (NodeId, &str),
     disk_end: u64,
 ) -> Option<Problem> {

@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::linux::{Family, implausible_optimal, stated_optimal};
 use crate::node::keys;
 
@@ -57,17 +57,17 @@ pub(super) fn tell(
         builder.fact(node, keys::DISCARD_ALIGNMENT, discard.to_string(), source);
     }
     for (granularity, offset, what, doubt) in [
-        (limits.logical, 0, What::LogicalBlock, None),
-        (limits.physical, offset, What::PhysicalBlock, taken_over),
-        (limits.minimum_io, 0, What::MinimumIo, derived.clone()),
-        (optimal_io, 0, What::OptimalIo, optimal),
+        (limits.logical, 0, CellKind::LogicalBlock, None),
+        (limits.physical, offset, CellKind::PhysicalBlock, taken_over),
+        (limits.minimum_io, 0, CellKind::MinimumIo, derived.clone()),
+        (optimal_io, 0, CellKind::OptimalIo, optimal),
         (
             limits.discard_granularity,
             discard,
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             derived.clone(),
         ),
-        (limits.zone, 0, What::Zone, derived),
+        (limits.zone, 0, CellKind::Zone, derived),
     ] {
         let Some(granularity) = granularity.filter(|it| *it > 0) else {
             continue;
@@ -75,7 +75,7 @@ pub(super) fn tell(
         let doubt = doubt
             .or_else(|| (offset < 0).then(|| "the kernel found no offset that fits".to_owned()));
         let offset = u64::try_from(offset).unwrap_or(0) % granularity;
-        let kind = if what == What::Zone {
+        let kind = if what == CellKind::Zone {
             GridKind::Boundary
         } else {
             GridKind::Unit

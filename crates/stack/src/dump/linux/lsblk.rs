@@ -171,7 +171,7 @@ fn tell(
     let family = if matches!(kind, "lvm" | "crypt" | "dm" | "mpath") {
         Family::Mapped
     } else {
-        Family::of(&name)
+        Family::from_name(&name)
     };
     let words = [word(device, "vendor"), word(device, "model")];
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");

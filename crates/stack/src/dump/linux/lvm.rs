@@ -86,7 +86,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             // An empty list is an answer as well.
             taken.understood += 1;
             for row in rows {
-                let is_understood = Row(row).tell(builder, &source);
+                let is_understood = LvmRow(row).tell(builder, &source);
                 taken.understood += u64::from(is_understood);
                 taken.passed_over += u64::from(!is_understood);
             }
@@ -101,9 +101,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     )
 }
 
-struct Row<'a>(&'a Value);
+struct LvmRow<'a>(&'a Value);
 
-impl Row<'_> {
+impl LvmRow<'_> {
     /// A column that has a value.
     fn word(&self, column: &str) -> Option<&str> {
         self.0

@@ -5,9 +5,9 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::lvm::Segment;
 use super::names;
 use crate::builder::Builder;
-use crate::dm_table::{Shape, shape};
+use crate::dm_table::{RaidShape, shape};
 use crate::graph::NodeId;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
 /// Places every volume that no table of the device mapper has placed.
@@ -87,7 +87,7 @@ fn place_thin(builder: &mut Builder, name: &str, segment: &Segment) {
         .get(pool)
         .grids
         .iter()
-        .find(|fact| fact.what == What::Cluster);
+        .find(|fact| fact.what == CellKind::Cluster);
     let placing = match block.map(GridFact::granularity) {
         Some(block) => Placing::Blocks {
             block,
@@ -135,7 +135,7 @@ impl Placer<'_> {
         if let (Kind::ThinPool | Kind::Cache, Some(chunk)) = (kind, segment.chunk)
             && let Ok(grid) = Grid::new(chunk, Bytes(0), GridKind::Boundary)
         {
-            let fact = GridFact::believed(grid, What::Cluster, segment.source.clone());
+            let fact = GridFact::believed(grid, CellKind::Cluster, segment.source.clone());
             self.builder.grid(self.node, fact);
         }
     }
@@ -255,9 +255,9 @@ impl Placer<'_> {
         extent: Option<Bytes>,
     ) -> Result<Placing, String> {
         let members = self.members(segment, extent)?;
-        let chunks = |shape: Shape, members| match segment.stripe {
+        let chunks = |shape: RaidShape, members| match segment.stripe {
             Some(chunk) => {
-                let Shape {
+                let RaidShape {
                     parity,
                     copies,
                     layout,
@@ -285,7 +285,7 @@ impl Placer<'_> {
                 Ok(Placing::Parts { parts: vec![part] })
             }
             ("striped", _) => chunks(
-                Shape {
+                RaidShape {
                     parity: 0,
                     copies: 1,
                     layout: None,

@@ -20,11 +20,11 @@ const MEMBERS_MAX: u32 = 4096;
 
 /// An array as one tool describes it.
 #[derive(Clone, Debug)]
-pub(super) struct Array {
+pub(super) struct PrintedArray {
     pub(super) node: NodeId,
     pub(super) level: Option<String>,
     pub(super) chunk: Option<Bytes>,
-    pub(super) layout: Layout,
+    pub(super) layout: ChunkLayout,
     /// `0.90`, `1.2`, `external:imsm`.
     pub(super) metadata: Option<String>,
     /// How many members it should have.
@@ -40,15 +40,15 @@ pub(super) struct Array {
 
 /// How chunks move or are copied, as printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ChunkLayout {
     pub(super) parity: Option<ParityLayout>,
     /// Copies of RAID 10.
     pub(super) copies: Option<u32>,
 }
 
-impl Layout {
+impl ChunkLayout {
     /// `left-symmetric`, `near=2`, `near=1, far=2`.
-    pub(super) fn parse(word: &str) -> Layout {
+    pub(super) fn parse(word: &str) -> ChunkLayout {
         let parity = match word.trim() {
             "left-asymmetric" => Some(ParityLayout::LeftAsymmetric),
             "right-asymmetric" => Some(ParityLayout::RightAsymmetric),
@@ -64,15 +64,15 @@ impl Layout {
                 .ok()
                 .filter(|count| is_copies && (1..=255).contains(count))
         });
-        Layout {
+        ChunkLayout {
             parity,
             copies: copies.reduce(u32::saturating_mul),
         }
     }
 
     /// The numbers of `drivers/md/raid5.h`.
-    pub(super) fn algorithm(number: u32) -> Layout {
-        Layout {
+    pub(super) fn algorithm(number: u32) -> ChunkLayout {
+        ChunkLayout {
             parity: layout_of(number),
             copies: None,
         }
@@ -95,7 +95,7 @@ pub(super) struct Superblock {
     /// What it says of the array; its node is filled in later.
     pub(super) level: Option<String>,
     pub(super) chunk: Option<Bytes>,
-    pub(super) layout: Layout,
+    pub(super) layout: ChunkLayout,
     pub(super) metadata: Option<String>,
     pub(super) disks: Option<u32>,
     pub(super) moving: bool,
@@ -105,7 +105,7 @@ pub(super) struct Superblock {
 /// Joins and places.
 pub(super) fn place_all(builder: &mut Builder) {
     let superblocks = std::mem::take(&mut builder.linux.superblocks);
-    let mut arrays: Vec<Array> = Vec::new();
+    let mut arrays: Vec<PrintedArray> = Vec::new();
     let mut by_node: HashMap<NodeId, usize> = HashMap::new();
     for mut array in std::mem::take(&mut builder.linux.arrays) {
         for (number, name) in std::mem::take(&mut array.named) {
@@ -152,7 +152,7 @@ pub(super) fn place_all(builder: &mut Builder) {
 }
 
 /// An array that only the superblocks of its members tell of.
-fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Option<Array> {
+fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Option<PrintedArray> {
     let first = blocks.first()?;
     // mdadm makes /dev/md/NAME of `host:NAME`.
     let name = first
@@ -161,7 +161,7 @@ fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Optio
         .and_then(|name| name.split(':').next_back())
         .filter(|name| !name.is_empty());
     let node = builder.node(&format!("md/{}", name.unwrap_or(uuid)));
-    let mut array = Array::new(node, first.source.clone());
+    let mut array = PrintedArray::new(node, first.source.clone());
     for block in blocks {
         array.learn(block);
         array
@@ -171,14 +171,14 @@ fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Optio
     Some(array)
 }
 
-impl Array {
+impl PrintedArray {
     /// An array of which nothing is known but its name.
-    pub(super) fn new(node: NodeId, source: Source) -> Array {
-        Array {
+    pub(super) fn new(node: NodeId, source: Source) -> PrintedArray {
+        PrintedArray {
             node,
             level: None,
             chunk: None,
-            layout: Layout::default(),
+            layout: ChunkLayout::default(),
             metadata: None,
             disks: None,
             named: Vec::new(),
@@ -188,7 +188,7 @@ impl Array {
         }
     }
 
-    fn merge(&mut self, other: Array) {
+    fn merge(&mut self, other: PrintedArray) {
         self.level = self.level.take().or(other.level);
         self.chunk = self.chunk.or(other.chunk);
         self.metadata = self.metadata.take().or(other.metadata);
@@ -222,7 +222,7 @@ impl Array {
     }
 }
 
-fn place(builder: &mut Builder, array: &Array, starts: &HashMap<NodeId, &Superblock>) {
+fn place(builder: &mut Builder, array: &PrintedArray, starts: &HashMap<NodeId, &Superblock>) {
     let (node, source) = (array.node, &array.source);
     builder.fact(node, keys::MANAGER, "md", source);
     for (key, value) in [
@@ -251,7 +251,7 @@ fn place(builder: &mut Builder, array: &Array, starts: &HashMap<NodeId, &Superbl
 /// The members by slot, with those that are missing in their places.
 fn members(
     builder: &mut Builder,
-    array: &Array,
+    array: &PrintedArray,
     starts: &HashMap<NodeId, &Superblock>,
 ) -> Result<Vec<Member>, String> {
     if array.moving {
@@ -299,7 +299,7 @@ fn members(
 }
 
 fn placing(
-    array: &Array,
+    array: &PrintedArray,
     members: Vec<Member>,
     starts: &HashMap<NodeId, &Superblock>,
 ) -> Result<Placing, String> {

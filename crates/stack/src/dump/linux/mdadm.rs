@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, Sectors};
 
 use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::md::{Array, Layout, Superblock};
+use super::md::{ChunkLayout, PrintedArray, Superblock};
 use super::names::{self, on_linux};
 use super::units;
 use crate::builder::{Builder, device_name};
@@ -62,7 +62,7 @@ fn field(line: &str) -> Option<(&str, &str)> {
 
 fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut array: Option<Array> = None;
+    let mut array: Option<PrintedArray> = None;
     for (line, text) in lines(input) {
         let source = input.source(DETAIL.tool, line);
         if let Some(name) = heading(text) {
@@ -70,7 +70,7 @@ fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
             builder.linux.arrays.extend(array.take());
             let node = names::device(builder, name);
             taken.understood += 1;
-            array = Some(Array::new(node, source));
+            array = Some(PrintedArray::new(node, source));
         } else if let (Some(array), Some((key, value))) = (&mut array, field(text)) {
             detail(builder, array, key, value);
         } else if let (Some(array), Some((number, slot, name))) = (&mut array, member(text)) {
@@ -88,12 +88,12 @@ fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
     )
 }
 
-fn detail(builder: &mut Builder, array: &mut Array, key: &str, value: &str) {
+fn detail(builder: &mut Builder, array: &mut PrintedArray, key: &str, value: &str) {
     match key {
         "Version" => array.metadata = Some(value.to_owned()),
         "Raid Level" => array.level = Some(value.to_owned()),
         "Raid Devices" => array.disks = value.parse().ok(),
-        "Layout" => array.layout = Layout::parse(value),
+        "Layout" => array.layout = ChunkLayout::parse(value),
         "Chunk Size" => array.chunk = units::chunk(value),
         "Array Size" => {
             let kib = value.split(' ').next().and_then(|kib| kib.parse().ok());
@@ -107,10 +107,10 @@ fn detail(builder: &mut Builder, array: &mut Array, key: &str, value: &str) {
 }
 
 /// A member's number, its slot if it has one, and its name.
-type Row<'a> = ((u32, u32), Option<u32>, &'a str);
+type MemberRow<'a> = ((u32, u32), Option<u32>, &'a str);
 
 /// `0  8  0  0  active sync  /dev/sda`: number, major, minor, slot or `-`, state, device.
-fn member(line: &str) -> Option<Row<'_>> {
+fn member(line: &str) -> Option<MemberRow<'_>> {
     let mut words = line.split_whitespace();
     words
         .next()?
@@ -168,7 +168,7 @@ fn superblock(member: NodeId, source: Source) -> Superblock {
         slot: None,
         level: None,
         chunk: None,
-        layout: Layout::default(),
+        layout: ChunkLayout::default(),
         metadata: None,
         disks: None,
         moving: false,
@@ -192,7 +192,7 @@ fn examined(block: &mut Superblock, key: &str, value: &str) {
         }
         "Raid Level" => block.level = Some(value.to_owned()),
         "Raid Devices" => block.disks = value.parse().ok(),
-        "Layout" => block.layout = Layout::parse(value),
+        "Layout" => block.layout = ChunkLayout::parse(value),
         "Chunk Size" => block.chunk = units::chunk(value),
         "Data Offset" => block.data = sectors(value),
         "New Offset" | "Reshape pos'n" | "Delta Devices" => block.moving = true,

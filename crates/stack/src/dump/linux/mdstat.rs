@@ -4,7 +4,7 @@ use plumb_geometry::Bytes;
 
 use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::md::{Array, Layout};
+use super::md::{ChunkLayout, PrintedArray};
 use super::names::on_linux;
 use super::units;
 use crate::builder::Builder;
@@ -25,7 +25,7 @@ fn sniff(input: &Input<'_>) -> Sniff {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut array: Option<Array> = None;
+    let mut array: Option<PrintedArray> = None;
     for (number, line) in input.text.lines().enumerate() {
         let source = input.source(FORMAT.tool, number + 1);
         if line.starts_with("Personalities") || line.starts_with("unused devices") {
@@ -49,8 +49,8 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 }
 
 /// `active raid5 sdc[2] sdb[1] sda[0]`, with `(auto-read-only)` and the like behind the state.
-fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> Array {
-    let mut array = Array::new(node, source);
+fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> PrintedArray {
+    let mut array = PrintedArray::new(node, source);
     for word in rest
         .split_whitespace()
         .skip(1)
@@ -76,7 +76,7 @@ fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> 
 }
 
 /// `1144832 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]`, and lines on what is under way.
-fn detail(builder: &mut Builder, array: &mut Array, line: &str) {
+fn detail(builder: &mut Builder, array: &mut PrintedArray, line: &str) {
     if line.starts_with('[') && line.contains("reshape") {
         array.moving = true;
     }
@@ -101,7 +101,10 @@ fn detail(builder: &mut Builder, array: &mut Array, line: &str) {
             ("super", version) => array.metadata = Some(version.to_owned()),
             (size, "chunk" | "chunks") => array.chunk = units::chunk(size),
             ("algorithm", number) => {
-                array.layout = number.parse().map(Layout::algorithm).unwrap_or_default();
+                array.layout = number
+                    .parse()
+                    .map(ChunkLayout::algorithm)
+                    .unwrap_or_default();
             }
             (copies, "near-copies" | "far-copies" | "offset-copies") => {
                 let copies: Option<u32> = copies

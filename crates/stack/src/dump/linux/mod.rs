@@ -35,7 +35,7 @@ use super::Format;
 use crate::builder::Builder;
 
 pub(crate) use nvme::identify;
-pub(crate) use pending::Pending;
+pub(crate) use pending::PendingLinux;
 
 /// The formats, from the narrow to the wide.
 pub(super) static FORMATS: &[&Format] = &[

@@ -44,7 +44,7 @@ pub(super) struct Mounted {
 }
 
 /// A line, in whatever order it was printed.
-struct Line<'a> {
+struct MountLine<'a> {
     device: &'a str,
     at: String,
     kind: &'a str,
@@ -52,14 +52,14 @@ struct Line<'a> {
 }
 
 /// `DEVICE DIRECTORY TYPE OPTIONS 0 0`, or a line of mountinfo.
-fn mounts_line(line: &str) -> Option<Line<'_>> {
+fn mounts_line(line: &str) -> Option<MountLine<'_>> {
     if let Some((mount, rest)) = line.split_once(" - ") {
         let mut words = mount.split(' ').skip(2);
         number_of(words.next()?)?;
         let (_, at, options) = (words.next()?, words.next()?, words.next()?);
         let mut rest = rest.split(' ');
         let (kind, device) = (rest.next()?, rest.next()?);
-        return Some(Line {
+        return Some(MountLine {
             device,
             at: unescape(at),
             kind,
@@ -71,7 +71,7 @@ fn mounts_line(line: &str) -> Option<Line<'_>> {
         return None;
     };
     let is_one = at.starts_with('/') && [dump, pass].iter().all(|word| word.parse::<u32>().is_ok());
-    is_one.then(|| Line {
+    is_one.then(|| MountLine {
         device,
         at: unescape(at),
         kind,
@@ -80,12 +80,12 @@ fn mounts_line(line: &str) -> Option<Line<'_>> {
 }
 
 /// `DEVICE on DIRECTORY type TYPE (OPTIONS)`.
-fn mount_line(line: &str) -> Option<Line<'_>> {
+fn mount_line(line: &str) -> Option<MountLine<'_>> {
     let (head, options) = line.trim_end().split_once(" (")?;
     let (head, kind) = head.rsplit_once(" type ")?;
     let (device, at) = head.split_once(" on ")?;
     let options = options.split(')').next()?;
-    at.starts_with('/').then(|| Line {
+    at.starts_with('/').then(|| MountLine {
         device,
         at: at.to_owned(),
         kind,
@@ -94,7 +94,7 @@ fn mount_line(line: &str) -> Option<Line<'_>> {
 }
 
 /// `├─DIRECTORY  SOURCE  TYPE  OPTIONS`, without the lines of the tree.
-fn findmnt_line(line: &str) -> Option<Line<'_>> {
+fn findmnt_line(line: &str) -> Option<MountLine<'_>> {
     let plain =
         line.trim_start_matches(|c: char| !c.is_ascii() || matches!(c, ' ' | '|' | '`' | '-'));
     let words: Vec<&str> = plain.split_whitespace().take(5).collect();
@@ -103,7 +103,7 @@ fn findmnt_line(line: &str) -> Option<Line<'_>> {
     };
     // Part of a file system is mounted: `/dev/sda1[/dir]`.
     let device = device.split_once('[').map_or(device, |(device, _)| device);
-    at.starts_with('/').then(|| Line {
+    at.starts_with('/').then(|| MountLine {
         device,
         at: at.to_owned(),
         kind,
@@ -147,7 +147,7 @@ fn read_by(
     input: &Input<'_>,
     builder: &mut Builder,
     tool: &'static str,
-    parse: impl Fn(&str) -> Option<Line<'_>>,
+    parse: impl Fn(&str) -> Option<MountLine<'_>>,
 ) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     for (line, text) in lines(input).filter(|(_, text)| !text.starts_with("TARGET ")) {

@@ -4,7 +4,7 @@ use plumb_geometry::Bytes;
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{self, Label, Row};
+use super::label::{self, LabelRow, PrintedLabel};
 use super::limits::{self, Limits};
 use super::names;
 use crate::builder::{Builder, device_name};
@@ -45,17 +45,23 @@ fn position(word: &str) -> Option<Position> {
 }
 
 /// A label that is being read.
-struct Found {
+struct PartedLabel {
     tool: &'static str,
-    label: Label,
+    label: PrintedLabel,
     size: Option<Position>,
     limits: Limits,
 }
 
-impl Found {
-    fn new(disk: &str, size: &str, input: &Input<'_>, tool: &'static str, line: usize) -> Found {
-        let label = Label::new(disk, input.source(tool, line));
-        Found {
+impl PartedLabel {
+    fn new(
+        disk: &str,
+        size: &str,
+        input: &Input<'_>,
+        tool: &'static str,
+        line: usize,
+    ) -> PartedLabel {
+        let label = PrintedLabel::new(disk, input.source(tool, line));
+        PartedLabel {
             tool,
             label,
             size: position(size),
@@ -90,7 +96,7 @@ impl Found {
             .or(self.limits.logical.map(Bytes))
             .filter(|unit| unit.0 > 0);
         let source = input.source(self.tool, line);
-        self.label.rows.push(Row {
+        self.label.rows.push(LabelRow {
             name: None,
             number: Some(number),
             start,
@@ -102,7 +108,7 @@ impl Found {
     }
 
     fn finish(self, builder: &mut Builder) {
-        let Found {
+        let PartedLabel {
             label,
             size,
             limits,
@@ -123,7 +129,7 @@ impl Found {
             limits::tell(
                 builder,
                 disk,
-                Family::of(&device_name(&label.disk)),
+                Family::from_name(&device_name(&label.disk)),
                 &limits,
                 &label.source,
             );
@@ -146,7 +152,7 @@ fn sniff(input: &Input<'_>) -> Sniff {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut found: Option<Found> = None;
+    let mut found: Option<PartedLabel> = None;
     let mut is_table = false;
     for (line, text) in lines(input) {
         let (key, value) = text.split_once(": ").unwrap_or((text, ""));
@@ -157,7 +163,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             if disk == "Flags" {
                 continue;
             }
-            if let Some(done) = found.replace(Found::new(disk, size, input, FORMAT.tool, line)) {
+            if let Some(done) =
+                found.replace(PartedLabel::new(disk, size, input, FORMAT.tool, line))
+            {
                 done.finish(builder);
             }
             (is_table, taken.understood) = (false, taken.understood + 1);
@@ -208,7 +216,7 @@ fn sniff_machine(input: &Input<'_>) -> Sniff {
 /// A disk is `PATH:SIZE:TRANSPORT:LOGICAL:PHYSICAL:LABEL:MODEL:FLAGS;`, a partition `NUMBER:START:END:SIZE:FS:NAME:FLAGS;`.
 fn read_machine(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut found: Option<Found> = None;
+    let mut found: Option<PartedLabel> = None;
     for (line, text) in lines(input) {
         if is_unit(text) {
             if let Some(done) = found.take() {
@@ -220,7 +228,7 @@ fn read_machine(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpE
         match (&mut found, &fields[..]) {
             (None, &[disk, size, _, logical, physical, label, ..]) => {
                 taken.understood += 1;
-                let mut new = Found::new(disk, size, input, MACHINE.tool, line);
+                let mut new = PartedLabel::new(disk, size, input, MACHINE.tool, line);
                 (new.limits.logical, new.limits.physical) =
                     (logical.parse().ok(), physical.parse().ok());
                 new.label.kind = kind(label);

@@ -2,28 +2,28 @@
 
 use std::collections::HashMap;
 
-use super::label::Label;
+use super::label::PrintedLabel;
 use super::lvm::Volumes;
-use super::md::{Array, Superblock};
+use super::md::{PrintedArray, Superblock};
 use super::mounts::Mounted;
-use super::zfs::Pool;
-use crate::dm_table::Line;
+use super::zfs::ZfsPool;
+use crate::dm_table::DmLine;
 use crate::graph::NodeId;
 use crate::grid::Source;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingLinux {
     /// Whether there was a dump of Linux at all.
     pub(super) is_any: bool,
     /// Devices by major and minor number.
     pub(super) numbers: HashMap<(u32, u32), NodeId>,
     /// Disk labels: the size of a sector may come from another dump.
-    pub(super) labels: Vec<Label>,
+    pub(super) labels: Vec<PrintedLabel>,
     /// Lines of device mapper tables: they name devices by number.
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<DmsetupLine>,
     /// Arrays of md, and what superblocks of members say.
-    pub(super) arrays: Vec<Array>,
+    pub(super) arrays: Vec<PrintedArray>,
     pub(super) superblocks: Vec<Superblock>,
     /// Volume groups.
     pub(super) volumes: Volumes,
@@ -36,14 +36,14 @@ pub(crate) struct Pending {
     /// I/O a second, by the kernel's names.
     pub(super) rates: Vec<(String, [f64; 2], Source)>,
     /// Pools of ZFS: what they stand on depends on labels.
-    pub(super) pools: Vec<Pool>,
+    pub(super) pools: Vec<ZfsPool>,
 }
 
 /// A line of `dmsetup table`.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct DmsetupLine {
     pub(super) name: String,
-    pub(super) line: Option<Line>,
+    pub(super) line: Option<DmLine>,
     pub(super) source: Source,
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{self, Label, Row};
+use super::label::{self, LabelRow, PrintedLabel};
 use super::lsblk::{json, number};
 use crate::builder::Builder;
 
@@ -54,9 +54,9 @@ fn sniff(input: &Input<'_>) -> Sniff {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut label: Option<Label> = None;
+    let mut label: Option<PrintedLabel> = None;
     let mut kind = None;
-    let finish = |builder: &mut Builder, label: Option<Label>| {
+    let finish = |builder: &mut Builder, label: Option<PrintedLabel>| {
         if let Some(label) = label {
             label::tell(builder, label);
         }
@@ -69,9 +69,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         let old_head = text.strip_prefix("# partition table of ");
         if let Some(disk) = old_head.or((key == "device").then_some(value)) {
             finish(builder, label.take());
-            label = Some(Label {
+            label = Some(PrintedLabel {
                 kind: kind.take(),
-                ..Label::new(disk, source)
+                ..PrintedLabel::new(disk, source)
             });
         } else if text.starts_with('#') {
             continue;
@@ -92,7 +92,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             // Slots of an MBR that are empty.
             if len > 0 {
                 let kind = field(text, "type=").map(str::to_owned);
-                label.rows.push(Row {
+                label.rows.push(LabelRow {
                     name: Some(name.to_owned()),
                     number: None,
                     start,
@@ -136,7 +136,7 @@ fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErro
     let word = |value: &Value, key: &str| Some(value.get(key)?.as_str()?.to_owned());
     if let Some(disk) = word(table, "device") {
         taken.understood += 1;
-        let mut label = Label::new(&disk, input.source(JSON.tool, 0));
+        let mut label = PrintedLabel::new(&disk, input.source(JSON.tool, 0));
         label.kind = word(table, "label");
         label.unit = number(table, "sectorsize")
             .filter(|size| *size > 0)
@@ -155,7 +155,7 @@ fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErro
             if let Some(((name, start), len)) = row.filter(|(_, len)| *len > 0) {
                 let source = input.source(JSON.tool, 0);
                 let kind = word(part, "type");
-                label.rows.push(Row {
+                label.rows.push(LabelRow {
                     name: Some(name),
                     number: None,
                     start,

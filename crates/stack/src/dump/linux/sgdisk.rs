@@ -4,7 +4,7 @@ use plumb_geometry::Bytes;
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{self, Label, Row};
+use super::label::{self, LabelRow, PrintedLabel};
 use super::limits::{self, Limits};
 use super::names;
 use crate::builder::{Builder, device_name};
@@ -53,7 +53,7 @@ fn row(line: &str) -> Option<(u32, u64, u64)> {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut found: Option<(Label, u64, Limits)> = None;
+    let mut found: Option<(PrintedLabel, u64, Limits)> = None;
     let mut is_table = false;
     for (line, text) in lines(input) {
         let source = input.source(FORMAT.tool, line);
@@ -61,9 +61,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             finish(builder, found.take());
             is_table = false;
             taken.understood += 1;
-            let label = Label {
+            let label = PrintedLabel {
                 kind: Some("gpt".to_owned()),
-                ..Label::new(disk, source)
+                ..PrintedLabel::new(disk, source)
             };
             found = Some((label, size, Limits::default()));
         } else if let (Some((label, _, limits)), Some((logical, physical))) =
@@ -77,7 +77,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             let row = row(text);
             count(&mut taken, row.is_some());
             if let Some((number, start, len)) = row {
-                label.rows.push(Row {
+                label.rows.push(LabelRow {
                     name: None,
                     number: Some(number),
                     start,
@@ -97,7 +97,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     )
 }
 
-fn finish(builder: &mut Builder, found: Option<(Label, u64, Limits)>) {
+fn finish(builder: &mut Builder, found: Option<(PrintedLabel, u64, Limits)>) {
     let Some((label, size, limits)) = found else {
         return;
     };
@@ -106,7 +106,7 @@ fn finish(builder: &mut Builder, found: Option<(Label, u64, Limits)>) {
         builder.size(disk, size, &label.source);
     }
     if label.disk.starts_with("/dev/") {
-        let family = Family::of(&device_name(&label.disk));
+        let family = Family::from_name(&device_name(&label.disk));
         limits::tell(builder, disk, family, &limits, &label.source);
     }
     label::tell(builder, label);

@@ -3,7 +3,7 @@
 use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names;
-use super::zfs::{self, Shape, Vdev};
+use super::zfs::{self, Vdev, VdevShape};
 use crate::builder::Builder;
 use crate::graph::NodeId;
 
@@ -43,7 +43,7 @@ struct Node {
 
 /// A pool that is being read: the vdevs that are open, and those that are done.
 #[derive(Default)]
-struct Pool {
+struct ZdbPool {
     name: String,
     line: usize,
     tree: Option<usize>,
@@ -52,7 +52,7 @@ struct Pool {
     vdevs: Vec<Vdev>,
 }
 
-impl Pool {
+impl ZdbPool {
     /// Closes all vdevs as deep as this or deeper.
     fn close(&mut self, indent: usize, input: &Input<'_>, builder: &mut Builder) {
         while let Some(node) = self.open.pop_if(|node| node.indent >= indent) {
@@ -63,9 +63,9 @@ impl Pool {
             if !self.open.is_empty() {
                 continue;
             }
-            let shape = match Shape::of(&node.kind) {
-                Some(Shape::RaidZ(parity)) => Shape::RaidZ(node.parity.or(parity)),
-                shape => shape.unwrap_or(Shape::Other),
+            let shape = match VdevShape::parse(&node.kind) {
+                Some(VdevShape::RaidZ(parity)) => VdevShape::RaidZ(node.parity.or(parity)),
+                shape => shape.unwrap_or(VdevShape::Other),
             };
             let disks = std::mem::take(&mut self.disks);
             // Holes and indirect vdevs hold nothing.
@@ -85,7 +85,7 @@ impl Pool {
         self.close(0, input, builder);
         if !self.name.is_empty() && !self.vdevs.is_empty() {
             let source = input.source(FORMAT.tool, self.line);
-            builder.linux.pools.push(zfs::Pool {
+            builder.linux.pools.push(zfs::ZfsPool {
                 name: self.name,
                 vdevs: self.vdevs,
                 has_paths: true,
@@ -97,7 +97,7 @@ impl Pool {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
-    let mut pool: Option<Pool> = None;
+    let mut pool: Option<ZdbPool> = None;
     for (number, line) in input.text.lines().enumerate() {
         let Some((indent, key, value)) = field(line) else {
             continue;
@@ -111,10 +111,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             if let Some(done) = pool.take() {
                 done.finish(input, builder);
             }
-            pool = Some(Pool {
+            pool = Some(ZdbPool {
                 name: value.to_owned(),
                 line: number + 1,
-                ..Pool::default()
+                ..ZdbPool::default()
             });
             taken.understood += 1;
             continue;

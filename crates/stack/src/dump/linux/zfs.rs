@@ -9,7 +9,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::names;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Member, Part, Placing, keys};
 
 /// First byte of data on a disk of a vdev.
@@ -19,7 +19,7 @@ const ASHIFT_MAX: u32 = 16;
 
 /// What a top-level vdev is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum VdevShape {
     Disk,
     Mirror,
     /// With so many parities, where that is known.
@@ -27,21 +27,21 @@ pub(super) enum Shape {
     Other,
 }
 
-impl Shape {
+impl VdevShape {
     /// By the type of zdb (`mirror`), or the name of zpool (`mirror-0`, `raidz2-1`, `draid1:4d:8c:0s-0`).
-    pub(super) fn of(word: &str) -> Option<Shape> {
+    pub(super) fn parse(word: &str) -> Option<VdevShape> {
         let (word, is_numbered) = match word.rsplit_once('-') {
             Some((word, number)) if number.parse::<u32>().is_ok() => (word, true),
             _ => (word, false),
         };
         Some(match word {
-            "mirror" => Shape::Mirror,
-            "replacing" | "spare" if is_numbered => Shape::Other,
-            "disk" | "file" if !is_numbered => Shape::Disk,
-            "raidz" => Shape::RaidZ(None),
+            "mirror" => VdevShape::Mirror,
+            "replacing" | "spare" if is_numbered => VdevShape::Other,
+            "disk" | "file" if !is_numbered => VdevShape::Disk,
+            "raidz" => VdevShape::RaidZ(None),
             _ if word.starts_with("raidz") || word.starts_with("draid") => {
                 let digits = word.trim_start_matches("raidz").trim_start_matches("draid");
-                Shape::RaidZ(digits.chars().next().and_then(|digit| digit.to_digit(10)))
+                VdevShape::RaidZ(digits.chars().next().and_then(|digit| digit.to_digit(10)))
             }
             _ => return None,
         })
@@ -51,7 +51,7 @@ impl Shape {
 /// A top-level vdev.
 #[derive(Debug)]
 pub(super) struct Vdev {
-    pub(super) shape: Shape,
+    pub(super) shape: VdevShape,
     pub(super) number: u64,
     pub(super) ashift: Option<u32>,
     pub(super) disks: Vec<NodeId>,
@@ -60,7 +60,7 @@ pub(super) struct Vdev {
 
 /// A pool as a tool describes it.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct ZfsPool {
     pub(super) name: String,
     pub(super) vdevs: Vec<Vdev>,
     /// Whether disks are paths of what ZFS opens. `zpool status` calls a disk that ZFS was given as a whole by the name of
@@ -129,15 +129,15 @@ fn is_slice(name: &str) -> bool {
 
 fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> NodeId {
     let (word, kind) = match vdev.shape {
-        Shape::Disk => ("disk", Kind::LogicalVolume),
-        Shape::Mirror => ("mirror", Kind::Mirror),
-        Shape::RaidZ(_) => ("raidz", Kind::ParityRaid),
-        Shape::Other => ("vdev", Kind::Unknown),
+        VdevShape::Disk => ("disk", Kind::LogicalVolume),
+        VdevShape::Mirror => ("mirror", Kind::Mirror),
+        VdevShape::RaidZ(_) => ("raidz", Kind::ParityRaid),
+        VdevShape::Other => ("vdev", Kind::Unknown),
     };
     let node = builder.node(&format!("{pool}/{word}-{}", vdev.number));
     builder.kind(node, kind, &vdev.source);
     builder.fact(node, keys::MANAGER, "zfs", &vdev.source);
-    if let Shape::RaidZ(Some(parity)) = vdev.shape {
+    if let VdevShape::RaidZ(Some(parity)) = vdev.shape {
         builder.fact(node, keys::LEVEL, format!("raidz{parity}"), &vdev.source);
     }
     if let Some(shift) = vdev.ashift {
@@ -151,11 +151,11 @@ fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> N
             members: vdev.disks.clone(),
             why: "the partition that ZFS has made on a whole disk is not among the dumps: add its label, or `zdb -C`".to_owned(),
         },
-        (Shape::Disk, [disk]) => {
+        (VdevShape::Disk, [disk]) => {
             let part = Part { upper: Bytes(0), node: *disk, start: DATA_START, len: None };
             Placing::Parts { parts: vec![part] }
         }
-        (Shape::Mirror, [_, ..]) => {
+        (VdevShape::Mirror, [_, ..]) => {
             let members = vdev.disks.iter().map(|node| Member { node: *node, start: DATA_START }).collect();
             Placing::Copies { members }
         }
@@ -180,7 +180,10 @@ fn tell_ashift(builder: &mut Builder, node: NodeId, shift: u32, source: &Source)
     builder.fact(node, keys::ASHIFT, shift.to_string(), source);
     let cell = 1u64 << shift.min(ASHIFT_MAX);
     if let Ok(grid) = Grid::new(Bytes(cell), Bytes(0), GridKind::Unit) {
-        builder.grid(node, GridFact::believed(grid, What::Ashift, source.clone()));
+        builder.grid(
+            node,
+            GridFact::believed(grid, CellKind::Ashift, source.clone()),
+        );
     }
 }
 
@@ -233,17 +236,17 @@ mod tests {
     #[test]
     fn shapes_by_name() {
         for (word, shape) in [
-            ("mirror-0", Some(Shape::Mirror)),
-            ("mirror", Some(Shape::Mirror)),
-            ("raidz2-1", Some(Shape::RaidZ(Some(2)))),
-            ("raidz1", Some(Shape::RaidZ(Some(1)))),
-            ("raidz", Some(Shape::RaidZ(None))),
-            ("draid2:4d:8c:0s-0", Some(Shape::RaidZ(Some(2)))),
-            ("replacing-0", Some(Shape::Other)),
+            ("mirror-0", Some(VdevShape::Mirror)),
+            ("mirror", Some(VdevShape::Mirror)),
+            ("raidz2-1", Some(VdevShape::RaidZ(Some(2)))),
+            ("raidz1", Some(VdevShape::RaidZ(Some(1)))),
+            ("raidz", Some(VdevShape::RaidZ(None))),
+            ("draid2:4d:8c:0s-0", Some(VdevShape::RaidZ(Some(2)))),
+            ("replacing-0", Some(VdevShape::Other)),
             ("sda", None),
             ("mirrored", None),
         ] {
-            assert_eq!(Shape::of(word), shape, "{word}");
+            assert_eq!(VdevShape::parse(word), shape, "{word}");
         }
     }
 }

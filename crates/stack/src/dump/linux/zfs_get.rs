@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use super::super::text::{anything, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use crate::builder::Builder;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::{Kind, Placing, keys};
 
 pub(super) static FORMAT: Format = Format {
@@ -92,7 +92,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             continue;
         };
         builder.fact(node, key, value, &source);
-        builder.grid(node, GridFact::believed(grid, What::Record, source.clone()));
+        builder.grid(
+            node,
+            GridFact::believed(grid, CellKind::Record, source.clone()),
+        );
         if property == "volblocksize" {
             builder.alias(node, &format!("zvol/{name}"));
         }

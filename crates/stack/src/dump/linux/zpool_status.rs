@@ -4,9 +4,9 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 
 use super::super::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::zfs::{self, Shape, Vdev};
+use super::zfs::{self, Vdev, VdevShape};
 use crate::builder::Builder;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::Problem;
 use crate::problem_ids::ASHIFT_BELOW_BLOCK;
 
@@ -44,7 +44,7 @@ fn block_sizes(line: &str) -> Option<(u64, u64)> {
 
 /// A pool that is being read.
 #[derive(Default)]
-struct Pool {
+struct ZpoolStatus {
     name: String,
     /// Indentation of the pool, and of its vdevs once one was seen.
     root: usize,
@@ -54,7 +54,7 @@ struct Pool {
     is_aside: bool,
 }
 
-impl Pool {
+impl ZpoolStatus {
     fn row(&mut self, line: &str, source: crate::grid::Source, builder: &mut Builder) {
         let (depth, name) = (
             indent(line),
@@ -66,15 +66,15 @@ impl Pool {
         }
         let top = *self.top.get_or_insert(depth);
         let is_top = depth <= top;
-        let shape = Shape::of(name);
-        if self.is_aside || (is_top && shape.is_some_and(|shape| shape != Shape::Disk)) {
+        let shape = VdevShape::parse(name);
+        if self.is_aside || (is_top && shape.is_some_and(|shape| shape != VdevShape::Disk)) {
             if !self.is_aside {
                 // The number in the name is that of zdb; a disk has none, and is counted.
                 let number = name
                     .rsplit_once('-')
                     .and_then(|(_, number)| number.parse().ok());
                 let number = number.unwrap_or(self.vdevs.len() as u64);
-                let shape = shape.unwrap_or(Shape::Other);
+                let shape = shape.unwrap_or(VdevShape::Other);
                 self.vdevs.push(Vdev {
                     shape,
                     number,
@@ -85,14 +85,14 @@ impl Pool {
             }
             return;
         }
-        if shape.is_some_and(|shape| shape == Shape::Other) {
+        if shape.is_some_and(|shape| shape == VdevShape::Other) {
             // A disk that is being replaced: both its disks count.
             return;
         }
         let disk = builder.node(name);
         if is_top {
             let number = self.vdevs.len() as u64;
-            let shape = Shape::Disk;
+            let shape = VdevShape::Disk;
             self.vdevs.push(Vdev {
                 shape,
                 number,
@@ -114,7 +114,7 @@ impl Pool {
         {
             builder.grid(
                 disk,
-                GridFact::believed(grid, What::PhysicalBlock, source.clone()),
+                GridFact::believed(grid, CellKind::PhysicalBlock, source.clone()),
             );
         }
         if configured < native {
@@ -133,7 +133,7 @@ impl Pool {
     fn finish(self, builder: &mut Builder, input: &Input<'_>, line: usize) {
         if !self.vdevs.is_empty() {
             let source = input.source(FORMAT.tool, line);
-            builder.linux.pools.push(zfs::Pool {
+            builder.linux.pools.push(zfs::ZfsPool {
                 name: self.name,
                 vdevs: self.vdevs,
                 has_paths: false,
@@ -146,7 +146,7 @@ impl Pool {
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     let mut name: Option<&str> = None;
-    let mut pool: Option<(Pool, usize)> = None;
+    let mut pool: Option<(ZpoolStatus, usize)> = None;
     for (number, line) in input.text.lines().enumerate() {
         let text = line.trim();
         if let Some(found) = text.strip_prefix("pool: ") {
@@ -161,9 +161,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         } else if text.starts_with("NAME ") || text.starts_with("NAME\t") {
             pool = name.map(|name| {
                 (
-                    Pool {
+                    ZpoolStatus {
                         name: name.to_owned(),
-                        ..Pool::default()
+                        ..ZpoolStatus::default()
                     },
                     number + 1,
                 )

@@ -64,7 +64,7 @@ fn summary(line: &str) -> Option<(String, Geometry)> {
 }
 
 #[derive(Default)]
-struct Session {
+struct FormatSession {
     selections: HashMap<u32, String>,
     geometries: HashMap<String, Geometry>,
     disk: Option<String>,
@@ -77,7 +77,7 @@ struct Session {
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
-    let (mut taken, mut session) = (Taken::default(), Session::default());
+    let (mut taken, mut session) = (Taken::default(), FormatSession::default());
     for (line, text) in lines(input) {
         session.take(text, line, input, builder, &mut taken);
     }
@@ -103,7 +103,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     anything(taken, input, FORMAT.tool, "disks or a table of slices")
 }
 
-impl Session {
+impl FormatSession {
     fn take(
         &mut self,
         text: &str,

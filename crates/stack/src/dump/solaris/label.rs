@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Grid, SECTOR};
 use super::names::on_solaris;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, Problem, keys};
 use crate::problem_ids::BROKEN_LABEL;
 
@@ -43,7 +43,7 @@ pub(super) fn tag_number(name: &str) -> Option<u32> {
 
 /// A slice in the units of its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Slice {
+pub(super) struct PrintedSlice {
     pub(super) number: u32,
     pub(super) tag: Option<u32>,
     /// `00` mountable and writable, `01` not mountable, `10` read-only, `11` both.
@@ -56,7 +56,7 @@ pub(super) struct Slice {
 
 /// A label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Label {
+pub(super) struct SolarisLabel {
     pub(super) disk: String,
     pub(super) is_efi: bool,
     pub(super) sector: Bytes,
@@ -65,10 +65,10 @@ pub(super) struct Label {
     pub(super) sectors: Option<u64>,
     /// First sector behind what slices may take, if it is said.
     pub(super) end: Option<u64>,
-    pub(super) slices: Vec<Slice>,
+    pub(super) slices: Vec<PrintedSlice>,
 }
 
-impl Label {
+impl SolarisLabel {
     /// On x86 a VTOC is inside an fdisk partition and counts from its start.
     fn is_in_fdisk_partition(&self) -> bool {
         !self.is_efi && self.slices.iter().any(|slice| slice.number >= SPARC_SLICES)
@@ -93,7 +93,7 @@ impl Label {
         if let Ok(grid) = Grid::unit(self.sector) {
             builder.grid(
                 disk,
-                GridFact::believed(grid, What::LogicalBlock, from.clone()),
+                GridFact::believed(grid, CellKind::LogicalBlock, from.clone()),
             );
         }
         let cylinder = self
@@ -142,7 +142,13 @@ impl Label {
         id
     }
 
-    fn tell_slice(&self, slice: &Slice, below: NodeId, source: &Source, builder: &mut Builder) {
+    fn tell_slice(
+        &self,
+        slice: &PrintedSlice,
+        below: NodeId,
+        source: &Source,
+        builder: &mut Builder,
+    ) {
         let id = builder.node(&format!("{}s{}", self.disk, slice.number));
         let (Some(start), Some(len)) = (self.bytes(slice.first), self.bytes(slice.count)) else {
             let text = format!(

@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use plumb_geometry::{Bytes, Grid, SECTOR, align};
 
 use super::names::{disk_of, slice_name};
-use super::volume::{Component, Row, Run, Shape, Volume};
+use super::volume::{BlockExtent, Component, StripeRow, Volume, VolumeShape};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, What};
+use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
 /// Interlaces that metainit takes where none is given: until Solaris 10, and later.
@@ -22,7 +22,7 @@ const DEFAULT_INTERLACES: [Bytes; 2] = [Bytes(16 << 10), Bytes(512 << 10)];
 const PREWRITE_ROUND: Bytes = Bytes(2 * SECTOR);
 
 /// Starts of data that somebody printed, by volume and component.
-type Starts<'a> = HashMap<(&'a str, &'a str), Bytes>;
+type DataStarts<'a> = HashMap<(&'a str, &'a str), Bytes>;
 
 /// Places all volumes that were declared, and the slices of disks without a label.
 pub(super) fn place_all(builder: &mut Builder) {
@@ -44,12 +44,12 @@ pub(super) fn place_all(builder: &mut Builder) {
     place_slices_without_label(builder);
 }
 
-fn printed_starts(volumes: &[Volume]) -> Starts<'_> {
-    let mut starts = Starts::new();
+fn printed_starts(volumes: &[Volume]) -> DataStarts<'_> {
+    let mut starts = DataStarts::new();
     for volume in volumes {
         let components: Vec<&Component> = match &volume.shape {
-            Shape::Rows(rows) => rows.iter().flat_map(|row| &row.components).collect(),
-            Shape::Raid5 { columns, .. } => columns.iter().collect(),
+            VolumeShape::Rows(rows) => rows.iter().flat_map(|row| &row.components).collect(),
+            VolumeShape::Raid5 { columns, .. } => columns.iter().collect(),
             _ => Vec::new(),
         };
         for component in components {
@@ -63,11 +63,11 @@ fn printed_starts(volumes: &[Volume]) -> Starts<'_> {
     starts
 }
 
-fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
+fn place(volume: &Volume, starts: &DataStarts<'_>, builder: &mut Builder) {
     let id = builder.node(&volume.name);
     let placing = match &volume.shape {
-        Shape::Rows(rows) => rows_placing(volume, rows, starts, builder),
-        Shape::Mirror { submirrors, .. } => {
+        VolumeShape::Rows(rows) => rows_placing(volume, rows, starts, builder),
+        VolumeShape::Mirror { submirrors, .. } => {
             let members = submirrors.iter().map(|name| Member {
                 node: builder.node(name),
                 start: Bytes(0),
@@ -76,7 +76,7 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
                 members: members.collect(),
             }
         }
-        Shape::Raid5 {
+        VolumeShape::Raid5 {
             columns,
             original,
             interlace,
@@ -96,9 +96,11 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
             }
             raid5_placing(volume, &raid5, starts, builder)
         }
-        Shape::Soft { on, extents } => soft_placing(builder.node(on), extents),
-        Shape::SoftAnywhere { on, align } => anywhere_placing(&volume.name, on, *align, builder),
-        Shape::Logged { master } => {
+        VolumeShape::Soft { on, extents } => soft_placing(builder.node(on), extents),
+        VolumeShape::SoftAnywhere { on, align } => {
+            anywhere_placing(&volume.name, on, *align, builder)
+        }
+        VolumeShape::Logged { master } => {
             let node = builder.node(master);
             Placing::Parts {
                 parts: vec![Part {
@@ -113,7 +115,7 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
     builder.place(id, placing, &volume.source);
 }
 
-fn soft_placing(on: NodeId, extents: &[Run]) -> Placing {
+fn soft_placing(on: NodeId, extents: &[BlockExtent]) -> Placing {
     let mut upper = Some(Bytes(0));
     let parts = extents.iter().map_while(|extent| {
         let part = Part {
@@ -150,8 +152,8 @@ fn anywhere_placing(name: &str, on: &str, align: Option<Bytes>, builder: &mut Bu
 
 fn rows_placing(
     volume: &Volume,
-    rows: &[Row],
-    starts: &Starts<'_>,
+    rows: &[StripeRow],
+    starts: &DataStarts<'_>,
     builder: &mut Builder,
 ) -> Placing {
     if let [row] = rows {
@@ -190,8 +192,8 @@ fn rows_placing(
 fn row_runs(
     volume: &Volume,
     at: usize,
-    row: &Row,
-    starts: &Starts<'_>,
+    row: &StripeRow,
+    starts: &DataStarts<'_>,
     builder: &mut Builder,
 ) -> Result<Vec<Member>, Placing> {
     let nodes: Vec<NodeId> = row
@@ -220,7 +222,7 @@ fn row_runs(
     Ok(members)
 }
 
-fn printed(volume: &Volume, component: &Component, starts: &Starts<'_>) -> Option<Bytes> {
+fn printed(volume: &Volume, component: &Component, starts: &DataStarts<'_>) -> Option<Bytes> {
     starts
         .get(&(volume.name.as_str(), component.name.as_str()))
         .copied()
@@ -265,7 +267,7 @@ fn len_behind(member: Member, builder: &Builder) -> Option<Bytes> {
 }
 
 /// Length of a row: that of its only component, or as many times the whole chunks of the shortest.
-fn row_len(row: &Row, members: &[Member], builder: &Builder) -> Option<Bytes> {
+fn row_len(row: &StripeRow, members: &[Member], builder: &Builder) -> Option<Bytes> {
     if let [member] = members {
         return len_behind(*member, builder);
     }
@@ -290,7 +292,12 @@ fn one_part(member: Member, builder: &Builder) -> Placing {
 }
 
 /// A stripe, or why it is none: the interlace was left out.
-fn striped(volume: &Volume, row: &Row, members: Vec<Member>, builder: &mut Builder) -> Placing {
+fn striped(
+    volume: &Volume,
+    row: &StripeRow,
+    members: Vec<Member>,
+    builder: &mut Builder,
+) -> Placing {
     match row.interlace {
         Some(chunk) => Placing::Chunks(Chunks {
             chunk,
@@ -316,7 +323,7 @@ fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builde
     {
         builder.grid(
             id,
-            GridFact::doubted(grid, What::Chunk, volume.source.clone(), why.clone()),
+            GridFact::doubted(grid, CellKind::Chunk, volume.source.clone(), why.clone()),
         );
     }
     builder.note(format!(
@@ -330,7 +337,7 @@ fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builde
 fn row_node(
     volume: &Volume,
     at: usize,
-    row: &Row,
+    row: &StripeRow,
     members: Vec<Member>,
     len: Option<Bytes>,
     builder: &mut Builder,
@@ -384,7 +391,7 @@ struct Raid5<'a> {
 fn raid5_placing(
     volume: &Volume,
     raid5: &Raid5<'_>,
-    starts: &Starts<'_>,
+    starts: &DataStarts<'_>,
     builder: &mut Builder,
 ) -> Placing {
     let nodes: Vec<NodeId> = raid5

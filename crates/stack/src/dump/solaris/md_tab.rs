@@ -12,7 +12,7 @@ use super::super::text::{anything, beginning, count};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{NAME_MAX, on_solaris};
 use super::units::{self, blocks};
-use super::volume::{Component, Row, Run, Shape, Volume, declare};
+use super::volume::{BlockExtent, Component, StripeRow, Volume, VolumeShape, declare};
 use crate::builder::{Builder, device_name};
 
 /// `metastat -p` of two real hosts.
@@ -31,7 +31,7 @@ pub(super) enum Statement {
     /// A volume, and its length where that is a part of it.
     Volume {
         name: String,
-        shape: Shape,
+        shape: VolumeShape,
         size: Option<Bytes>,
     },
     /// Something that holds no data.
@@ -190,7 +190,7 @@ impl<'a> Words<'a> {
     }
 }
 
-fn rows(words: &mut Words<'_>) -> Option<Shape> {
+fn rows(words: &mut Words<'_>) -> Option<VolumeShape> {
     let count: usize = words.next()?.parse().ok().filter(|count| *count > 0)?;
     let mut rows = Vec::new();
     for _ in 0..count {
@@ -204,7 +204,7 @@ fn rows(words: &mut Words<'_>) -> Option<Shape> {
         } else {
             None
         };
-        rows.push(Row {
+        rows.push(StripeRow {
             components,
             interlace,
         });
@@ -213,14 +213,14 @@ fn rows(words: &mut Words<'_>) -> Option<Shape> {
         words.next()?;
     }
     words.end()?;
-    Some(Shape::Rows(rows))
+    Some(VolumeShape::Rows(rows))
 }
 
 fn interlace(words: &mut Words<'_>) -> Option<Bytes> {
     units::size(words.next()?).filter(|interlace| interlace.0 > 0)
 }
 
-fn mirror(words: &mut Words<'_>) -> Option<Shape> {
+fn mirror(words: &mut Words<'_>) -> Option<VolumeShape> {
     let submirrors: Vec<String> = words
         .components()
         .into_iter()
@@ -238,7 +238,7 @@ fn mirror(words: &mut Words<'_>) -> Option<Shape> {
             }
         }
     }
-    (!submirrors.is_empty()).then_some(Shape::Mirror {
+    (!submirrors.is_empty()).then_some(VolumeShape::Mirror {
         submirrors,
         read_policy,
         write_policy,
@@ -246,7 +246,7 @@ fn mirror(words: &mut Words<'_>) -> Option<Shape> {
     })
 }
 
-fn raid5(words: &mut Words<'_>) -> Option<Shape> {
+fn raid5(words: &mut Words<'_>) -> Option<VolumeShape> {
     let columns = words.components();
     let (mut chunk, mut slots, mut original) = (None, PREWRITE_SLOTS, columns.len());
     while let Some(word) = words.next() {
@@ -265,7 +265,7 @@ fn raid5(words: &mut Words<'_>) -> Option<Shape> {
             _ => return None,
         }
     }
-    (original >= 3).then_some(Shape::Raid5 {
+    (original >= 3).then_some(VolumeShape::Raid5 {
         columns,
         original,
         interlace: chunk,
@@ -273,7 +273,7 @@ fn raid5(words: &mut Words<'_>) -> Option<Shape> {
     })
 }
 
-fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
+fn soft_partition(words: &mut Words<'_>) -> Option<(VolumeShape, Option<Bytes>)> {
     let whole_disk = words.option("-e");
     let mut on = device_name(words.name()?).into_owned();
     if whole_disk {
@@ -282,7 +282,7 @@ fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
     }
     if words.rest.first() == Some(&"-o") {
         let extents = extents(words)?;
-        return Some((Shape::Soft { on, extents }, None));
+        return Some((VolumeShape::Soft { on, extents }, None));
     }
     let align = if words.option("-A") {
         Some(units::size(words.next()?).filter(|unit| unit.0 > 0)?)
@@ -296,10 +296,10 @@ fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
     words.end()?;
     // All of a component begins at its beginning, whatever is asked for.
     let align = align.filter(|_| size.is_some());
-    Some((Shape::SoftAnywhere { on, align }, size))
+    Some((VolumeShape::SoftAnywhere { on, align }, size))
 }
 
-fn extents(words: &mut Words<'_>) -> Option<Vec<Run>> {
+fn extents(words: &mut Words<'_>) -> Option<Vec<BlockExtent>> {
     let mut extents = Vec::new();
     while words.option("-o") {
         let start = blocks(words.next()?)?;
@@ -307,24 +307,24 @@ fn extents(words: &mut Words<'_>) -> Option<Vec<Run>> {
             return None;
         }
         let len = blocks(words.next()?).filter(|len| len.0 > 0)?;
-        extents.push(Run { start, len });
+        extents.push(BlockExtent { start, len });
     }
     words.end()?;
     Some(extents)
 }
 
-fn logged(words: &mut Words<'_>) -> Option<Shape> {
+fn logged(words: &mut Words<'_>) -> Option<VolumeShape> {
     let master = device_name(words.name()?).into_owned();
     words.name();
     words.end()?;
-    Some(Shape::Logged { master })
+    Some(VolumeShape::Logged { master })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shape(line: &str) -> Option<(String, Shape)> {
+    fn shape(line: &str) -> Option<(String, VolumeShape)> {
         match statement(&split(line))? {
             Statement::Volume { name, shape, .. } => Some((name, shape)),
             Statement::Other => None,
@@ -340,22 +340,22 @@ mod tests {
         let (name, found) =
             shape("d10 2 2 c1t0d0s0 c2t0d0s0 -i 32b 1 /dev/dsk/c3t0d0s0 -h hsp001").expect("rows");
         let rows = vec![
-            Row {
+            StripeRow {
                 components: named(&["c1t0d0s0", "c2t0d0s0"]),
                 interlace: Some(Bytes(16 << 10)),
             },
-            Row {
+            StripeRow {
                 components: named(&["c3t0d0s0"]),
                 interlace: None,
             },
         ];
-        assert_eq!((name.as_str(), found), ("d10", Shape::Rows(rows)));
+        assert_eq!((name.as_str(), found), ("d10", VolumeShape::Rows(rows)));
     }
 
     #[test]
     fn mirrors() {
         let mirror = |line: &str| match shape(line).expect("a mirror").1 {
-            Shape::Mirror {
+            VolumeShape::Mirror {
                 submirrors,
                 read_policy,
                 write_policy,
@@ -386,7 +386,7 @@ mod tests {
         let columns = named(&["c2t3d0s2", "c3t0d0s2", "c4t0d0s2", "c5t0d0s2"]);
         assert_eq!(
             found,
-            Shape::Raid5 {
+            VolumeShape::Raid5 {
                 columns,
                 original: 3,
                 interlace: Some(Bytes(16 << 10)),
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn soft_partitions() {
-        let run = |start: u64, len: u64| Run {
+        let run = |start: u64, len: u64| BlockExtent {
             start: Bytes(start * 512),
             len: Bytes(len * 512),
         };
@@ -406,7 +406,7 @@ mod tests {
         let extents = vec![run(20_971_584, 134_217_728), run(465_567_904, 41_943_040)];
         assert_eq!(
             found,
-            Shape::Soft {
+            VolumeShape::Soft {
                 on: "d50".to_owned(),
                 extents
             }
@@ -414,7 +414,7 @@ mod tests {
         let (_, found) = shape("d1 -p -e c1t1d0 2g").expect("it");
         assert_eq!(
             found,
-            Shape::SoftAnywhere {
+            VolumeShape::SoftAnywhere {
                 on: "c1t1d0s0".to_owned(),
                 align: None
             }

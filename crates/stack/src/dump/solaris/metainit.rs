@@ -9,7 +9,7 @@ use super::super::text::{anything, beginning, count};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md_tab::{Statement, continued, statement};
 use super::names::on_solaris;
-use super::volume::{Shape, Volume, declare};
+use super::volume::{Volume, VolumeShape, declare};
 use crate::builder::{Builder, device_name};
 
 pub(super) static FORMAT: Format = Format {
@@ -23,7 +23,7 @@ pub(super) static FORMAT: Format = Format {
 const WORDS_MAX: usize = 1 << 16;
 
 /// A command with its words; a set was put before the names in it.
-struct Command<'a> {
+struct MetainitCommand<'a> {
     name: &'a str,
     words: Vec<String>,
 }
@@ -84,7 +84,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 }
 
 /// The command of a line, if it is one of these two.
-fn command(line: &str) -> Option<Command<'_>> {
+fn command(line: &str) -> Option<MetainitCommand<'_>> {
     let all: Vec<&str> = line.split_whitespace().take(WORDS_MAX).collect();
     let name = |word: &&str| match word.rsplit('/').next() {
         Some("metainit") => Some("metainit"),
@@ -108,7 +108,7 @@ fn command(line: &str) -> Option<Command<'_>> {
         }
     }
     let own = own.into_iter().map(|word| in_set(word, set)).collect();
-    Some(Command { name, words: own })
+    Some(MetainitCommand { name, words: own })
 }
 
 /// Volumes of a set are called with the set before them.
@@ -130,7 +130,7 @@ fn attach(words: &[&str], volumes: &mut [Volume], by_name: &HashMap<String, usiz
         .get(device_name(mirror).as_ref())
         .and_then(|at| volumes.get_mut(*at));
     match volume.map(|volume| &mut volume.shape) {
-        Some(Shape::Mirror { submirrors, .. }) => {
+        Some(VolumeShape::Mirror { submirrors, .. }) => {
             submirrors.push(device_name(submirror).into_owned());
             true
         }

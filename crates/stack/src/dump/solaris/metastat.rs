@@ -12,7 +12,7 @@ use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::md_tab::PREWRITE_SLOTS;
 use super::names::{NAME_MAX, disk_of, on_solaris};
 use super::units::blocks;
-use super::volume::{Component, Row, Run, Shape, Volume, declare};
+use super::volume::{BlockExtent, Component, StripeRow, Volume, VolumeShape, declare};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, keys};
 
@@ -25,13 +25,13 @@ pub(super) static FORMAT: Format = Format {
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| {
-        heading(line.trim()).is_some_and(|heading| heading.what != What::Pool)
+        heading(line.trim()).is_some_and(|heading| heading.what != DescribedObject::Pool)
     })
 }
 
 /// What a heading says is described below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum DescribedObject {
     Rows,
     Mirror,
     Raid5,
@@ -43,21 +43,21 @@ enum What {
 
 struct Heading<'a> {
     name: &'a str,
-    what: What,
+    what: DescribedObject,
 }
 
 /// `d10: Mirror`, `d20: Submirror of d10`.
 fn heading(line: &str) -> Option<Heading<'_>> {
     let (name, what) = line.split_once(": ").or_else(|| line.split_once(':'))?;
     let what = match what.trim() {
-        "Concat/Stripe" => What::Rows,
-        "Mirror" => What::Mirror,
-        "RAID" => What::Raid5,
-        "Soft Partition" => What::Soft,
-        "Trans" => What::Logged,
-        other if other.starts_with("Submirror of ") => What::Rows,
-        other if name.starts_with("hsp") && other.contains("hot spare") => What::Pool,
-        other if name.starts_with("hsp") && other == "is empty" => What::Pool,
+        "Concat/Stripe" => DescribedObject::Rows,
+        "Mirror" => DescribedObject::Mirror,
+        "RAID" => DescribedObject::Raid5,
+        "Soft Partition" => DescribedObject::Soft,
+        "Trans" => DescribedObject::Logged,
+        other if other.starts_with("Submirror of ") => DescribedObject::Rows,
+        other if name.starts_with("hsp") && other.contains("hot spare") => DescribedObject::Pool,
+        other if name.starts_with("hsp") && other == "is empty" => DescribedObject::Pool,
         _ => return None,
     };
     let is_name = !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_whitespace);
@@ -67,11 +67,11 @@ fn heading(line: &str) -> Option<Heading<'_>> {
 /// A volume while its lines are read.
 struct Draft {
     name: String,
-    what: What,
+    what: DescribedObject,
     line: usize,
     size: Option<Bytes>,
     interlace: Option<Bytes>,
-    rows: Vec<Row>,
+    rows: Vec<StripeRow>,
     /// Columns of RAID 5 that were attached later begin here.
     original: Option<usize>,
     columns: Vec<Component>,
@@ -80,7 +80,7 @@ struct Draft {
     write_policy: &'static str,
     pass: Option<u32>,
     on: Option<String>,
-    extents: Vec<Run>,
+    extents: Vec<BlockExtent>,
 }
 
 impl Draft {
@@ -104,39 +104,41 @@ impl Draft {
     }
 
     /// The shape, if all of it was there.
-    fn shape(self) -> Option<Shape> {
+    fn shape(self) -> Option<VolumeShape> {
         match self.what {
-            What::Rows => {
+            DescribedObject::Rows => {
                 let is_whole =
                     !self.rows.is_empty() && self.rows.iter().all(|row| !row.components.is_empty());
-                is_whole.then_some(Shape::Rows(self.rows))
+                is_whole.then_some(VolumeShape::Rows(self.rows))
             }
-            What::Mirror => (!self.submirrors.is_empty()).then_some(Shape::Mirror {
-                submirrors: self.submirrors,
-                read_policy: self.read_policy,
-                write_policy: self.write_policy,
-                pass: self.pass,
-            }),
-            What::Raid5 => {
+            DescribedObject::Mirror => {
+                (!self.submirrors.is_empty()).then_some(VolumeShape::Mirror {
+                    submirrors: self.submirrors,
+                    read_policy: self.read_policy,
+                    write_policy: self.write_policy,
+                    pass: self.pass,
+                })
+            }
+            DescribedObject::Raid5 => {
                 let original = self.original.unwrap_or(self.columns.len());
                 let slots = PREWRITE_SLOTS;
                 let (columns, interlace) = (self.columns, self.interlace);
-                (original >= 3).then_some(Shape::Raid5 {
+                (original >= 3).then_some(VolumeShape::Raid5 {
                     columns,
                     original,
                     interlace,
                     slots,
                 })
             }
-            What::Soft => {
+            DescribedObject::Soft => {
                 let on = self.on?;
-                (!self.extents.is_empty()).then_some(Shape::Soft {
+                (!self.extents.is_empty()).then_some(VolumeShape::Soft {
                     on,
                     extents: self.extents,
                 })
             }
-            What::Logged => Some(Shape::Logged { master: self.on? }),
-            What::Pool => None,
+            DescribedObject::Logged => Some(VolumeShape::Logged { master: self.on? }),
+            DescribedObject::Pool => None,
         }
     }
 }
@@ -168,7 +170,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 
 /// Hands a volume over; one of which something is missing was cut off.
 fn finish(draft: Option<Draft>, input: &Input<'_>, builder: &mut Builder, taken: &mut Taken) {
-    let Some(draft) = draft.filter(|draft| draft.what != What::Pool) else {
+    let Some(draft) = draft.filter(|draft| draft.what != DescribedObject::Pool) else {
         return;
     };
     let source = input.source(FORMAT.tool, draft.line);
@@ -197,25 +199,25 @@ fn take_line(draft: &mut Draft, text: &str, builder: &mut Builder) {
     }
     let words: Vec<&str> = text.split_whitespace().take(8).collect();
     match draft.what {
-        What::Rows | What::Raid5 => {
+        DescribedObject::Rows | DescribedObject::Raid5 => {
             if let Some(component) = component(&words) {
                 note_spare(draft, &component.name, &words, builder);
                 match (draft.what, draft.rows.last_mut()) {
-                    (What::Rows, Some(row)) => row.components.push(component),
-                    (What::Raid5, _) => draft.columns.push(component),
+                    (DescribedObject::Rows, Some(row)) => row.components.push(component),
+                    (DescribedObject::Raid5, _) => draft.columns.push(component),
                     _ => {}
                 }
             }
         }
-        What::Soft => {
+        DescribedObject::Soft => {
             if let &[number, start, len] = words.as_slice()
                 && let (Ok(_), Some(start), Some(len)) =
                     (number.parse::<u32>(), blocks(start), blocks(len))
             {
-                draft.extents.push(Run { start, len });
+                draft.extents.push(BlockExtent { start, len });
             }
         }
-        What::Mirror | What::Logged | What::Pool => {}
+        DescribedObject::Mirror | DescribedObject::Logged | DescribedObject::Pool => {}
     }
 }
 
@@ -236,14 +238,14 @@ fn take_value(draft: &mut Draft, key: &str, value: &str) {
         "Read option" if number == "first" => draft.read_policy = "first",
         "Write option" if number == "serial" => draft.write_policy = "serial",
         _ if is_numbered("Submirror ") => draft.submirrors.push(device_name(number).into_owned()),
-        _ if is_numbered("Stripe ") && draft.what == What::Rows => {
+        _ if is_numbered("Stripe ") && draft.what == DescribedObject::Rows => {
             let interlace = value
                 .strip_prefix("(interlace: ")
                 .and_then(|rest| rest.split_whitespace().next());
             let interlace = interlace
                 .and_then(blocks)
                 .filter(|interlace| interlace.0 > 0);
-            draft.rows.push(Row {
+            draft.rows.push(StripeRow {
                 components: Vec::new(),
                 interlace,
             });
@@ -306,9 +308,12 @@ mod tests {
     #[test]
     fn headings() {
         let what = |line| heading(line).map(|heading| heading.what);
-        assert_eq!(what("d10: Mirror"), Some(What::Mirror));
-        assert_eq!(what("set/d20: Submirror of set/d10"), Some(What::Rows));
-        assert_eq!(what("hsp001: 1 hot spare"), Some(What::Pool));
+        assert_eq!(what("d10: Mirror"), Some(DescribedObject::Mirror));
+        assert_eq!(
+            what("set/d20: Submirror of set/d10"),
+            Some(DescribedObject::Rows)
+        );
+        assert_eq!(what("hsp001: 1 hot spare"), Some(DescribedObject::Pool));
         for other in [
             "State: Okay",
             "Device: d50",

@@ -25,7 +25,7 @@ mod vxprint;
 use super::Format;
 use crate::builder::Builder;
 
-pub(crate) use volume::Pending;
+pub(crate) use volume::PendingSolaris;
 
 /// The formats, from the narrow to the wide.
 pub(super) static FORMATS: &[&Format] = &[

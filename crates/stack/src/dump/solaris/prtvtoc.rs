@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, SECTOR, plural};
 
 use super::super::text::{anything, beginning, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{Label, RESERVED, Slice};
+use super::label::{PrintedSlice, RESERVED, SolarisLabel};
 use super::names::{NAME_MAX, disk_in, disk_of};
 use crate::builder::{Builder, device_name};
 use crate::node::Problem;
@@ -59,7 +59,7 @@ struct Draft {
     cylinders: Option<u64>,
     accessible_cylinders: Option<u64>,
     sectors: Option<u64>,
-    slices: Vec<Slice>,
+    slices: Vec<PrintedSlice>,
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -110,7 +110,7 @@ fn dimension(comment: &str, draft: &mut Draft) {
 }
 
 /// A line of the table, and the last sector that it names.
-fn row(text: &str, line: usize) -> Option<(Slice, u64)> {
+fn row(text: &str, line: usize) -> Option<(PrintedSlice, u64)> {
     let mut words = text.split_whitespace();
     let mut number = || words.next()?.parse::<u64>().ok();
     let (slice, tag) = (number()?, number()?);
@@ -119,7 +119,7 @@ fn row(text: &str, line: usize) -> Option<(Slice, u64)> {
         .filter(|flags| flags.len() == 2 && flags.bytes().all(|b| b.is_ascii_hexdigit()))?;
     let mut number = || words.next()?.parse::<u64>().ok();
     let (first, sectors, last) = (number()?, number()?, number()?);
-    let slice = Slice {
+    let slice = PrintedSlice {
         number: u32::try_from(slice).ok()?,
         tag: Some(u32::try_from(tag).ok()?),
         flags: flags.to_owned(),
@@ -132,7 +132,13 @@ fn row(text: &str, line: usize) -> Option<(Slice, u64)> {
 }
 
 /// A label's last sector must be the one that start and length give.
-fn check_last(slice: &Slice, last: u64, draft: &Draft, input: &Input<'_>, builder: &mut Builder) {
+fn check_last(
+    slice: &PrintedSlice,
+    last: u64,
+    draft: &Draft,
+    input: &Input<'_>,
+    builder: &mut Builder,
+) {
     if slice.first.checked_add(slice.count) == last.checked_add(1) {
         return;
     }
@@ -167,7 +173,7 @@ fn finish(draft: Draft, input: &Input<'_>, builder: &mut Builder) {
         .iter()
         .any(|slice| slice.number == 8 && slice.tag == Some(RESERVED));
     let is_efi = has_reserved || draft.sectors.is_some() && !has_cylinders;
-    let label = Label {
+    let label = SolarisLabel {
         disk,
         is_efi,
         sector: Bytes(draft.sector.filter(|sector| *sector > 0).unwrap_or(SECTOR)),

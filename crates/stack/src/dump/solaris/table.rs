@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, SECTOR};
 
 use super::super::Input;
-use super::label::{BACKUP, Label, Slice, tag_number};
+use super::label::{BACKUP, PrintedSlice, SolarisLabel, tag_number};
 use crate::builder::Builder;
 use crate::node::Problem;
 use crate::problem_ids::BROKEN_LABEL;
@@ -15,15 +15,15 @@ const SIZE_ERROR: f64 = 64.0;
 
 /// Columns of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(super) enum SliceColumns {
     Cylinders,
     Sectors,
 }
 
-pub(super) fn table(line: &str) -> Option<Columns> {
+pub(super) fn table(line: &str) -> Option<SliceColumns> {
     let words: Vec<&str> = line.split_whitespace().take(9).collect();
     match words[..] {
-        ["Part", "Tag", "Flag", "Cylinders", "Size", "Blocks"] => Some(Columns::Cylinders),
+        ["Part", "Tag", "Flag", "Cylinders", "Size", "Blocks"] => Some(SliceColumns::Cylinders),
         [
             "Part",
             "Tag",
@@ -33,7 +33,7 @@ pub(super) fn table(line: &str) -> Option<Columns> {
             "Size",
             "Last",
             "Sector",
-        ] => Some(Columns::Sectors),
+        ] => Some(SliceColumns::Sectors),
         _ => None,
     }
 }
@@ -48,16 +48,16 @@ pub(super) struct Geometry {
 /// A table while its rows are read.
 pub(super) struct Print {
     pub(super) disk: Option<String>,
-    pub(super) columns: Columns,
+    pub(super) columns: SliceColumns,
     pub(super) geometry: Geometry,
     /// Whether it is of a label that nobody has written yet.
     pub(super) is_draft: bool,
     pub(super) line: usize,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SliceRow>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum SlicePlace {
     /// First cylinder, cylinders and blocks.
     Cylinders { first: u64, count: u64, blocks: u64 },
     /// First and last sector and printed size in bytes.
@@ -67,16 +67,16 @@ pub(super) enum Place {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct SliceRow {
     pub(super) number: u32,
     pub(super) tag: Option<u32>,
     pub(super) flags: &'static str,
-    pub(super) place: Place,
+    pub(super) place: SlicePlace,
     pub(super) line: usize,
 }
 
 /// A row of a table.
-pub(super) fn row(text: &str, columns: Columns, line: usize) -> Option<Row> {
+pub(super) fn row(text: &str, columns: SliceColumns, line: usize) -> Option<SliceRow> {
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
     let tag = tag_number(words.next()?);
@@ -89,10 +89,10 @@ pub(super) fn row(text: &str, columns: Columns, line: usize) -> Option<Row> {
     };
     let rest: Vec<&str> = words.take(8).collect();
     let place = match columns {
-        Columns::Cylinders => cylinders(text, rest[..].first()?)?,
-        Columns::Sectors => sectors(&rest)?,
+        SliceColumns::Cylinders => cylinders(text, rest[..].first()?)?,
+        SliceColumns::Sectors => sectors(&rest)?,
     };
-    Some(Row {
+    Some(SliceRow {
         number,
         tag,
         flags,
@@ -102,7 +102,7 @@ pub(super) fn row(text: &str, columns: Columns, line: usize) -> Option<Row> {
 }
 
 /// `0 - 14086   136.71GB   (14087/0/0) 286698624`; what is in parentheses are cylinders, heads and sectors.
-fn cylinders(text: &str, first: &str) -> Option<Place> {
+fn cylinders(text: &str, first: &str) -> Option<SlicePlace> {
     let (_, counted) = text.split_once('(')?;
     let (chs, blocks) = counted.split_once(')')?;
     let mut chs = chs.split('/').map(str::parse::<u64>);
@@ -112,9 +112,9 @@ fn cylinders(text: &str, first: &str) -> Option<Place> {
         blocks.trim().parse().ok()?,
     );
     match (count, heads, sectors, blocks) {
-        (0, 0, 0, 0) => Some(Place::Empty),
+        (0, 0, 0, 0) => Some(SlicePlace::Empty),
         // A slice of parts of cylinders would be none that a label can hold.
-        (1.., 0, 0, 1..) => Some(Place::Cylinders {
+        (1.., 0, 0, 1..) => Some(SlicePlace::Cylinders {
             first,
             count,
             blocks,
@@ -124,16 +124,16 @@ fn cylinders(text: &str, first: &str) -> Option<Place> {
 }
 
 /// `34   128.00MB   262177`.
-fn sectors(rest: &[&str]) -> Option<Place> {
+fn sectors(rest: &[&str]) -> Option<SlicePlace> {
     let &[first, size, last] = rest else {
         return None;
     };
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
     if last == 0 {
-        return Some(Place::Empty);
+        return Some(SlicePlace::Empty);
     }
     // No label has 2^64 sectors, whose number would not fit.
-    (first <= last && last < u64::MAX).then_some(Place::Sectors {
+    (first <= last && last < u64::MAX).then_some(SlicePlace::Sectors {
         first,
         last,
         size: printed_size(size)?,
@@ -160,17 +160,17 @@ impl Print {
     /// Tells the label of a disk.
     pub(super) fn tell(&self, disk: String, input: &Input<'_>, builder: &mut Builder) {
         let source = |line| input.source(super::format::FORMAT.tool, line);
-        let is_efi = self.columns == Columns::Sectors;
+        let is_efi = self.columns == SliceColumns::Sectors;
         let (sector, cylinder_sectors) = match self.columns {
-            Columns::Cylinders => (SECTOR, self.cylinder_sectors()),
-            Columns::Sectors => (self.sector_len(&disk, builder), None),
+            SliceColumns::Cylinders => (SECTOR, self.cylinder_sectors()),
+            SliceColumns::Sectors => (self.sector_len(&disk, builder), None),
         };
         let mut slices = Vec::new();
         for row in &self.rows {
             let place = match row.place {
-                Place::Empty => continue,
-                Place::Sectors { first, last, .. } => Some((first, last - first + 1)),
-                Place::Cylinders {
+                SlicePlace::Empty => continue,
+                SlicePlace::Sectors { first, last, .. } => Some((first, last - first + 1)),
+                SlicePlace::Cylinders {
                     first,
                     count,
                     blocks,
@@ -180,7 +180,7 @@ impl Print {
                 }),
             };
             match place {
-                Some((first, count)) => slices.push(Slice {
+                Some((first, count)) => slices.push(PrintedSlice {
                     number: row.number,
                     tag: row.tag,
                     flags: row.flags.to_owned(),
@@ -204,7 +204,7 @@ impl Print {
             .geometry
             .cylinders
             .and_then(|count| count.checked_mul(cylinder_sectors?));
-        let label = Label {
+        let label = SolarisLabel {
             disk,
             is_efi,
             sector: Bytes(sector),
@@ -218,8 +218,8 @@ impl Print {
 
     /// Sectors of a cylinder, from the summary, or from the slice of the whole disk, or from any.
     fn cylinder_sectors(&self) -> Option<u64> {
-        let of_row = |row: &Row| match row.place {
-            Place::Cylinders { count, blocks, .. } if blocks.is_multiple_of(count) => {
+        let of_row = |row: &SliceRow| match row.place {
+            SlicePlace::Cylinders { count, blocks, .. } if blocks.is_multiple_of(count) => {
                 Some(blocks / count)
             }
             _ => None,
@@ -237,8 +237,8 @@ impl Print {
 
     /// Length of a sector: the one with which the longest slice has its printed size.
     fn sector_len(&self, disk: &str, builder: &mut Builder) -> u64 {
-        let of_row = |row: &Row| match row.place {
-            Place::Sectors { first, last, size } => Some((last - first + 1, size)),
+        let of_row = |row: &SliceRow| match row.place {
+            SlicePlace::Sectors { first, last, size } => Some((last - first + 1, size)),
             _ => None,
         };
         let longest = self
@@ -271,14 +271,14 @@ mod tests {
             "0 usr xx 34 1.00GB 40",
             "0 usr wm 34",
         ] {
-            assert_eq!(row(text, Columns::Sectors, 1), None, "{text}");
+            assert_eq!(row(text, SliceColumns::Sectors, 1), None, "{text}");
         }
         for text in [
             "0 root wm 0 - 9 1.00MB (10/1/0) 9",
             "0 root wm 0 - 9 1.00MB (10/0/0) 0",
             "0 root wm 0 - 9 1.00MB",
         ] {
-            assert_eq!(row(text, Columns::Cylinders, 1), None, "{text}");
+            assert_eq!(row(text, SliceColumns::Cylinders, 1), None, "{text}");
         }
     }
 }

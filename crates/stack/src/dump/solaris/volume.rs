@@ -32,7 +32,7 @@ impl Component {
 
 /// Components side by side; rows lie one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct StripeRow {
     pub(super) components: Vec<Component>,
     /// Of several components; `None` where nobody said.
     pub(super) interlace: Option<Bytes>,
@@ -40,16 +40,16 @@ pub(super) struct Row {
 
 /// A run of blocks of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct BlockExtent {
     pub(super) start: Bytes,
     pub(super) len: Bytes,
 }
 
 /// How a volume is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum VolumeShape {
     /// Concatenation and stripe.
-    Rows(Vec<Row>),
+    Rows(Vec<StripeRow>),
     Mirror {
         submirrors: Vec<String>,
         read_policy: &'static str,
@@ -67,24 +67,19 @@ pub(super) enum Shape {
     },
     Soft {
         on: String,
-        extents: Vec<Run>,
+        extents: Vec<BlockExtent>,
     },
     /// A soft partition for which metainit chooses the place.
-    SoftAnywhere {
-        on: String,
-        align: Option<Bytes>,
-    },
+    SoftAnywhere { on: String, align: Option<Bytes> },
     /// A volume with a log elsewhere; its data lie on the master.
-    Logged {
-        master: String,
-    },
+    Logged { master: String },
 }
 
 /// A description; see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
     pub(super) name: String,
-    pub(super) shape: Shape,
+    pub(super) shape: VolumeShape,
     pub(super) size: Option<Bytes>,
     pub(super) source: Source,
 }
@@ -93,31 +88,35 @@ impl Volume {
     /// Whether nothing that decides about places was left out.
     pub(super) fn is_exact(&self) -> bool {
         match &self.shape {
-            Shape::Rows(rows) => rows
+            VolumeShape::Rows(rows) => rows
                 .iter()
                 .all(|row| row.components.len() < 2 || row.interlace.is_some()),
-            Shape::Raid5 {
+            VolumeShape::Raid5 {
                 interlace, columns, ..
             } => interlace.is_some() && columns.iter().all(|column| column.start.is_some()),
-            Shape::SoftAnywhere { .. } => false,
-            Shape::Mirror { .. } | Shape::Soft { .. } | Shape::Logged { .. } => true,
+            VolumeShape::SoftAnywhere { .. } => false,
+            VolumeShape::Mirror { .. } | VolumeShape::Soft { .. } | VolumeShape::Logged { .. } => {
+                true
+            }
         }
     }
 
     fn kind(&self) -> Kind {
         match &self.shape {
-            Shape::Rows(rows) if rows.len() == 1 && rows[0].components.len() > 1 => Kind::Stripe,
-            Shape::Rows(_) => Kind::Concat,
-            Shape::Mirror { .. } => Kind::Mirror,
-            Shape::Raid5 { .. } => Kind::ParityRaid,
-            Shape::Soft { .. } | Shape::SoftAnywhere { .. } => Kind::SoftPartition,
-            Shape::Logged { .. } => Kind::LogicalVolume,
+            VolumeShape::Rows(rows) if rows.len() == 1 && rows[0].components.len() > 1 => {
+                Kind::Stripe
+            }
+            VolumeShape::Rows(_) => Kind::Concat,
+            VolumeShape::Mirror { .. } => Kind::Mirror,
+            VolumeShape::Raid5 { .. } => Kind::ParityRaid,
+            VolumeShape::Soft { .. } | VolumeShape::SoftAnywhere { .. } => Kind::SoftPartition,
+            VolumeShape::Logged { .. } => Kind::LogicalVolume,
         }
     }
 
     fn size(&self) -> Option<Bytes> {
         match &self.shape {
-            Shape::Soft { extents, .. } => extents
+            VolumeShape::Soft { extents, .. } => extents
                 .iter()
                 .try_fold(Bytes(0), |sum, extent| sum.checked_add(extent.len)),
             _ => self.size,
@@ -127,7 +126,7 @@ impl Volume {
 
 /// What waits for the last dump.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingSolaris {
     pub(super) volumes: Vec<Volume>,
     /// What is to be mounted, which yields to what is mounted.
     pub(super) mounts: Vec<super::mounts::Mount>,
@@ -145,7 +144,7 @@ pub(super) fn declare(volume: Volume, builder: &mut Builder) {
         builder.size(id, size, source);
     }
     match &volume.shape {
-        Shape::Mirror {
+        VolumeShape::Mirror {
             read_policy,
             write_policy,
             pass,
@@ -157,7 +156,7 @@ pub(super) fn declare(volume: Volume, builder: &mut Builder) {
                 builder.fact(id, keys::RESYNC_PASS, pass.to_string(), source);
             }
         }
-        Shape::Raid5 { .. } => builder.fact(id, keys::LEVEL, "raid5", source),
+        VolumeShape::Raid5 { .. } => builder.fact(id, keys::LEVEL, "raid5", source),
         _ => {}
     }
     builder.solaris.volumes.push(volume);

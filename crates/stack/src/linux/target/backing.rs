@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
-use crate::linux::device::Device;
+use crate::linux::device::SysfsDevice;
 use crate::linux::{Host, Root};
 use crate::node::Kind;
 
@@ -37,7 +37,7 @@ impl Backing {
         root: &Root<'_>,
         host: &Host,
         builder: &mut Builder,
-        devices: &HashMap<NodeId, &Device>,
+        devices: &HashMap<NodeId, &SysfsDevice>,
         export: &str,
     ) -> Result<NodeId, String> {
         match self {
@@ -48,7 +48,7 @@ impl Backing {
                 })
             }
             Backing::Address(address) => {
-                let is_it = |device: &&Device| device.address.as_ref() == Some(address);
+                let is_it = |device: &&SysfsDevice| device.address.as_ref() == Some(address);
                 let found = devices
                     .iter()
                     .find(|(_, device)| is_it(device))

@@ -8,7 +8,7 @@ use super::Export;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
-use crate::linux::device::Device;
+use crate::linux::device::SysfsDevice;
 use crate::linux::sysfs;
 use crate::node::{Kind, Part, Placing};
 
@@ -16,7 +16,7 @@ use crate::node::{Kind, Part, Placing};
 /// export has.
 pub(super) fn join(
     builder: &mut Builder,
-    devices: &HashMap<NodeId, &Device>,
+    devices: &HashMap<NodeId, &SysfsDevice>,
     exports: &[(NodeId, &Export)],
 ) {
     let mut by_address: HashMap<&str, NodeId> = HashMap::new();
@@ -32,7 +32,7 @@ pub(super) fn join(
             by_identity.entry(identity).or_default().push(*node);
         }
     }
-    let mut disks: Vec<(NodeId, &Device)> = devices
+    let mut disks: Vec<(NodeId, &SysfsDevice)> = devices
         .iter()
         .map(|(node, device)| (*node, *device))
         .collect();

@@ -8,7 +8,7 @@ use plumb_sys::Directory;
 use super::backing::Backing;
 use super::{CONFIG, Export};
 use crate::linux::Root;
-use crate::linux::reader::Reader;
+use crate::linux::reader::SysfsReader;
 
 /// Company that LIO's own identities are of, where none was set: OpenFabrics.
 const COMPANY: u32 = 0x1405;
@@ -28,7 +28,7 @@ struct Lun {
 }
 
 /// All backstores that some LUN shows.
-pub(super) fn read(root: &Root<'_>, reader: &mut Reader) -> Vec<Export> {
+pub(super) fn read(root: &Root<'_>, reader: &mut SysfsReader) -> Vec<Export> {
     let mut exports = Vec::new();
     let Ok(config) = root.directory.below(&format!("{CONFIG}/target")) else {
         return exports;
@@ -55,7 +55,7 @@ pub(super) fn read(root: &Root<'_>, reader: &mut Reader) -> Vec<Export> {
 }
 
 /// LUNs by their backstore.
-fn read_luns(reader: &mut Reader, config: &Directory) -> BTreeMap<String, Vec<Lun>> {
+fn read_luns(reader: &mut SysfsReader, config: &Directory) -> BTreeMap<String, Vec<Lun>> {
     let mut luns: BTreeMap<String, Vec<Lun>> = BTreeMap::new();
     let mut fabrics = config.names().unwrap_or_default();
     fabrics.sort_unstable();
@@ -94,7 +94,7 @@ fn read_luns(reader: &mut Reader, config: &Directory) -> BTreeMap<String, Vec<Lu
 }
 
 /// LUNs of a portal group, each with its backstore.
-fn luns_of(reader: &mut Reader, group: &Directory) -> Vec<(String, String)> {
+fn luns_of(reader: &mut SysfsReader, group: &Directory) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let Some(luns) = reader.child(group, "lun") else {
         return found;
@@ -113,7 +113,7 @@ fn luns_of(reader: &mut Reader, group: &Directory) -> Vec<(String, String)> {
     found
 }
 
-fn one(reader: &mut Reader, directory: &Directory, backstore: &str, luns: &[Lun]) -> Export {
+fn one(reader: &mut SysfsReader, directory: &Directory, backstore: &str, luns: &[Lun]) -> Export {
     // The short name first: one backstore may be many LUNs, and an IQN fills a line.
     let as_lun = luns
         .iter()

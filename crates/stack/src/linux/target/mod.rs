@@ -14,12 +14,12 @@ use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
-use super::device::{Below, Device};
-use super::reader::Reader;
+use super::device::{Below, SysfsDevice};
+use super::reader::SysfsReader;
 use super::{Host, Root};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{GridFact, Source, What};
+use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, keys};
 use backing::Backing;
 
@@ -72,9 +72,9 @@ pub(super) fn tell_all(
     root: &Root<'_>,
     host: &mut Host,
     builder: &mut Builder,
-    devices: &[Device],
+    devices: &[SysfsDevice],
 ) {
-    let mut reader = Reader::new();
+    let mut reader = SysfsReader::new();
     let mut exports = lio::read(root, &mut reader);
     exports.extend(nvmet::read(root, &mut reader));
     host.work.files += reader.files;
@@ -85,7 +85,7 @@ pub(super) fn tell_all(
     if exports.is_empty() {
         return;
     }
-    let mut by_node: HashMap<NodeId, &Device> = HashMap::new();
+    let mut by_node: HashMap<NodeId, &SysfsDevice> = HashMap::new();
     for device in devices {
         by_node.insert(host.device(builder, &device.name), device);
     }
@@ -102,7 +102,7 @@ fn tell(
     root: &Root<'_>,
     host: &Host,
     builder: &mut Builder,
-    devices: &HashMap<NodeId, &Device>,
+    devices: &HashMap<NodeId, &SysfsDevice>,
     export: &mut Export,
 ) -> Option<NodeId> {
     let source = Source::Kernel {
@@ -187,7 +187,7 @@ fn stated(
     export: &Export,
     host: &Host,
     builder: &mut Builder,
-    devices: &HashMap<NodeId, &Device>,
+    devices: &HashMap<NodeId, &SysfsDevice>,
     below: NodeId,
 ) -> Option<Stated> {
     let device = devices.get(&below).copied();
@@ -227,10 +227,10 @@ fn stated(
 
 /// Blocks that a device states; a partition has those of its disk.
 fn limits_of(
-    device: &Device,
+    device: &SysfsDevice,
     host: &Host,
     builder: &mut Builder,
-    devices: &HashMap<NodeId, &Device>,
+    devices: &HashMap<NodeId, &SysfsDevice>,
 ) -> Option<(u64, u64)> {
     match &device.below {
         Below::Partition { parent, .. } => {
@@ -256,7 +256,7 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
     if let Ok(grid) = Grid::unit(Bytes(stated.logical)) {
         builder.grid(
             node,
-            GridFact::believed(grid, What::LogicalBlock, source(block_file)),
+            GridFact::believed(grid, CellKind::LogicalBlock, source(block_file)),
         );
     }
     let discard = export.discard.filter(|(granularity, _)| *granularity > 0);
@@ -264,14 +264,14 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
         (
             Some(stated.physical),
             stated.offset,
-            What::PhysicalBlock,
+            CellKind::PhysicalBlock,
             block_file,
         ),
-        (export.optimal, 0, What::OptimalIo, optimal_file),
+        (export.optimal, 0, CellKind::OptimalIo, optimal_file),
         (
             discard.map(|it| it.0),
             discard.map_or(0, |it| it.1 % it.0),
-            What::DiscardUnit,
+            CellKind::DiscardUnit,
             unmap_file,
         ),
     ] {

@@ -7,13 +7,13 @@ use plumb_sys::Directory;
 use super::backing::Backing;
 use super::{CONFIG, Export};
 use crate::linux::Root;
-use crate::linux::reader::Reader;
+use crate::linux::reader::SysfsReader;
 
 /// By what and where a subsystem is reached: transport, and its address.
 type Port = (Option<String>, Option<String>);
 
 /// All namespaces that are enabled.
-pub(super) fn read(root: &Root<'_>, reader: &mut Reader) -> Vec<Export> {
+pub(super) fn read(root: &Root<'_>, reader: &mut SysfsReader) -> Vec<Export> {
     let mut exports = Vec::new();
     let Ok(config) = root.directory.below(&format!("{CONFIG}/nvmet")) else {
         return exports;
@@ -44,7 +44,7 @@ pub(super) fn read(root: &Root<'_>, reader: &mut Reader) -> Vec<Export> {
 }
 
 /// The first port of each subsystem.
-fn read_ports(reader: &mut Reader, config: &Directory) -> HashMap<String, Port> {
+fn read_ports(reader: &mut SysfsReader, config: &Directory) -> HashMap<String, Port> {
     let mut found = HashMap::new();
     let Some(ports) = reader.child(config, "ports") else {
         return found;
@@ -66,7 +66,7 @@ fn read_ports(reader: &mut Reader, config: &Directory) -> HashMap<String, Port> 
     found
 }
 
-fn one(reader: &mut Reader, namespace: &Directory, nqn: &str, nsid: &str) -> Option<Export> {
+fn one(reader: &mut SysfsReader, namespace: &Directory, nqn: &str, nsid: &str) -> Option<Export> {
     if reader.text(namespace, "enable")? != "1" {
         return None;
     }

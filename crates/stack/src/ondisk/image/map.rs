@@ -23,7 +23,7 @@ pub(super) enum Map {
 
 /// What is at a place of the virtual disk.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum ImagePlace {
     At(u64),
     Zeros,
     Elsewhere(&'static str),
@@ -31,9 +31,9 @@ pub(super) enum Place {
 
 impl Map {
     /// Where a byte is, and how many bytes follow it there.
-    fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(Place, u64)> {
+    fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(ImagePlace, u64)> {
         match self {
-            Map::Run { start } => Ok((Place::At(start.saturating_add(at)), u64::MAX)),
+            Map::Run { start } => Ok((ImagePlace::At(start.saturating_add(at)), u64::MAX)),
             Map::Table { block, places } => {
                 let within = at % block;
                 let found = usize::try_from(at / block)
@@ -41,8 +41,8 @@ impl Map {
                     .and_then(|block| places.get(block))
                     .copied()
                     .flatten();
-                let place = found.map_or(Place::Zeros, |start| {
-                    Place::At(start.saturating_add(within))
+                let place = found.map_or(ImagePlace::Zeros, |start| {
+                    ImagePlace::At(start.saturating_add(within))
                 });
                 Ok((place, block - within))
             }
@@ -110,9 +110,9 @@ impl Disk for Mapped<'_> {
                 .clamp(1, buffer.len() - done);
             let piece = &mut buffer[done..done + len];
             match place {
-                Place::At(at) => self.read_or_zeros(at, piece)?,
-                Place::Zeros => piece.fill(0),
-                Place::Elsewhere(why) => {
+                ImagePlace::At(at) => self.read_or_zeros(at, piece)?,
+                ImagePlace::Zeros => piece.fill(0),
+                ImagePlace::Elsewhere(why) => {
                     return Err(io::Error::new(io::ErrorKind::Unsupported, why));
                 }
             }

@@ -23,11 +23,11 @@ use super::label::{DISK_OF_IMAGE, Naming};
 use super::nodes;
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Member, Part, Placing, Problem, keys};
 
 /// A virtual disk as its file describes it.
-struct Image {
+struct DiskImage {
     format: &'static str,
     /// Bytes that the guest sees.
     size: u64,
@@ -63,7 +63,7 @@ enum Lies {
     Unknown(String),
 }
 
-impl Image {
+impl DiskImage {
     /// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known.
     fn tell_what_is_elsewhere(&mut self, file: &dyn Disk) {
         let Ok(Map::Qcow2(tables)) = &self.map else {
@@ -91,9 +91,9 @@ impl Image {
     }
 }
 
-type Reader = fn(&Area<'_>) -> Option<Result<Image, String>>;
+type ImageReader = fn(&Area<'_>) -> Option<Result<DiskImage, String>>;
 
-const READERS: [(&str, Reader); 4] = [
+const READERS: [(&str, ImageReader); 4] = [
     ("qcow2", qcow2::read),
     ("VHDX", vhdx::read),
     ("VMDK", vmdk::read),
@@ -150,7 +150,7 @@ fn place_image(
     builder: &mut Builder,
     file: &dyn Disk,
     id: NodeId,
-) -> Option<(NodeId, Option<Image>)> {
+) -> Option<(NodeId, Option<DiskImage>)> {
     let area = Area::whole(file);
     let name = builder.get(id).name.clone();
     let found = READERS.iter().find_map(|(format, read)| {
@@ -195,7 +195,7 @@ fn place_image(
 }
 
 /// Whether the file is as long as its own tables have it.
-fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, image: &Image) {
+fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, image: &DiskImage) {
     if let Some(at) = image
         .map
         .as_ref()
@@ -220,7 +220,7 @@ fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, i
     }
 }
 
-fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId {
+fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &DiskImage) -> NodeId {
     let source = Source::OnDisk {
         format: image.format.to_owned(),
     };
@@ -304,7 +304,7 @@ fn cluster(len: u64) -> Cell {
     Cell {
         len,
         offset: 0,
-        what: What::Cluster,
+        what: CellKind::Cluster,
         kind: GridKind::Boundary,
     }
 }

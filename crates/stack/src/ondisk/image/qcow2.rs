@@ -7,8 +7,8 @@ use std::io;
 use plumb_geometry::SECTOR;
 use plumb_label::Disk;
 
-use super::map::{Map, Place, first_missing};
-use super::{Image, Lies, cluster};
+use super::map::{ImagePlace, Map, first_missing};
+use super::{DiskImage, Lies, cluster};
 use crate::ondisk::area::Area;
 
 const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
@@ -55,7 +55,7 @@ pub(super) struct Tables {
     has_backing: bool,
 }
 
-pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
+pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
     let header = area
         .read(0, 104)
         .filter(|header| header.has(0, b"QFI\xfb"))?;
@@ -122,7 +122,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
         bytes
     };
     let cells = vec![cluster(unit)];
-    Some(Ok(Image {
+    Some(Ok(DiskImage {
         format: "qcow2",
         size: header.be64(24),
         lies,
@@ -161,16 +161,16 @@ fn data_file(area: &Area<'_>, header_len: u32) -> Option<String> {
 }
 
 impl Tables {
-    pub(super) fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(Place, u64)> {
+    pub(super) fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(ImagePlace, u64)> {
         let within = at % self.cluster;
         let follow = self.cluster - within;
         let entries = self.cluster / self.entry_bytes;
         let number = at / self.cluster;
         let (first, second) = (number / entries, number % entries);
         let absent = if self.has_backing {
-            Place::Elsewhere("it is in the backing file")
+            ImagePlace::Elsewhere("it is in the backing file")
         } else {
-            Place::Zeros
+            ImagePlace::Zeros
         };
         if first >= self.first_entries {
             return Ok((absent, follow));
@@ -181,13 +181,13 @@ impl Tables {
         }
         let entry = number_at(file, table, second, self.entry_bytes)?;
         let place = match entry {
-            _ if entry & COMPRESSED != 0 => Place::Elsewhere("it is compressed"),
+            _ if entry & COMPRESSED != 0 => ImagePlace::Elsewhere("it is compressed"),
             // With subclusters the flag has moved into their map, and which of them are there as well.
-            _ if self.entry_bytes == 8 && entry & ALL_ZEROS != 0 => Place::Zeros,
+            _ if self.entry_bytes == 8 && entry & ALL_ZEROS != 0 => ImagePlace::Zeros,
             _ if entry & OFFSET == 0 => absent,
-            _ => Place::At((entry & OFFSET).saturating_add(within)),
+            _ => ImagePlace::At((entry & OFFSET).saturating_add(within)),
         };
-        if self.entry_bytes == 8 || !matches!(place, Place::At(_)) {
+        if self.entry_bytes == 8 || !matches!(place, ImagePlace::At(_)) {
             return Ok((place, follow));
         }
         self.subcluster(
@@ -322,14 +322,14 @@ impl Tables {
         &self,
         file: &dyn Disk,
         map_at: u64,
-        (place, within, absent): (Place, u64, Place),
-    ) -> io::Result<(Place, u64)> {
+        (place, within, absent): (ImagePlace, u64, ImagePlace),
+    ) -> io::Result<(ImagePlace, u64)> {
         let unit = self.cluster / SUBCLUSTERS;
         let (map, number) = (number_at(file, map_at, 0, 8)?, within / unit);
         let follow = unit - within % unit;
         let place = match (map >> number & 1, map >> (32 + number) & 1) {
             (1, _) => place,
-            (_, 1) => Place::Zeros,
+            (_, 1) => ImagePlace::Zeros,
             _ => absent,
         };
         Ok((place, follow))

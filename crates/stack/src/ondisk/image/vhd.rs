@@ -7,7 +7,7 @@
 use plumb_geometry::SECTOR;
 
 use super::map::{ENTRIES_MAX, Map, step};
-use super::{Image, Lies, cluster};
+use super::{DiskImage, Lies, cluster};
 use crate::ondisk::area::{Area, Block};
 
 const FOOTER: usize = 512;
@@ -16,7 +16,7 @@ const DYNAMIC: u32 = 3;
 const DIFFERENCING: u32 = 4;
 const ABSENT: u32 = u32::MAX;
 
-pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
+pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
     let is_footer = |block: &Block| block.has(0, b"conectix");
     let last = area
         .len()
@@ -37,7 +37,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
         problems.push("checksum of the footer of VHD does not fit".to_owned());
     }
     let size = footer.be64(48);
-    let image = |lies, cells, notes, map| Image {
+    let image = |lies, cells, notes, map| DiskImage {
         format: "VHD",
         size,
         lies,
@@ -55,7 +55,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
             Ok(Map::Run { start: 0 }),
         )),
         kind @ (DYNAMIC | DIFFERENCING) => match table(area, footer.be64(16)) {
-            Ok(Table { block, places }) => {
+            Ok(BlockTable { block, places }) => {
                 let bitmap = bitmap_bytes(block);
                 let (step, start) = step(&places, block, block + bitmap);
                 let mut notes = Vec::new();
@@ -79,13 +79,13 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     })
 }
 
-struct Table {
+struct BlockTable {
     block: u64,
     places: Vec<Option<u64>>,
 }
 
 /// The header of a dynamic disk, and its table of blocks.
-fn table(area: &Area<'_>, at: u64) -> Result<Table, String> {
+fn table(area: &Area<'_>, at: u64) -> Result<BlockTable, String> {
     let header = area
         .read(at, 1024)
         .filter(|header| header.has(0, b"cxsparse"));
@@ -103,7 +103,7 @@ fn table(area: &Area<'_>, at: u64) -> Result<Table, String> {
         ABSENT => None,
         sector => Some(u64::from(sector) * SECTOR + bitmap_bytes(block)),
     });
-    Ok(Table {
+    Ok(BlockTable {
         block,
         places: places.collect(),
     })

@@ -5,8 +5,8 @@
 use plumb_geometry::GridKind;
 
 use super::map::{ENTRIES_MAX, Map, step};
-use super::{Image, Lies, cluster};
-use crate::grid::What;
+use super::{DiskImage, Lies, cluster};
+use crate::grid::CellKind;
 use crate::ondisk::area::{Area, Block};
 use crate::ondisk::content::Cell;
 
@@ -42,12 +42,12 @@ const fn guid(a: u32, b: u16, c: u16, d: u64) -> [u8; 16] {
     ]
 }
 
-pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
+pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
     area.read(0, 8).filter(|mark| mark.has(0, b"vhdxfile"))?;
     Some(read_marked(area))
 }
 
-fn read_marked(area: &Area<'_>) -> Result<Image, String> {
+fn read_marked(area: &Area<'_>) -> Result<DiskImage, String> {
     let tables = REGIONS
         .into_iter()
         .filter_map(|at| area.read(at, TABLE_LEN));
@@ -78,9 +78,9 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
             "VHDX: found blocks of {block} bytes and sectors of {logical}"
         ));
     }
-    let mut cells = vec![cluster(block), sector(logical, What::LogicalBlock)];
+    let mut cells = vec![cluster(block), sector(logical, CellKind::LogicalBlock)];
     if let Ok(physical) = item(&PHYSICAL_SECTOR, "physical sector") {
-        cells.push(sector(physical.le32(0).into(), What::PhysicalBlock));
+        cells.push(sector(physical.le32(0).into(), CellKind::PhysicalBlock));
     }
     let mut notes = Vec::new();
     // Beyond what is read of tables the format still promises whole MiB.
@@ -107,7 +107,7 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     if has_log(area) {
         notes.push("its log was not played back: newer tables may be in it".to_owned());
     }
-    Ok(Image {
+    Ok(DiskImage {
         format: "VHDX",
         size,
         lies,
@@ -119,7 +119,7 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     })
 }
 
-fn sector(len: u64, what: What) -> Cell {
+fn sector(len: u64, what: CellKind) -> Cell {
     Cell {
         len,
         offset: 0,

@@ -6,7 +6,7 @@
 use plumb_geometry::SECTOR;
 
 use super::map::{ENTRIES_MAX, Map, step};
-use super::{Image, Lies, cluster};
+use super::{DiskImage, Lies, cluster};
 use crate::ondisk::area::{Area, Block};
 
 const DESCRIPTOR_MAX: u64 = 64 << 10;
@@ -18,7 +18,7 @@ const FLAG_COMPRESSED: u32 = 1 << 16;
 /// An entry of 1 is a grain of zeros, where the header allows it.
 const ZERO_GRAIN: u32 = 1;
 
-pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
+pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
     let header = area.read(0, 512.min(area.len() as usize))?;
     if header.has(0, b"KDMV") {
         return Some(sparse(area, &header));
@@ -43,9 +43,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     })
 }
 
-fn image(size: u64, lies: Lies, map: Result<Map, String>) -> Image {
+fn image(size: u64, lies: Lies, map: Result<Map, String>) -> DiskImage {
     let (notes, problems) = (Vec::new(), Vec::new());
-    Image {
+    DiskImage {
         format: "VMDK",
         size,
         lies,
@@ -57,7 +57,7 @@ fn image(size: u64, lies: Lies, map: Result<Map, String>) -> Image {
     }
 }
 
-fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {
+fn sparse(area: &Area<'_>, header: &Block) -> Result<DiskImage, String> {
     let size = header
         .le64(12)
         .checked_mul(SECTOR)
@@ -130,7 +130,7 @@ fn grains(
 }
 
 /// Lines as `RW 131072 FLAT "disk-flat.vmdk" 0`: access, sectors, kind, file, first sector of a flat one.
-fn descriptor(text: &str) -> Result<Image, String> {
+fn descriptor(text: &str) -> Result<DiskImage, String> {
     let mut files = Vec::new();
     let mut unknown = None;
     let mut size: u64 = 0;

@@ -7,7 +7,7 @@ use plumb_geometry::{GridKind, SECTOR};
 use super::{Pv, Section, volumes};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::keys;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
@@ -22,7 +22,7 @@ pub(crate) struct Groups {
 }
 
 /// A group while its volumes are told.
-pub(super) struct Group<'a> {
+pub(super) struct VolumeGroup<'a> {
     pub(super) name: String,
     pub(super) text: &'a Section,
     /// Length of an extent.
@@ -75,7 +75,7 @@ impl Groups {
             let pvs = self.pvs_of(builder, &name, text, extent);
             volumes::tell(
                 builder,
-                &Group {
+                &VolumeGroup {
                     name,
                     text,
                     extent,
@@ -124,7 +124,7 @@ fn tell_pv(builder: &mut Builder, node: NodeId, start: u64, extent: u64) {
     let cell = Cell {
         len: extent,
         offset,
-        what: What::VolumeExtent,
+        what: CellKind::VolumeExtent,
         kind: GridKind::Boundary,
     };
     nodes::tell_cell(builder, node, cell, &source);

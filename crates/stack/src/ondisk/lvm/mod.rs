@@ -14,7 +14,7 @@ pub(super) mod group;
 mod text;
 mod volumes;
 
-pub(crate) use text::{Section, Value};
+pub(crate) use text::{LvmValue, Section};
 
 /// The label is in one of the first sectors.
 const LABEL_SECTORS: u64 = 4;
@@ -125,7 +125,7 @@ fn read_metadata(
     let text = String::from_utf8_lossy(&bytes);
     let parsed = text::parse(text.trim_end_matches('\0'))?;
     let group = parsed.into_iter().find_map(|(name, value)| match value {
-        Value::Section(section) => Some((name, section)),
+        LvmValue::Section(section) => Some((name, section)),
         _ => None,
     });
     group

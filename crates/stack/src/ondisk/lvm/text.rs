@@ -5,20 +5,20 @@ const DEPTH_MAX: usize = 16;
 
 /// What stands behind a name.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum LvmValue {
     Number(i64),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<LvmValue>),
     Section(Section),
 }
 
 /// Names and values in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Section(Vec<(String, Value)>);
+pub(crate) struct Section(Vec<(String, LvmValue)>);
 
 impl IntoIterator for Section {
-    type Item = (String, Value);
-    type IntoIter = std::vec::IntoIter<(String, Value)>;
+    type Item = (String, LvmValue);
+    type IntoIter = std::vec::IntoIter<(String, LvmValue)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -26,7 +26,7 @@ impl IntoIterator for Section {
 }
 
 impl Section {
-    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&LvmValue> {
         self.0
             .iter()
             .find(|(known, _)| known == name)
@@ -36,21 +36,21 @@ impl Section {
     /// A number that is not negative.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
-            Value::Number(number) => u64::try_from(*number).ok(),
+            LvmValue::Number(number) => u64::try_from(*number).ok(),
             _ => None,
         }
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
-            Value::Text(text) => Some(text),
+            LvmValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(crate) fn list(&self, name: &str) -> &[Value] {
+    pub(crate) fn list(&self, name: &str) -> &[LvmValue] {
         match self.get(name) {
-            Some(Value::List(list)) => list,
+            Some(LvmValue::List(list)) => list,
             _ => &[],
         }
     }
@@ -58,18 +58,18 @@ impl Section {
     /// The sections in the section of this name.
     pub(crate) fn sections(&self, name: &str) -> impl Iterator<Item = (&str, &Section)> {
         let found = match self.get(name) {
-            Some(Value::Section(section)) => section.0.as_slice(),
+            Some(LvmValue::Section(section)) => section.0.as_slice(),
             _ => &[],
         };
         found.iter().filter_map(|(name, value)| match value {
-            Value::Section(section) => Some((name.as_str(), section)),
+            LvmValue::Section(section) => Some((name.as_str(), section)),
             _ => None,
         })
     }
 
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         match self.get(name)? {
-            Value::Section(section) => Some(section),
+            LvmValue::Section(section) => Some(section),
             _ => None,
         }
     }
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
                     self.step();
                     let inner = self.section(depth + 1)?;
                     self.take('}')?;
-                    Value::Section(inner)
+                    LvmValue::Section(inner)
                 }
                 Some('=') => {
                     self.step();
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Lists hold no lists.
-    fn value(&mut self) -> Result<Value, String> {
+    fn value(&mut self) -> Result<LvmValue, String> {
         if self.peek() != Some('[') {
             return self.scalar();
         }
@@ -138,19 +138,19 @@ impl<'a> Parser<'a> {
             }
         }
         self.step();
-        Ok(Value::List(list))
+        Ok(LvmValue::List(list))
     }
 
-    fn scalar(&mut self) -> Result<Value, String> {
+    fn scalar(&mut self) -> Result<LvmValue, String> {
         match self.peek() {
-            Some('"') => self.quoted().map(Value::Text),
+            Some('"') => self.quoted().map(LvmValue::Text),
             Some('0'..='9' | '-' | '+') => {
                 let number =
                     self.while_all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.'));
                 // Fractions are written by nothing that places bytes.
                 Ok(number
                     .parse()
-                    .map_or_else(|_| Value::Text(number.to_owned()), Value::Number))
+                    .map_or_else(|_| LvmValue::Text(number.to_owned()), LvmValue::Number))
             }
             _ => Err(self.expected("a value")),
         }
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(vg.text("id"), Some("a\"b"));
         assert_eq!(
             (vg.number("n"), vg.get("n")),
-            (None, Some(&Value::Number(-3)))
+            (None, Some(&LvmValue::Number(-3)))
         );
         let starts: Vec<_> = vg
             .sections("pvs")
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(starts, [("p0", Some(2048))]);
         assert_eq!(
             vg.list("l"),
-            [Value::Text("x".to_owned()), Value::Number(7)]
+            [LvmValue::Text("x".to_owned()), LvmValue::Number(7)]
         );
         assert_eq!(parsed.number("v"), Some(1));
     }

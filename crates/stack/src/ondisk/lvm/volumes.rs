@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use plumb_geometry::{Bytes, GridKind, ParityLayout, SECTOR};
 
-use super::group::{Group, source};
-use super::{Section, Value};
+use super::group::{VolumeGroup, source};
+use super::{LvmValue, Section};
 use crate::builder::Builder;
 use crate::graph::NodeId;
-use crate::grid::What;
+use crate::grid::CellKind;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
 
 const NOT_PLACED: &str = "the text of the volume group does not say where";
 
-pub(super) fn tell(builder: &mut Builder, group: &Group<'_>) {
+pub(super) fn tell(builder: &mut Builder, group: &VolumeGroup<'_>) {
     let volumes = || group.text.sections("logical_volumes");
     // A snapshot's own volume is only the store of what has changed.
     let stores: HashSet<&str> = volumes()
@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-impl Group<'_> {
+impl VolumeGroup<'_> {
     fn volume(&self, builder: &mut Builder, name: &str) -> NodeId {
         builder.node(&format!("{}/{name}", self.name))
     }
@@ -89,9 +89,9 @@ impl Group<'_> {
     }
 
     /// The areas of a list `["name", extent, "name", extent, …]`.
-    fn areas(&self, builder: &mut Builder, list: &[Value]) -> Vec<Member> {
+    fn areas(&self, builder: &mut Builder, list: &[LvmValue]) -> Vec<Member> {
         let pairs = list.chunks_exact(2).filter_map(|pair| match pair {
-            [Value::Text(name), Value::Number(extent)] => {
+            [LvmValue::Text(name), LvmValue::Number(extent)] => {
                 Some((name, u64::try_from(*extent).ok()?))
             }
             _ => None,
@@ -102,7 +102,7 @@ impl Group<'_> {
     }
 }
 
-fn tell_volume(builder: &mut Builder, group: &Group<'_>, id: NodeId, segments: &[&Section]) {
+fn tell_volume(builder: &mut Builder, group: &VolumeGroup<'_>, id: NodeId, segments: &[&Section]) {
     if let [segment] = segments {
         let (kind, placing) = placed(builder, group, id, segment);
         builder.kind(id, kind, &source());
@@ -151,7 +151,11 @@ fn tell_volume(builder: &mut Builder, group: &Group<'_>, id: NodeId, segments: &
 }
 
 /// The one area of a linear segment.
-fn group_of_one(builder: &mut Builder, group: &Group<'_>, segment: &Section) -> Option<Member> {
+fn group_of_one(
+    builder: &mut Builder,
+    group: &VolumeGroup<'_>,
+    segment: &Section,
+) -> Option<Member> {
     let is_plain = matches!(segment.text("type"), Some("striped" | "linear"));
     match group.areas(builder, segment.list("stripes"))[..] {
         [member] if is_plain => Some(member),
@@ -173,7 +177,7 @@ fn place(builder: &mut Builder, id: NodeId, placing: Placing) {
 
 fn placed(
     builder: &mut Builder,
-    group: &Group<'_>,
+    group: &VolumeGroup<'_>,
     id: NodeId,
     segment: &Section,
 ) -> (Kind, Placing) {
@@ -215,7 +219,7 @@ fn placed(
         let cell = Cell {
             len,
             offset: 0,
-            what: What::Cluster,
+            what: CellKind::Cluster,
             kind: GridKind::Boundary,
         };
         nodes::tell_cell(builder, id, cell, &source());
@@ -259,7 +263,11 @@ fn striped(members: Vec<Member>, chunk: Option<u64>, len: Option<Bytes>) -> (Kin
 }
 
 /// Blocks of the pool, each of the pool's chunk.
-fn thin(group: &Group<'_>, segment: &Section, pool: Option<Member>) -> Option<(Kind, Placing)> {
+fn thin(
+    group: &VolumeGroup<'_>,
+    segment: &Section,
+    pool: Option<Member>,
+) -> Option<(Kind, Placing)> {
     let text = group
         .text
         .section("logical_volumes")?
@@ -281,7 +289,7 @@ fn thin(group: &Group<'_>, segment: &Section, pool: Option<Member>) -> Option<(K
 /// Members are volumes of their own, each after the one with its metadata where there is such.
 fn raided(
     builder: &mut Builder,
-    group: &Group<'_>,
+    group: &VolumeGroup<'_>,
     segment: &Section,
     level: &str,
 ) -> Option<(Kind, Placing)> {
@@ -294,7 +302,7 @@ fn raided(
         .skip(step - 1)
         .step_by(step)
         .filter_map(|name| match name {
-            Value::Text(name) => Some(name.as_str()),
+            LvmValue::Text(name) => Some(name.as_str()),
             _ => None,
         });
     let members: Vec<Member> = names.map(|name| group.area(builder, name, 0)).collect();

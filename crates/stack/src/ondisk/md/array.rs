@@ -13,13 +13,13 @@ use crate::ondisk::nodes;
 
 /// The members of one array that were seen.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct ArrayMembers {
     members: Vec<(NodeId, Superblock)>,
 }
 
-impl Array {
-    pub(crate) fn new() -> Array {
-        Array {
+impl ArrayMembers {
+    pub(crate) fn new() -> ArrayMembers {
+        ArrayMembers {
             members: Vec::new(),
         }
     }

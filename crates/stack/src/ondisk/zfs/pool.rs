@@ -8,7 +8,7 @@ use super::{Config, DATA_START, Vdev};
 use crate::builder::Builder;
 use crate::dm_table::missing;
 use crate::graph::NodeId;
-use crate::grid::{Source, What};
+use crate::grid::{CellKind, Source};
 use crate::node::{Chunks, Kind, Member, Placing, keys};
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
@@ -126,7 +126,7 @@ impl Pool {
             let cell = Cell {
                 len,
                 offset: 0,
-                what: What::Ashift,
+                what: CellKind::Ashift,
                 kind: GridKind::Unit,
             };
             nodes::tell_cell(builder, id, cell, &source());

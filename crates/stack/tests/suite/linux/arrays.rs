@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, Verdict, What};
+use plumb_stack::{CellKind, Kind, Placing, Verdict};
 use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
 
@@ -81,12 +81,12 @@ fn arrays_are_laid_by_their_data_offsets() {
         (Kind::ParityRaid, Some("raid5"))
     );
     assert_eq!(
-        grid(md0, What::MinimumIo),
+        grid(md0, CellKind::MinimumIo),
         Some((64 << 10, 0, false)),
         "a stacked limit"
     );
     assert_eq!(
-        grid(md0, What::PhysicalBlock),
+        grid(md0, CellKind::PhysicalBlock),
         Some((4096, 0, false)),
         "a stacked limit"
     );

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Verdict, What};
+use plumb_stack::{CellKind, Kind, Verdict};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
 
@@ -84,10 +84,10 @@ fn a_disk_states_grids_and_settings() {
     let stack = stack_of(&fake);
     let sda = node(&stack, "/dev/sda");
     assert_eq!(sda.kind, Kind::Disk);
-    assert_eq!(grid(sda, What::LogicalBlock), Some((512, 0, true)));
-    assert_eq!(grid(sda, What::OptimalIo), Some((33_553_920, 0, false)));
-    assert_eq!(grid(sda, What::IoBoundary), Some((128 << 10, 0, true)));
-    assert_eq!(grid(sda, What::DiscardUnit), Some((8192, 512, true)));
+    assert_eq!(grid(sda, CellKind::LogicalBlock), Some((512, 0, true)));
+    assert_eq!(grid(sda, CellKind::OptimalIo), Some((33_553_920, 0, false)));
+    assert_eq!(grid(sda, CellKind::IoBoundary), Some((128 << 10, 0, true)));
+    assert_eq!(grid(sda, CellKind::DiscardUnit), Some((8192, 512, true)));
     for (key, value) in [
         (keys::MODEL, "ATA PLAIN DRIVE"),
         (keys::SCHEDULER, "mq-deadline"),
@@ -100,9 +100,9 @@ fn a_disk_states_grids_and_settings() {
         assert_eq!(sda.word(key), Some(value), "{key}");
     }
     let sdb = node(&stack, "sdb");
-    assert_eq!(grid(sdb, What::Zone), Some((256 << 20, 0, true)));
-    assert_eq!(grid(sdb, What::OptimalIo), Some((1 << 20, 0, true)));
-    assert_eq!(grid(sdb, What::DiscardUnit), None, "discards are off");
+    assert_eq!(grid(sdb, CellKind::Zone), Some((256 << 20, 0, true)));
+    assert_eq!(grid(sdb, CellKind::OptimalIo), Some((1 << 20, 0, true)));
+    assert_eq!(grid(sdb, CellKind::DiscardUnit), None, "discards are off");
     assert_eq!(sdb.word(keys::ZONED), Some("host-managed"));
 }
 
@@ -131,11 +131,14 @@ fn one_block_is_no_optimal_size() {
         let stack = stack_of(&fake);
         let drive = node(&stack, "nvme0n1");
         assert_eq!(
-            grid(drive, What::OptimalIo),
+            grid(drive, CellKind::OptimalIo),
             expected,
             "{npwg} {optimal_io} {logical}"
         );
-        assert_eq!(grid(drive, What::MinimumIo), Some((minimum_io, 0, true)));
+        assert_eq!(
+            grid(drive, CellKind::MinimumIo),
+            Some((minimum_io, 0, true))
+        );
     }
 }
 

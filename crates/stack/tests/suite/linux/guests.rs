@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::grid::Source;
 use plumb_stack::linux::{self, Elsewhere, Kernel, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, JoinError, Kind, NodeId, Stack, Survey, Verdict, What};
+use plumb_stack::{Builder, CellKind, JoinError, Kind, NodeId, Stack, Survey, Verdict};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use proptest::prelude::*;
 
@@ -77,7 +77,7 @@ fn on_blocks(stack: &Stack, top: &str) -> Vec<(String, Verdict)> {
     let standings = stack
         .standings(top)
         .into_iter()
-        .filter(|one| one.fact.what == What::PhysicalBlock);
+        .filter(|one| one.fact.what == CellKind::PhysicalBlock);
     standings
         .map(|one| (stack.node(one.landing.on).name.clone(), one.verdict))
         .collect()
@@ -103,7 +103,7 @@ fn what_is_off_on_the_host_is_off_in_the_guest() {
             stack.find("kvm3:sda").expect("it"),
             stack.find("web1:/dev/vda1").expect("it"),
         );
-        let survey = Survey::of(&stack);
+        let survey = Survey::judge(&stack);
         assert!(
             survey
                 .stand(part)
@@ -280,7 +280,7 @@ fn what_a_virtual_disk_states_gives_way() {
     let stated = disk
         .grids
         .iter()
-        .find(|fact| fact.what == What::PhysicalBlock)
+        .find(|fact| fact.what == CellKind::PhysicalBlock)
         .expect("it states one");
     assert!(!stated.is_believed());
 }

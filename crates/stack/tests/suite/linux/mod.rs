@@ -11,8 +11,8 @@ use plumb_geometry::Bytes;
 use plumb_stack::linux::{
     self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root,
 };
-use plumb_stack::{Builder, Node, Stack, Verdict, What};
-use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
+use plumb_stack::{Builder, CellKind, Node, Stack, Verdict};
+use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, MappedTarget, SysError};
 use plumb_testkit::fake_sysfs::FakeHost;
 
 /// A host, which is the same when its kernel's answers are written down and given again.
@@ -56,7 +56,7 @@ fn verdicts(stack: &Stack, top: &str) -> Vec<Verdict> {
     let standings = stack.standings(stack.find(top).unwrap_or_else(|| panic!("no {top}")));
     let physical = standings
         .into_iter()
-        .filter(|one| one.fact.what == What::PhysicalBlock);
+        .filter(|one| one.fact.what == CellKind::PhysicalBlock);
     physical.map(|one| one.verdict).collect()
 }
 
@@ -64,7 +64,7 @@ fn misaligned(by: u64) -> Verdict {
     Verdict::Misaligned { by: Bytes(by) }
 }
 
-fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
+fn grid(node: &Node, what: CellKind) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
     Some((
         fact.granularity().0,
@@ -74,12 +74,12 @@ fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
 }
 
 /// Start, length, target and parameters of a line.
-type Row = (u64, u64, &'static str, &'static str);
+type DmTableRow = (u64, u64, &'static str, &'static str);
 
 /// What a kernel would answer.
 #[derive(Default)]
 struct Scripted {
-    tables: Vec<(u32, u32, &'static [Row])>,
+    tables: Vec<(u32, u32, &'static [DmTableRow])>,
     extents: Vec<FileExtent>,
     /// NPWG of every namespace, in blocks of 512 bytes.
     granularity: Option<u8>,
@@ -100,7 +100,7 @@ impl Kernel for Scripted {
             }
             .into());
         };
-        let targets = lines.iter().map(|(start, len, kind, params)| Target {
+        let targets = lines.iter().map(|(start, len, kind, params)| MappedTarget {
             start_sectors: *start,
             len_sectors: *len,
             kind: (*kind).to_owned(),

@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, Verdict, What};
+use plumb_stack::{CellKind, Kind, Placing, Verdict};
 use plumb_sys::FileExtent;
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
@@ -48,7 +48,7 @@ fn tables_are_followed_by_device_number() {
     }
     let secret = node(&stack, "secret");
     assert_eq!(
-        (secret.kind, grid(secret, What::CryptSector)),
+        (secret.kind, grid(secret, CellKind::CryptSector)),
         (Kind::Crypt, Some((4096, 0, true)))
     );
     let lost = stack.landings(stack.find("vg-a/lost").expect("it")).lost;
@@ -188,7 +188,7 @@ fn paths_of_nvme_and_bcache_are_joined() {
         },
     );
     let unit = |name: &str| {
-        grid(node(&stack, name), What::IndirectionUnit).map(|(granularity, ..)| granularity)
+        grid(node(&stack, name), CellKind::IndirectionUnit).map(|(granularity, ..)| granularity)
     };
     let joined = ["nvme0c0n1", "nvme0c1n1", "nvme0n1", "nvme1n1"].map(unit);
     assert_eq!(
@@ -197,7 +197,7 @@ fn paths_of_nvme_and_bcache_are_joined() {
         "a fact of leaves"
     );
     assert_eq!(
-        grid(node(&stack, "nvme0n1"), What::PhysicalBlock),
+        grid(node(&stack, "nvme0n1"), CellKind::PhysicalBlock),
         Some((4096, 0, false))
     );
     assert_eq!(node(&stack, "nvme0n1").kind, Kind::Multipath);

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Stack, Verdict, What};
+use plumb_stack::{CellKind, Kind, Stack, Verdict};
 use plumb_sys::FileExtent;
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
@@ -88,15 +88,15 @@ fn blocks_are_stated_as_lio_does() {
         let lun = exported(device, block);
         let lun = node(&lun, LUN);
         assert_eq!(
-            grid(lun, What::LogicalBlock),
+            grid(lun, CellKind::LogicalBlock),
             Some((u64::from(block), 0, true))
         );
         assert_eq!(
-            grid(lun, What::PhysicalBlock),
+            grid(lun, CellKind::PhysicalBlock),
             Some((physical, offset, false)),
             "{device} {block}"
         );
-        assert_eq!(grid(lun, What::OptimalIo), None, "that of the device");
+        assert_eq!(grid(lun, CellKind::OptimalIo), None, "that of the device");
     }
 }
 
@@ -132,11 +132,14 @@ fn a_file_is_followed_to_its_disk() {
     assert_eq!(stack.node(lun.placing.below()[0]).name, "/srv/a b.img");
     assert_eq!(verdicts(&stack, name), [misaligned(512)]);
     assert_eq!(
-        grid(lun, What::PhysicalBlock),
+        grid(lun, CellKind::PhysicalBlock),
         Some((512, 0, false)),
         "none is stated"
     );
-    assert_eq!(grid(lun, What::OptimalIo), Some((16384 * 512, 0, false)));
+    assert_eq!(
+        grid(lun, CellKind::OptimalIo),
+        Some((16384 * 512, 0, false))
+    );
 }
 
 fn placed() -> FileExtent {
@@ -178,7 +181,7 @@ fn other_backstores() {
     let stack = stack_of(&fake);
     assert_eq!(verdicts(&stack, "pscsi_0/passed"), [Verdict::Aligned]);
     assert_eq!(
-        grid(node(&stack, "pscsi_0/passed"), What::PhysicalBlock),
+        grid(node(&stack, "pscsi_0/passed"), CellKind::PhysicalBlock),
         Some((4096, 0, false))
     );
     assert_eq!(
@@ -227,9 +230,12 @@ fn a_namespace_states_no_offset() {
     for (nsid, verdict) in [(1, misaligned(3584)), (2, Verdict::Aligned)] {
         let namespace = node(&stack, &name(nsid));
         assert_eq!(verdicts(&stack, &name(nsid)), [verdict]);
-        assert_eq!(grid(namespace, What::LogicalBlock), Some((512, 0, true)));
         assert_eq!(
-            grid(namespace, What::PhysicalBlock),
+            grid(namespace, CellKind::LogicalBlock),
+            Some((512, 0, true))
+        );
+        assert_eq!(
+            grid(namespace, CellKind::PhysicalBlock),
             Some((4096, 0, false)),
             "NPWG, from 0 on"
         );
@@ -393,7 +399,7 @@ fn an_initiator_stands_on_its_target() {
         !stack
             .standings(sdb1)
             .iter()
-            .any(|one| one.fact.what == What::Assumed),
+            .any(|one| one.fact.what == CellKind::Assumed),
         "all is known"
     );
 }
@@ -516,7 +522,7 @@ fn damaged_targets_give_notes() {
     }
     assert!(!notes.contains("secret"));
     assert_eq!(
-        grid(node(&stack, LUN), What::LogicalBlock),
+        grid(node(&stack, LUN), CellKind::LogicalBlock),
         Some((512, 0, true)),
         "that of the device"
     );

@@ -2,7 +2,7 @@
 
 use plumb_stack::linux::{self, Elsewhere, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, What};
+use plumb_stack::{Builder, CellKind};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
 
@@ -50,20 +50,20 @@ fn damaged_trees_give_notes() {
     let sda = node(&stack, "sda");
     assert_eq!(
         (
-            grid(sda, What::PhysicalBlock),
+            grid(sda, CellKind::PhysicalBlock),
             sda.word(keys::ALIGNMENT_OFFSET)
         ),
         (None, Some("-1"))
     );
     assert_eq!(
-        grid(sda, What::DiscardUnit),
+        grid(sda, CellKind::DiscardUnit),
         Some((4096, 0, false)),
         "the kernel gave up"
     );
     assert!(!notes.contains("alignment"), "-1 has a meaning: {notes}");
     assert_eq!(stack.find("sdb"), None, "no size, no device");
     assert_eq!(
-        grid(node(&stack, "sdc"), What::PhysicalBlock),
+        grid(node(&stack, "sdc"), CellKind::PhysicalBlock),
         Some((8192, 0, true)),
         "asked by ioctl"
     );

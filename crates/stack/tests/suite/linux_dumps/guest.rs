@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use plumb_stack::dump;
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Stack, Verdict, What};
+use plumb_stack::{Builder, CellKind, Stack, Verdict};
 
 use super::support::{named, run_of, verdict};
 
 /// A line of rows.tsv.
-struct Row {
+struct DumpedRow {
     name: String,
     node: String,
     granularity: u64,
@@ -19,13 +19,13 @@ struct Row {
     past: u64,
 }
 
-fn rows(out: &Path) -> Vec<Row> {
+fn rows(out: &Path) -> Vec<DumpedRow> {
     let text = fs::read_to_string(out.join("rows.tsv")).expect("rows.tsv");
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
         let number = |at: usize| fields[at].parse().expect("a number");
         let (name, node) = (fields[0].to_owned(), fields[1].to_owned());
-        Row {
+        DumpedRow {
             name,
             node,
             granularity: number(2),
@@ -101,7 +101,7 @@ fn stacks_of_known_truth() {
             let disk = &named(&stack, "sda").1.grids;
             let hint = disk
                 .iter()
-                .find(|fact| fact.what == What::OptimalIo)
+                .find(|fact| fact.what == CellKind::OptimalIo)
                 .expect("a hint");
             assert!(!hint.is_believed(), "{}", row.name);
         }
@@ -111,7 +111,7 @@ fn stacks_of_known_truth() {
 }
 
 /// The first byte is at its place on every disk, and stands there as it does.
-fn check_verdict(stack: &Stack, row: &Row) {
+fn check_verdict(stack: &Stack, row: &DumpedRow) {
     let top = named(stack, &row.node).0;
     let landings = stack.landings(top).all;
     let disks: Vec<_> = landings
@@ -142,7 +142,7 @@ fn check_verdict(stack: &Stack, row: &Row) {
     }
 }
 
-fn check_array(stack: &Stack, row: &Row, is_examined: bool) {
+fn check_array(stack: &Stack, row: &DumpedRow, is_examined: bool) {
     if is_examined {
         return check_verdict(stack, row);
     }
@@ -154,7 +154,7 @@ fn check_array(stack: &Stack, row: &Row, is_examined: bool) {
     );
 }
 
-fn check_unknown(stack: &Stack, row: &Row) {
+fn check_unknown(stack: &Stack, row: &DumpedRow) {
     let top = named(stack, &row.node).0;
     assert!(!stack.landings(top).lost.is_empty(), "{}", row.name);
     let verdicts = stack.standings(top).into_iter().map(|one| one.verdict);
@@ -166,7 +166,7 @@ fn check_unknown(stack: &Stack, row: &Row) {
 }
 
 /// No volume was made: its first extent is where one would begin.
-fn check_first_extent(stack: &Stack, row: &Row) {
+fn check_first_extent(stack: &Stack, row: &DumpedRow) {
     let (start, ..) = run_of(stack, "sda1").expect("a partition");
     let extent = named(stack, "sda1")
         .1

@@ -5,7 +5,7 @@ use std::fs;
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, What};
+use plumb_stack::{CellKind, Kind};
 use plumb_testkit::require;
 
 use super::support::{SECTOR, named, run_of, stack_of, verdict, verdict_on, why};
@@ -111,7 +111,7 @@ fn fdisk_prints_the_alignment_offset() {
         let physical = disk
             .grids
             .iter()
-            .find(|fact| fact.what == What::PhysicalBlock)
+            .find(|fact| fact.what == CellKind::PhysicalBlock)
             .expect("a grid");
         assert_eq!(
             (physical.grid.granularity(), physical.grid.offset()),
@@ -206,10 +206,8 @@ fn pools_with_blocks_that_are_too_small() {
         for disk in disks {
             let grids = &named(&stack, disk).1.grids;
             assert!(
-                grids
-                    .iter()
-                    .any(|fact| fact.what == What::PhysicalBlock
-                        && fact.granularity() == Bytes(4096))
+                grids.iter().any(|fact| fact.what == CellKind::PhysicalBlock
+                    && fact.granularity() == Bytes(4096))
             );
             let about = |problem: &&plumb_stack::Problem| problem.node == stack.find(disk);
             assert_eq!(

@@ -3,7 +3,7 @@
 use plumb_geometry::Bytes;
 use plumb_stack::dump;
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Chunks, Kind, Placing, Stack, What};
+use plumb_stack::{Builder, CellKind, Chunks, Kind, Placing, Stack};
 
 use super::support::{named, run_of, stack_of, why};
 
@@ -61,15 +61,15 @@ fn identify_as_text_and_as_bytes() {
         dump::read_bytes("id-ns-nvme3n1.txt", &bytes, &mut builder).expect("reads");
         let stack = builder.finish();
         let node = named(&stack, "nvme3n1").1;
-        let grid = |what: What| {
+        let grid = |what: CellKind| {
             node.grids
                 .iter()
                 .find(|fact| fact.what == what)
                 .map(|fact| fact.granularity().0)
         };
-        assert_eq!(grid(What::IndirectionUnit), Some(16 << 10));
-        assert_eq!(grid(What::WriteAlignment), Some(8 << 10));
-        assert_eq!(grid(What::IoBoundary), Some(128 << 10));
+        assert_eq!(grid(CellKind::IndirectionUnit), Some(16 << 10));
+        assert_eq!(grid(CellKind::WriteAlignment), Some(8 << 10));
+        assert_eq!(grid(CellKind::IoBoundary), Some(128 << 10));
         assert_eq!(
             node.word(keys::LBA_FORMATS),
             Some("512 performance 2, 4096+8 performance 0 (in use)")
@@ -314,7 +314,7 @@ fn hints_of_lsblk_are_checked() {
         let grids = &named(&stack, "sda").1.grids;
         let hint = grids
             .iter()
-            .find(|fact| fact.what == What::OptimalIo)
+            .find(|fact| fact.what == CellKind::OptimalIo)
             .expect("a hint");
         assert_eq!(hint.is_believed(), is_believed, "{optimal}");
     }
@@ -341,7 +341,10 @@ fn a_zone_is_one_of_a_zoned_disk() {
         let stack = builder.finish();
         let grids = &named(&stack, "sda").1.grids;
         assert_eq!(
-            grids.iter().filter(|fact| fact.what == What::Zone).count(),
+            grids
+                .iter()
+                .filter(|fact| fact.what == CellKind::Zone)
+                .count(),
             zones,
             "{zoned}"
         );

@@ -11,7 +11,7 @@ use plumb_testkit::{require, temp_dir};
 use super::support::{Loop, image, named, run, run_of, stack_of, why};
 
 /// Two physical volumes whose first extent is 2,049 sectors in, with extents of 4 MiB.
-struct Group {
+struct GroupOnLoops {
     config: String,
     devices: [Loop; 2],
     name: String,
@@ -21,8 +21,8 @@ const PE_START: u64 = 2049 * 512;
 const EXTENT: u64 = 4 << 20;
 const LVM: &str = "pvs, vgs, lvs (JSON)";
 
-impl Group {
-    fn make(dir: &Path) -> Group {
+impl GroupOnLoops {
+    fn make(dir: &Path) -> GroupOnLoops {
         let devices = ["one", "two"].map(|name| {
             image(dir, name, 200);
             Loop::attach(dir, name, 512)
@@ -32,7 +32,7 @@ impl Group {
             .map(|device| format!("\"a|^{}$|\"", device.0))
             .join(",");
         let config = format!("devices {{ use_devicesfile=0 filter=[{accepted},\"r|.*|\"] }}");
-        let group = Group {
+        let group = GroupOnLoops {
             config,
             devices,
             name: format!("plumb{}", std::process::id()),
@@ -79,7 +79,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for GroupOnLoops {
     fn drop(&mut self) {
         let args = [
             "vgremove",
@@ -100,7 +100,7 @@ impl Drop for Group {
 fn volumes_of_lvm() {
     require!(Loop, Tool("lvm"));
     let dir = temp_dir("lvm");
-    let group = Group::make(dir.path());
+    let group = GroupOnLoops::make(dir.path());
     let [one, two] = group.names();
     let (one, two) = (
         one.trim_start_matches("/dev/"),
@@ -191,7 +191,7 @@ fn volumes_of_lvm() {
 }
 
 /// As people print them: `pe_start` of 2,049 sectors reads 1.00m, as 2,048 would.
-fn rounded_reports(group: &Group, dir: &Path, device: &str) {
+fn rounded_reports(group: &GroupOnLoops, dir: &Path, device: &str) {
     let segments = group.report(
         dir,
         "lvs",

@@ -1,6 +1,6 @@
 //! FAT, exFAT and NTFS, and bcache.
 
-use plumb_stack::What;
+use plumb_stack::CellKind;
 use plumb_stack::node::keys;
 use plumb_testkit::require;
 
@@ -33,7 +33,7 @@ fn fat_is_what_mkfs_was_told_and_fsck_prints() {
             .and_then(|word| word.parse().ok())
             .expect("a number");
         assert_eq!(node.number(keys::FS_DATA_START), Some(data), "FAT{bits}");
-        let fact = grid(node, What::FileSystemBlock);
+        let fact = grid(node, CellKind::FileSystemBlock);
         assert_eq!(
             (fact.granularity().0, fact.grid.offset().0),
             (cluster, data % cluster)

@@ -1,7 +1,7 @@
 //! LUKS.
 
 use plumb_geometry::Bytes;
-use plumb_stack::{Kind, Placing, What};
+use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
 
 use crate::ondisk::tools::{Images, MIB, grid, node, printed, problems, run, run_of};
@@ -49,7 +49,7 @@ fn luks_is_what_luks_dump_prints() {
             ("disk.img".to_owned(), start, Some(64 * MIB - start))
         );
         assert_eq!(
-            (node.kind, grid(node, What::CryptSector).granularity()),
+            (node.kind, grid(node, CellKind::CryptSector).granularity()),
             (Kind::Crypt, Bytes(sector))
         );
         assert_eq!(problems(&stack), [""; 0]);

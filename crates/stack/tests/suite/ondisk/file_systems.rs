@@ -1,7 +1,7 @@
 //! ext2 to ext4, XFS, btrfs and swap.
 
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, What};
+use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
 
 use crate::ondisk::tools::{Images, KIB, MIB, grid, node, printed, problems, run, run_of};
@@ -45,7 +45,10 @@ fn ext_is_what_dumpe2fs_prints() {
             Some(or_none("RAID stripe width:") * block)
         );
         assert_eq!(
-            (node.kind, grid(node, What::FileSystemBlock).granularity().0),
+            (
+                node.kind,
+                grid(node, CellKind::FileSystemBlock).granularity().0
+            ),
             (Kind::FileSystem, block)
         );
         assert_eq!(

@@ -5,7 +5,7 @@ use std::fs;
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
 use plumb_stack::ondisk::Scan;
-use plumb_stack::{Builder, Kind, Placing, Stack, Verdict, What};
+use plumb_stack::{Builder, CellKind, Kind, Placing, Stack, Verdict};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -114,7 +114,7 @@ fn what_a_guest_has_is_found_in_every_format() {
         assert_eq!(disk.kind, Kind::ImageDisk);
         if block > 0 {
             assert_eq!(
-                grid(disk, What::Cluster).granularity(),
+                grid(disk, CellKind::Cluster).granularity(),
                 Bytes(block),
                 "{format} {options}"
             );
@@ -415,8 +415,11 @@ fn vhdx_states_its_sectors() {
     let stack = stack(&images, "guest.vhdx");
     let disk = node(&stack, "guest.vhdx:disk");
     // QEMU writes both as 512.
-    assert_eq!(grid(disk, What::LogicalBlock).granularity(), Bytes(512));
-    assert_eq!(grid(disk, What::PhysicalBlock).granularity(), Bytes(512));
+    assert_eq!(grid(disk, CellKind::LogicalBlock).granularity(), Bytes(512));
+    assert_eq!(
+        grid(disk, CellKind::PhysicalBlock).granularity(),
+        Bytes(512)
+    );
 }
 
 /// A file of no known format is a disk itself.

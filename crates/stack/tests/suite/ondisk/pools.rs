@@ -3,7 +3,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, What};
+use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
 
 use crate::ondisk::tools::{Images, KIB, MIB, grid, node, problems, run};
@@ -68,7 +68,7 @@ fn pools_are_put_together() {
     assert_eq!(named("tank:mirror-0"), at_data(&["a", "b"]));
     assert_eq!(named("pond:raidz1-0"), at_data(&["c", "d", "e"]));
     assert_eq!(
-        grid(node(&stack, "pond:raidz1-0"), What::Ashift).granularity(),
+        grid(node(&stack, "pond:raidz1-0"), CellKind::Ashift).granularity(),
         Bytes(8192)
     );
     let Placing::Blocks { block, member } = node(&stack, "lake").placing else {

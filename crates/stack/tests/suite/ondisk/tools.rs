@@ -9,7 +9,7 @@ use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
 use plumb_stack::grid::Source;
 use plumb_stack::ondisk::Scan;
-use plumb_stack::{Builder, GridFact, Kind, Node, Placing, Stack, What};
+use plumb_stack::{Builder, CellKind, GridFact, Kind, Node, Placing, Stack};
 use plumb_testkit::tempdir::TempDir;
 
 pub const KIB: u64 = 1 << 10;
@@ -170,7 +170,7 @@ pub fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
     )
 }
 
-pub fn grid(node: &Node, what: What) -> &GridFact {
+pub fn grid(node: &Node, what: CellKind) -> &GridFact {
     node.grids
         .iter()
         .find(|fact| fact.what == what)

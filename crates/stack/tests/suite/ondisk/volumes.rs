@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Placing, Stack, What};
+use plumb_stack::{CellKind, Kind, Placing, Stack};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 
@@ -11,7 +11,7 @@ use crate::ondisk::tools::{Images, KIB, MIB, grid, node, problems, run, run_of};
 const PVS: [&str; 3] = ["one.img", "two.img", "three.img"];
 
 /// Three physical volumes, the last one with data off by 3584 bytes.
-struct Host {
+struct LvmHost {
     images: Images,
     loops: Vec<String>,
     // Detached with the host.
@@ -19,8 +19,8 @@ struct Host {
     folder: String,
 }
 
-impl Host {
-    fn new() -> Host {
+impl LvmHost {
+    fn new() -> LvmHost {
         let images = Images::new();
         let attach = |name: &&str| LoopDevice::attach(images.make(name, 64 * MIB).as_ref(), &[]);
         let devices: Vec<LoopDevice> = PVS.iter().map(attach).collect();
@@ -32,7 +32,7 @@ impl Host {
             .expect("a path of text")
             .to_owned();
         std::fs::create_dir(&folder).expect("a folder");
-        let host = Host {
+        let host = LvmHost {
             images,
             loops,
             _devices: devices,
@@ -131,7 +131,7 @@ fn place(device: &str) -> (&str, u64) {
 #[test]
 fn volumes_lie_where_lvs_says() {
     require!(Loop, Tool("pvcreate"), Tool("lvs"));
-    let host = Host::new();
+    let host = LvmHost::new();
     assert_eq!(
         node(&host.stack(), "three.img").number(keys::PE_START),
         Some(MIB + 3584)
@@ -156,7 +156,7 @@ fn volumes_lie_where_lvs_says() {
             (Some(number(1)), Some(number(2)))
         );
         assert_eq!(
-            grid(pv, What::VolumeExtent).grid.offset().0,
+            grid(pv, CellKind::VolumeExtent).grid.offset().0,
             number(1) % number(2)
         );
         starts.insert(row[0].clone(), number(1));
@@ -213,7 +213,7 @@ fn volumes_lie_where_lvs_says() {
 #[test]
 fn a_text_that_goes_round_is_read() {
     require!(Loop, Tool("pvcreate"), Tool("vgs"));
-    let host = Host::new();
+    let host = LvmHost::new();
     host.make_group();
     host.lvm(&[
         "lvcreate", "-an", "-Zn", "-Wn", "-l", "5", "-n", "one", "plumb_vg",
@@ -254,7 +254,7 @@ fn is_split(image: &[u8]) -> bool {
 #[test]
 fn the_newest_text_counts() {
     require!(Loop, Tool("pvcreate"));
-    let host = Host::new();
+    let host = LvmHost::new();
     host.make_group();
     let before = std::fs::read(host.images.path("one.img")).expect("an image");
     host.lvm(&[
@@ -273,7 +273,7 @@ fn the_newest_text_counts() {
 #[test]
 fn a_volume_that_was_not_seen_is_missing_and_no_end() {
     require!(Loop, Tool("pvcreate"));
-    let host = Host::new();
+    let host = LvmHost::new();
     host.make_group();
     host.lvm(&[
         "lvcreate", "-an", "-Zn", "-Wn", "-l", "6", "-i", "3", "-I", "64k", "-n", "striped",
@@ -306,7 +306,7 @@ fn a_volume_that_was_not_seen_is_missing_and_no_end() {
 #[test]
 fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
     require!(Loop, Tool("pvcreate"), Tool("vgcfgrestore"));
-    let host = Host::new();
+    let host = LvmHost::new();
     host.make_group();
     host.lvm(&[
         "lvcreate", "-an", "-Zn", "-Wn", "-l", "1", "-n", "one", "plumb_vg",
@@ -378,7 +378,7 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
     );
     assert_eq!(run_of(&stack, "plumb_vg/pool").0, "plumb_vg/pool_tdata");
     assert_eq!(
-        grid(node(&stack, "plumb_vg/pool"), What::Cluster).granularity(),
+        grid(node(&stack, "plumb_vg/pool"), CellKind::Cluster).granularity(),
         Bytes(128 * KIB)
     );
     assert_eq!(problems(&stack), [""; 0]);
@@ -434,7 +434,7 @@ fn more_volumes() -> String {
 #[test]
 fn a_metadata_header_is_believed_only_with_its_checksum() {
     require!(Root, Loop, Tool("pvcreate"), Tool("vgcreate"));
-    let host = Host::new();
+    let host = LvmHost::new();
     host.make_group();
     assert_eq!(problems(&host.stack()), [""; 0]);
     // Behind the first of its places for a text.

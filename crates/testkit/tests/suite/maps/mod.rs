@@ -9,14 +9,14 @@ use plumb_geometry::{Bytes, Extent};
 use plumb_testkit::maps::{Direction, LayerMap, MapError, Piece};
 
 /// Where one byte lies: member, and byte on it.
-pub type Place = (u32, u64);
+pub type MemberByte = (u32, u64);
 
 pub fn extent(start: u64, len: u64) -> Extent {
     Extent::new(Bytes(start), Bytes(len)).expect("ends within 64 bits")
 }
 
 /// Every byte of the pieces, in their order.
-pub fn bytes_of(pieces: &[Piece]) -> Vec<Place> {
+pub fn bytes_of(pieces: &[Piece]) -> Vec<MemberByte> {
     let bytes = |piece: &Piece| {
         let (member, extent) = (piece.member, piece.extent);
         (extent.start().0..extent.end().0)
@@ -28,7 +28,7 @@ pub fn bytes_of(pieces: &[Piece]) -> Vec<Place> {
 
 /// Holds the reads and the inverse of `map` against `places`, where upper byte i lies at
 /// `places[i]`: for every extent that fits, and for every byte of `members` members up to `reach`.
-pub fn check_reads(map: &dyn LayerMap, places: &[Place], members: u32, reach: u64) {
+pub fn check_reads(map: &dyn LayerMap, places: &[MemberByte], members: u32, reach: u64) {
     let size = places.len() as u64;
     assert_eq!(map.size(), Bytes(size));
     for start in 0..=size {
@@ -61,8 +61,8 @@ pub fn check_reads(map: &dyn LayerMap, places: &[Place], members: u32, reach: u6
     check_inverse(map, places, members, reach);
 }
 
-fn check_inverse(map: &dyn LayerMap, places: &[Place], members: u32, reach: u64) {
-    let uppers: BTreeMap<Place, u64> = places
+fn check_inverse(map: &dyn LayerMap, places: &[MemberByte], members: u32, reach: u64) {
+    let uppers: BTreeMap<MemberByte, u64> = places
         .iter()
         .zip(0..)
         .map(|(&place, upper)| (place, upper))

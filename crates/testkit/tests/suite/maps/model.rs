@@ -21,7 +21,7 @@ fn check_writes_like_reads(map: &dyn LayerMap) {
 #[test]
 fn a_shift_moves_every_byte_alike() {
     for by in 0..6 {
-        let places: Vec<Place> = (0..17).map(|byte| (0, byte + by)).collect();
+        let places: Vec<MemberByte> = (0..17).map(|byte| (0, byte + by)).collect();
         let shift = Shift::new(Bytes(by), Bytes(17)).expect("fits");
         check_reads(&shift, &places, 1, 30);
         check_writes_like_reads(&shift);
@@ -34,7 +34,7 @@ fn a_shift_moves_every_byte_alike() {
 }
 
 /// Deals bytes to members chunk by chunk, as one would deal cards.
-fn deal(chunk: u64, starts: &[u64], len: u64) -> Vec<Place> {
+fn deal(chunk: u64, starts: &[u64], len: u64) -> Vec<MemberByte> {
     let mut next: Vec<u64> = starts.to_vec();
     let mut places = Vec::new();
     let (mut member, mut left_in_chunk) = (0, chunk);
@@ -104,7 +104,7 @@ fn a_concat_lays_parts_end_to_end() {
         &[(7, 1, 1), (3, 3, 2), (7, 0, 1), (3, 0, 3), (0, 9, 9)],
     ];
     for case in cases {
-        let places: Vec<Place> = case
+        let places: Vec<MemberByte> = case
             .iter()
             .flat_map(|&(member, start, len)| (start..start + len).map(move |byte| (member, byte)))
             .collect();

@@ -11,9 +11,9 @@ use plumb_geometry::{Bytes, Extent, ParityLayout};
 use plumb_testkit::maps::{Direction, LayerMap, LayoutError, ParityStripe};
 
 /// Parity count, layout, and one full rotation.
-type Table = (u32, ParityLayout, &'static str);
+type RotationTable = (u32, ParityLayout, &'static str);
 
-const TABLES: [Table; 14] = [
+const TABLES: [RotationTable; 14] = [
     (1, LeftAsymmetric, "0 1 P / 2 P 3 / P 4 5"),
     (1, RightAsymmetric, "P 0 1 / 2 P 3 / 4 5 P"),
     (1, LeftSymmetric, "0 1 P / 3 P 2 / P 4 5"),
@@ -79,7 +79,7 @@ fn draw(table: &str, rotations: usize) -> Drawn {
     drawn
 }
 
-fn places(drawn: &Drawn, chunk: u64) -> Vec<Place> {
+fn places(drawn: &Drawn, chunk: u64) -> Vec<MemberByte> {
     let bytes = |&(stripe, disk): &(u64, u32)| {
         (0..chunk)
             .map(move |within| (disk, stripe * chunk + within))
@@ -118,8 +118,8 @@ fn data_lies_where_the_tables_have_it() {
 }
 
 /// Every parity byte that the written data bytes have, by the tables.
-fn parity_bytes(drawn: &Drawn, chunk: u64, written: &[Place]) -> BTreeSet<Place> {
-    let above = |&(_, byte): &Place| {
+fn parity_bytes(drawn: &Drawn, chunk: u64, written: &[MemberByte]) -> BTreeSet<MemberByte> {
+    let above = |&(_, byte): &MemberByte| {
         drawn.parity[(byte / chunk) as usize]
             .iter()
             .map(move |&disk| (disk, byte))

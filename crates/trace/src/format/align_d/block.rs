@@ -70,7 +70,7 @@ pub fn parse_elapsed(figure: &[u8]) -> Option<(Option<i64>, bool)> {
 
 /// The counts of one interval, or of a whole run, as far as they were read.
 #[derive(Default)]
-pub struct Block {
+pub struct CountBlock {
     pub elapsed_ns: Option<i64>,
     pub issued: Option<u64>,
     pub misaligned: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Block {
     pub odd_length: Option<u64>,
 }
 
-impl Block {
+impl CountBlock {
     /// The totals, when all of them were read and agree with each other.
     pub fn totals(&self) -> Option<AlignTotals> {
         let totals = AlignTotals {

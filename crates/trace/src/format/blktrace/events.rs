@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::merge::Seen;
+use super::merge::MergedRecord;
 use super::record::{LETTERS, Note, RawRecord, remap_source};
 use super::sequence::Sequences;
-use super::shape::Shape;
+use super::shape::RecordShape;
 use crate::batch::BATCH_EVENTS;
-use crate::blk::{Action, BlockEvents, Record};
+use crate::blk::{Action, BlockEvents, BlockRecord};
 use crate::error::shown;
 use crate::names::{DeviceId, NameId, Names};
 use crate::number::parse_u64;
@@ -18,7 +18,7 @@ use crate::text::Sink;
 pub struct Interpreter {
     /// Where I/O are made of records.
     pub events: BlockEvents,
-    shape: Shape,
+    shape: RecordShape,
     devices: Cached<DeviceId>,
     comms: Cached<NameId>,
     sequences: Sequences,
@@ -35,7 +35,7 @@ pub struct Interpreter {
 impl Interpreter {
     /// An interpreter that makes I/O in `events`.
     #[must_use]
-    pub fn new(events: BlockEvents, shape: Shape) -> Interpreter {
+    pub fn new(events: BlockEvents, shape: RecordShape) -> Interpreter {
         Interpreter {
             events,
             shape,
@@ -55,7 +55,7 @@ impl Interpreter {
 
     /// Takes a record in; I/O that are finished by it go into the sink's batch.
     #[inline]
-    pub fn record(&mut self, seen: &Seen<'_>, sink: &mut Sink) {
+    pub fn record(&mut self, seen: &MergedRecord<'_>, sink: &mut Sink) {
         let record = &seen.record;
         self.records += 1;
         self.of_other_cpu += u64::from(seen.file_cpu.is_some_and(|cpu| cpu != record.cpu));
@@ -78,11 +78,11 @@ impl Interpreter {
         }
     }
 
-    fn io(&mut self, action: Action, seen: &Seen<'_>, sink: &mut Sink) {
+    fn io(&mut self, action: Action, seen: &MergedRecord<'_>, sink: &mut Sink) {
         let raw = &seen.record;
         let (op, flags) = raw.op_and_flags();
         let (cgroup, data) = raw.split_cgroup(self.shape, seen.data);
-        let record = Record {
+        let record = BlockRecord {
             action,
             time_ns: raw.time_ns,
             device: self.device(raw.device, &mut sink.names),
@@ -118,7 +118,7 @@ impl Interpreter {
         id
     }
 
-    fn note(&mut self, note: Note, seen: &Seen<'_>, sink: &mut Sink) {
+    fn note(&mut self, note: Note, seen: &MergedRecord<'_>, sink: &mut Sink) {
         let (_, data) = seen.record.split_cgroup(self.shape, seen.data);
         let text = data.split(|&byte| byte == 0).next().unwrap_or_default();
         let kind = match note {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::record::RawRecord;
-use super::shape::Shape;
+use super::shape::RecordShape;
 use super::stream::Stream;
 use crate::error::{Damage, Error};
 
@@ -17,7 +17,7 @@ type Next = Reverse<(u128, usize)>;
 
 /// A record with what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<'records> {
+pub struct MergedRecord<'records> {
     /// The record.
     pub record: RawRecord,
     /// Its data.
@@ -55,9 +55,9 @@ impl Records {
 
     /// Layout of the records.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> RecordShape {
         self.streams.first().map_or(
-            Shape {
+            RecordShape {
                 version: 7,
                 big_endian: false,
             },
@@ -70,7 +70,7 @@ impl Records {
     /// # Errors
     /// When a file goes on in another layout than it began.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Seen<'_>>, Error> {
+    pub fn next_record(&mut self) -> Result<Option<MergedRecord<'_>>, Error> {
         if !self.started {
             self.start()?;
         } else if let Some(current) = self.current {
@@ -79,7 +79,7 @@ impl Records {
         Ok(self
             .current
             .and_then(|current| self.streams.get(current))
-            .map(|stream| Seen {
+            .map(|stream| MergedRecord {
                 record: stream.record,
                 data: stream.data(),
                 file_cpu: stream.cpu,

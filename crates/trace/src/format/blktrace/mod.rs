@@ -28,9 +28,9 @@ pub mod set;
 pub mod shape;
 pub mod stream;
 
-pub use merge::{Records, Seen};
+pub use merge::{MergedRecord, Records};
 pub use record::{LETTERS, Note, RawRecord, remap_source, split_sector};
-pub use shape::Shape;
+pub use shape::RecordShape;
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -43,7 +43,7 @@ pub static FORMAT: Format = Format {
 };
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    match Shape::of(prefix) {
+    match RecordShape::detect(prefix) {
         Some(_) => Sniff::Yes,
         None if prefix.len() < 4 && !complete => Sniff::More,
         None => Sniff::No,

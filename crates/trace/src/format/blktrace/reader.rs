@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 
 use super::FORMAT;
 use super::events::Interpreter;
-use super::merge::{Records, Seen};
+use super::merge::{MergedRecord, Records};
 use super::record::RawRecord;
 use super::set;
-use super::shape::{CPUS_MAX, Shape};
+use super::shape::{CPUS_MAX, RecordShape};
 use crate::batch::{BATCH_EVENTS, Batch};
 use crate::blk::{Action, BlockEvents, PEEK_RECORDS, Present};
 use crate::error::Error;
@@ -67,7 +67,7 @@ pub(super) fn open(
         path,
         format: FORMAT.name,
         verified: shape
-            == Shape {
+            == RecordShape {
                 version: 7,
                 big_endian: false,
             },
@@ -195,7 +195,7 @@ fn look_ahead(
     };
     let (mut first_cpu, mut is_of_one) = (None, !is_named);
     while early.len() < PEEK_RECORDS && (present != all || is_of_one) {
-        let Seen {
+        let MergedRecord {
             record,
             data,
             file_cpu,
@@ -220,7 +220,7 @@ impl BlktraceReader {
     fn read_records(&mut self) -> Result<(), Error> {
         while let Some((record, data, file_cpu)) = self.early.pop_front() {
             self.interpreter.record(
-                &Seen {
+                &MergedRecord {
                     record,
                     data: &data,
                     file_cpu,

@@ -1,6 +1,6 @@
 //! One record of blktrace: what its bits mean. How it lies in the file is said in [`super::shape`].
 
-use super::shape::{CPUS_MAX, Shape};
+use super::shape::{CPUS_MAX, RecordShape};
 use crate::blk::Action;
 use crate::op::{Op, flags};
 
@@ -183,7 +183,7 @@ impl RawRecord {
     #[must_use]
     pub fn split_cgroup<'data>(
         &self,
-        shape: Shape,
+        shape: RecordShape,
         data: &'data [u8],
     ) -> (Option<i64>, &'data [u8]) {
         match data.split_first_chunk::<8>() {

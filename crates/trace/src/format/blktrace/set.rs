@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::shape::Shape;
+use super::shape::RecordShape;
 use super::stream::Stream;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -106,7 +106,7 @@ fn file_label(file: &Path) -> String {
         .into_owned()
 }
 
-fn same_shape(path: &str, shape: Shape, streams: &[Stream]) -> Result<(), Error> {
+fn same_shape(path: &str, shape: RecordShape, streams: &[Stream]) -> Result<(), Error> {
     if streams.iter().all(|stream| stream.shape() == shape) {
         return Ok(());
     }

@@ -27,23 +27,23 @@ pub(super) const CPUS_MAX: u32 = 1 << 16;
 
 /// Layout of the records: one file has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RecordShape {
     /// 7 or 8.
     pub version: u8,
     /// Byte order of the host that recorded.
     pub big_endian: bool,
 }
 
-impl Shape {
+impl RecordShape {
     /// The layout that the first four bytes of a record tell.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Shape> {
+    pub fn detect(bytes: &[u8]) -> Option<RecordShape> {
         let (version, big_endian) = match bytes.first_chunk::<4>()? {
             [version, 0x74, 0x61, 0x65] => (*version, false),
             [0x65, 0x61, 0x74, version] => (*version, true),
             _ => return None,
         };
-        matches!(version, 7 | 8).then_some(Shape {
+        matches!(version, 7 | 8).then_some(RecordShape {
             version,
             big_endian,
         })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use memchr::memmem;
 
 use super::record::RawRecord;
-use super::shape::Shape;
+use super::shape::RecordShape;
 use crate::error::{Damage, Error, Place, shown};
 use crate::input::Input;
 use crate::progress::Progress;
@@ -23,7 +23,7 @@ const LONGEST_RECORD: usize = 64 + u16::MAX as usize + 4;
 /// Records of one file.
 pub struct Stream {
     input: Option<Input>,
-    shape: Shape,
+    shape: RecordShape,
     /// The name of the file within its set, for messages; empty when there is only one.
     label: String,
     /// CPU that the name of the file promises; `None` for a merged file.
@@ -47,7 +47,7 @@ impl Stream {
     /// When it does not begin with a record.
     pub fn new(mut input: Input, label: String, cpu: Option<u32>) -> Result<Stream, Error> {
         let head = input.peek(4)?;
-        let Some(shape) = Shape::of(head) else {
+        let Some(shape) = RecordShape::detect(head) else {
             let damage = Damage {
                 place: Place::Byte(0),
                 found: shown(head),
@@ -92,7 +92,7 @@ impl Stream {
 
     /// Layout of the records.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> RecordShape {
         self.shape
     }
 
@@ -180,7 +180,7 @@ impl Stream {
             self.input = None;
             return Ok(false);
         }
-        let found_shape = Shape::of(rest);
+        let found_shape = RecordShape::detect(rest);
         let found = if found_shape == Some(self.shape) && input.is_last() {
             format!(
                 "a record cut off or damaged, {} bytes before the end",
@@ -253,7 +253,7 @@ impl Stream {
 }
 
 /// Whether a record begins here and the next one, or the end, stands where its length says.
-fn is_plausible(shape: Shape, bytes: &[u8]) -> bool {
+fn is_plausible(shape: RecordShape, bytes: &[u8]) -> bool {
     let Some(record) = shape.decode(bytes) else {
         return false;
     };

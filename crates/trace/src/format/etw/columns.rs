@@ -37,7 +37,7 @@ const NEEDED: [usize; 5] = [OP, INIT, SIZE, MIN_OFFSET, DISK];
 
 /// Which column of the file stands for which of [`COLUMNS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct EtwHeader {
     /// Between fields.
     pub separator: u8,
     /// By column of the file: place in [`COLUMNS`].
@@ -69,12 +69,12 @@ fn meaning_of(name: &str) -> Option<usize> {
         .position(|(at, column)| at != DISK && name.starts_with(column))
 }
 
-impl Header {
+impl EtwHeader {
     /// Understands a header line; `None` when it is none or a needed column is missing.
-    pub fn of(line: &[u8]) -> Option<Header> {
+    pub fn parse(line: &[u8]) -> Option<EtwHeader> {
         let text = std::str::from_utf8(line).ok()?;
         let separator = if text.contains(';') { b';' } else { b',' };
-        let mut header = Header {
+        let mut header = EtwHeader {
             separator,
             meaning: Vec::new(),
             scales: [0; COLUMNS.len()],
@@ -95,18 +95,18 @@ impl Header {
 }
 
 /// The fields of a row by place in [`COLUMNS`].
-pub struct Cells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
+pub struct EtwCells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
 
-impl<'line> Cells<'line> {
+impl<'line> EtwCells<'line> {
     /// Takes a row apart.
-    pub fn of(line: &'line [u8], header: &Header) -> Cells<'line> {
+    pub fn split(line: &'line [u8], header: &EtwHeader) -> EtwCells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (field, meaning) in quoted_fields(line, header.separator).zip(&header.meaning) {
             if let Some(cell) = meaning.and_then(|at| cells.get_mut(at)) {
                 *cell = Some(field.trim_ascii());
             }
         }
-        Cells(cells)
+        EtwCells(cells)
     }
 
     /// A field, where the row has it.
@@ -129,7 +129,7 @@ impl<'line> Cells<'line> {
     pub fn time(
         &self,
         at: usize,
-        header: &Header,
+        header: &EtwHeader,
         locale: Locale,
     ) -> Result<Option<i64>, LineError> {
         if self.get(at).is_none() {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn headers() {
-        let header = Header::of(
+        let header = EtwHeader::parse(
             "Disk;Size (B);IO Type;Min Offset;Init Time (ms);Count;Disk Service Time (\u{b5}s)"
                 .as_bytes(),
         );
@@ -165,7 +165,8 @@ mod tests {
         assert_eq!(header.meaning, meaning);
         assert_eq!((header.scales[INIT], header.scales[SERVICE]), (6, 3));
         assert_eq!(
-            Header::of(b"IO Type,Init Time (s),Size (B),Min Offset,Disk").map(|it| it.separator),
+            EtwHeader::parse(b"IO Type,Init Time (s),Size (B),Min Offset,Disk")
+                .map(|it| it.separator),
             Some(b',')
         );
         for bad in [
@@ -173,7 +174,7 @@ mod tests {
             "IO Type,Init Time (s),Size (B),Min Offset",
             "IO Type,Init Time (h),Size (B),Min Offset,Disk",
         ] {
-            assert_eq!(Header::of(bad.as_bytes()), None, "{bad}");
+            assert_eq!(EtwHeader::parse(bad.as_bytes()), None, "{bad}");
         }
     }
 }

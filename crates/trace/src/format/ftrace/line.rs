@@ -5,7 +5,7 @@ use crate::number::{parse_decimal, parse_u64};
 use crate::text::{LineError, words};
 
 /// A line of any event: who, when, what, and the rest.
-pub struct Line<'line> {
+pub struct FtraceLine<'line> {
     /// Command, process, CPU and flags.
     pub task: &'line [u8],
     /// ns since boot.
@@ -17,7 +17,7 @@ pub struct Line<'line> {
 }
 
 /// Finds the time, which ends in a colon and stands before the name of the event, which does too.
-pub fn split_line(line: &[u8]) -> Option<Line<'_>> {
+pub fn split_line(line: &[u8]) -> Option<FtraceLine<'_>> {
     let mut from = 0;
     while let Some(at) = memchr::memchr(b':', line.get(from..)?).map(|at| from + at) {
         from = at + 1;
@@ -41,7 +41,7 @@ pub fn split_line(line: &[u8]) -> Option<Line<'_>> {
             .unwrap_or(rest.len());
         let event = rest[..end].strip_suffix(b":")?;
         let event = event.strip_prefix(b"block:").unwrap_or(event);
-        return Some(Line {
+        return Some(FtraceLine {
             task: &line[..start],
             time_ns,
             event,
@@ -84,7 +84,7 @@ pub fn task_of(task: &[u8]) -> (&[u8], Option<i32>) {
 }
 
 /// What follows the name of an event that has a place.
-pub struct Place<'line> {
+pub struct BlockFields<'line> {
     /// `MAJOR,MINOR`.
     pub device: &'line [u8],
     /// Letters of the operation.
@@ -123,7 +123,7 @@ fn take<'line>(rest: &mut &'line [u8]) -> &'line [u8] {
 }
 
 /// Understands what follows the name of an event that has a place.
-pub fn place_of(action: Action, line: &[u8]) -> Result<Place<'_>, LineError> {
+pub fn place_of(action: Action, line: &[u8]) -> Result<BlockFields<'_>, LineError> {
     let wrong = |expected| LineError::new(line.trim_ascii(), expected);
     let mut rest = line;
     let device = take(&mut rest);
@@ -150,7 +150,7 @@ pub fn place_of(action: Action, line: &[u8]) -> Result<Place<'_>, LineError> {
         None
     };
     let failed = action == Action::Complete && !line.trim_ascii_end().ends_with(b"[0]");
-    Ok(Place {
+    Ok(BlockFields {
         device,
         rwbs,
         command,

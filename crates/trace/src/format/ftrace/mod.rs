@@ -14,9 +14,9 @@
 //! as far as they were recorded. Real lines of perf and of ftrace were at hand; those of trace-cmd follow its
 //! documentation.
 
-use self::line::{Line, lost_events, place_of, split_line, task_of};
+use self::line::{FtraceLine, lost_events, place_of, split_line, task_of};
 use crate::batch::BATCH_EVENTS;
-use crate::blk::{Action, BlockEvents, Present, Record};
+use crate::blk::{Action, BlockEvents, BlockRecord, Present};
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::Input;
@@ -186,7 +186,12 @@ impl Ftrace {
         ))
     }
 
-    fn io(&mut self, action: Action, head: &Line<'_>, sink: &mut Sink) -> Result<(), LineError> {
+    fn io(
+        &mut self,
+        action: Action,
+        head: &FtraceLine<'_>,
+        sink: &mut Sink,
+    ) -> Result<(), LineError> {
         let place = place_of(action, head.rest)?;
         let (op, flags) = parse_rwbs(place.rwbs, place.sectors);
         let end = place
@@ -209,7 +214,7 @@ impl Ftrace {
         } else {
             (&b""[..], None)
         };
-        let record = Record {
+        let record = BlockRecord {
             action,
             time_ns: head.time_ns,
             device: device(place.device, sink),
