@@ -64,7 +64,7 @@ pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
 }
 
 /// Why a verdict is not believed.
-pub fn words(against: Against) -> String {
+pub fn doubt_text(against: Against) -> String {
     let ns = |ns: f64| format::ns(ns as u64);
     match against {
         Against::ServerSpeed {

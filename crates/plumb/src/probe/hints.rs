@@ -120,7 +120,7 @@ impl Stated {
             None => (HintOutcome::Open, "nothing was decided".to_owned()),
         };
         Hint {
-            what: self.what.words().to_owned(),
+            what: self.what.text().to_owned(),
             layer: self.layer.clone(),
             source: self.source.clone(),
             grid: plumb_report::probe::Grid {

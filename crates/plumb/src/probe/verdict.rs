@@ -48,7 +48,7 @@ impl ProbeRun {
             Some(_) => self.doubt_of_writes(probed).map(writes::doubt_words),
         };
         let why = doubt.map(|doubt| format!("{NOT_BACKED}: {doubt}"));
-        match why.or_else(|| self.against(probed).map(beside::words)) {
+        match why.or_else(|| self.against(probed).map(beside::doubt_text)) {
             None => (verdict, None),
             why => (report::ReportedVerdict::Inconclusive, why),
         }
@@ -90,7 +90,7 @@ impl ProbeRun {
 
     fn reason(&self, reason: Reason, probed: &Probed) -> String {
         if let Some(against) = self.against(probed) {
-            return beside::words(against);
+            return beside::doubt_text(against);
         }
         let doubt = match self.writing {
             None => self.doubt_of_reads(probed).map(words::doubt),

@@ -66,11 +66,11 @@ pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
 
 impl WriteCache {
     fn from_target(target: &Target) -> WriteCache {
-        sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::told(&place))
+        sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::read(&place))
     }
 
     /// What the queue of a disk tells, or of the disk that a partition is on (Documentation/ABI/stable/sysfs-block).
-    fn told(place: &Path) -> WriteCache {
+    fn read(place: &Path) -> WriteCache {
         let read = |name: &str| {
             let own = fs::read_to_string(place.join("queue").join(name));
             own.or_else(|_| fs::read_to_string(place.join("../queue").join(name)))
@@ -155,7 +155,7 @@ mod tests {
             told("write_cache", cache);
             told("fua", fua);
             for place in ["sdx", "sdx/sdx1"] {
-                let found = WriteCache::told(&folder.path().join(place));
+                let found = WriteCache::read(&folder.path().join(place));
                 assert_eq!(
                     (found, found.durability()),
                     (expected, durability),

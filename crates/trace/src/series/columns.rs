@@ -40,7 +40,7 @@ pub struct SeriesColumns {
 }
 
 /// Words of a line; Solaris parts them by commas under `-r`.
-pub fn words(line: &str) -> Vec<&str> {
+pub fn split_words(line: &str) -> Vec<&str> {
     let line = line.trim();
     let is_csv = line.contains(',') && !line.contains([' ', '\t']);
     let split = |c: char| c.is_whitespace() || is_csv && c == ',';
@@ -53,7 +53,7 @@ pub fn words(line: &str) -> Vec<&str> {
 impl SeriesColumns {
     /// The columns of a heading; `None` for any other line.
     pub fn of_heading(line: &str) -> Option<SeriesColumns> {
-        let words = words(line);
+        let words = split_words(line);
         let has = |name: &str| words.contains(&name);
         let first = *words.first()?;
         if !has("r/s") || !has("w/s") {
@@ -105,7 +105,7 @@ impl SeriesColumns {
         line: &str,
         number: u64,
     ) -> Result<Option<(String, DeviceRow)>, (String, String)> {
-        let words = words(line);
+        let words = split_words(line);
         let width = self.columns.len();
         if words.len() != width && (self.further == 0 || words.len() != width + self.further) {
             let expected = format!("a device and {} numbers", width - 1);

@@ -1,6 +1,6 @@
 //! `iostat -x` as text: reports of rows below a heading, with lines of processors, terminals and dates between them.
 
-use super::columns::{SeriesColumns, words};
+use super::columns::{SeriesColumns, split_words};
 use super::{Report, Series, Tool};
 use crate::error::{Damage, Place};
 
@@ -84,7 +84,7 @@ impl SeriesReader {
 
 /// A line that holds a time and nothing else: `Tue Jan 26 10:39:43 2010`, `01/26/10 10:39:43 AM`, `1264502383`.
 fn time(line: &str) -> Option<String> {
-    let words = words(line);
+    let words = split_words(line);
     let is_clock = |word: &&str| {
         let mut parts = word.split(':');
         let is_two = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());

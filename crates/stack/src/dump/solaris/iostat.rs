@@ -29,7 +29,7 @@ struct Columns {
     width: usize,
 }
 
-fn words(line: &str) -> Vec<&str> {
+fn split_words(line: &str) -> Vec<&str> {
     let split = |c: char| c.is_whitespace() || c == ',';
     line.trim()
         .trim_end_matches(',')
@@ -41,7 +41,7 @@ fn words(line: &str) -> Vec<&str> {
 
 /// Linux has no `actv`, which is how the two are told apart.
 fn heading(line: &str) -> Option<Columns> {
-    let words = words(line);
+    let words = split_words(line);
     let at = |name| words.iter().position(|word| *word == name);
     at("actv")?;
     Some(Columns {
@@ -78,7 +78,7 @@ fn kind(line: &str) -> IostatLine<Columns> {
 }
 
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
-    let words = words(line);
+    let words = split_words(line);
     let rate = |at: usize| {
         words[at]
             .parse::<f64>()
