@@ -130,7 +130,7 @@ impl AccessWay {
 
     /// As it is told to the user.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             AccessWay::Calls => "calls",
             AccessWay::Uring => "io_uring",

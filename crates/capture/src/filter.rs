@@ -31,7 +31,7 @@ pub struct Filter {
 impl Filter {
     /// The conditions as a person reads them; `None` without any.
     #[must_use]
-    pub fn words(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let ops: Vec<&str> = self.ops.iter().map(|op| op.word()).collect();
         let told = [
             (!ops.is_empty()).then(|| format!("operation {}", ops.join(" or "))),
@@ -115,9 +115,9 @@ mod tests {
             .collect();
         assert_eq!(comm, b"a-command-longe\0");
         let said = "operation read or discard, process 4711, command a-command-longer-than-that";
-        assert_eq!(filter.words().as_deref(), Some(said));
+        assert_eq!(filter.text().as_deref(), Some(said));
         assert_eq!(Filter::default().for_programs().expect("nothing"), [0; 5]);
-        assert_eq!(Filter::default().words(), None);
+        assert_eq!(Filter::default().text(), None);
     }
 
     /// What is wrong with it is said, and not that a file of another version is missing.

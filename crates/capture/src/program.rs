@@ -22,7 +22,7 @@ pub enum Attached {
 impl Attached {
     /// As it is told to the user.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             Attached::TypedTracepoints => "typed tracepoints",
             Attached::RawTracepoints => "raw tracepoints",

@@ -150,7 +150,7 @@ impl std::fmt::Display for Target {
                 write!(f, "device {} ({} layer)", self.device, layer.word())
             }
             TargetLayer::Stack(Kind::Unknown) => write!(f, "device {}", self.device),
-            TargetLayer::Stack(kind) => write!(f, "{} {}", kind.words(), self.device),
+            TargetLayer::Stack(kind) => write!(f, "{} {}", kind.text(), self.device),
             TargetLayer::Host(_) => f.write_str("the host"),
         }
     }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::plan::Step;
-use crate::shell::{file_name, word, words};
+use crate::shell::{file_name, join_words, word};
 
 /// Whose tools and habits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ impl Nodes {
     /// What to do about these nodes; `names` as the system calls them, with their directories.
     #[must_use]
     pub fn for_names(system: System, names: &[String]) -> Nodes {
-        let nodes = words(names.iter().map(String::as_str));
+        let nodes = join_words(names.iter().map(String::as_str));
         let (before, after) = match system {
             System::Linux => linux(&nodes, names),
             System::Solaris => solaris(&nodes),

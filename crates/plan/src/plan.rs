@@ -24,7 +24,7 @@ pub enum Harm {
 impl Harm {
     /// The words used in output.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Harm::Tune => "change a setting",
             Harm::Online => "move the data online",

@@ -14,7 +14,7 @@ pub fn word(word: &str) -> Cow<'_, str> {
 
 /// Words with blanks between them.
 #[must_use]
-pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn join_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 

@@ -9,7 +9,7 @@ use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share, align_up, crossing_sh
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
-use crate::shell::words;
+use crate::shell::join_words;
 
 /// Smallest interlace of Solaris Volume Manager: MININTERLACE of illumos' md_stripe.h, 16 blocks.
 const SVM_CHUNK_MIN: u64 = 16 * SECTOR;
@@ -358,7 +358,7 @@ fn members(request: &StripeRequest) -> (usize, String) {
     }
     (
         request.members.len(),
-        words(request.members.iter().map(String::as_str)),
+        join_words(request.members.iter().map(String::as_str)),
     )
 }
 

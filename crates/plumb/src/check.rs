@@ -74,7 +74,7 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
         survey: &Survey::default(),
         wanted: None,
         diagnosis: &diagnosis,
-        notes: &[failure.words("")],
+        notes: &[failure.text("")],
     };
     Ok(json(&report).map_err(|error| Failure::failed(&error))? + "\n")
 }

@@ -68,7 +68,7 @@ impl Failure {
         match error {
             SysError::NotPermitted { .. } => {
                 let typed: Vec<String> = std::env::args().skip(1).collect();
-                let command = plumb_plan::shell::words(typed.iter().map(String::as_str));
+                let command = plumb_plan::shell::join_words(typed.iter().map(String::as_str));
                 Failure::not_permitted(error, format!("sudo plumb {command}"))
             }
             SysError::NotThere { path, .. } => Failure::usage(error.to_string()).with_help(found_at(path)),
@@ -205,12 +205,12 @@ impl Failure {
     /// The same in one line, for a report on what could be read.
     #[must_use]
     pub fn note(&self) -> String {
-        format!("not read: {}", self.words(""))
+        format!("not read: {}", self.text(""))
     }
 
     /// Message and causes, without the name of the file before them.
     #[must_use]
-    pub fn words(&self, file: &str) -> String {
+    pub fn text(&self, file: &str) -> String {
         let mut words = self.message.clone();
         for cause in &self.causes {
             words.push_str(": ");

@@ -289,7 +289,7 @@ fn print(
         let typed: Vec<String> = std::env::args().skip(1).collect();
         let command = format!(
             "plumb {}",
-            plumb_plan::shell::words(typed.iter().map(String::as_str))
+            plumb_plan::shell::join_words(typed.iter().map(String::as_str))
         );
         let page = plumb_report::html::probed(shown, findings, version, &command);
         output::write_file(path, page.as_bytes())?;

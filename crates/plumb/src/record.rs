@@ -168,7 +168,7 @@ impl RecordSession {
         let how = format!(
             "{} {many} by {}",
             layers.join(" and "),
-            recorder.attached().words()
+            recorder.attached().text()
         );
         RecordSession {
             recorder,
@@ -231,7 +231,7 @@ impl RecordSession {
         if ready.is_empty() {
             return;
         }
-        let info = self.told();
+        let info = self.source_info();
         let mut sent = 0;
         for records in ready.chunks(BATCH_EVENTS) {
             let mut batch = emptied.try_recv().unwrap_or_default();
@@ -250,7 +250,7 @@ impl RecordSession {
     }
 
     /// What the file says of its source, as of a moment ago.
-    fn told(&mut self) -> Arc<SourceInfo> {
+    fn source_info(&mut self) -> Arc<SourceInfo> {
         match &self.told {
             Some((at, info)) if at.elapsed() < TOLD_AGAIN => Arc::clone(info),
             _ => {

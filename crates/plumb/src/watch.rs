@@ -132,7 +132,7 @@ fn print_intervals(
         whole.add(&reading);
         let now = Instant::now();
         let span = now - std::mem::replace(&mut last, now);
-        let told = (is_last && args.json).then(|| whole.told(questions, began.elapsed()));
+        let told = (is_last && args.json).then(|| whole.summary(questions, began.elapsed()));
         let is_read = show(args, &reading, whole, (questions, told.as_ref()), span)?;
         if is_last || !is_read {
             break;
@@ -204,7 +204,7 @@ fn show(
         .iter()
         .map(|(device, on)| SeenAgain { device, on })
         .collect();
-    let filter = whole.filter.words();
+    let filter = whole.filter.text();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();

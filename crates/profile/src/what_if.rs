@@ -24,7 +24,7 @@ pub enum Class {
 impl Class {
     /// The words used in output.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Class::ExactForTheseRequests => "exact for these requests",
             Class::NeedsTheLayerAbove => "needs the layer above",

@@ -136,14 +136,14 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
 fn figure_line(page: &mut Page, figure: &Figure) {
     match &figure.value {
         Value::Words(words) => page.wrapped("  ", "    ", &format!("{}: {words}", figure.words)),
-        value => page.told(NUMBERS, &shown(value, figure.unit), &figure.words),
+        value => page.numbered(NUMBERS, &shown(value, figure.unit), &figure.words),
     }
 }
 
 fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
     page.heading(&format!(
         "Way {number} of {of}, {}: {}",
-        remedy.harm.words(),
+        remedy.harm.text(),
         remedy.title
     ));
     page.wrapped("  gives: ", "    ", &remedy.effect);

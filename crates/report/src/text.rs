@@ -251,11 +251,11 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
         }
     };
     let mean = tally.head_bytes_sum / u128::from(tally.ios.max(1));
-    page.told(14, &count(tally.ios), "I/O issued");
+    page.numbered(14, &count(tally.ios), "I/O issued");
     let misaligned = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
     let offset = mean_offset(u64::try_from(mean).unwrap_or(u64::MAX));
     let words = format!("I/O misaligned ({misaligned}), mean offset {offset}");
-    page.told(14, &count(tally.misaligned), &words);
+    page.numbered(14, &count(tally.misaligned), &words);
     match tally.lengths_known() {
         Ok(()) => length_lines(page, fit, tally),
         Err(why) => page.wrapped(
@@ -303,18 +303,18 @@ fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
         "I/O no multiple of {granularity} long ({})",
         of_known(tally.odd_length)
     );
-    page.told(14, &count(tally.odd_length), &words);
+    page.numbered(14, &count(tally.odd_length), &words);
     let words = format!(
         "I/O touch more cells than they need ({})",
         of_known(tally.split)
     );
-    page.told(14, &count(tally.split), &words);
+    page.numbered(14, &count(tally.split), &words);
     for (word, value) in [
         ("read", fit.read_amplification),
         ("written", fit.write_amplification),
     ] {
         if let Some(value) = value {
-            page.told(
+            page.numbered(
                 14,
                 &format!("{value:.3}"),
                 &format!("bytes moved per byte {word}, at most"),
@@ -322,7 +322,7 @@ fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
         }
     }
     if tally.unknown_length > 0 {
-        page.told(14, &count(tally.unknown_length), UNKNOWN_LENGTH);
+        page.numbered(14, &count(tally.unknown_length), UNKNOWN_LENGTH);
     }
 }
 

@@ -38,7 +38,7 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
     let took = begin.elapsed();
     if stack.nodes().count() < 40 {
         for (top, node) in stack.nodes() {
-            println!("{}: {}, {:?}", node.name, node.kind.words(), node.size);
+            println!("{}: {}, {:?}", node.name, node.kind.text(), node.size);
             let landings = stack.landings(top);
             for one in landings.all.iter().skip(1) {
                 let period = one

@@ -144,7 +144,7 @@ impl Builder {
         } else if known != kind && kind != Kind::Unknown && !refines_back(known, kind) {
             self.contradiction(
                 id,
-                format!("is a {} and a {}", known.words(), kind.words()),
+                format!("is a {} and a {}", known.text(), kind.text()),
                 source,
             );
         }

@@ -54,7 +54,7 @@ pub enum CellKind {
 impl CellKind {
     /// The words used in output.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             CellKind::LogicalBlock => "logical block",
             CellKind::PhysicalBlock => "physical block",

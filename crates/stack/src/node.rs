@@ -68,7 +68,7 @@ pub enum Kind {
 impl Kind {
     /// The words used in output.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Kind::Unknown => "unknown",
             Kind::Disk => "disk",

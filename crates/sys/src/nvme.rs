@@ -26,7 +26,7 @@ pub enum Identify {
 }
 
 impl Identify {
-    const fn words(self) -> &'static str {
+    const fn text(self) -> &'static str {
         match self {
             Identify::Controller => "Identify Controller",
             Identify::Namespace => "Identify Namespace",
@@ -97,7 +97,7 @@ unsafe impl Argument for Request {
 pub fn identify(device: &BlockDevice, which: Identify) -> Result<Box<[u8; IDENTIFY]>, SysError> {
     let asking = Asking {
         path: device.path(),
-        asked: which.words(),
+        asked: which.text(),
         capability: "CAP_SYS_ADMIN",
     };
     let nsid = ioctl(device, NAMESPACE_ID, &mut 0u32).map_err(|errno| asking.error(errno))?;
@@ -119,7 +119,7 @@ pub fn identify(device: &BlockDevice, which: Identify) -> Result<Box<[u8; IDENTI
         0 => Ok(request.answer),
         status => Err(SysError::RefusedNvme {
             path: device.path().to_owned(),
-            asked: which.words(),
+            asked: which.text(),
             status: status as u16 & 0x7fff,
         }),
     }

@@ -7,7 +7,7 @@
 //! apart by its shape: one most of whose cells are as they should be is a damaged row, any other is prose.
 
 use crate::number::{parse_decimal, parse_u64};
-use crate::text::{LineError, words};
+use crate::text::{LineError, split_words};
 
 /// No tool prints a table of more columns.
 pub const COLUMNS_MAX: usize = 24;
@@ -32,7 +32,7 @@ pub enum CellFormat {
 }
 
 impl CellFormat {
-    fn words(self) -> usize {
+    fn word_count(self) -> usize {
         match self {
             CellFormat::Words(count) => count,
             CellFormat::Free => 0,
@@ -87,7 +87,7 @@ impl Header {
     #[must_use]
     pub fn find(line: &[u8], known: &[Column], required: &[&str]) -> Option<Header> {
         let mut columns: Vec<Column> = Vec::new();
-        for word in words(line).take(COLUMNS_MAX + 1) {
+        for word in split_words(line).take(COLUMNS_MAX + 1) {
             let column = known.iter().find(|(name, _)| name.as_bytes() == word);
             columns.push(column.copied().unwrap_or(("", CellFormat::Word)));
         }
@@ -135,12 +135,12 @@ impl Header {
         let mut rest = line;
         for (at, (name, kind)) in self.columns.iter().enumerate().take(left) {
             row.names[at] = name;
-            row.cells[at] = take_left(&mut rest, kind.words());
+            row.cells[at] = take_left(&mut rest, kind.word_count());
         }
         let right_columns = self.columns.iter().enumerate().skip(right + 1);
         for (at, (name, kind)) in right_columns.rev() {
             row.names[at] = name;
-            row.cells[at] = take_right(&mut rest, kind.words());
+            row.cells[at] = take_right(&mut rest, kind.word_count());
         }
         row.free = rest.trim_ascii();
         self.judge(line, row, free.is_some())
@@ -184,8 +184,12 @@ impl Header {
     /// Whether a line is the beginning of a row: every word but the last, which may be cut, as its column
     /// wants it, and a number among them.
     fn is_cut_row(&self, line: &[u8]) -> bool {
-        let found = words(line).take(COLUMNS_MAX).count();
-        let whole = || words(line).zip(&self.columns).take(found.saturating_sub(1));
+        let found = split_words(line).take(COLUMNS_MAX).count();
+        let whole = || {
+            split_words(line)
+                .zip(&self.columns)
+                .take(found.saturating_sub(1))
+        };
         found < self.columns.len()
             && whole().all(|(word, (_, kind))| kind.fits(word))
             && whole().any(|(_, (_, kind))| kind.is_tested())

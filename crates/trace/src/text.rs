@@ -374,7 +374,7 @@ impl<'line> Iterator for Fields<'line> {
 }
 
 /// Words between runs of blanks and tabs.
-pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))
         .filter(|word| !word.is_empty())
 }

@@ -10,7 +10,7 @@ use plumb_trace::{Batch, Clock, Layer, LayerChoice, Names, Op, SourceInfo};
 
 use super::event::{Event, EventKind};
 use super::open_bios::OpenBios;
-use super::senders::{Processes, Senders, words};
+use super::senders::{Processes, Senders, comm_text};
 use crate::devices::{Device, name_of, partitions_of};
 use crate::filter::Filter;
 use crate::reading::{Misses, Process, Reading};
@@ -154,7 +154,7 @@ impl TracedDisk {
         self.senders.begin(event, &sender);
         self.bios.insert(event);
         let pid = Some(sender.process.cast_signed());
-        let comm = self.comm(&words(sender.comm));
+        let comm = self.comm(&comm_text(sender.comm));
         self.take(&BlockRecord {
             pid,
             comm,
@@ -202,7 +202,7 @@ impl TracedDisk {
         if let Some(sender) = sender {
             self.senders.begin(event, &sender);
             issued.pid = Some(sender.process.cast_signed());
-            issued.comm = self.comm(&words(sender.comm));
+            issued.comm = self.comm(&comm_text(sender.comm));
         }
         self.take(&issued);
     }
@@ -366,7 +366,7 @@ impl TracedDisk {
                 device,
                 disk: self.name.clone(),
                 pid,
-                comm: words(sent.comm),
+                comm: comm_text(sent.comm),
                 ios: sent.ios,
                 bytes: sent.bytes,
                 threads: sent.threads.len() as u64,

@@ -169,7 +169,7 @@ impl Senders {
 }
 
 /// The letters up to the first that is 0.
-pub(super) fn words(comm: Comm) -> String {
+pub(super) fn comm_text(comm: Comm) -> String {
     let letters = comm.split(|&letter| letter == 0).next().unwrap_or(&[]);
     String::from_utf8_lossy(letters).into_owned()
 }
@@ -198,7 +198,7 @@ mod tests {
         assert!(is_called(comm("dd"), "dd"));
         assert!(!is_called(comm("dd"), "ddd"));
         assert!(!is_called(comm("ddd"), "dd"));
-        assert_eq!(words(comm("dd")), "dd");
+        assert_eq!(comm_text(comm("dd")), "dd");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         .collect();
     let mut doubts = Vec::new();
     if let Some(why) = since_boot {
-        doubts.push(format!("the first report is left out: {}", why.words()));
+        doubts.push(format!("the first report is left out: {}", why.text()));
     }
     if let Some(damage) = &series.damage {
         let lines = plural(series.damaged, "line");

@@ -45,7 +45,7 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         };
         let sentence = format!(
             "{} of {}: {why}",
-            fact.what.words(),
+            fact.what.text(),
             words::place(fact.granularity())
         );
         finding = Some(match finding {
@@ -102,7 +102,7 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
         [CellKind::PhysicalBlock, CellKind::MinimumIo].map(|what| (what, stated(what)))
     {
         if let Some(unit) = unit.filter(|unit| !words::is_multiple(size, *unit)) {
-            return Some(format!("no multiple of the {} of {unit}", what.words()));
+            return Some(format!("no multiple of the {} of {unit}", what.text()));
         }
     }
     if !size.0.is_multiple_of(2 * SECTOR) {
@@ -138,7 +138,7 @@ fn evidence(fact: &GridFact) -> crate::finding::Evidence {
 fn found(context: &Context<'_>, id: NodeId, fact: &GridFact, sentence: String) -> Finding {
     let summary = format!(
         "its {} of {} is not believed",
-        fact.what.words(),
+        fact.what.text(),
         fact.granularity()
     );
     context

@@ -94,7 +94,7 @@ impl Context<'_> {
             bytes: fact.granularity(),
             source: format!(
                 "{} of {}: {}",
-                fact.what.words(),
+                fact.what.text(),
                 self.stack.node(id).name,
                 fact.source
             ),

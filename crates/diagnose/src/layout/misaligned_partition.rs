@@ -216,7 +216,7 @@ fn found(
     (off, all): (&[&Standing], &[Standing]),
 ) -> Finding {
     let (on, fact) = (context.name(worst.landing.on), &worst.fact);
-    let unit = format!("{} {}", fact.granularity(), fact.what.words());
+    let unit = format!("{} {}", fact.granularity(), fact.what.text());
     let (summary, evidence) = match worst.verdict {
         Verdict::Varies { step } => (
             format!(
@@ -385,7 +385,7 @@ fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Option<
             format!(
                 "{} {} of {}",
                 fact.granularity(),
-                fact.what.words(),
+                fact.what.text(),
                 context.name(other.landing.on)
             )
         })

@@ -205,7 +205,7 @@ fn found(
 ) -> Finding {
     let (told, granularity) = (stated.granularity(), unit.grid.granularity());
     let (first, first_true) = (stated.grid.offset(), unit.grid.offset());
-    let (what, of) = (unit.what.words(), unit.of);
+    let (what, of) = (unit.what.text(), unit.of);
     let summary = match fault {
         Fault::Refused => {
             format!("shows blocks of {told}, and {of} takes none of less than {granularity}")

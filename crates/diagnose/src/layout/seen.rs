@@ -128,7 +128,7 @@ pub(super) fn explain(
             moved(places),
             share_text(share),
             worst.fact.granularity(),
-            worst.fact.what.words(),
+            worst.fact.what.text(),
             context.name(worst.landing.on)
         ));
     let finding = with_latency(context, finding, (id, seen), places);

@@ -176,7 +176,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let (grid, words, source, confidence) = match fact {
         Some(fact) if fact.what != CellKind::Assumed => (
             fact.grid,
-            format!("the {} {} of {name}", fact.granularity(), fact.what.words()),
+            format!("the {} {} of {name}", fact.granularity(), fact.what.text()),
             format!("{}, of {name}", fact.source),
             words::confidence_in(&fact.source),
         ),

@@ -1,6 +1,6 @@
 //! What is not known is said, and never passed off as silence.
 
-use crate::common::{Io, Random, RuleBench, evidence, words};
+use crate::common::{Io, Random, RuleBench, evidence, finding_text};
 use plumb_diagnose::Confidence;
 use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
@@ -27,7 +27,7 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
     let few = losing(RuleBench::grid("4k"), 100).judge_ios(ios());
     let finding = few.finding(rule);
     assert_eq!(evidence(finding, "lost_events"), 100.0);
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("in no count: 100 events that the source lost"),
         "{said}"

@@ -1,6 +1,6 @@
 //! Offsets and moves: what is said of where the I/O sit, and whether the advice is right.
 
-use crate::common::{Io, Judged, Random, RuleBench, words};
+use crate::common::{Io, Judged, Random, RuleBench, finding_text};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::infer::InferenceVerdict;
@@ -86,7 +86,7 @@ fn two_layouts_are_two_answers() {
                         phases.map(|phase| phase.offset_bytes),
                         [at(first), at(second)]
                     );
-                    let said = words(judged.finding("misaligned-io"));
+                    let said = finding_text(judged.finding("misaligned-io"));
                     assert!(said.contains("two layouts"), "{said}");
                     assert!(said.contains("--partition or --range"), "{said}");
                 }
@@ -115,7 +115,7 @@ fn an_offset_of_continuations_is_no_layout() {
         ios.extend((0..400).map(|at| Io(Read, begin + 5 + at * 16, 16)));
     }
     let judged = RuleBench::default().judge_ios(ios);
-    let said = words(judged.finding("misaligned-io"));
+    let said = finding_text(judged.finding("misaligned-io"));
     assert!(
         said.contains(
             "4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"
@@ -158,7 +158,7 @@ fn partitions_that_stand_differently_are_judged_apart() {
         "{}",
         finding.summary()
     );
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("partition 8,1 begins at sector 63, 3,584 B past the grid"),
         "{said}"
@@ -251,7 +251,7 @@ fn a_partition_with_few_io_among_different_ones_is_unknown() {
 fn what_is_off_inside_a_partition_that_stands_is_said_so() {
     let bench = parted(&[("8,1", 2048)], Some("4k"));
     let judged = bench.judge_ios(blocks(&mut Random(13), 900, 2048 + 3, 8));
-    let said = words(judged.finding("misaligned-io"));
+    let said = finding_text(judged.finding("misaligned-io"));
     assert!(
         said.contains(
             "partition 8,1 begins at sector 2,048, on the grid: what is off comes from within"
@@ -272,7 +272,9 @@ fn no_move_is_advised_to_a_layout_that_stands() {
     let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
     assert!(finding.fix().is_empty());
-    assert!(words(finding).contains("these stand on the grid: the others are off by themselves"));
+    assert!(
+        finding_text(finding).contains("these stand on the grid: the others are off by themselves")
+    );
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn places_in_files_have_no_partition() {
     let finding = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
     let finding = finding.finding("misaligned-io");
     assert!(finding.fix().is_empty());
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         !said.contains("partition") && said.contains("these are places in files"),
         "{said}"

@@ -1,6 +1,6 @@
 //! Workloads as they are met in practice, and what an administrator must not be told about them.
 
-use crate::common::{Io, Random, RuleBench, words};
+use crate::common::{Io, Random, RuleBench, finding_text};
 use plumb_diagnose::Severity;
 use plumb_trace::Op::{Read, Write};
 
@@ -53,7 +53,7 @@ fn a_database_behind_sector_34_is_told_once() {
     let judged = RuleBench::grid("8k").judge_ios(database(20_000, 34));
     let finding = judged.finding("misaligned-io");
     assert!(judged.is_silent("odd-length-io"), "its pages are whole");
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("8 KiB blocks sit at sector 2 of 16: 100.0 % of the I/O"),
         "{said}"
@@ -74,7 +74,7 @@ fn a_database_behind_sector_34_is_told_once() {
 #[test]
 fn a_database_without_a_grid_is_moved_to_whole_pages() {
     let judged = RuleBench::default().judge_ios(database(20_000, 34));
-    let said = words(judged.finding("misaligned-io"));
+    let said = finding_text(judged.finding("misaligned-io"));
     assert!(
         said.contains("begins 14 sectors (7 KiB) later would put blocks of 8 KiB on multiples"),
         "{said}"
@@ -104,7 +104,7 @@ fn few_heads_show_no_layout() {
     let ios = (0..20_000u64).map(|at| Io(Read, 63 + (at % 4) * (1 << 30) + at / 4 * 256, 256));
     let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("which offset the I/O have cannot be said: 4 stream heads seen, 200 needed"),
         "{said}"
@@ -160,8 +160,8 @@ fn an_appended_file_is_no_warning_for_its_records() {
     let finding = judged.finding("record-mismatch");
     assert_eq!(finding.severity(), Severity::Note);
     assert!(
-        words(finding).contains("follow another request without a gap"),
+        finding_text(finding).contains("follow another request without a gap"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
 }

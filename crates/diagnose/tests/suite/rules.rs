@@ -1,6 +1,6 @@
 //! Three fixtures for each rule: it fires, it stays silent, there is not enough to tell.
 
-use crate::common::{Io, Random, RuleBench, evidence, words};
+use crate::common::{Io, Random, RuleBench, evidence, finding_text};
 use plumb_diagnose::{Confidence, Flow, Severity, Throughput};
 use plumb_trace::Op::{Read, Write};
 
@@ -70,9 +70,9 @@ fn odd_length_io() {
         "the length of 400 of 1,000 (40.0 %) I/O is no multiple of 4 KiB"
     );
     assert!(
-        words(finding).contains("commonest odd lengths: 1,536 B (400 I/O)"),
+        finding_text(finding).contains("commonest odd lengths: 1,536 B (400 I/O)"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
     // 1000 cells of 8 sectors for 600 × 8 + 400 × 3 of them.
     assert_eq!(finding.cost().expect("a cost").value, 8000.0 / 6000.0);
@@ -363,15 +363,15 @@ fn throughput_inflation() {
     assert_eq!(finding.cost().expect("a cost").value, 12.0);
     assert_eq!(evidence(finding, "bytes_asked"), 8000.0 * 1024.0);
     assert!(
-        words(finding).contains("the cache has no part in it"),
+        finding_text(finding).contains("the cache has no part in it"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
     // The same through the cache is said to be so.
     throughput.reads.direct_bytes = 0;
     let judged = judge_throughput(&throughput);
     assert_eq!(judged.finding(rule).confidence(), Confidence::Medium);
-    assert!(words(judged.finding(rule)).contains("the cache is in it"));
+    assert!(finding_text(judged.finding(rule)).contains("the cache is in it"));
     // A journal is no inflation, and a little metadata neither, whatever the ratio.
     throughput.reads = flow(1000, 8000, 8000, 15_999);
     assert!(judge_throughput(&throughput).is_silent(rule));
@@ -406,7 +406,8 @@ fn throughput_inflation_of_writes_needs_a_synced_window() {
             .starts_with("16.0 bytes written at the device")
     );
     assert!(
-        words(judged.finding(rule)).contains("2,000 KiB were read beside that nobody asked for")
+        finding_text(judged.finding(rule))
+            .contains("2,000 KiB were read beside that nobody asked for")
     );
     // Past the cache nothing is kept for later.
     throughput = Throughput {

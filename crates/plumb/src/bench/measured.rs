@@ -257,7 +257,7 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
 
 /// What all jobs ask, each once.
 fn workloads(plan: &LoadPlan<'_>) -> String {
-    let mut told: Vec<String> = plan.jobs.iter().map(|job| words(job, plan)).collect();
+    let mut told: Vec<String> = plan.jobs.iter().map(|job| job_text(job, plan)).collect();
     let mut seen = Vec::new();
     told.retain(|words| {
         let is_new = !seen.contains(words);
@@ -268,7 +268,7 @@ fn workloads(plan: &LoadPlan<'_>) -> String {
 }
 
 /// What a job asks, in words.
-fn words(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
+fn job_text(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let workload = &job.workload;
     let what = match workload.read_percent {
         100 => "reads".to_owned(),

@@ -178,7 +178,7 @@ fn host_of_commands(stack: &Stack, found: NodeId, changes: NodeId) -> Option<Str
 fn add_steps(finding: &mut Finding, remedy: &Remedy) {
     finding.explain(format!(
         "recommended: {} ({})",
-        remedy.harm.words(),
+        remedy.harm.text(),
         remedy.title
     ));
     for constraint in &remedy.constraints {

@@ -252,7 +252,7 @@ impl GatheredHost {
     fn fail(&mut self, path: String, failure: &Failure) {
         self.is_partial = true;
         self.inputs.push(CheckInput {
-            error: Some(failure.words(&path)),
+            error: Some(failure.text(&path)),
             path,
             tool: None,
             verified: false,

@@ -108,7 +108,7 @@ impl LatencyCourse {
     }
 
     /// Percentiles of reads and of writes.
-    fn told(self) -> Told {
+    fn percentiles(self) -> Told {
         let both = [0, 1].map(|op| {
             let mut whole = self.ends[op].clone();
             self.times[op].iter().for_each(|times| whole.merge(times));
@@ -174,7 +174,7 @@ pub fn read_percentiles<'p>(
     }
     Ok(courses
         .into_iter()
-        .map(|((device, _), course)| (device, course.told()))
+        .map(|((device, _), course)| (device, course.percentiles()))
         .collect())
 }
 
@@ -281,7 +281,7 @@ mod tests {
         for time_ns in [i64::MIN, 999, 1000, 1099, 1100, 2999, 3000, i64::MAX] {
             course.add(0, time_ns, 50);
         }
-        let Told([(whole, stretches), (no_writes, none)]) = course.told();
+        let Told([(whole, stretches), (no_writes, none)]) = course.percentiles();
         assert_eq!(
             whole.map(|whole| (whole.ios, whole.ns)),
             Some((8, [50.0; 3]))

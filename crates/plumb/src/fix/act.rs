@@ -321,7 +321,7 @@ mod tests {
         changed[700] = 9;
         fs::write(&image, &changed).expect("room");
         let refused = save_and_carry_out(&subject, &change, &save, "a test");
-        let words = refused.expect_err("it is another label").words("");
+        let words = refused.expect_err("it is another label").text("");
         let expected =
             "nothing was written: byte 700: found other bytes than those that were read before";
         assert_eq!(words, format!("{}: {expected}", subject.device()));

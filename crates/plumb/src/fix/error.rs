@@ -42,7 +42,7 @@ pub enum FixError {
         found: Vec<String>,
     },
     /// A move has stopped there in its middle.
-    #[error("{device}: nothing was written: {}", unfinished.words())]
+    #[error("{device}: nothing was written: {}", unfinished.text())]
     Unfinished {
         /// The disk.
         device: String,
@@ -180,12 +180,12 @@ impl From<FixError> for Failure {
                      empty gets another label by relabel --new-label"
                 )),
                 problem if is_of_copies(problem) => {
-                    failure.with_command(plumb_plan::shell::words(["plumb", "fix", "backup-label", device]))
+                    failure.with_command(plumb_plan::shell::join_words(["plumb", "fix", "backup-label", device]))
                 }
                 _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
             },
             FixError::Unfinished { device, .. } => {
-                failure.with_command(plumb_plan::shell::words(["plumb", "fix", "status", device.as_str()]))
+                failure.with_command(plumb_plan::shell::join_words(["plumb", "fix", "status", device.as_str()]))
             }
             FixError::OtherThanPlanned { .. } => {
                 failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")

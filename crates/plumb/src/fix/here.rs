@@ -68,7 +68,7 @@ impl Here {
     /// The command that ends one of these uses; `None` where there is none that always does.
     pub fn freed_by(&self) -> Option<String> {
         let device = Path::new("/dev").join(self.stack.node(self.node).name.replace('!', "/"));
-        let device = plumb_plan::shell::words([device.to_string_lossy().as_ref()]);
+        let device = plumb_plan::shell::join_words([device.to_string_lossy().as_ref()]);
         self.stack
             .above(self.node)
             .iter()
@@ -109,7 +109,7 @@ impl Here {
                 )
             }
             Kind::Swap => format!("{name} is used for paging"),
-            kind => format!("{name} is part of the {} {}", kind.words(), node.name),
+            kind => format!("{name} is part of the {} {}", kind.text(), node.name),
         })
     }
 

@@ -286,7 +286,7 @@ fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
     match here.kind() {
         kind @ (Kind::Partition | Kind::SoftPartition) => Err(FixError::NotADisk {
             device: path.display().to_string(),
-            found: kind.words(),
+            found: kind.text(),
         }
         .into()),
         _ => Ok((path, here)),

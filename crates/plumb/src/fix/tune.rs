@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use plumb_plan::shell::words;
+use plumb_plan::shell::join_words;
 use plumb_stack::linux::{Mount, mounts};
 use thiserror::Error;
 
@@ -129,7 +129,7 @@ fn done(result: Result<(), NotTuned>) -> Result<Exit, Failure> {
 }
 
 fn shell(command: &[String]) -> String {
-    words(command.iter().map(String::as_str))
+    join_words(command.iter().map(String::as_str))
 }
 
 fn run(command: &[String]) -> Result<(), NotTuned> {

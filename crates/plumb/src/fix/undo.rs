@@ -28,7 +28,7 @@ pub fn command(saved: &Path, subject: &Subject) -> String {
         "--yes",
         subject.name.as_str(),
     ];
-    plumb_plan::shell::words(words)
+    plumb_plan::shell::join_words(words)
 }
 
 /// Runs the command.

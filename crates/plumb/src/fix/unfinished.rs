@@ -26,7 +26,7 @@ impl Unfinished {
     }
 
     /// In words: what was found where, and where the journal was when the move began.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let entry = self
             .entry
             .map(|(part, at)| format!("{part} of type moving at byte {at}"));

@@ -78,7 +78,7 @@ fn command(name: &str) -> String {
         .filter(|word| word != "--json")
         .collect();
     let words = typed.iter().map(String::as_str).chain(["--yes", name]);
-    format!("plumb {}", plumb_plan::shell::words(words))
+    format!("plumb {}", plumb_plan::shell::join_words(words))
 }
 
 fn label_view(label: &Label, grid: Option<Grid>) -> LabelView {

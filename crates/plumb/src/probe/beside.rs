@@ -83,7 +83,7 @@ pub fn others(others: Others) -> report::Others {
 }
 
 /// Why a verdict is not believed.
-pub fn words(against: Against) -> String {
+pub fn doubt_text(against: Against) -> String {
     let ns = |ns: f64| format::ns(ns as u64);
     match against {
         Against::ServerSpeed {

@@ -119,7 +119,7 @@ impl Stated {
         let comparison = statement(self.what, self.grid).compare(probed, is_flat, is_writing);
         let (outcome, why) = words(comparison, op);
         Hint {
-            what: self.what.words().to_owned(),
+            what: self.what.text().to_owned(),
             layer: self.layer.clone(),
             source: self.source.clone(),
             grid: plumb_report::probe::Grid {

@@ -24,7 +24,7 @@ impl ProbeRun {
                 format!("{error}{gone}")
             }
             Why::NotBacked(not_backed) => format!("{NOT_BACKED}: {}", not_backed_words(not_backed)),
-            Why::Against(against) => beside::words(against),
+            Why::Against(against) => beside::doubt_text(against),
             Why::Time { more_helps, doubt } => {
                 let help = if more_helps {
                     ": --limit gives more"

@@ -70,7 +70,7 @@ impl App {
         };
         format!(
             "vfs layer by {}: system calls{uring}",
-            self.vfs.attached().words()
+            self.vfs.attached().text()
         )
     }
 
@@ -195,12 +195,12 @@ impl App {
             writes: process_flow(asker, CallKind::Write, CallKind::DirectWrite),
             failed: asker.failed,
             device_bytes: (!devices.is_empty()).then_some(sent),
-            ways: asker.ways.iter().map(|way| way.words()).collect(),
+            ways: asker.ways.iter().map(|way| way.text()).collect(),
             unknown_ways: asker
                 .ways
                 .iter()
                 .filter(|way| !way.is_counted())
-                .map(|way| way.words())
+                .map(|way| way.text())
                 .collect(),
         }
     }
@@ -389,7 +389,7 @@ impl Sum {
             uncounted: self
                 .unknown_ways
                 .iter()
-                .map(|way| way.words().to_owned())
+                .map(|way| way.text().to_owned())
                 .collect(),
             device_unknown: self.device_unknown.clone(),
             is_synced,

@@ -49,7 +49,7 @@ fn watched(args: &Watch, whole: &Whole) -> WatchSubject {
     WatchSubject {
         disks: args.devices.iter().map(name).collect(),
         how: whole.how.clone(),
-        filter: whole.filter.words(),
+        filter: whole.filter.text(),
         interval_s: args.interval.as_secs_f64(),
     }
 }
@@ -90,7 +90,7 @@ fn show(
             let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();
             let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
             let mut notes = notes(&reading, &whole.filter);
-            if let Some(filter) = whole.filter.words() {
+            if let Some(filter) = whole.filter.text() {
                 notes.insert(0, format!("filtered: only {filter}"));
             }
             let asked = whole
@@ -135,7 +135,7 @@ fn save(saved_as: &mut Option<PathBuf>, whole: &Whole) -> String {
         .clone();
     match whole.save(&path) {
         Ok(()) => format!("saved {}: plumb analyze reads it", path.display()),
-        Err(failure) => format!("not saved: {}", failure.words("")),
+        Err(failure) => format!("not saved: {}", failure.text("")),
     }
 }
 

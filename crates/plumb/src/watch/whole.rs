@@ -37,7 +37,7 @@ impl Whole {
         let how = format!(
             "{} {many} by {}",
             layers.join(" and "),
-            block.attached().words()
+            block.attached().text()
         );
         let (saved, missed) = (Saved::default(), Reading::default());
         Whole {
@@ -71,7 +71,7 @@ impl Whole {
     pub(crate) fn close(&mut self, span: Duration) {
         let filter = self
             .filter
-            .words()
+            .text()
             .map_or(String::new(), |words| format!(", only {words}"));
         let source = format!(
             "this host: {}, {:.1} s{filter}",
@@ -125,7 +125,7 @@ impl Whole {
     }
 
     /// What a reader of single intervals has no other way to know.
-    pub(super) fn told(&self, questions: &Questions, span: Duration) -> WholeTime {
+    pub(super) fn summary(&self, questions: &Questions, span: Duration) -> WholeTime {
         let app = self.app.as_ref().map(App::whole);
         WholeTime {
             seconds: span.as_secs_f64(),

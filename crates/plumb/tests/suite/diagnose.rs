@@ -169,7 +169,7 @@ fn evidence(finding: &Value, name: &str) -> Option<f64> {
         .find_map(|one| one["value"].as_f64())
 }
 
-fn words(finding: &Value) -> String {
+fn explanation(finding: &Value) -> String {
     let all = finding["explanation"].as_array().expect("sentences").iter();
     all.map(|one| one.as_str().expect("text"))
         .collect::<Vec<_>>()
@@ -212,9 +212,9 @@ fn a_start_and_the_io_through_it_are_one_finding() {
         "sent by dd 312",
     ] {
         assert!(
-            words(finding).contains(said),
+            explanation(finding).contains(said),
             "no `{said}` in\n{}",
-            words(finding)
+            explanation(finding)
         );
     }
     assert!(

@@ -162,7 +162,7 @@ fn await_programs(pid: u32) {
 }
 
 /// What has to be alike: words and counts, without what hangs on the clock and on how lines break.
-fn told(page: &str) -> Vec<String> {
+fn comparable_lines(page: &str) -> Vec<String> {
     let mut told = Vec::new();
     let mut in_latency = false;
     for line in page.lines() {
@@ -200,7 +200,7 @@ fn the_session_prints_what_the_page_says() {
     if std::env::var_os("PLUMB_BLESS").is_some() {
         return std::fs::write(&path, now).expect("a writable page");
     }
-    let (was, is) = (told(&page), told(&now));
+    let (was, is) = (comparable_lines(&page), comparable_lines(&now));
     let differs = was
         .iter()
         .zip(&is)

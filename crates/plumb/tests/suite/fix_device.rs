@@ -98,7 +98,7 @@ impl LabelledDisk {
 }
 
 /// What is said of who has a device open.
-fn words(opener: &Opener, node: &Path) -> String {
+fn open_notice(opener: &Opener, node: &Path) -> String {
     let name = node.file_name().expect("a node").to_string_lossy();
     format!("{name} is open in {} ({})", opener.command(), opener.pid())
 }
@@ -244,7 +244,10 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
         "the header is where it was"
     );
     let opener = Opener::start(disk.device.path());
-    assert_refused(&disk.fix("undo", &[]), &words(&opener, disk.device.path()));
+    assert_refused(
+        &disk.fix("undo", &[]),
+        &open_notice(&opener, disk.device.path()),
+    );
     drop(opener);
     std::fs::remove_file(disk.saved()).expect("it was saved");
     assert_done(&disk.fix("backup-label", &[]));
@@ -264,7 +267,7 @@ fn what_is_open_is_left_alone() {
         let opener = Opener::start(node);
         assert_refused(
             &disk.fix("relabel", &["--number", "1"]),
-            &words(&opener, node),
+            &open_notice(&opener, node),
         );
         assert!(
             disk.bytes() == before && !disk.saved().exists(),
@@ -276,7 +279,7 @@ fn what_is_open_is_left_alone() {
     let after = disk.bytes();
     for node in &nodes {
         let opener = Opener::start(node);
-        assert_refused(&disk.fix("undo", &[]), &words(&opener, node));
+        assert_refused(&disk.fix("undo", &[]), &open_notice(&opener, node));
         assert!(disk.bytes() == after, "{}", node.display());
     }
     assert_done(&disk.fix("undo", &[]));
@@ -349,7 +352,7 @@ fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
     let opener = Opener::start(disk.device.path());
     assert_refused(
         &disk.fix("backup-label", &[]),
-        &words(&opener, disk.device.path()),
+        &open_notice(&opener, disk.device.path()),
     );
     assert!(disk.bytes() == before && !disk.saved().exists());
     drop(opener);

@@ -148,7 +148,7 @@ impl LabelImage {
     }
 }
 
-fn said(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -211,7 +211,7 @@ fn new_labels_are_ones_that_the_tools_read() {
         let image = LabelImage::new(64 * MIB);
         let empty = image.bytes();
         let shown = image.fix("relabel", args);
-        assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
+        assert_eq!(shown.status.code(), Some(0), "{}", stderr_text(&shown));
         assert_eq!(image.bytes(), empty, "nothing is written without --yes");
         assert!(!image.saved().exists());
         image.fixed("relabel", args);
@@ -225,10 +225,10 @@ fn new_labels_are_ones_that_the_tools_read() {
         assert!(!verified.contains("Caution"), "{verified}");
         let made = image.bytes();
         let undone = image.undo(&["--yes", "disk.img"]);
-        assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
+        assert_eq!(undone.status.code(), Some(0), "{}", stderr_text(&undone));
         assert_eq!(image.bytes(), empty, "{args:?}: the way back");
         let again = image.way_back(&undone);
-        assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+        assert_eq!(again.status.code(), Some(0), "{}", stderr_text(&again));
         assert!(image.bytes() == made, "{args:?}: and back again");
     }
 }
@@ -249,11 +249,11 @@ fn a_new_smi_label_of_x86_is_refused() {
             "disk.img",
         ],
     );
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
     assert!(
-        said(&refused).contains("a new SMI label of x86 is not made"),
+        stderr_text(&refused).contains("a new SMI label of x86 is not made"),
         "{}",
-        said(&refused)
+        stderr_text(&refused)
     );
     assert!(image.bytes() == before && !image.saved().exists());
 }
@@ -297,8 +297,12 @@ fn a_new_smi_label_begins_at_a_cylinder() {
             "2048s",
         ],
     );
-    assert_eq!(odd.status.code(), Some(5), "{}", said(&odd));
-    assert!(said(&odd).contains("cylinder"), "{}", said(&odd));
+    assert_eq!(odd.status.code(), Some(5), "{}", stderr_text(&odd));
+    assert!(
+        stderr_text(&odd).contains("cylinder"),
+        "{}",
+        stderr_text(&odd)
+    );
 }
 
 /// The dialogue of the white paper: slice 0 begins at 34 and is to begin at 256; slice 8 stays.
@@ -348,7 +352,7 @@ fn partitions_of_an_mbr_begin_elsewhere() {
     let before = image.rows();
     assert_eq!(before.len(), 4, "{before:?}");
     let several = image.fix("relabel", &["--start", "2048s"]);
-    assert_eq!(several.status.code(), Some(2), "{}", said(&several));
+    assert_eq!(several.status.code(), Some(2), "{}", stderr_text(&several));
     image.fixed(
         "relabel",
         &["--number", "1", "--start", "2048s", "--size", "8192s"],
@@ -370,9 +374,14 @@ fn partitions_of_an_mbr_begin_elsewhere() {
         "relabel",
         &["--number", "5", "--start", "34816s", "--size", "30784s"],
     );
-    assert_eq!(over.status.code(), Some(5), "{}", said(&over));
+    assert_eq!(over.status.code(), Some(5), "{}", stderr_text(&over));
     let extended = image.fix("relabel", &["--number", "2", "--start", "34816s"]);
-    assert_eq!(extended.status.code(), Some(2), "{}", said(&extended));
+    assert_eq!(
+        extended.status.code(),
+        Some(2),
+        "{}",
+        stderr_text(&extended)
+    );
 }
 
 #[test]
@@ -392,7 +401,7 @@ fn a_plan_is_carried_out() {
             .args(["--current", current, "--size", size])
             .output()
             .expect("plumb runs");
-        assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
+        assert_eq!(plan.status.code(), Some(0), "{}", stderr_text(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
     };
     let plan = file.to_str().expect("text");
@@ -425,18 +434,22 @@ fn a_plan_is_carried_out() {
     ] {
         planned(device, current, size);
         let refused = image.fix("relabel", &["--plan", plan, "--yes", "disk.img"]);
-        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-        assert!(said(&refused).contains(&found), "{}", said(&refused));
+        assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
+        assert!(
+            stderr_text(&refused).contains(&found),
+            "{}",
+            stderr_text(&refused)
+        );
         assert!(image.bytes() == before && !image.saved().exists());
     }
     planned(&path, "34s", "10m");
     let absent = image.fix("relabel", &["--plan", plan, "--number", "2"]);
-    assert_eq!(absent.status.code(), Some(5), "{}", said(&absent));
+    assert_eq!(absent.status.code(), Some(5), "{}", stderr_text(&absent));
     image.fixed("relabel", &["--plan", plan]);
     assert_eq!(image.rows(), [(128, 20_480)]);
     std::fs::write(&file, "{\"schema\": \"plumb.check/1\"}").expect("room");
     let other = image.fix("relabel", &["--plan", file.to_str().expect("text")]);
-    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert_eq!(other.status.code(), Some(2), "{}", stderr_text(&other));
 }
 
 /// A plan that makes the label says of which kind, and nobody has to say it twice.
@@ -465,14 +478,19 @@ fn a_plan_makes_the_label_that_it_names() {
             "--json",
         ]);
         let plan = command.output().expect("plumb runs");
-        assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
+        assert_eq!(plan.status.code(), Some(0), "{}", stderr_text(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
         let carried_out = Command::new(env!("CARGO_BIN_EXE_plumb"))
             .args(["fix", "plan"])
             .arg(&file)
             .output();
         let carried_out = carried_out.expect("plumb runs");
-        assert_eq!(carried_out.status.code(), Some(0), "{}", said(&carried_out));
+        assert_eq!(
+            carried_out.status.code(),
+            Some(0),
+            "{}",
+            stderr_text(&carried_out)
+        );
         image.fixed("relabel", &["--plan", file.to_str().expect("text")]);
         let table: Value =
             serde_json::from_str(&image.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
@@ -505,8 +523,12 @@ fn what_is_not_empty_is_left_alone() {
         &["--new-label", "--yes", "disk.img"],
     ] {
         let refused = image.fix("relabel", args);
-        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-        assert!(said(&refused).contains("holds ext4"), "{}", said(&refused));
+        assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
+        assert!(
+            stderr_text(&refused).contains("holds ext4"),
+            "{}",
+            stderr_text(&refused)
+        );
     }
     assert_eq!(image.bytes(), bytes);
     // A format of which there is a signature and no more.
@@ -516,11 +538,11 @@ fn what_is_not_empty_is_left_alone() {
     bytes[34 * 512 + 32_768..][..4].copy_from_slice(b"JFS1");
     std::fs::write(image.path(), bytes).expect("room");
     let refused = image.fix("relabel", &[]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
     assert!(
-        said(&refused).contains("signature of jfs"),
+        stderr_text(&refused).contains("signature of jfs"),
         "{}",
-        said(&refused)
+        stderr_text(&refused)
     );
     // One that the label does not know of any more, where the partition is to begin.
     let image = LabelImage::new(64 * MIB);
@@ -529,7 +551,7 @@ fn what_is_not_empty_is_left_alone() {
         .arg(image.path())
         .arg("16m"));
     let refused = image.fix("relabel", &[]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
 }
 
 #[test]
@@ -563,7 +585,7 @@ fn what_is_typed_wrong_writes_nothing() {
             refused.status.code(),
             Some(code),
             "{args:?}: {}",
-            said(&refused)
+            stderr_text(&refused)
         );
         assert_eq!(image.bytes(), bytes, "{args:?}");
     }
@@ -598,8 +620,8 @@ fn a_label_of_other_sectors() {
             .expect("plumb runs")
     };
     let refused = relabel(&["--start", "2048s"]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    let words = said(&refused)
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
+    let words = stderr_text(&refused)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
@@ -609,7 +631,7 @@ fn a_label_of_other_sectors() {
         "{words}"
     );
     let made = relabel(&["--new-label"]);
-    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert_eq!(made.status.code(), Some(0), "{}", stderr_text(&made));
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.path()));
     assert!(verified.contains("No problems found"), "{verified}");
     // A broken copy is what backup-label is for.
@@ -623,7 +645,11 @@ fn a_label_of_other_sectors() {
         "help: run: plumb fix backup-label {}\n",
         disk.path().display()
     );
-    assert!(said(&refused).contains(&command), "{}", said(&refused));
+    assert!(
+        stderr_text(&refused).contains(&command),
+        "{}",
+        stderr_text(&refused)
+    );
 }
 
 /// Relabelling a disk that is as it should be writes nothing.
@@ -674,11 +700,16 @@ fn a_broken_or_stranded_copy_is_written_anew() {
         let before = format!(
             "{}{}",
             String::from_utf8_lossy(&before.stdout),
-            said(&before)
+            stderr_text(&before)
         );
         assert!(complains(&before), "{what}: sgdisk sees it: {before}");
         let shown = image.fix("backup-label", &[]);
-        assert_eq!(shown.status.code(), Some(0), "{what}: {}", said(&shown));
+        assert_eq!(
+            shown.status.code(),
+            Some(0),
+            "{what}: {}",
+            stderr_text(&shown)
+        );
         assert_eq!(
             image.bytes(),
             bytes,
@@ -703,7 +734,7 @@ fn a_broken_or_stranded_copy_is_written_anew() {
     change(&broken, 512);
     change(&broken, last);
     let refused = broken.fix("backup-label", &[]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
 }
 
 #[test]
@@ -715,10 +746,10 @@ fn a_label_is_not_undone_over_the_work_of_others() {
     image.tool("sgdisk", &["-c1:other"]);
     let others = image.bytes();
     let refused = image.undo(&["--yes", "disk.img"]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
     assert_eq!(image.bytes(), others);
     let forced = image.undo(&["--force", "--yes", "disk.img"]);
-    assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
+    assert_eq!(forced.status.code(), Some(0), "{}", stderr_text(&forced));
     assert_eq!(image.bytes(), vec![0; bytes.len()]);
     let again = image.undo(&["--yes", "disk.img"]);
     assert!(
@@ -770,11 +801,11 @@ fn a_label_is_not_undone_over_new_content() {
         let filled = image.bytes();
         for args in [&["--yes", "disk.img"][..], &[]] {
             let refused = image.undo(args);
-            assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+            assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
             assert!(
-                said(&refused).contains(found) && said(&refused).contains("--force"),
+                stderr_text(&refused).contains(found) && stderr_text(&refused).contains("--force"),
                 "{}",
-                said(&refused)
+                stderr_text(&refused)
             );
         }
         assert!(
@@ -782,10 +813,10 @@ fn a_label_is_not_undone_over_new_content() {
             "nothing is written"
         );
         let forced = image.undo(&["--force", "--yes", "disk.img"]);
-        assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
+        assert_eq!(forced.status.code(), Some(0), "{}", stderr_text(&forced));
         assert_eq!(image.rows(), [(34, 99_967)]);
         let again = image.way_back(&forced);
-        assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+        assert_eq!(again.status.code(), Some(0), "{}", stderr_text(&again));
         assert!(
             image.bytes() == filled,
             "the label is there again, and what is in its partition"
@@ -823,7 +854,7 @@ fn without_a_way_back_nothing_is_written() {
     let bytes = image.bytes();
     std::fs::write(image.saved(), "another label").expect("room");
     let refused = image.fix("relabel", &["--yes", "disk.img"]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr_text(&refused));
     assert_eq!(image.bytes(), bytes);
     assert_eq!(
         std::fs::read(image.saved()).expect("the file"),
@@ -883,6 +914,6 @@ fn a_label_that_is_written_in_part_can_be_undone() {
         "--save",
         image.undone().to_str().expect("text"),
     ]);
-    assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
+    assert_eq!(undone.status.code(), Some(0), "{}", stderr_text(&undone));
     assert!(zeros());
 }

@@ -13,8 +13,8 @@ pub use study::{Study, StudyRow};
 pub use sweep::{Grid, Offset, RateRatio, Sweep};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 
-pub(crate) use study::words as study_words;
-pub(crate) use sweep::words as sweep_words;
+pub(crate) use study::sentences as study_words;
+pub(crate) use sweep::sentences as sweep_words;
 pub(crate) use text::{rates, times, times_line};
 
 /// All runs of a benchmark.

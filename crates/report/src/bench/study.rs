@@ -57,14 +57,14 @@ pub(super) fn draw(page: &mut Page, study: &Study) {
         ));
     }
     page.gap();
-    for words in words(study) {
+    for words in sentences(study) {
         page.wrapped("", "  ", &words);
     }
 }
 
 /// What the table says, in sentences.
 #[must_use]
-pub fn words(study: &Study) -> Vec<String> {
+pub fn sentences(study: &Study) -> Vec<String> {
     let best = |is_meant: &dyn Fn(&StudyRow) -> bool| {
         let rows = study.rows.iter().filter(|row| is_meant(row));
         rows.filter_map(|row| Some((row.gain?, row)))

@@ -94,14 +94,14 @@ pub(super) fn draw(page: &mut Page, sweep: &Sweep) {
         ));
     }
     page.gap();
-    for paragraph in words(sweep) {
+    for paragraph in sentences(sweep) {
         page.wrapped("", "  ", &paragraph);
     }
 }
 
 /// The verdict in sentences.
 #[must_use]
-pub fn words(sweep: &Sweep) -> Vec<String> {
+pub fn sentences(sweep: &Sweep) -> Vec<String> {
     let Sweep {
         ops, unit_bytes, ..
     } = sweep;

@@ -215,7 +215,7 @@ pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
         page.wrapped(
             "  ",
             "    ",
-            &format!("{}: {}", kind.words(), parts.join(", ")),
+            &format!("{}: {}", kind.text(), parts.join(", ")),
         );
     }
 }
@@ -230,7 +230,7 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
             };
             let what = format!(
                 "{} of {} ({})",
-                fact.what.words(),
+                fact.what.text(),
                 fact.granularity(),
                 fact.source.word()
             );

@@ -251,7 +251,7 @@ fn more(page: &mut Page, check: &Check<'_>, others: &[&Drawn], first: &str, rest
 /// Name, kind, size and where it begins on what is below.
 fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     let node = check.stack.node(tree.id);
-    let mut words = vec![format!("{}: {}", name(&node.name), node.kind.words())];
+    let mut words = vec![format!("{}: {}", name(&node.name), node.kind.text())];
     if let Some(level) = node.word(keys::LEVEL) {
         words[0].push_str(&format!(" ({})", plain(level)));
     }
@@ -344,7 +344,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
             format!(
                 "{} {}{offset} ({})",
                 fact.granularity(),
-                fact.what.words(),
+                fact.what.text(),
                 fact.source.word()
             )
         })

@@ -115,7 +115,7 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
             Bytes(0) => String::new(),
             offset => format!(" at offset {}", place(offset)),
         };
-        let (granularity, what) = (on.fact.granularity(), on.fact.what.words());
+        let (granularity, what) = (on.fact.granularity(), on.fact.what.text());
         format!(
             "the {granularity} {what}{offset} of {names} ({})",
             on.fact.source.word()

@@ -28,7 +28,7 @@ pub struct Marks {
 impl Marks {
     /// `assumed and inferred grid: boundary at sector 7`.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let places: Vec<String> = self
             .offsets
             .iter()

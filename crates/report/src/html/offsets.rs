@@ -64,11 +64,15 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
 
 fn verdict(verdict: &InferenceVerdict) -> String {
     match verdict {
-        InferenceVerdict::One { phase } => format!("One grid: {}.", words(phase)),
+        InferenceVerdict::One { phase } => format!("One grid: {}.", phase_text(phase)),
         InferenceVerdict::Two {
             phases: [first, second],
         } => {
-            format!("Two grids: {}; and {}.", words(first), words(second))
+            format!(
+                "Two grids: {}; and {}.",
+                phase_text(first),
+                phase_text(second)
+            )
         }
         InferenceVerdict::NoGrid => {
             "No one or two offsets hold most stream heads, on any grid.".to_owned()
@@ -77,7 +81,7 @@ fn verdict(verdict: &InferenceVerdict) -> String {
     }
 }
 
-fn words(phase: &Phase) -> String {
+fn phase_text(phase: &Phase) -> String {
     format!(
         "{} at {}",
         phase.granularity_bytes,

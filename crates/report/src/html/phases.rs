@@ -174,7 +174,7 @@ impl Phases {
                     "heads in the fullest sector by chance, 99 of 100 cases".to_owned(),
                 ));
             }
-            entries.extend(self.marks.iter().map(|marks| ("mark", marks.words())));
+            entries.extend(self.marks.iter().map(|marks| ("mark", marks.text())));
             legend(m, entries);
         });
     }
@@ -223,7 +223,7 @@ impl Phases {
         }
         self.draw_marks(m, plot, slot);
         for (at, bar) in self.bars.iter().enumerate() {
-            let words = self.words(at, bar);
+            let words = self.bar_text(at, bar);
             svg::hint(
                 m,
                 (place(at), place(at) + slot),
@@ -263,7 +263,7 @@ impl Phases {
         }
     }
 
-    fn words(&self, at: usize, bar: &[u64; 2]) -> String {
+    fn bar_text(&self, at: usize, bar: &[u64; 2]) -> String {
         let sector = at as u64 * self.bar_bytes / SECTOR;
         format!(
             "from sector {}\nall I/O {} ({})\nstream heads {} ({})",

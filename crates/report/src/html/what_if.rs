@@ -86,7 +86,7 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
 }
 
 fn class_words(what: &str, class: Class) -> String {
-    format!("Class of the answer on “{what}”: {}.", class.words())
+    format!("Class of the answer on “{what}”: {}.", class.text())
 }
 
 fn record_rows(recorded: &Recorded) -> Vec<Vec<String>> {

@@ -110,7 +110,7 @@ fn searched(page: &mut Page, probed: &ProbeReport<'_>) {
     }
     page.heading("What was looked for");
     for one in shown {
-        page.told(
+        page.numbered(
             12,
             &bytes(one.granularity_bytes),
             &searched_words(one, probed.op),

@@ -24,10 +24,10 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
         ));
     }
     if let (Some(span_ns), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
-        page.told(16, &ns(span_ns), &format!("{span}: {}", rate(per_second)));
+        page.numbered(16, &ns(span_ns), &format!("{span}: {}", rate(per_second)));
     }
     if let Some(size) = analysis.size_bytes {
-        page.told(16, &bytes(size), "is the size of the device");
+        page.numbered(16, &bytes(size), "is the size of the device");
     }
     if analysis.lengths_rounded {
         page.wrapped(
@@ -107,13 +107,13 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     }
     page.line("  Sequential and random, by stream");
     let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
-    page.told(
+    page.numbered(
         16,
         &count(analysis.continuing),
         &format!("I/O continue a stream ({share})"),
     );
     let runs = plural(analysis.runs, "run");
-    page.told(
+    page.numbered(
         16,
         &count(analysis.run_ios),
         &format!("I/O in {runs} of 3 or more"),
@@ -268,14 +268,14 @@ pub(super) fn is_latency_imported(profile: &Profile) -> bool {
 pub(super) fn imported(page: &mut Page, profile: &Profile) {
     for totals in &profile.imported.totals {
         page.gap();
-        page.told(14, &count(totals.ios), "I/O issued");
+        page.numbered(14, &count(totals.ios), "I/O issued");
         let words = format!(
             "I/O misaligned, mean offset {}",
             super::mean_offset(totals.mean_offset_bytes)
         );
-        page.told(14, &count(totals.misaligned_ios), &words);
+        page.numbered(14, &count(totals.misaligned_ios), &words);
         let words = format!("I/O no multiple of {} long", bytes(totals.len_unit_bytes));
-        page.told(14, &count(totals.odd_length_ios), &words);
+        page.numbered(14, &count(totals.odd_length_ios), &words);
     }
     for histogram in &profile.imported.histograms {
         page.gap();

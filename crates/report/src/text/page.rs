@@ -70,7 +70,7 @@ impl Page {
     }
 
     /// Words behind a number that ends in column `width`.
-    pub fn told(&mut self, width: usize, number: &str, words: &str) {
+    pub fn numbered(&mut self, width: usize, number: &str, words: &str) {
         self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
     }
 
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn words_beside_a_number_stay_in_their_column() {
         let mut page = page();
-        page.told(14, "52,579", &"chunks ".repeat(14));
+        page.numbered(14, "52,579", &"chunks ".repeat(14));
         insta::assert_snapshot!(page.text, @r"
                 52,579 chunks chunks chunks chunks chunks chunks chunks chunks chunks
                        chunks chunks chunks chunks chunks

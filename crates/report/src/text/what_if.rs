@@ -27,7 +27,7 @@ fn heading(page: &mut Page, words: &str, class: Class) {
     page.wrapped(
         "  What if: ",
         "    ",
-        &format!("{words} ({})", class.words()),
+        &format!("{words} ({})", class.text()),
     );
 }
 
@@ -47,7 +47,7 @@ fn shift_lines(page: &mut Page, shifted: &Shifted) {
         Ok(tally) => {
             let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
             let words = format!("of {} I/O would start off it ({share})", count(tally.ios));
-            page.told(14, &count(tally.misaligned), &words);
+            page.numbered(14, &count(tally.misaligned), &words);
         }
         Err(why) => page.wrapped("    unknown: ", "      ", &why.to_string()),
     }
@@ -66,14 +66,14 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
         percent(tally.split as f64 / known),
         percent(striped.expected_split_share)
     );
-    page.told(14, &count(tally.split), &words);
+    page.numbered(14, &count(tally.split), &words);
     let words = format!(
         "I/O touch more than one chunk ({})",
         percent(tally.crossing as f64 / known)
     );
-    page.told(14, &count(tally.crossing), &words);
+    page.numbered(14, &count(tally.crossing), &words);
     if tally.unknown_length > 0 {
-        page.told(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
+        page.numbered(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
     }
     if let Some(why) = &striped.members_unknown {
         page.wrapped("    load by member unknown: ", "      ", &why.to_string());
@@ -102,9 +102,9 @@ fn record_lines(page: &mut Page, recorded: &Recorded) {
             "of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
             count(tally.known_length())
         );
-        page.told(14, &count(tally.partial), &words);
+        page.numbered(14, &count(tally.partial), &words);
         if tally.unknown_length > 0 {
-            page.told(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
+            page.numbered(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
         }
     }
 }

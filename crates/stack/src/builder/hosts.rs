@@ -169,7 +169,7 @@ impl Builder {
         if !is_disk || upper.placing != Placing::Leaf {
             return Err(JoinError::NotADisk {
                 disk: name,
-                found: upper.kind.words(),
+                found: upper.kind.text(),
             });
         }
         let size = match (upper.size, lower.size) {

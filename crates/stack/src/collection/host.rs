@@ -310,7 +310,7 @@ mod tests {
             .map(|(_, node)| {
                 (
                     node.name.clone(),
-                    node.kind.words(),
+                    node.kind.text(),
                     node.placing.clone(),
                     node.grids.clone(),
                 )

@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// What a disk says of a run.
-    fn said(disk: &dyn Disk, start: u64, len: usize) -> Result<Vec<u8>, Option<i32>> {
+    fn read_run(disk: &dyn Disk, start: u64, len: usize) -> Result<Vec<u8>, Option<i32>> {
         let mut bytes = vec![0xee; len];
         disk.read_at(start, &mut bytes)
             .map(|()| bytes)
@@ -350,7 +350,7 @@ mod tests {
         let watching = Watching::new(&One);
         let disk = watching.open("sda").expect("a disk");
         for (start, len) in reads {
-            let _ = said(&*disk, *start, *len);
+            let _ = read_run(&*disk, *start, *len);
         }
         drop(disk);
         watching.counted("sda", counted);
@@ -379,15 +379,15 @@ mod tests {
             (100..600).contains(&at) || (4096..4196).contains(&at) || (8000..58_000).contains(&at)
         };
         for (start, len) in reads {
-            let expected = said(&Numbered, start, len).map(|bytes| {
+            let expected = read_run(&Numbered, start, len).map(|bytes| {
                 let bytes = bytes.into_iter().zip(start..);
                 bytes
                     .map(|(byte, at)| if counts(at) { byte } else { 0 })
                     .collect::<Vec<_>>()
             });
-            assert_eq!(said(&*disk, start, len), expected, "{len} from {start}");
+            assert_eq!(read_run(&*disk, start, len), expected, "{len} from {start}");
         }
-        assert_eq!(said(&*disk, 19_950, 100), Err(Some(EIO)));
+        assert_eq!(read_run(&*disk, 19_950, 100), Err(Some(EIO)));
         // Read by nobody, and beyond the end.
         for (start, len) in [
             (1024, 1),
@@ -396,7 +396,11 @@ mod tests {
             (LEN - 1, 2),
             (u64::MAX, 1),
         ] {
-            assert_eq!(said(&*disk, start, len), Err(None), "{len} from {start}");
+            assert_eq!(
+                read_run(&*disk, start, len),
+                Err(None),
+                "{len} from {start}"
+            );
         }
     }
 

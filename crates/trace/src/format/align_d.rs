@@ -28,7 +28,7 @@ use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::Layer;
 use crate::reader::{Bucket, Distribution, Fill, IOS_MAX, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Clock, Latency, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, split_words};
 use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
 
 /// The format's entry in the list.
@@ -111,12 +111,12 @@ impl LineFormat for AlignD {
         if is_distribution(line) {
             self.end_histogram(sink);
             self.table = CountTable::Histogram;
-        } else if words(line).eq([b"Totals"]) {
+        } else if split_words(line).eq([b"Totals"]) {
             self.end_histogram(sink);
             let before = self.end_block(sink);
             self.in_totals = true;
             return before;
-        } else if words(line).eq([&b"IO"[..], b"size", b"Count"]) {
+        } else if split_words(line).eq([&b"IO"[..], b"size", b"Count"]) {
             self.table = CountTable::Lengths;
         } else if !self.row(line, sink) {
             self.end_histogram(sink);
@@ -174,7 +174,7 @@ impl AlignD {
 
     /// Takes a row of the table that is being read; says whether the line is one.
     fn row(&mut self, line: &[u8], sink: &mut Sink) -> bool {
-        let mut found = words(line);
+        let mut found = split_words(line);
         let (Some(first), last) = (found.next(), found.last()) else {
             return true;
         };

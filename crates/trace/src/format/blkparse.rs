@@ -15,7 +15,7 @@ use crate::number::{parse_i64, parse_u64};
 use crate::op::parse_rwbs;
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, split_words, whole_lines};
 use crate::{batch::BATCH_EVENTS, error::Error};
 
 /// The format's entry in the list.
@@ -97,7 +97,7 @@ fn is_device(word: &[u8]) -> bool {
 
 /// What follows the seven fields that all lines have, or why it is not understood.
 fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
-    let mut fields = words(line);
+    let mut fields = split_words(line);
     let mut next = |expected| fields.next().ok_or(LineError::new(line, expected));
     let device = next("MAJOR,MINOR of a device")?;
     if !is_device(device) {
@@ -215,7 +215,7 @@ fn is_around(line: &[u8]) -> bool {
         .trim_ascii_start()
         .first()
         .is_some_and(u8::is_ascii_digit)
-        || words(line)
+        || split_words(line)
             .next()
             .is_none_or(|word| memchr::memchr(b',', word).is_none())
 }

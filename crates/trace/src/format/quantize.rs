@@ -19,7 +19,7 @@ use crate::number::{parse_i64, parse_ios};
 use crate::op::Layer;
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Latency, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, split_words};
 use crate::tool::{check_layer, sniff_below_prose};
 
 /// The format's entry in the list.
@@ -45,7 +45,7 @@ fn heading(line: &[u8]) -> Option<Heading> {
     if is_distribution(line) {
         return Some(Heading::DTrace);
     }
-    words(line)
+    split_words(line)
         .eq([&b"Kbytes"[..], b":", b"count", b"distribution"])
         .then_some(Heading::BccKbytes)
 }
@@ -53,7 +53,7 @@ fn heading(line: &[u8]) -> Option<Heading> {
 /// `value ---- Distribution ---- count`.
 #[must_use]
 pub fn is_distribution(line: &[u8]) -> bool {
-    let mut found = words(line);
+    let mut found = split_words(line);
     found.next() == Some(b"value")
         && found.next().is_some_and(|word| word.starts_with(b"--"))
         && found.next() == Some(b"Distribution")
@@ -90,7 +90,7 @@ fn dtrace_row(line: &[u8]) -> Result<Bucket, LineError> {
     let bar = memchr::memchr(b'|', line).ok_or_else(bad)?;
     let value = parse_i64(line[..bar].trim_ascii()).ok_or_else(bad)?;
     let (low, high) = row_range(value).ok_or_else(bad)?;
-    let ios = words(&line[bar + 1..])
+    let ios = split_words(&line[bar + 1..])
         .last()
         .and_then(parse_ios)
         .ok_or_else(bad)?;
@@ -103,13 +103,13 @@ fn dtrace_row(line: &[u8]) -> Result<Bucket, LineError> {
 
 /// Whether a first row is one of `lquantize()`: below all, or at a number that is no power of two.
 fn is_linear(line: &[u8]) -> bool {
-    let first = words(line).next().unwrap_or_default();
+    let first = split_words(line).next().unwrap_or_default();
     first.starts_with(b"<") || parse_i64(first).is_some_and(|value| row_range(value).is_none())
 }
 
 fn bcc_row(line: &[u8]) -> Result<Bucket, LineError> {
     let bad = || LineError::new(line, "`LOW -> HIGH : COUNT` in KiB");
-    let mut found = words(line);
+    let mut found = split_words(line);
     let low = found
         .next()
         .and_then(parse_i64)
@@ -250,7 +250,7 @@ impl Quantize {
             .any(|start| text.starts_with(start));
         if !chatter {
             let text = text.strip_suffix(b"\\0").unwrap_or(text);
-            let text: Vec<_> = words(text).map(String::from_utf8_lossy).collect();
+            let text: Vec<_> = split_words(text).map(String::from_utf8_lossy).collect();
             self.subject = text.join(" ");
         }
     }

@@ -40,7 +40,7 @@ use crate::reader::{
     DEVICE_NS_SUM_MAX, Fill, IOS_MAX, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff,
 };
 use crate::source::{Latency, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, split_words, whole_lines};
 use crate::tool::check_layer;
 
 /// The format's entry in the list.
@@ -71,7 +71,7 @@ const SUMS: &str = "counts of at most 2^48 I/O, and 2^111 ns, in the whole file"
 
 fn parse_head(line: &[u8]) -> Result<Head, LineError> {
     let bad = || LineError::new(line, HEADER);
-    let mut fields = words(line.strip_prefix(MAGIC).ok_or_else(bad)?);
+    let mut fields = split_words(line.strip_prefix(MAGIC).ok_or_else(bad)?);
     if fields.next() != Some(b"1") {
         return Err(bad());
     }
@@ -117,7 +117,7 @@ fn cells(line: &[u8]) -> Option<ResidueCells<'_>> {
     if line.first() == Some(&b'@') {
         return map_cells(line);
     }
-    let mut found = words(line);
+    let mut found = split_words(line);
     let mut next = || found.next();
     let device = String::from_utf8_lossy(next()?).into_owned();
     let (op, residue, length, ios) = (next()?, next()?, next()?, next()?);

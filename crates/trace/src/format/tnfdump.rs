@@ -28,7 +28,7 @@ use crate::number::{parse_decimal, parse_hex, parse_u64};
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, split_words};
 use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
 
 /// The format's entry in the list.
@@ -49,7 +49,7 @@ const DATA_BYTES_MAX: usize = 4096;
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     let head = [&b"Elapsed"[..], b"(ms)", b"Delta", b"(ms)"];
-    sniff_below_prose(prefix, complete, |line| words(line).take(4).eq(head))
+    sniff_below_prose(prefix, complete, |line| split_words(line).take(4).eq(head))
 }
 
 /// An event of which the data may not be complete yet.
@@ -135,7 +135,7 @@ fn event_line(line: &[u8]) -> Option<Result<EventLine<'_>, LineError>> {
 
 /// The value of a name among `name: value` pairs.
 fn value(data: &[u8], name: &str) -> Option<u64> {
-    let mut found = words(data);
+    let mut found = split_words(data);
     while let Some(word) = found.next() {
         if word.strip_suffix(b":") == Some(name.as_bytes()) {
             let word = found.next()?;

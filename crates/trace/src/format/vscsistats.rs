@@ -18,7 +18,7 @@ use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::{Layer, Op};
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::SourceInfo;
-use crate::text::{Fields, LineError, LineFormat, Sink, TextReader, sniff_lines, words};
+use crate::text::{Fields, LineError, LineFormat, Sink, TextReader, sniff_lines, split_words};
 use crate::tool::check_layer;
 
 /// The format's entry in the list.
@@ -85,7 +85,7 @@ fn measured(what: &[u8]) -> Option<Measured> {
 }
 
 fn op(what: &[u8]) -> Option<Op> {
-    words(what).find_map(|word| match word {
+    split_words(what).find_map(|word| match word {
         b"Read" | b"Reads" => Some(Op::Read),
         b"Write" | b"Writes" => Some(Op::Write),
         _ => None,

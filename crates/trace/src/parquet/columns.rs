@@ -57,9 +57,9 @@ impl Decoder {
         };
         Ok(Decoder {
             time_ns: inputs.numbers(At::TimeNs)?,
-            device: inputs.words(At::Device)?,
-            layer: inputs.words(At::Layer)?,
-            op: inputs.words(At::Op)?,
+            device: inputs.byte_arrays(At::Device)?,
+            layer: inputs.byte_arrays(At::Layer)?,
+            op: inputs.byte_arrays(At::Op)?,
             flags: inputs.numbers_32(At::Flags)?,
             sector: inputs.numbers(At::Sector)?,
             rem_bytes: inputs.numbers_32(At::RemBytes)?,
@@ -67,9 +67,9 @@ impl Decoder {
             queue_ns: inputs.numbers(At::QueueNs)?,
             device_ns: inputs.numbers(At::DeviceNs)?,
             pid: inputs.numbers_32(At::Pid)?,
-            comm: inputs.words(At::Comm)?,
+            comm: inputs.byte_arrays(At::Comm)?,
             cgroup: inputs.numbers(At::Cgroup)?,
-            file: inputs.words(At::File)?,
+            file: inputs.byte_arrays(At::File)?,
             rests: Vec::new(),
         })
     }
@@ -225,7 +225,7 @@ impl Inputs<'_> {
         self.input(at, one)
     }
 
-    fn words<T: Copy>(&self, at: At) -> Result<ColumnInput<ByteArrayType, T>> {
+    fn byte_arrays<T: Copy>(&self, at: At) -> Result<ColumnInput<ByteArrayType, T>> {
         let one = |source: &Source| match source {
             Source::Word(one) => Some(ByteArray::from(one.as_str())),
             _ => None,

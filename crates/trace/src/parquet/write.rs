@@ -169,10 +169,10 @@ pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
         .collect();
     let lengths =
         lengths.map_err(|_| ParquetError::General("found a length above 2^63 bytes".to_owned()))?;
-    let layers = words(batch.layer.iter().map(|&layer| layer as u32), |id| {
+    let layers = word_dictionary(batch.layer.iter().map(|&layer| layer as u32), |id| {
         Layer::ALL.get(id as usize).map(|layer| layer.word())
     });
-    let ops = words(batch.op.iter().map(|&op| op as u32), |id| {
+    let ops = word_dictionary(batch.op.iter().map(|&op| op as u32), |id| {
         Op::ALL.get(id as usize).map(|op| op.word())
     });
     let device = |id: u32| {
@@ -184,7 +184,7 @@ pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
     };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from(batch.time_ns.clone())),
-        words(batch.device.iter().copied(), device),
+        word_dictionary(batch.device.iter().copied(), device),
         layers,
         ops,
         Arc::new(Int32Array::from(batch.flags.clone())),
@@ -228,14 +228,14 @@ fn known_pid(column: &[i32], rows: usize) -> ArrayRef {
 fn name_words(column: &[u32], batch: &Batch) -> ArrayRef {
     let word = |id| batch.names.word_of(id);
     if column.is_empty() {
-        words(std::iter::repeat_n(0, batch.len()), word)
+        word_dictionary(std::iter::repeat_n(0, batch.len()), word)
     } else {
-        words(column.iter().copied(), word)
+        word_dictionary(column.iter().copied(), word)
     }
 }
 
 /// A dictionary column of only the words that occur; ids without a word are null.
-fn words<'names>(
+fn word_dictionary<'names>(
     ids: impl Iterator<Item = u32>,
     word: impl Fn(u32) -> Option<&'names str>,
 ) -> ArrayRef {

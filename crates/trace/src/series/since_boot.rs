@@ -35,7 +35,7 @@ pub enum SinceBoot {
 impl SinceBoot {
     /// In words.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             SinceBoot::ByTheTool => "sysstat begins with an average since boot",
             SinceBoot::ByItsRate => {

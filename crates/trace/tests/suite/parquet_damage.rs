@@ -27,7 +27,7 @@ fn read(path: &Path, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo), Err
     Ok((events, reader.info().clone()))
 }
 
-fn words(words: &[Option<&str>]) -> ArrayRef {
+fn word_array(words: &[Option<&str>]) -> ArrayRef {
     Arc::new(StringArray::from(words.to_vec()))
 }
 
@@ -43,16 +43,22 @@ fn small(numbers: [i32; 3]) -> ArrayRef {
 fn foreign() -> Vec<(&'static str, ArrayRef)> {
     vec![
         ("len_bytes", numbers(&[Some(512), Some(4096), Some(0)])),
-        ("op", words(&[Some("read"), Some("write"), Some("flush")])),
-        ("remark", words(&[Some("not ours"), None, None])),
+        (
+            "op",
+            word_array(&[Some("read"), Some("write"), Some("flush")]),
+        ),
+        ("remark", word_array(&[Some("not ours"), None, None])),
         ("sector", numbers(&[Some(63), Some(8), Some(0)])),
         (
             "layer",
-            words(&[Some("bio"), Some("request"), Some("request")]),
+            word_array(&[Some("bio"), Some("request"), Some("request")]),
         ),
         ("rem_bytes", small([0, 0, 0])),
         ("flags", small([0, 1, 16])),
-        ("device", words(&[Some("sda"), Some("sda"), Some("sdb")])),
+        (
+            "device",
+            word_array(&[Some("sda"), Some("sda"), Some("sdb")]),
+        ),
         ("device_ns", numbers(&[Some(100), None, Some(7)])),
         ("time_ns", numbers(&[Some(-5), Some(10), Some(20)])),
     ]
@@ -185,7 +191,7 @@ fn rows_without_sense_are_counted_and_passed_over() {
         numbers(&[Some(-5), None, Some(20)]),
         "row 1: found null in time_ns, expected a number",
     );
-    let word = |wrong| words(&[Some("read"), wrong, Some("read")]);
+    let word = |wrong| word_array(&[Some("read"), wrong, Some("read")]);
     let expected = "expected an operation: read, write, discard, flush, write-zeroes or other";
     check(
         "op",
@@ -193,7 +199,7 @@ fn rows_without_sense_are_counted_and_passed_over() {
         &format!("row 1: found append, {expected}"),
     );
     check("op", word(None), &format!("row 1: found null, {expected}"));
-    let word = |wrong| words(&[Some("bio"), wrong, Some("bio")]);
+    let word = |wrong| word_array(&[Some("bio"), wrong, Some("bio")]);
     check(
         "layer",
         word(Some("")),
@@ -239,7 +245,7 @@ fn what_is_no_trace_is_refused() {
         "found op of type Int32, expected Utf8",
     );
     check(
-        changed("time_ns", Some(words(&[None, None, None]))),
+        changed("time_ns", Some(word_array(&[None, None, None]))),
         None,
         "found time_ns of type Utf8",
     );

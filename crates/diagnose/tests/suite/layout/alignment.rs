@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Member, Placing, Source};
 
-use crate::layout::lab::{Lab, evidence, kernel, words};
+use crate::layout::lab::{Lab, evidence, finding_text, kernel};
 
 const RULE: &str = "misaligned-partition";
 
@@ -35,7 +35,7 @@ fn the_next_start_is_named() {
     let disk = lab.disk("sda", 4096, 0);
     lab.partition("sda1", disk, 34);
     let judged = lab.judge();
-    let said = words(judged.finding(RULE));
+    let said = finding_text(judged.finding(RULE));
     // 40 is the next multiple of 8 sectors.
     assert!(
         said.contains("the next such start is 20 KiB (40 sectors) of sda"),
@@ -85,7 +85,7 @@ fn the_next_start_is_one_of_its_own_table() {
     lab.runs(Kind::Partition, "vg/guest1", &[(volume, 63, 1 << 18)]);
     let judged = lab.judge();
     // 40 + 2,048 + 63 is 2,151, the last sector of a block.
-    let said = words(judged.finding(RULE));
+    let said = finding_text(judged.finding(RULE));
     assert!(
         said.contains("begin it 512 B (1 sector) further on"),
         "{said}"
@@ -115,7 +115,7 @@ fn the_next_cylinder_is_named() {
         lab.fact(disk, keys::CYLINDER_SECTORS, 2_889);
         lab.partition("c3t13d0s0", disk, 2 * 2_889);
         let judged = lab.judge();
-        let said = words(judged.finding(RULE));
+        let said = finding_text(judged.finding(RULE));
         assert!(said.contains(expected), "{said}");
         assert_eq!(said.contains("further on"), label == "efi", "{said}");
     }
@@ -156,9 +156,9 @@ fn an_assumed_grid_never_says_aligned() {
     assert_eq!(finding.target().device, "c0t0d0s0");
     assert_eq!(finding.confidence(), Confidence::Low);
     assert!(
-        words(finding).contains("the grid of 4 KiB is assumed"),
+        finding_text(finding).contains("the grid of 4 KiB is assumed"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
     assert_eq!(
         judged.whys(RULE),
@@ -203,7 +203,7 @@ fn a_volume_inherits_what_is_below() {
         "logical volume vg/lv",
         "the device that the file system lies on"
     );
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3,584 B over"),
         "{said}"
@@ -259,7 +259,7 @@ fn the_layer_that_has_to_move_is_named() {
         let stripe = lab.stripe("d1", 256 << 10, &slices);
         lab.runs(Kind::SoftPartition, "d11", &[(stripe, 512, 1 << 16)]);
         let judged = lab.judge();
-        let said = words(judged.finding(RULE));
+        let said = finding_text(judged.finding(RULE));
         assert!(said.contains(sentence), "{said}");
     }
 }
@@ -274,9 +274,9 @@ fn chunks_that_are_no_multiples_of_the_block() {
     let finding = judged.finding(RULE);
     assert_eq!(evidence(finding, "phase_step_bytes"), 2048.0);
     assert!(
-        words(finding).contains("of sdb"),
+        finding_text(finding).contains("of sdb"),
         "both members are named: {}",
-        words(finding)
+        finding_text(finding)
     );
 }
 
@@ -602,7 +602,7 @@ fn the_way_back_is_free() {
             .findings(RULE)
             .find(|finding| finding.target().device == "judged")
             .expect("off");
-        let said = words(finding);
+        let said = finding_text(finding);
         assert!(said.contains("further on"), "{said}");
         assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
     }
@@ -616,7 +616,7 @@ fn a_sector_given_is_not_nothing() {
     lab.grid(disk, CellKind::ArrayUnit, 512, 0, Source::User);
     lab.partition("sda1", disk, 63);
     let judged = lab.judge();
-    let said = words(judged.finding(RULE));
+    let said = finding_text(judged.finding(RULE));
     assert!(
         said.contains("none larger than the 512 B given is known of sda"),
         "{said}"

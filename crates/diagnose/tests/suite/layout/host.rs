@@ -5,7 +5,7 @@ use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId};
 
-use crate::layout::lab::{Judged, Lab, evidence, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text};
 
 /// A host with one mirror of two sides.
 fn mirrored(lab: &mut Lab) -> NodeId {
@@ -32,7 +32,7 @@ fn small_resync_io() {
     assert_eq!(finding.target().to_string(), "the host");
     assert_eq!(evidence(finding, "resync_bytes"), f64::from(32 << 10));
     assert!(
-        words(finding).contains("maxphys is 256 KiB"),
+        finding_text(finding).contains("maxphys is 256 KiB"),
         "both have to change"
     );
     // 2,048 blocks of 512 bytes; the paper's "512-Kbyte blocks" are a slip.
@@ -159,8 +159,10 @@ fn no_direct_io() {
         (Severity::Note, Confidence::Low),
         "try it first"
     );
-    assert!(words(finding).contains("makes the file system read a block of 8 KiB first"));
-    assert!(!words(mounted(Some("rw"), &[], Some(8192)).finding(rule)).contains("read a block"));
+    assert!(finding_text(finding).contains("makes the file system read a block of 8 KiB first"));
+    assert!(
+        !finding_text(mounted(Some("rw"), &[], Some(8192)).finding(rule)).contains("read a block")
+    );
     assert!(mounted(Some("rw,forcedirectio"), &[], Some(2048)).is_silent(rule));
     assert_eq!(
         mounted(None, &[], Some(2048)).unknown(rule),

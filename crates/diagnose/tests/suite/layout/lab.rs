@@ -252,7 +252,7 @@ pub fn evidence(finding: &Finding, name: &str) -> f64 {
 }
 
 /// All sentences of a finding.
-pub fn words(finding: &Finding) -> String {
+pub fn finding_text(finding: &Finding) -> String {
     format!(
         "{}\n{}",
         finding.summary(),

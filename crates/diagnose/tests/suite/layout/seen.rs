@@ -8,7 +8,7 @@ use plumb_profile::{Places, Table};
 use plumb_stack::{CellKind, Kind};
 use plumb_trace::{Layer, Op};
 
-use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
 
 const OFF: &str = "misaligned-partition";
 const IO: &str = "misaligned-io";
@@ -85,9 +85,9 @@ fn a_start_explains_the_io_behind_it() {
             "sent by postgres 300",
         ] {
             assert!(
-                words(finding).contains(said),
+                finding_text(finding).contains(said),
                 "no `{said}` in\n{}",
-                words(finding)
+                finding_text(finding)
             );
         }
         assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
@@ -117,7 +117,7 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
     joined(lab, &[], |judged, _| {
         assert_eq!(judged.found_on(IO), ["sda"]);
         assert!(
-            words(judged.finding(IO))
+            finding_text(judged.finding(IO))
                 .contains("partition sda2 begins at sector 2,048, on the grid")
         );
     });
@@ -132,9 +132,9 @@ fn a_move_is_not_said_to_mend_what_it_does_not() {
     joined(lab, &[], |judged, _| {
         let said = "begun 512 B (1 sector) further on, 101 of 401 (25.2 %) of them would still start off it";
         assert!(
-            words(judged.finding(OFF)).contains(said),
+            finding_text(judged.finding(OFF)).contains(said),
             "{}",
-            words(judged.finding(OFF))
+            finding_text(judged.finding(OFF))
         );
     });
 }
@@ -144,15 +144,15 @@ fn a_partition_without_io_says_so() {
     let mut lab = two_partitions();
     through(&mut lab, "sda", ("sda2", 2048), 0, 250);
     joined(lab, &[], |judged, _| {
-        assert!(words(judged.finding(OFF)).contains("no I/O through it seen in 10.0 s"));
+        assert!(finding_text(judged.finding(OFF)).contains("no I/O through it seen in 10.0 s"));
     });
     // Of a disk that nobody looked at nothing is said.
     let lab = two_partitions();
     joined(lab, &[], |judged, _| {
         assert!(
-            !words(judged.finding(OFF)).contains("I/O through"),
+            !finding_text(judged.finding(OFF)).contains("I/O through"),
             "{}",
-            words(judged.finding(OFF))
+            finding_text(judged.finding(OFF))
         );
     });
 }
@@ -170,9 +170,9 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
         assert_eq!(judged.found_on(OFF), ["vg/data"]);
         let said = "I/O through sda1, which it lies on, in 10.0 s: 300 reads";
         assert!(
-            words(judged.finding(OFF)).contains(said),
+            finding_text(judged.finding(OFF)).contains(said),
             "{}",
-            words(judged.finding(OFF))
+            finding_text(judged.finding(OFF))
         );
         assert_eq!(judged.found_on(IO), [] as [&str; 0]);
     });
@@ -194,9 +194,9 @@ fn a_volume_of_which_io_were_counted_is_told_once() {
             (300.0, 300.0)
         );
         assert!(
-            words(finding).contains("I/O through it in 10.0 s: 300 reads"),
+            finding_text(finding).contains("I/O through it in 10.0 s: 300 reads"),
             "{}",
-            words(finding)
+            finding_text(finding)
         );
         let grid = &joined.seen[0].1.places[0].grids[0].grid;
         assert_eq!(

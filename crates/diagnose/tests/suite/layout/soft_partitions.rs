@@ -5,7 +5,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, NodeId};
 use plumb_testkit::soft_partitions::LISTING;
 
-use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
 
 const RULE: &str = "soft-partition-drift";
 
@@ -68,7 +68,7 @@ fn the_example_of_the_paper() {
     // And one after d12 as it is: 2,097,665 + 2,097,152 + 1 up to a multiple of 512 is 4,195,328 = 8,194 × 512.
     assert_eq!(evidence(finding, "next_offset_bytes"), 4_195_328.0 * 512.0);
     assert!(
-        !words(finding).contains("that formula"),
+        !finding_text(finding).contains("that formula"),
         "the formula of the paper is right here"
     );
     let right = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_098_176, 2_097_152)]);
@@ -82,10 +82,10 @@ fn the_formula_of_the_paper_has_a_condition() {
     let finding = judged.finding(RULE);
     assert_eq!(evidence(finding, "offset_wanted_bytes"), 1_536.0 * 512.0);
     assert!(
-        words(finding).contains("would give 1012 KiB (2,024 sectors)")
-            || words(finding).contains("would give 1,012 KiB (2,024 sectors)"),
+        finding_text(finding).contains("would give 1012 KiB (2,024 sectors)")
+            || finding_text(finding).contains("would give 1,012 KiB (2,024 sectors)"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
 }
 

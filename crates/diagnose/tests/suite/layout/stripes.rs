@@ -7,7 +7,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::Op;
 
-use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
 
 /// A volume that begins `start` sectors into a stripe over `members` disks.
 fn volume(lab: &mut Lab, chunk: u64, members: usize, start: u64) -> NodeId {
@@ -92,7 +92,7 @@ fn without_a_page_4_kib_are_assumed() {
         "4 of 32 KiB"
     );
     assert_eq!(off.finding(rule).confidence(), Confidence::Low);
-    assert!(words(off.finding(rule)).contains("4 KiB are assumed"));
+    assert!(finding_text(off.finding(rule)).contains("4 KiB are assumed"));
     let on = judge_volume(32 << 10, 64, None);
     assert!(
         on.unknown(rule).contains("unknown for others"),
@@ -184,9 +184,9 @@ fn narrow_stripe() {
         "the seed's exact share"
     );
     assert!(
-        words(finding).contains("15/64 exactly"),
+        finding_text(finding).contains("15/64 exactly"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
     assert_eq!(
         judge_volume(64 << 10, 64, Some(8192))
@@ -299,13 +299,14 @@ fn stripe_segment_mismatch() {
         f64::from(16 << 10)
     );
     assert!(
-        words(finding).contains("the nearest multiples of the segment are 1008 KiB and 1056 KiB")
-            || words(finding)
+        finding_text(finding)
+            .contains("the nearest multiples of the segment are 1008 KiB and 1056 KiB")
+            || finding_text(finding)
                 .contains("the nearest multiples of the segment are 1,008 KiB and 1,056 KiB"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
-    assert!(words(finding).contains("of 2 of 2 devices below"));
+    assert!(finding_text(finding).contains("of 2 of 2 devices below"));
     assert_eq!(
         on_array(1 << 20, None, Some(48 << 10)).found_on(rule),
         ["d10"]
@@ -484,7 +485,7 @@ fn geometry_mismatch() {
         evidence(wide.finding(rule), "stripe_width_bytes"),
         196_608.0
     );
-    assert!(words(wide.finding(rule)).contains("64 KiB × 3 = 192 KiB"));
+    assert!(finding_text(wide.finding(rule)).contains("64 KiB × 3 = 192 KiB"));
     let other = file_system(&[xfs, (unit, "4096"), (width, "196608")]);
     assert!(
         other

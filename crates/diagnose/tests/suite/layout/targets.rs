@@ -6,7 +6,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
-use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
 
 const RULE: &str = "misstated-grid";
 
@@ -47,7 +47,7 @@ fn statements_against_the_drive() {
         let found = judged
             .findings(RULE)
             .next()
-            .map(|finding| (finding.severity(), words(finding)));
+            .map(|finding| (finding.severity(), finding_text(finding)));
         assert_eq!(found.is_none(), judged.is_silent(RULE));
         found
     };
@@ -159,7 +159,7 @@ fn smaller_than_the_device_takes() {
     for backstore in ["iblock", "pscsi"] {
         let judged = judge(backstore);
         assert_eq!(judged.finding(RULE).severity(), Severity::Critical);
-        assert!(words(judged.finding(RULE)).contains("sda takes none of less than 4 KiB"));
+        assert!(finding_text(judged.finding(RULE)).contains("sda takes none of less than 4 KiB"));
     }
     assert_eq!(judge("fileio").finding(RULE).severity(), Severity::Warning);
 }
@@ -206,7 +206,7 @@ fn disks_that_are_seen_through() {
     let disk = lab.disk("sda", 4096, 0);
     show(&mut lab, Kind::VirtualDisk, disk, 512, (512, 0));
     let judged = lab.judge();
-    assert!(words(judged.finding(RULE)).contains("let the hypervisor state"));
+    assert!(finding_text(judged.finding(RULE)).contains("let the hypervisor state"));
     assert_eq!(judged.finding(RULE).severity(), Severity::Warning);
 
     // What stands on a disk of a guest is judged end to end, and may make up for the shift.

@@ -7,7 +7,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::Op;
 
-use crate::layout::lab::{Judged, Lab, evidence, kernel, words};
+use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
 
 fn on_flash(unit: u64, source: Source, page: Option<u64>, ashift: Option<u64>) -> Judged {
     let mut lab = Lab::default();
@@ -94,9 +94,9 @@ fn implausible_hint() {
     ] {
         let judged = hinting(optimal, physical);
         assert!(
-            words(judged.finding(rule)).contains(why),
+            finding_text(judged.finding(rule)).contains(why),
             "{}",
-            words(judged.finding(rule))
+            finding_text(judged.finding(rule))
         );
         assert_eq!(
             evidence(judged.finding(rule), "stated_bytes"),
@@ -123,7 +123,7 @@ fn what_a_source_doubts_is_said() {
     };
     let rule = "implausible-hint";
     let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
-    assert!(words(judged.finding(rule)).contains("no offset fits"));
+    assert!(finding_text(judged.finding(rule)).contains("no offset fits"));
     assert!(
         judge(Kind::Loop, CellKind::PhysicalBlock).is_not_asked(rule),
         "not its own word"
@@ -160,7 +160,7 @@ fn a_hint_of_an_array_is_not_its_stripe() {
     lab.grid(right, CellKind::OptimalIo, 128 << 10, 0, kernel());
     let judged = lab.judge();
     assert_eq!(judged.found_on("implausible-hint"), ["md0"]);
-    let said = words(judged.finding("implausible-hint"));
+    let said = finding_text(judged.finding("implausible-hint"));
     assert!(
         said.contains("the true stripe is 128 KiB: it is the least common multiple"),
         "{said}"
@@ -248,7 +248,7 @@ fn queue_setting() {
         flash,
     ]);
     assert!(
-        words(both.finding(rule)).contains("scheduler cfq"),
+        finding_text(both.finding(rule)).contains("scheduler cfq"),
         "one finding says all of a device"
     );
 }
@@ -270,7 +270,7 @@ fn record_mismatch() {
     let finding = judged.finding(rule);
     assert_eq!(evidence(finding, "read_amplification"), 16.0);
     assert_eq!(finding.severity(), Severity::Warning);
-    assert!(words(finding).contains("written anew"));
+    assert!(finding_text(finding).contains("written anew"));
     assert!(kept_in(keys::RECORD_SIZE, 8192, Some(8192)).is_silent(rule));
     assert!(
         kept_in(keys::RECORD_SIZE, 4096, Some(8192)).is_silent(rule),
@@ -334,9 +334,9 @@ fn too_few_disks() {
     assert_eq!(evidence(finding, "given_ios_per_second"), 240.0);
     assert_eq!(finding.severity(), Severity::Warning);
     assert!(
-        words(finding).contains("4 disks of this kind would do, with 21 % more"),
+        finding_text(finding).contains("4 disks of this kind would do, with 21 % more"),
         "{}",
-        words(finding)
+        finding_text(finding)
     );
     assert!(case(4).judge().is_silent(rule), "the case study took four");
     let mut lab = case(4);
@@ -364,7 +364,7 @@ fn four_disks_are_slow() {
     let judged = lab.judge();
     let finding = judged.finding("too-few-disks");
     assert!((evidence(finding, "utilisation") - 0.828_125).abs() < 1e-9);
-    let said = words(finding);
+    let said = finding_text(finding);
     assert!(
         said.contains("at 83 % utilisation the mean response is 72.7 ms"),
         "{said}"
@@ -376,7 +376,7 @@ fn four_disks_are_slow() {
     assert!(lab.judge().is_silent("too-few-disks"));
     let mut lab = case(4);
     lab.known.response_ns = Some(10e6);
-    assert!(words(lab.judge().finding("too-few-disks")).contains("no number of such disks"));
+    assert!(finding_text(lab.judge().finding("too-few-disks")).contains("no number of such disks"));
 }
 
 /// Mirrors write twice, RAID 5 takes four operations.

@@ -41,7 +41,7 @@ fn probed(fine: f64, second: Second, seed: u64) -> Probed {
     probe(&mut device, &settings(seed + 1000)).expect("no read fails")
 }
 
-fn said(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
+fn probe_all(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
     let second = Candidate {
         granularity_bytes: granularity,
         offset_bytes: offset,
@@ -82,7 +82,7 @@ fn a_coarser_grid_elsewhere_is_never_aligned() {
             (16_384, 8192),
             (16_384, 12_288),
         ] {
-            let said = said(fine, second, more);
+            let said = probe_all(fine, second, more);
             assert_eq!((said.aligned, said.others), (0, 0), "{second:?}");
             assert!(said.named >= RUNS - 1, "{second:?}: {said:?}");
         }
@@ -114,7 +114,7 @@ fn what_is_near_the_margin_is_open() {
 #[test]
 fn much_larger_blocks_elsewhere_are_seen() {
     for more in [0.5, 2.0] {
-        let said = said(0.8, (65_536, 4096), more);
+        let said = probe_all(0.8, (65_536, 4096), more);
         assert_eq!((said.aligned, said.others), (0, 0));
         assert!(said.named > 0);
     }
@@ -125,7 +125,7 @@ fn much_larger_blocks_elsewhere_are_seen() {
 fn a_coarser_grid_at_0_is_aligned() {
     for more in [0.1, 0.5, 2.0] {
         for second in [(8192, 0), (16_384, 0)] {
-            let said = said(0.8, second, more);
+            let said = probe_all(0.8, second, more);
             assert_eq!(said.aligned, RUNS, "{second:?}: {said:?}");
         }
     }
@@ -135,7 +135,7 @@ fn a_coarser_grid_at_0_is_aligned() {
 #[test]
 fn a_sole_coarser_grid_is_found() {
     for second in [(8192, 4096), (16_384, 4096), (16_384, 12_288)] {
-        let said = said(0.0, second, 0.5);
+        let said = probe_all(0.0, second, 0.5);
         assert_eq!(said.named, RUNS, "{second:?}: {said:?}");
     }
 }

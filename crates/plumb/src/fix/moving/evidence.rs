@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    fn words(path: &str, identity: &str, label: &str) -> DiskWords {
+    fn disk_words(path: &str, identity: &str, label: &str) -> DiskWords {
         let text = format!("{path}\n{identity}\n{label}");
         DiskWords::parse(&text)
     }
@@ -269,7 +269,7 @@ mod tests {
     /// Every label that it can have at each stage shows it, and no other one does.
     #[test]
     fn labels_show_it_as_far_as_the_journal_says() {
-        let disk = words("/dev/vdb", "", "guid");
+        let disk = disk_words("/dev/vdb", "", "guid");
         for (stage, is_back, ending, labels) in [
             (Stage::Hiding, false, None, &[1, 2][..]),
             (Stage::Copying, false, None, &[2]),
@@ -290,16 +290,16 @@ mod tests {
         for ending in [Ending::Moved, Ending::RolledBack] {
             let status = status(Stage::Done, false, Some(ending), &disk);
             assert_eq!(judged(&status, 9, disk.clone(), false), Ok(None));
-            judged(&status, 9, words("/dev/vdb", "", ""), false).expect_err("no label");
+            judged(&status, 9, disk_words("/dev/vdb", "", ""), false).expect_err("no label");
         }
     }
 
     #[test]
     fn nothing_that_contradicts_is_no_evidence() {
-        let was = words("/dev/vdb", "", "guid");
+        let was = disk_words("/dev/vdb", "", "guid");
         let copying = status(Stage::Copying, false, None, &was);
         let refused =
-            judged(&copying, 0, words("/dev/vdb", "", ""), true).expect_err("an empty disk");
+            judged(&copying, 0, disk_words("/dev/vdb", "", ""), true).expect_err("an empty disk");
         for word in [
             "/dev/vdb",
             "found no label",
@@ -310,7 +310,7 @@ mod tests {
         }
         // A copy of before: whoever names it is believed, its name is not.
         let hiding = status(Stage::Hiding, false, None, &was);
-        let copy = words("/dev/vdc", "", "guid");
+        let copy = disk_words("/dev/vdc", "", "guid");
         judged(&hiding, 1, copy.clone(), false).expect_err("it may be a copy");
         assert_eq!(judged(&hiding, 1, copy.clone(), true), Ok(None));
         assert_eq!(judged(&hiding, 2, copy.clone(), false), Ok(None));
@@ -319,24 +319,25 @@ mod tests {
 
     #[test]
     fn an_identity_stands_for_a_label_that_was_torn() {
-        let was = words("/dev/sdb", "naa.5", "guid");
+        let was = disk_words("/dev/sdb", "naa.5", "guid");
         for stage in [Stage::Hiding, Stage::Finishing] {
             let status = status(stage, false, None, &was);
             assert_eq!(
-                judged(&status, 9, words("/dev/sdc", "naa.5", ""), false),
+                judged(&status, 9, disk_words("/dev/sdc", "naa.5", ""), false),
                 Ok(None)
             );
-            judged(&status, 0, words("/dev/sdc", "naa.5", ""), false).expect_err("wiped, not torn");
-            judged(&status, 9, words("/dev/sdc", "", ""), true).expect_err("nothing shows it");
+            judged(&status, 0, disk_words("/dev/sdc", "naa.5", ""), false)
+                .expect_err("wiped, not torn");
+            judged(&status, 9, disk_words("/dev/sdc", "", ""), true).expect_err("nothing shows it");
         }
     }
 
     /// A box for USB that states its own identity.
     #[test]
     fn another_identity_needs_a_name_and_what_the_move_wrote() {
-        let was = words("/dev/sdb", "naa.5", "guid");
+        let was = disk_words("/dev/sdb", "naa.5", "guid");
         let copying = status(Stage::Copying, false, None, &was);
-        let boxed = words("/dev/sdc", "usb.1", "guid");
+        let boxed = disk_words("/dev/sdc", "usb.1", "guid");
         let note = judged(&copying, 2, boxed.clone(), true)
             .expect("it is that disk")
             .expect("a note");
@@ -351,8 +352,9 @@ mod tests {
             true,
         )
         .expect_err("a copy");
-        judged(&copying, 2, words("/dev/sdc", "usb.1", "other"), true).expect_err("another label");
-        judged(&copying, 2, words("/dev/sdc", "usb.1", ""), true).expect_err("no label");
+        judged(&copying, 2, disk_words("/dev/sdc", "usb.1", "other"), true)
+            .expect_err("another label");
+        judged(&copying, 2, disk_words("/dev/sdc", "usb.1", ""), true).expect_err("no label");
         let mut longer = copying;
         longer.plan.disk_bytes += 512;
         judged(&longer, 2, boxed, true).expect_err("another size");

@@ -48,7 +48,7 @@ pub fn check(
         ))
     })?;
     // What has no block device below is in memory, or somewhere on the net.
-    let place = Here::find(&directory).map_err(|failure| no(failure.words("")))?;
+    let place = Here::find(&directory).map_err(|failure| no(failure.text("")))?;
     if place.is_in_memory() {
         return Err(no("it would be in memory, and lost with the power".to_owned()).into());
     }

@@ -73,7 +73,7 @@ fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
         .iter()
         .map(String::as_str)
         .chain(["--yes", &prepared.name]);
-    let command = format!("plumb {}", plumb_plan::shell::words(words));
+    let command = format!("plumb {}", plumb_plan::shell::join_words(words));
     let moved = Moved {
         command: Some(command),
         ..prepared.view("move", "shown")
@@ -173,6 +173,6 @@ impl MovePaths {
         if let Some(disk) = &self.disk {
             words.extend(["--disk".to_owned(), disk.display().to_string()]);
         }
-        plumb_plan::shell::words(words.iter().map(String::as_str))
+        plumb_plan::shell::join_words(words.iter().map(String::as_str))
     }
 }

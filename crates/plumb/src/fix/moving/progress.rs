@@ -52,7 +52,7 @@ impl ProgressLine {
         }
         self.next = now + SHOWN;
         let done = at.saturating_sub(self.bytes_at_begin);
-        let words = words(
+        let words = progress_text(
             stage,
             at,
             total,
@@ -87,7 +87,7 @@ pub fn stage_word(stage: Stage, is_back: bool) -> &'static str {
 }
 
 /// `done` of the bytes were done in that many seconds.
-fn words(stage: &str, at: u64, total: u64, done: u64, seconds: f64) -> String {
+fn progress_text(stage: &str, at: u64, total: u64, done: u64, seconds: f64) -> String {
     if total == 0 {
         return stage.to_owned();
     }
@@ -117,14 +117,14 @@ mod tests {
     #[test]
     fn rate_and_time_left() {
         // 1 GiB in 8 s leaves 24 s.
-        let words = |done, seconds| words("copying", 1 << 30, 4 << 30, done, seconds);
+        let words = |done, seconds| progress_text("copying", 1 << 30, 4 << 30, done, seconds);
         assert_eq!(
             words(1 << 30, 8.0),
             "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left"
         );
         assert_eq!(words(0, 8.0), "copying 25 %, 1 GiB of 4 GiB");
         assert_eq!(
-            super::words("hiding label and signatures", 0, 0, 0, 0.0),
+            super::progress_text("hiding label and signatures", 0, 0, 0, 0.0),
             "hiding label and signatures"
         );
         assert_eq!(

@@ -116,7 +116,7 @@ impl Screen {
             }
             Some(_) => "no I/O in this interval; waiting for the next".to_owned(),
         };
-        let rest = [self.watched.words(), "? shows the keys".to_owned()];
+        let rest = [self.watched.text(), "? shows the keys".to_owned()];
         [first]
             .into_iter()
             .chain(rest)
@@ -126,7 +126,7 @@ impl Screen {
 }
 
 impl WatchSubject {
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let disks = if self.disks.is_empty() {
             "all disks".to_owned()
         } else {

@@ -386,7 +386,7 @@ impl MoveDisk {
     }
 }
 
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -396,5 +396,5 @@ pub fn said(output: &Output) -> String {
 
 #[track_caller]
 pub fn assert_done(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(output));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 
-use super::disk::{DiskFormat, MIB, MoveDisk, assert_done, said};
+use super::disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
 const KILLS: u32 = 6;
 const SOAK_KILLS: u32 = 200;
@@ -96,7 +96,7 @@ fn cut(disk: &MoveDisk, from: u64, to: u64, at: &Moment) -> Cut {
         return Cut::Ended;
     }
     let stands = disk.go("status");
-    let words = said(&stands);
+    let words = output_text(&stands);
     if ["never begun", "no good record"]
         .iter()
         .any(|what| words.contains(what))

@@ -14,7 +14,7 @@ use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
-use disk::{DiskFormat, MIB, MoveDisk, assert_done, said};
+use disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
 /// What blkid finds at a byte of the disk.
 fn found_at(disk: &MoveDisk, sector: u64) -> String {
@@ -46,7 +46,7 @@ fn file_systems_come_along() {
             "only shown"
         );
         assert!(!disk.journal().exists());
-        let words = said(&shown)
+        let words = output_text(&shown)
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
@@ -98,7 +98,7 @@ fn a_signal_stops_it_at_a_safe_point() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = MoveDisk::new(DiskFormat::Ext4, 34, 256, &[]);
     let mut child = disk.begun(2_048);
-    while !said(&disk.go("status")).contains("copying") {
+    while !output_text(&disk.go("status")).contains("copying") {
         assert!(
             child.try_wait().expect("a child").is_none(),
             "it ended before it was seen to copy"
@@ -106,8 +106,8 @@ fn a_signal_stops_it_at_a_safe_point() {
     }
     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
     let output = child.wait_with_output().expect("an end");
-    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    let words = said(&output);
+    assert_eq!(output.status.code(), Some(6), "{}", output_text(&output));
+    let words = output_text(&output);
     assert!(
         words.contains(&format!("plumb fix resume {}", disk.journal().display())),
         "{words}"
@@ -121,7 +121,7 @@ fn a_signal_stops_it_at_a_safe_point() {
     assert_done(&resumed);
     disk.assert_right(2_048);
     let again = disk.go("resume");
-    assert_eq!(again.status.code(), Some(2), "{}", said(&again));
+    assert_eq!(again.status.code(), Some(2), "{}", output_text(&again));
 }
 
 #[test]
@@ -130,8 +130,17 @@ fn what_cannot_be_moved_is_refused() {
     let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
     let refused = |disk: &MoveDisk, args: &[&str], code: i32, why: &str| {
         let done = disk.moved(args);
-        assert_eq!(done.status.code(), Some(code), "{args:?}: {}", said(&done));
-        assert!(said(&done).contains(why), "{args:?}: {}", said(&done));
+        assert_eq!(
+            done.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            output_text(&done)
+        );
+        assert!(
+            output_text(&done).contains(why),
+            "{args:?}: {}",
+            output_text(&done)
+        );
     };
     let mounted = disk.mount();
     refused(&disk, &["--to", "2048s"], 5, "is mounted at");
@@ -164,8 +173,13 @@ fn what_cannot_be_moved_is_refused() {
             .args(args)
             .output()
             .expect("plumb runs");
-        assert_eq!(done.status.code(), Some(5), "{journal}: {}", said(&done));
-        said(&done)
+        assert_eq!(
+            done.status.code(),
+            Some(5),
+            "{journal}: {}",
+            output_text(&done)
+        );
+        output_text(&done)
     };
     assert!(
         elsewhere(disk.journal().to_str().expect("text"), &[])
@@ -193,7 +207,7 @@ fn what_cannot_be_moved_is_refused() {
         .args(["--to", "2048s"])
         .output()
         .expect("plumb runs");
-    assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(2), "{}", output_text(&done));
     disk.assert_right(34);
     assert!(!disk.journal().exists());
 }
@@ -270,8 +284,12 @@ fn a_plan_is_carried_out() {
             "64k",
         ]);
         let refused = fix(&["--yes", &disk.name()]);
-        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-        assert!(said(&refused).contains(found), "{}", said(&refused));
+        assert_eq!(refused.status.code(), Some(5), "{}", output_text(&refused));
+        assert!(
+            output_text(&refused).contains(found),
+            "{}",
+            output_text(&refused)
+        );
         assert!(disk.start() == Some(34) && !disk.journal().exists());
     }
     planned(&[
@@ -287,18 +305,18 @@ fn a_plan_is_carried_out() {
     let shown = fix(&[]);
     assert_done(&shown);
     assert!(
-        said(&shown).contains("nothing was written"),
+        output_text(&shown).contains("nothing was written"),
         "{}",
-        said(&shown)
+        output_text(&shown)
     );
     assert_eq!(disk.start(), Some(34));
     let other = fix(&["--yes", "sda1"]);
-    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert_eq!(other.status.code(), Some(2), "{}", output_text(&other));
     let done = fix(&["--yes", &disk.name()]);
     assert!(
-        said(&done).contains(", and verified in "),
+        output_text(&done).contains(", and verified in "),
         "{}",
-        said(&done)
+        output_text(&done)
     );
     disk.assert_right(128);
     planned(&[
@@ -315,9 +333,9 @@ fn a_plan_is_carried_out() {
     ]);
     let shown = fix(&[]);
     assert!(
-        said(&shown).contains("tune2fs -E stride=64,stripe_width=192"),
+        output_text(&shown).contains("tune2fs -E stride=64,stripe_width=192"),
         "{}",
-        said(&shown)
+        output_text(&shown)
     );
     fix(&["--yes", &disk.name()]);
     let told = run(Command::new("dumpe2fs").arg("-h").arg(disk.node(1)));
@@ -396,11 +414,16 @@ fn xfs_is_told_by_a_mount() {
     let before = mount();
     for (args, code) in [(&[][..], 3), (&["--yes", &device.name()], 5)] {
         let refused = fix(args);
-        assert_eq!(refused.status.code(), Some(code), "{}", said(&refused));
-        assert!(
-            said(&refused).contains("it was made without any"),
+        assert_eq!(
+            refused.status.code(),
+            Some(code),
             "{}",
-            said(&refused)
+            output_text(&refused)
+        );
+        assert!(
+            output_text(&refused).contains("it was made without any"),
+            "{}",
+            output_text(&refused)
         );
         assert_eq!(options(&at), before, "nothing was unmounted");
     }
@@ -417,11 +440,11 @@ fn xfs_is_told_by_a_mount() {
     )
     .expect("room");
     let refused = fix(&["--yes", &device.name()]);
-    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(5), "{}", output_text(&refused));
     assert!(
-        said(&refused).contains("it is mounted as before"),
+        output_text(&refused).contains("it is mounted as before"),
         "{}",
-        said(&refused)
+        output_text(&refused)
     );
     assert_eq!(options(&at), before);
     fs::write(&file, &plan).expect("room");
@@ -432,7 +455,7 @@ fn xfs_is_told_by_a_mount() {
         options(&at),
         before.replace("swidth=256", "swidth=384"),
         "{}",
-        said(&done)
+        output_text(&done)
     );
 }
 

@@ -62,7 +62,7 @@ fn a_mounted_partition_is_unmounted_and_moved() {
     assert!(
         done.status.success(),
         "{}",
-        crate::fix_move::disk::said(&done)
+        crate::fix_move::disk::output_text(&done)
     );
     // The script has unmounted it.
     std::mem::forget(mounted);

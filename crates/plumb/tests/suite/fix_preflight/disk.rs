@@ -164,7 +164,7 @@ impl PreflightDisk {
             if child.try_wait().expect("a child").is_some() {
                 panic!(
                     "it ended before it was seen: {}",
-                    said(&child.wait_with_output().expect("an end"))
+                    output_text(&child.wait_with_output().expect("an end"))
                 );
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -178,7 +178,7 @@ impl PreflightDisk {
         for _ in 0..8 {
             let mut child = self.begun(number, to);
             while child.try_wait().expect("a child").is_none() {
-                if said(&self.go("status")).contains("copying") {
+                if output_text(&self.go("status")).contains("copying") {
                     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
                     break;
                 }
@@ -207,7 +207,7 @@ impl PreflightDisk {
 pub fn stop(child: Child) -> Output {
     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
     let output = child.wait_with_output().expect("an end");
-    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(6), "{}", output_text(&output));
     output
 }
 
@@ -228,7 +228,7 @@ pub fn fix(what: &str, on: &Path) -> Output {
         .expect("plumb runs")
 }
 
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -238,18 +238,18 @@ pub fn said(output: &Output) -> String {
 
 #[track_caller]
 pub fn assert_done(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    assert_eq!(output.status.code(), Some(0), "{}", output_text(output));
 }
 
 /// That it ended so, and said all of this.
 #[track_caller]
 pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
-    assert_eq!(output.status.code(), Some(code), "{}", said(output));
+    assert_eq!(output.status.code(), Some(code), "{}", output_text(output));
     for word in words {
         assert!(
-            said(output).contains(word),
+            output_text(output).contains(word),
             "no `{word}` in: {}",
-            said(output)
+            output_text(output)
         );
     }
 }

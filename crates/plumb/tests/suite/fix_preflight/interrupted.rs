@@ -10,7 +10,7 @@ use plumb_testkit::require;
 use serde_json::Value;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said, stop,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text, stop,
 };
 
 /// 64 MiB, moved by 2 MiB: some tens of windows.
@@ -78,14 +78,14 @@ fn a_second_one_does_no_harm() {
     assert!(
         codes.contains(&Some(0)),
         "{}{}",
-        said(&first),
-        said(&second)
+        output_text(&first),
+        output_text(&second)
     );
     assert!(
         disk.bytes_of(1) == data,
         "{}{}",
-        said(&first),
-        said(&second)
+        output_text(&first),
+        output_text(&second)
     );
     assert_eq!(disk.start(1), Some(TO));
     for what in ["resume", "rollback"] {
@@ -155,7 +155,11 @@ fn what_has_come_back_does_not_go_back() {
             6,
             &["incomplete: writing label and signatures", "fix resume"],
         );
-        assert!(!said(&stands).contains("fix rollback"), "{}", said(&stands));
+        assert!(
+            !output_text(&stands).contains("fix rollback"),
+            "{}",
+            output_text(&stands)
+        );
         // Somebody uses it, behind all that tells what it is.
         let node = fs::File::options()
             .write(true)
@@ -214,7 +218,7 @@ fn what_is_not_begun_leaves_the_partition() {
                 "of the disk cannot be read",
             ],
         );
-        assert_eq!(disk.start(1), Some(34), "{}", said(&output));
+        assert_eq!(disk.start(1), Some(34), "{}", output_text(&output));
         assert_eq!(fs::metadata(&node).expect("the node").uid(), 12_345);
         return;
     }
@@ -231,7 +235,7 @@ fn directions_may_change() {
         .args(["-q", "-F"])
         .arg(disk.node(1)));
     let data = disk.bytes_of(1);
-    let words = said(&disk.stopped(1, TO));
+    let words = output_text(&disk.stopped(1, TO));
     let resume = format!("plumb fix resume {}", disk.journal().display());
     assert!(words.contains(&resume), "{words}");
     // Once a rollback has begun, going on means going back.
@@ -324,7 +328,7 @@ fn a_neighbour_that_was_resized_meanwhile() {
                 "then go on: plumb fix resume",
             ],
         );
-        let words = said(&refused)
+        let words = output_text(&refused)
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
@@ -351,11 +355,11 @@ fn what_a_partition_holds() {
         holds(&shown),
         Some(serde_json::json!(["fat"])),
         "{}",
-        said(&shown)
+        output_text(&shown)
     );
     let placed = disk.fix_move(1, &["--to", "34s", "--json"]);
     assert_done(&placed);
-    assert_eq!(holds(&placed), None, "{}", said(&placed));
+    assert_eq!(holds(&placed), None, "{}", output_text(&placed));
     disk.stopped(1, TO);
     let mut status = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let status = status
@@ -364,7 +368,7 @@ fn what_a_partition_holds() {
         .output()
         .expect("plumb runs");
     assert_eq!(status.status.code(), Some(6));
-    assert_eq!(holds(&status), None, "{}", said(&status));
+    assert_eq!(holds(&status), None, "{}", output_text(&status));
     assert_done(&disk.go("rollback"));
 }
 
@@ -381,9 +385,9 @@ fn signals_may_come_twice() {
         let output = stop(child);
         assert!(began.elapsed() < Duration::from_secs(30));
         assert!(
-            said(&output).contains("plumb fix resume"),
+            output_text(&output).contains("plumb fix resume"),
             "{}",
-            said(&output)
+            output_text(&output)
         );
         assert_done(&disk.go("rollback"));
         assert!(disk.bytes_of(1) == data, "{signal}");

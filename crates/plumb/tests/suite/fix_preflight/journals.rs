@@ -10,7 +10,7 @@ use plumb_testkit::require;
 use plumb_testkit::zram::Zram;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
 };
 
 fn with_journal(disk: &PreflightDisk, journal: &Path, args: &[&str]) -> Output {
@@ -42,7 +42,7 @@ fn places_in_memory() {
         );
         assert_refused(&refused, 5, &["no place for a journal"]);
         assert!(!journal.exists());
-        said(&refused)
+        output_text(&refused)
     };
     let tmpfs = at("tmpfs");
     let _tmpfs = Mounted::tmpfs(64 << 20, &tmpfs);
@@ -302,9 +302,13 @@ fn journals_that_are_not_what_they_were() {
             assert!(
                 matches!(damaged.status.code(), Some(5 | 6)),
                 "{}",
-                said(&damaged)
+                output_text(&damaged)
             );
-            assert!(said(&damaged).contains(words), "{at}: {}", said(&damaged));
+            assert!(
+                output_text(&damaged).contains(words),
+                "{at}: {}",
+                output_text(&damaged)
+            );
         }
     }
     fs::write(&journal, "this is no journal").expect("room");
@@ -351,7 +355,11 @@ fn a_journal_that_was_not_written_yet() {
     fs::write(disk.journal(), b"a letter").expect("room");
     let other = disk.fix_move(1, &["--to", "2048s"]);
     assert_refused(&other, 5, &["found a file of that name"]);
-    assert!(!said(&other).contains("never began"), "{}", said(&other));
+    assert!(
+        !output_text(&other).contains("never began"),
+        "{}",
+        output_text(&other)
+    );
     assert_refused(&disk.go("status"), 5, &["no journal of a move"]);
     // What a disk waits for was a journal once.
     fs::remove_file(disk.journal()).expect("a file");

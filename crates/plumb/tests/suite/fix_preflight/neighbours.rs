@@ -8,7 +8,7 @@ use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
-use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, said, stop};
+use crate::fix_preflight::disk::{PreflightDisk, assert_done, assert_refused, output_text, stop};
 
 /// Sectors of a neighbour before and behind: the block of 8 that begins at 51,200 is shared, and so is that at 90,112.
 const BEFORE: (u64, u64) = (34, 51_203);
@@ -68,7 +68,11 @@ fn a_neighbour_in_the_same_block_must_not_be_in_use() {
         let data = disk.fill(2);
         let shown = disk.fix_move(2, &["--to", to]);
         assert_done(&shown);
-        assert!(said(&shown).contains(&words), "{}", said(&shown));
+        assert!(
+            output_text(&shown).contains(&words),
+            "{}",
+            output_text(&shown)
+        );
         assert_done(&disk.fix_move(2, &["--to", to, "--yes", &disk.name(2)]));
         assert!(disk.bytes_of(2) == data && disk.bytes_of(used) == kept);
     }

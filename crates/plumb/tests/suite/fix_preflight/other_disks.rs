@@ -10,7 +10,7 @@ use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
 };
 
 /// 64 MiB, moved by 2 MiB: some tens of windows.
@@ -87,7 +87,7 @@ fn names_that_were_swapped() {
         "nothing was written"
     );
     // What goes on says so, and the disk that is named is the one that is written.
-    let words = said(&fix("status", is.device.path()));
+    let words = output_text(&fix("status", is.device.path()));
     let again = format!(
         "plumb fix resume {} --disk {}",
         journal.display(),
@@ -139,9 +139,9 @@ fn a_node_without_a_disk() {
     for what in ["resume", "rollback"] {
         let refused = on_disk(what, &disk.journal(), &node);
         assert!(
-            !refused.status.success() && said(&refused).contains("--disk DEVICE"),
+            !refused.status.success() && output_text(&refused).contains("--disk DEVICE"),
             "{}",
-            said(&refused)
+            output_text(&refused)
         );
     }
     assert_done(&disk.go("rollback"));

@@ -8,7 +8,7 @@ use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, said,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
 };
 
 /// O_EXCL of Linux, on all processors.
@@ -85,7 +85,7 @@ fn places_that_are_not_free() {
         for yes in [&[][..], &["--yes", &disk.name(1)]] {
             let done = disk.fix_move(1, &[args, yes].concat());
             assert_done(&done);
-            let words = said(&done);
+            let words = output_text(&done);
             assert!(
                 words.contains("begins at sector 2,048 already: nothing to do")
                     && words.contains(note),

@@ -196,13 +196,13 @@ impl Guest {
         assert!(
             !since.clone().any(|line| line.starts_with("GUEST: failed")),
             "{}",
-            self.said()
+            self.printed()
         );
         since.any(|line| line.strip_prefix("GUEST: ") == Some(words))
     }
 
     /// Everything that it printed.
-    pub fn said(&self) -> String {
+    pub fn printed(&self) -> String {
         self.said.join("\n")
     }
 

@@ -157,7 +157,7 @@ fn kill(boot: &Boot, before: &CutDisk, when: When, is_direct: bool) -> Killed {
     let (mut log, began, mut is_over) = (None, Instant::now(), false);
     while !log.as_ref().is_some_and(|log| when.has_come(log)) && !is_over {
         is_over = guest.has_said("ready");
-        assert!(began.elapsed() < PATIENCE, "{}", guest.said());
+        assert!(began.elapsed() < PATIENCE, "{}", guest.printed());
         std::thread::sleep(Duration::from_micros(200));
         match &mut log {
             Some(log) => log.read_on().expect("the log"),
@@ -234,7 +234,7 @@ impl<'a> Left<'a> {
         if !self.dir.path().join("at/journal").exists() {
             return ("no journal", self.start());
         }
-        let said = said(&self.fix("status"));
+        let said = output_text(&self.fix("status"));
         if ["never begun", "no good record"]
             .iter()
             .any(|words| said.contains(words))
@@ -256,7 +256,7 @@ impl<'a> Left<'a> {
             gone.status.code(),
             Some(0),
             "{what}: {said}\n{}",
-            self::said(&gone)
+            self::output_text(&gone)
         );
         match what {
             _ if is_complete => ("complete", self.before.to),
@@ -321,7 +321,7 @@ impl<'a> Left<'a> {
     }
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),

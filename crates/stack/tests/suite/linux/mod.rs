@@ -25,7 +25,10 @@ fn collect(fake: &FakeHost, kernel: &dyn Kernel) -> (Stack, Host) {
     for (device, pages) in answers.identified() {
         again.add_identified(device, pages.clone());
     }
-    assert_eq!(said(&stack), said(&collect_with(fake, &again).0));
+    assert_eq!(
+        nodes_and_notes(&stack),
+        nodes_and_notes(&collect_with(fake, &again).0)
+    );
     (stack, host)
 }
 
@@ -36,7 +39,7 @@ fn collect_with(fake: &FakeHost, kernel: &dyn Kernel) -> (Stack, Host) {
     (builder.finish(), host)
 }
 
-fn said(stack: &Stack) -> (Vec<String>, Vec<String>) {
+fn nodes_and_notes(stack: &Stack) -> (Vec<String>, Vec<String>) {
     (
         stack.nodes().map(|(_, node)| format!("{node:?}")).collect(),
         stack.notes().to_vec(),

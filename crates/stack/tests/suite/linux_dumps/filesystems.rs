@@ -15,7 +15,7 @@ fn of_file(name: &str, text: &str) -> Stack {
     builder.finish()
 }
 
-fn told(stack: &Stack, name: &str) -> [Option<u64>; 3] {
+fn file_system_sizes(stack: &Stack, name: &str) -> [Option<u64>; 3] {
     [keys::FS_BLOCK, keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH]
         .map(|key| named(stack, name).1.number(key))
 }
@@ -29,7 +29,7 @@ fn xfs_with_a_stripe() {
     run("mkfs.xfs", &stripe, dir.path());
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
     assert_eq!(
-        told(&stack, "image"),
+        file_system_sizes(&stack, "image"),
         [Some(2048), Some(64 << 10), Some(192 << 10)]
     );
     // The stripe unit of the log is another thing.
@@ -39,7 +39,7 @@ fn xfs_with_a_stripe() {
         dir.path(),
     );
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
-    assert_eq!(told(&stack, "image"), [Some(4096), None, None]);
+    assert_eq!(file_system_sizes(&stack, "image"), [Some(4096), None, None]);
 }
 
 /// Neither tool prints its device: the name of the file does.
@@ -64,7 +64,7 @@ fn ext4_with_a_stripe() {
         let print = run(program, &[flag, "image"], dir.path());
         let stack = of_file("/somewhere/dumpe2fs-sdb3.txt", &print);
         assert_eq!(
-            told(&stack, "sdb3"),
+            file_system_sizes(&stack, "sdb3"),
             [Some(4096), Some(64 << 10), Some(192 << 10)],
             "{program}"
         );
@@ -72,7 +72,7 @@ fn ext4_with_a_stripe() {
     }
     run("mke2fs", &["-q", "-F", "-t", "ext3", "image"], dir.path());
     let stack = of_file("md0.txt", &run("tune2fs", &["-l", "image"], dir.path()));
-    assert_eq!(told(&stack, "md0")[1..], [None, None]);
+    assert_eq!(file_system_sizes(&stack, "md0")[1..], [None, None]);
     assert_eq!(named(&stack, "md0").1.word(keys::CONTENT), Some("ext3"));
 }
 
@@ -87,14 +87,14 @@ fn a_stripe_given_at_mount() {
     ] {
         let stack = of_file("mounts", &text);
         assert_eq!(
-            told(&stack, "/data")[1..],
+            file_system_sizes(&stack, "/data")[1..],
             [Some(64 << 10), Some(192 << 10)],
             "{text}"
         );
     }
     let stack = of_file("mounts", &format!("/dev/sdb1 /data ext4 {options} 0 0\n"));
     assert_eq!(
-        told(&stack, "/data")[1..],
+        file_system_sizes(&stack, "/data")[1..],
         [None, None],
         "they are options of XFS"
     );

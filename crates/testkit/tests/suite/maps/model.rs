@@ -1,6 +1,6 @@
 //! Shift, concat, stripe and mirror against models that place one byte at a time.
 
-use super::{Place, bytes_of, check_reads, extent};
+use super::{MemberByte, bytes_of, check_reads, extent};
 use plumb_geometry::{Bytes, Extent, ParityLayout};
 use plumb_testkit::maps::{
     Concat, ConcatPart, Direction, LayerMap, LayoutError, MapError, Mirror, ParityStripe, Piece,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Place, bytes_of, check_reads, extent};
+use super::{MemberByte, bytes_of, check_reads, extent};
 use plumb_geometry::ParityLayout::{
     LeftAsymmetric, LeftSymmetric, RightAsymmetric, RightSymmetric,
 };

@@ -2,7 +2,7 @@
 
 use crate::number::{parse_i64, parse_u64};
 use crate::reader::AlignTotals;
-use crate::text::words;
+use crate::text::split_words;
 
 pub const START_UNIT_BYTES: u64 = 4096;
 const LEN_UNIT_BYTES: u64 = 8192;
@@ -34,7 +34,7 @@ const PHRASES: [(&[&[u8]], Fact); 7] = [
 
 /// The figures of a line with what each says, empty for a line of another kind; and whether that is all of it.
 pub fn facts(line: &[u8]) -> (Vec<(Fact, &[u8])>, bool) {
-    let found: Vec<&[u8]> = words(line).take(16).collect();
+    let found: Vec<&[u8]> = split_words(line).take(16).collect();
     let (mut rest, mut facts) = (&found[..], Vec::new());
     while let [figure, after @ ..] = rest {
         let Some((phrase, fact)) = PHRASES.iter().find(|(phrase, _)| after.starts_with(phrase))

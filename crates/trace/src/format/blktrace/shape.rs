@@ -68,7 +68,7 @@ impl RecordShape {
 
     /// For messages.
     #[must_use]
-    pub fn words(self) -> String {
+    pub fn text(self) -> String {
         let order = if self.big_endian { "big" } else { "little" };
         format!(
             "blktrace records of version {}, {order}-endian",

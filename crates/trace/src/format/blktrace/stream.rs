@@ -193,14 +193,14 @@ impl Stream {
             let path = input.path.clone();
             let damage = Damage {
                 place: Place::Byte(at),
-                found: other.words(),
-                expected: self.shape.words(),
+                found: other.text(),
+                expected: self.shape.text(),
             };
             self.damage(at, &damage.found, damage.expected.clone());
             self.input = None;
             return Err(Error::Malformed { path, damage });
         }
-        self.damage(at, &found, self.shape.words());
+        self.damage(at, &found, self.shape.text());
         let own = found_shape.is_some();
         let start = if own {
             self.taken + 1

@@ -2,7 +2,7 @@
 
 use crate::blk::Action;
 use crate::number::{parse_decimal, parse_u64};
-use crate::text::{LineError, words};
+use crate::text::{LineError, split_words};
 
 /// A line of any event: who, when, what, and the rest.
 pub struct FtraceLine<'line> {
@@ -172,8 +172,8 @@ fn source_of(mut rest: &[u8]) -> Option<(&[u8], u64)> {
 pub fn lost_events(line: &[u8]) -> Option<u64> {
     let of_perf = memchr::memmem::find(line, b"PERF_RECORD_LOST").is_some();
     let of_trace_cmd = line.ends_with(b" EVENTS DROPPED]");
-    words(line)
-        .zip(words(line).skip(1))
+    split_words(line)
+        .zip(split_words(line).skip(1))
         .find_map(|pair| match pair {
             (b"[LOST", count) => parse_u64(count),
             (b"lost", count) if of_perf => parse_u64(count),

@@ -23,7 +23,7 @@ use crate::input::Input;
 use crate::op::{Op, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
-use crate::text::{LineError, LineFormat, Sink, TextReader, whole_lines, words};
+use crate::text::{LineError, LineFormat, Sink, TextReader, split_words, whole_lines};
 
 mod line;
 
@@ -77,7 +77,7 @@ fn action_of(event: &[u8]) -> Option<(&'static str, Action)> {
 /// A process may be called `dd` or `cafe`, so that a line which can be an event is asked about this last.
 fn is_around(line: &[u8]) -> bool {
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
-    let address = words(line)
+    let address = split_words(line)
         .next()
         .is_none_or(|word| word.iter().all(u8::is_ascii_hexdigit));
     line.starts_with(b"#") || line.starts_with(b"cpus=") || indented && address
