@@ -24,7 +24,8 @@ pub struct DiskCounters {
 }
 
 impl DiskCounters {
-    /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
+    /// Reads the counters of a block device, of a partition's whole disk, or of the device that holds a file; `None` where
+    /// nothing counts.
     pub fn read(target: &Target) -> Option<DiskCounters> {
         // What passes the page cache is not what reaches a device.
         let found = fs::metadata(target.path())

@@ -69,7 +69,7 @@ impl WriteCache {
         sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::read(&place))
     }
 
-    /// What the queue of a disk tells, or of the disk that a partition is on (Documentation/ABI/stable/sysfs-block).
+    /// Reads the queue attributes of a disk, or of the disk that a partition is on (Documentation/ABI/stable/sysfs-block).
     fn read(place: &Path) -> WriteCache {
         let read = |name: &str| {
             let own = fs::read_to_string(place.join("queue").join(name));
