@@ -339,7 +339,7 @@ impl PreviousAsker {
 }
 
 impl FileSystem {
-    /// As the programs write it.
+    /// Decodes the word that the kernel programs write; `None` for 0.
     fn decode(word: u64) -> Option<FileSystem> {
         (word != 0).then_some(FileSystem {
             dev: word as u32,

@@ -49,7 +49,7 @@ struct Timed {
 }
 
 impl Timed {
-    /// In the opposite order of that in which the programs add.
+    /// Reads the sums in the opposite order to that in which the kernel programs add them.
     fn read(row: &abi::KernelRow) -> Timed {
         let (ios, ns_sum) = (now(&row.timed), now(&row.ns_sum));
         Timed {

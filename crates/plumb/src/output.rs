@@ -143,7 +143,7 @@ enum File {
 }
 
 impl File {
-    /// `None` for what is no file and cannot become one.
+    /// Identifies the file at a path; `None` if it is no regular file and cannot become one.
     fn identify(path: &Path) -> Option<File> {
         match fs::metadata(path) {
             Ok(found) => found

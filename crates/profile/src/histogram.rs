@@ -71,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// What was counted in plain buckets.
+    /// Takes the counts of plain buckets.
     pub(crate) fn from_buckets(buckets: &[u64]) -> Counts {
         let used = buckets
             .iter()

@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, Grid};
 use serde::Serialize;
 
-/// What the cells of a grid are.
+/// Kind of the cells of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellKind {

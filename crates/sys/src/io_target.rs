@@ -27,7 +27,7 @@ pub enum FileId {
 }
 
 impl FileId {
-    /// That of what was looked up.
+    /// Takes the id from the metadata of a file or device.
     #[must_use]
     pub fn from_metadata(found: &Metadata) -> FileId {
         match found.file_type().is_block_device() {

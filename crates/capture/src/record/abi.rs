@@ -43,7 +43,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// `None` when it is too short.
+    /// Decodes a record; `None` if there are too few bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

@@ -39,7 +39,7 @@ pub(super) struct Sent {
 pub(super) struct Processes(HashMap<(u32, Comm), u32>);
 
 impl Processes {
-    /// A thread that has ended already is taken for a process of its own.
+    /// Finds the process of a thread. A thread that has already ended counts as a process of its own.
     pub(super) fn find_or_read(&mut self, thread: u32, comm: Comm) -> u32 {
         *self
             .0

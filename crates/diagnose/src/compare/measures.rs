@@ -58,7 +58,7 @@ pub struct Measure {
 }
 
 impl Ratio {
-    /// With an interval.
+    /// Takes the estimate and its bounds.
     #[must_use]
     pub fn from_interval(interval: &Interval<[usize; 2]>) -> Ratio {
         Ratio {
@@ -90,7 +90,7 @@ const QUANTILES: [Quantile; 3] = [
     }),
 ];
 
-/// All measures that a side knows, apart from those that are 0 on both.
+/// Compares every measure that a side knows, apart from those that are 0 on both.
 pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
     let sampled = |name, unit, value: &dyn Fn(&TimeSlice) -> Option<f64>| {
         let side = |side: &Observed| side.slices.iter().filter_map(value).collect::<Vec<f64>>();

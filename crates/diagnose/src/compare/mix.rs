@@ -47,7 +47,7 @@ pub struct Mix {
 /// What makes I/O alike.
 type MixKey = (u8, u64);
 
-/// `None` where a side has no I/O.
+/// Compares the mix of I/O on both sides; `None` if a side has no I/O.
 pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
     let has_lengths = before.has_lengths && after.has_lengths;
     let sides = [before, after].map(|side| by_key(&side.strata, has_lengths));

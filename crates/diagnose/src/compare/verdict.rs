@@ -48,7 +48,7 @@ const LOST_SHARE_MAX: f64 = 0.01;
 /// As many were in flight where the numbers differ by no more than this share.
 const LOAD_SHARE_MAX: f64 = 0.05;
 
-/// The verdict.
+/// Judges a comparison by its measures and its mix of I/O.
 pub fn judge(
     sides: [&Observed; 2],
     measures: &[Measure],

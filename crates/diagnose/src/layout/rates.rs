@@ -20,7 +20,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// What iostat printed of a device, else what was recorded of it.
+    /// Finds the rate that iostat printed for a device, or else the rate that was recorded.
     pub(super) fn find(context: &Context<'_>, id: NodeId) -> Option<Rate> {
         Rate::printed(context, id).or_else(|| Rate::seen(context.profiles(id).first()?))
     }

@@ -151,7 +151,7 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// That of a node; `None` where none is there.
+    /// Reads owner, group and mode of a node; `None` if there is no node.
     pub fn read(node: &Path) -> Option<Ownership> {
         let found = fs::metadata(node).ok()?;
         Some(Ownership {
@@ -192,7 +192,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// That of a node that is there.
+    /// Reads the ownership of a node.
     pub fn read(node: &Path) -> Owner {
         Owner {
             node: node.to_owned(),

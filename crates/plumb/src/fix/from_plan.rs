@@ -33,7 +33,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What a plan for a partition wants.
+    /// Reads the wanted partition from a plan.
     pub fn from_plan(plan: &Value) -> Wanted {
         let new_label = found(plan, "new_label").and_then(Value::as_str);
         Wanted {
@@ -59,7 +59,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// What a plan says.
+    /// Reads the state of the disk that a plan was made for.
     pub fn from_plan(plan: &Value) -> Stated {
         let current = figure(plan, "current_bytes");
         Stated {

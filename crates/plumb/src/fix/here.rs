@@ -17,7 +17,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// Looks at the host.
+    /// Reads the storage stack of the host and finds the device or file in it.
     ///
     /// # Errors
     /// When it cannot be looked at, or has no such device.

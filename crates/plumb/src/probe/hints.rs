@@ -27,7 +27,7 @@ pub struct Stated {
     pub doubt: Option<String>,
 }
 
-/// Of all layers below the target, and of the user; what the target is.
+/// Collects the grids that the user and all layers below the target state, and finds the kind of the target.
 pub fn collect(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     let mut stated: Vec<Stated> = Vec::new();
     for grid in given {

@@ -74,7 +74,7 @@ pub enum ChangeError {
 }
 
 impl Change {
-    /// What the steps of a label change on a disk; places that already hold what they should are left out.
+    /// Finds the bytes that the steps of a label change on a disk; places that already hold the right bytes are left out.
     ///
     /// # Errors
     /// When a place cannot be read, or two steps write to one.

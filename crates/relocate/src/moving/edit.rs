@@ -59,7 +59,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
     }
 }
 
-/// What a step changes; `None` for a window.
+/// Makes the edit of a step; `None` for a window.
 pub(crate) fn for_action(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
     let range = range(plan, action)?;
     let edit = |bytes| Edit {

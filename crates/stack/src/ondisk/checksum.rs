@@ -15,7 +15,7 @@ pub(super) struct Mismatch {
 }
 
 impl Mismatch {
-    /// `None` when the two are the same.
+    /// Compares two checksums; `None` if they are equal.
     pub(super) fn between<T: PartialEq + std::fmt::LowerHex>(
         found: T,
         expected: T,

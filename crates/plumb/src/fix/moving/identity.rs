@@ -38,7 +38,7 @@ pub struct DiskWords {
 }
 
 impl DiskWords {
-    /// Those of a disk.
+    /// Takes path, identity and label from a disk.
     pub fn from_disk(subject: &Subject, label: Option<&Label>) -> DiskWords {
         DiskWords {
             path: subject.device(),

@@ -96,7 +96,7 @@ pub fn disk_and_number(node: &Path) -> Result<(PathBuf, u32), MoveRefused> {
 }
 
 impl Prepared {
-    /// Looks at everything, and makes the plan.
+    /// Checks everything that a move needs, and makes its plan.
     ///
     /// # Errors
     /// The first thing that does not hold.

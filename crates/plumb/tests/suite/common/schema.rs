@@ -14,7 +14,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// By the name of a command.
+    /// Reads the schema of a command.
     pub fn read(command: &str) -> Schema {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{command}.json"));

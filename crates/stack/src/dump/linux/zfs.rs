@@ -28,7 +28,7 @@ pub(super) enum VdevShape {
 }
 
 impl VdevShape {
-    /// By the type of zdb (`mirror`), or the name of zpool (`mirror-0`, `raidz2-1`, `draid1:4d:8c:0s-0`).
+    /// Parses the type that zdb prints (`mirror`), or the name that zpool prints (`mirror-0`, `raidz2-1`, `draid1:4d:8c:0s-0`).
     pub(super) fn parse(word: &str) -> Option<VdevShape> {
         let (word, is_numbered) = match word.rsplit_once('-') {
             Some((word, number)) if number.parse::<u32>().is_ok() => (word, true),

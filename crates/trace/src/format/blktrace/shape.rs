@@ -35,7 +35,7 @@ pub struct RecordShape {
 }
 
 impl RecordShape {
-    /// The layout that the first four bytes of a record tell.
+    /// Detects the layout by the first four bytes of a record.
     #[must_use]
     pub fn detect(bytes: &[u8]) -> Option<RecordShape> {
         let (version, big_endian) = match bytes.first_chunk::<4>()? {
