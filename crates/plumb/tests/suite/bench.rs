@@ -36,6 +36,7 @@ fn number(value: &Value) -> u64 {
 fn intervals_and_summary() {
     let folder = Folder::new("bench-text");
     let target = file(&folder, "disk", 1 << 20);
+    let machine = plumb_testkit::Machine::watched();
     let ran = bench(
         &target,
         "--for 1s --interval 250ms --warmup 250ms --rate 1000 --size 4k:3,8k --threads 2",
@@ -56,7 +57,11 @@ fn intervals_and_summary() {
         ran.out
     );
     let rate: f64 = columns[1].parse().expect("I/O a second");
-    assert!((rate - 1000.0).abs() < 100.0, "{rate}");
+    let is_kept = (rate - 1000.0).abs() < 100.0;
+    if let Some(why) = machine.was_busy().filter(|_| !is_kept) {
+        plumb_testkit::undecided!(why);
+    }
+    assert!(is_kept, "{rate}");
     // Three of four I/O are 4 KiB, one is 8 KiB.
     let mean: u64 = columns[3].parse().expect("bytes an I/O");
     assert!((4500..5800).contains(&mean), "{mean}");

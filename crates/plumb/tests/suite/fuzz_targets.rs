@@ -11,6 +11,7 @@ const FOREIGN: [&str; 3] = ["&[u8]", "&str", "dyn Disk"];
 
 /// Readers by the beginning of their path in `crates/`, and the targets that reach them.
 const REACHED: &[(&str, &[&str])] = &[
+    ("iostat/src/", &["iostat"]),
     ("label/src/", &["label_gpt", "label_mbr", "label_vtoc"]),
     ("load/src/fio/", &["fio_job"]),
     ("load/src/vdbench/", &["vdbench"]),
@@ -18,6 +19,8 @@ const REACHED: &[(&str, &[&str])] = &[
     ("relocate/src/labels/saved.rs", &["saved_label"]),
     ("relocate/src/marker.rs", &["move_journal"]),
     ("stack/src/catalogue.rs", &["known_table"]),
+    // The dumps in a collection, once they are unpacked.
+    ("stack/src/collection/", &["dump"]),
     ("stack/src/dm_table/", &["dump"]),
     ("stack/src/dump/", &["dump"]),
     ("trace/src/format/", &["sniff"]),
