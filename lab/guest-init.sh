@@ -23,6 +23,60 @@ for sys in /sys/block/nvme*; do
 done
 say() { echo "GUEST: $*"; }
 
+# Answers are not for the console: a message of the kernel, or of a program in the background, may come in the middle of a
+# line there, and the host would wait for a line that it does not recognize.
+#
+#   listen              commands and answers over the port of virtio-serial from now on, the first by `next_line`
+#   next_line           sets $word and $rest to those of the next command; fails at the end
+#   step WORDS          names the step that is taken; its name is all that `watch_steps` knows
+#   watch_steps LIMIT   prints the state of every process on the console when a step takes more than so many seconds
+listen() {
+    port=''
+    waited=0
+    while [ $waited -lt 300 ]; do
+        for found in /sys/class/virtio-ports/*; do
+            [ "$(cat $found/name 2>/dev/null)" = commands ] && port=/dev/${found##*/}
+        done
+        [ -c "$port" ] && break
+        waited=$((waited + 1)); sleep 0.1
+    done
+    [ -c "$port" ] || { say "no port of virtio-serial for commands"; poweroff -f; }
+    exec 9<>$port
+    say() { echo "GUEST: $*" >&9; }
+}
+next_line() { read -r word rest <&9; }
+seconds() { read -r uptime idle </proc/uptime; uptime=${uptime%%.*}; }   # sets $uptime
+step() { seconds; echo "$uptime $*" >/tmp/step.new; mv /tmp/step.new /tmp/step; }
+watch_steps() {
+    (
+        told=''
+        while sleep 5; do
+            [ -e /tmp/step ] || continue
+            read -r begun name </tmp/step
+            [ "$begun $name" = "$told" ] && continue
+            seconds
+            [ $((uptime - begun)) -gt $1 ] || continue
+            told="$begun $name"
+            tell_state
+        done
+    ) </dev/null >/dev/console 2>&1 9>&- &
+}
+tell_state() {
+    echo "STATE: more than the limit in: $name"
+    for process in /proc/[0-9]*; do
+        [ -s $process/cmdline ] || continue
+        for task in $process/task/*; do
+            echo "$task $(tr '\0' ' ' <$process/cmdline): $(cat $task/wchan), $(cat $task/syscall)"
+            cat $task/stack
+        done
+        ls -l $process/fd
+    done
+    cat /proc/locks /proc/mounts /proc/mdstat /proc/interrupts
+    grep . /sys/block/sd*/inflight
+    echo 8 >/proc/sys/kernel/printk; echo w >/proc/sysrq-trigger; echo 1 >/proc/sys/kernel/printk
+    echo "STATE: end"
+}
+
 modprobe sd_mod; modprobe loop
 
 # Disks of a declared geometry: DISKS PARAMETER...; sets $disks, and $disk to the first.

@@ -8,8 +8,10 @@
 #   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
 #   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
 #   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
-#   guest_keep DIRECTORY          instead of that: DIRECTORY/run ARG ... boots it later, any number of times, its console on
-#                                 standard input and output, and is QEMU itself: to be told what to do, and to be killed
+#   guest_keep DIRECTORY          instead of that: DIRECTORY/run ARG ... boots it later, any number of times, and is QEMU itself:
+#                                 to be given commands, and to be killed. Its commands and answers are on standard input and
+#                                 output, in the guest a port of virtio-serial (module virtio_console); arguments say where
+#                                 the console goes (-serial file:LOG)
 #
 # The guest runs under TCG: slow, so times mean nothing, but no need of KVM.
 
@@ -121,7 +123,8 @@ guest_keep() {
     cp "$vmlinuz" "$1/vmlinuz"
     cat >"$1/run" <<RUN
 #!/bin/sh
-exec qemu-system-x86_64 ${guest_options[*]} -serial stdio -kernel '$1/vmlinuz' -initrd '$1/initrd' -append '$guest_append' "\$@"
+exec qemu-system-x86_64 ${guest_options[*]} -chardev stdio,id=commands -device virtio-serial-pci \\
+    -device virtserialport,chardev=commands,name=commands -kernel '$1/vmlinuz' -initrd '$1/initrd' -append '$guest_append' "\$@"
 RUN
     chmod +x "$1/run"
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use plumb_label::{Disk, FileDisk};
@@ -179,5 +180,12 @@ fn way(kind: Kind) -> Option<DeviceUse> {
 }
 
 fn open(path: &Path) -> io::Result<FileDisk> {
+    // To open one waits until somebody writes to it, which may be never.
+    if std::fs::metadata(path)?.file_type().is_fifo() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "found a pipe, expected a file or a device that can be read at any place",
+        ));
+    }
     FileDisk::new(File::open(path)?)
 }

@@ -25,6 +25,9 @@ const DISK_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
 /// What files are opened with so that I/O go past the page cache, for the standard library's `custom_flags`.
 pub const O_DIRECT: i32 = OFlags::DIRECT.bits() as i32;
 
+/// The flag with which a pipe is opened without waiting for somebody to write to it.
+pub const O_NONBLOCK: i32 = OFlags::NONBLOCK.bits() as i32;
+
 /// Bytes that pass through the aligned buffer at once.
 const PIECE: usize = 1 << 20;
 /// How long udev may look at a disk before it counts as taken, and how often it is asked.

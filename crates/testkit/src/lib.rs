@@ -27,6 +27,7 @@ pub mod rng;
 pub mod slow_disk;
 pub mod soft_partitions;
 pub mod tempdir;
+pub mod wait;
 pub mod workload;
 pub mod write;
 pub mod zram;

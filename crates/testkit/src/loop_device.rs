@@ -1,53 +1,138 @@
 //! A file as a loop device with its partitions, taken down again when the test ends, well or not.
+//!
+//! Every program may open a device that it finds in `/dev`: udev and `blkid` read labels, `losetup` looks for a free one,
+//! and `plumb check` of another test reads all disks. A test that counts I/O takes [`LoopDevice::attach_hidden`].
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use crate::wait;
+
+/// Where the nodes of hidden devices are, in a directory for each process and device.
+const HIDDEN: &str = "/dev/plumb-hidden";
+/// Time for programs that look at every new device to close it again.
+const LOOKS: Duration = Duration::from_secs(60);
 
 /// An attached loop device.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
+    name: String,
 }
 
 impl LoopDevice {
     /// Attaches a file to a free device; `options` are those of losetup: `--sector-size 4096`.
     ///
     /// # Panics
-    /// When losetup refuses: a test asks for `Loop` first.
+    /// If losetup refuses, or partitions of an earlier use of the device do not go: a test asks for `Loop` first.
     #[must_use]
     pub fn attach(file: &Path, options: &[&str]) -> LoopDevice {
         let shown = run(Command::new("losetup")
             .args(["--find", "--show"])
             .args(options)
             .arg(file));
-        let device = LoopDevice {
-            path: PathBuf::from(shown.trim()),
-        };
-        // A device that was detached while a partition of it was open has kept that.
-        let _ = Command::new("partx")
-            .arg("--delete")
-            .arg(&device.path)
-            .output();
+        let path = PathBuf::from(shown.trim());
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let device = LoopDevice { path, name };
+        // A device that was detached while a partition of it was open has kept that one, for as long as it is open.
+        let what = format!("the partitions of an earlier use of {} go", device.name);
+        wait::until(&what, LOOKS, || {
+            device.partitions().is_empty() || {
+                device.delete_partitions();
+                device.partitions().is_empty()
+            }
+        });
         device
+    }
+
+    /// As [`LoopDevice::attach`], with the node moved to a directory where no program looks for devices, and after every
+    /// program that has opened it meanwhile has closed it: all I/O from now on are the test's own.
+    ///
+    /// The kernel's name stays; programs that make a path of it find nothing. The device is attached while its node is
+    /// moved, so that nobody is given it, also after a test that was killed.
+    ///
+    /// # Panics
+    /// If losetup refuses, or another program keeps the device open.
+    #[must_use]
+    pub fn attach_hidden(file: &Path, options: &[&str]) -> LoopDevice {
+        restore_left_behind();
+        let mut device = LoopDevice::attach(file, options);
+        let room = Path::new(HIDDEN).join(format!("{}-{}", std::process::id(), device.name));
+        // Of a process that was killed and had the same number.
+        let _ = fs::remove_dir_all(&room);
+        let hidden = room.join(&device.name);
+        // The directory of all of them may go between two steps.
+        wait::until("the node is moved", LOOKS, || {
+            fs::create_dir_all(&room).is_ok() && fs::rename(&device.path, &hidden).is_ok()
+        });
+        device.path = hidden;
+        device.must_be_unopened(&device.path);
+        device
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.path.starts_with(HIDDEN)
+    }
+
+    /// Links tell the path of a file that was moved; nothing is asked of a file system that may hang.
+    fn must_be_unopened(&self, node: &Path) {
+        let what = format!("other programs close {}", node.display());
+        wait::until(&what, LOOKS, || !is_open(node));
     }
 
     /// Tells the kernel the partitions of the label on it, since some kernels read none themselves, and returns their
     /// number. Nodes may be missing where no udev runs; sysfs has them.
     ///
     /// # Panics
-    /// When partx finds no label.
+    /// If partx finds no label.
     pub fn add_partitions(&self) -> usize {
         run(Command::new("partx").arg("--add").arg(&self.path));
-        let name = self.name();
-        let entries = std::fs::read_dir(Path::new("/sys/class/block").join(&name))
-            .expect("the device in sysfs");
-        entries
-            .flatten()
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&name))
-            .count()
+        self.hide_partitions();
+        self.partitions().len()
     }
 
-    /// `/dev/loop3`.
+    /// Moves the nodes of its partitions to its own, where that is hidden: after another program than
+    /// [`LoopDevice::add_partitions`] has told the kernel of them.
+    ///
+    /// # Panics
+    /// If another program keeps one open.
+    pub fn hide_partitions(&self) {
+        if !self.is_hidden() {
+            return;
+        }
+        for name in self.partitions() {
+            let hidden = self.path.with_file_name(&name);
+            if fs::rename(Path::new("/dev").join(&name), &hidden).is_ok() {
+                self.must_be_unopened(&hidden);
+            }
+        }
+    }
+
+    /// Names of the partitions that the kernel knows.
+    fn partitions(&self) -> Vec<String> {
+        let entries = fs::read_dir(Path::new("/sys/class/block").join(&self.name));
+        let names = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(&self.name)).collect()
+    }
+
+    fn delete_partitions(&self) {
+        // Fails where there are none, which is as good, and while one is open.
+        let _ = Command::new("partx")
+            .arg("--delete")
+            .arg(&self.path)
+            .output();
+    }
+
+    /// `/dev/loop3`; of a hidden one a path that ends like that.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -56,20 +141,49 @@ impl LoopDevice {
     /// `loop3`.
     #[must_use]
     pub fn name(&self) -> String {
-        self.path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default()
+        self.name.clone()
     }
+}
+
+/// Moves nodes back that tests hid which were killed: their devices are still attached, and can be detached then.
+fn restore_left_behind() {
+    for room in fs::read_dir(HIDDEN).into_iter().flatten().flatten() {
+        let name = room.file_name().to_string_lossy().into_owned();
+        let Some((process, device)) = name.split_once('-') else {
+            continue;
+        };
+        if !Path::new("/proc").join(process).exists() {
+            // Another test may do the same at this moment.
+            let _ = fs::rename(room.path().join(device), Path::new("/dev").join(device));
+            let _ = fs::remove_dir_all(room.path());
+        }
+    }
+}
+
+/// Whether any process has a file open.
+fn is_open(path: &Path) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut files = processes.flat_map(|process| {
+        let files = fs::read_dir(process.path().join("fd"));
+        files.into_iter().flatten().flatten()
+    });
+    files.any(|file| fs::read_link(file.path()).is_ok_and(|target| target == path))
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // Fails where there are none, which is as good.
-        let _ = Command::new("partx")
-            .arg("--delete")
-            .arg(&self.path)
-            .output();
+        self.delete_partitions();
+        if self.is_hidden() {
+            let shown = Path::new("/dev").join(&self.name);
+            let room = self.path.with_file_name("");
+            // Before it is free for others, who look for it there.
+            if fs::rename(&self.path, &shown).is_ok() {
+                self.path = shown;
+                let _ = fs::remove_dir_all(room);
+                // Fails while another one is hidden.
+                let _ = fs::remove_dir(HIDDEN);
+            }
+        }
         let _ = Command::new("losetup")
             .arg("--detach")
             .arg(&self.path)
@@ -135,15 +249,46 @@ impl Drop for Mounted {
 /// Runs a tool and returns what it printed.
 ///
 /// # Panics
-/// When it cannot be run, or fails.
+/// If it cannot be run, fails, or does not end within [`wait::PATIENCE`].
+#[track_caller]
 pub fn run(command: &mut Command) -> String {
-    let out = command
-        .output()
-        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let out = wait::output_of(command);
     assert!(
         out.status.success(),
         "{command:?}: {}",
         String::from_utf8_lossy(&out.stderr)
     );
     String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_device_is_found_by_nobody_and_comes_back() {
+        crate::require!(Loop, Tool("sgdisk"), Tool("partx"), Tool("dd"));
+        let dir = crate::temp_dir("hidden");
+        let image = dir.path().join("image");
+        fs::File::create(&image)
+            .and_then(|file| file.set_len(8 << 20))
+            .expect("room");
+        run(Command::new("sgdisk")
+            .args(["-a1", "-n1:34:2047"])
+            .arg(&image));
+        let device = LoopDevice::attach_hidden(&image, &[]);
+        assert_eq!(device.add_partitions(), 1);
+        let (name, hidden) = (device.name(), device.path().to_owned());
+        let shown = [name.clone(), format!("{name}p1")].map(|name| Path::new("/dev").join(name));
+        assert!(shown.iter().all(|node| !node.exists()), "{shown:?}");
+        let input = format!("if={}", hidden.display());
+        run(Command::new("dd").args([&input, "of=/dev/null", "count=1", "status=none"]));
+        assert!(!is_open(&hidden));
+        let held = fs::File::open(&hidden).expect("root");
+        assert!(is_open(&hidden));
+        drop(held);
+        drop(device);
+        assert!(shown[0].exists() && !shown[1].exists(), "{shown:?}");
+        assert!(!hidden.exists());
+    }
 }

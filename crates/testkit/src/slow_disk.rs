@@ -1,21 +1,24 @@
 //! A file that answers as slowly as it is told to, and stops, fails or dies when it is told to: nbdkit's memory with a delay,
 //! shown as a file by nbdfuse. Both end with the test, well or not.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::loop_device::run;
 use crate::tempdir::{TempDir, temp_dir};
 
-/// How long the two may take to begin.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time for each of the two to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
+const ATTEMPTS: u32 = 3;
 
 /// A disk in memory with a delay on each I/O. Reads side by side wait side by side.
 #[derive(Debug)]
 pub struct SlowDisk {
-    server: Child,
-    shown: Child,
+    server: Logged,
+    shown: Logged,
     path: PathBuf,
     /// While it is there every I/O fails.
     failing: PathBuf,
@@ -25,10 +28,28 @@ pub struct SlowDisk {
 impl SlowDisk {
     /// A disk of so many bytes; reads wait for `read_delay`, as nbdkit writes times: `1ms`.
     ///
+    /// A server that ends before it serves is started again, with a new directory: nothing has used it yet. On a machine
+    /// with little memory or many processes a start may fail where the next one does not.
+    ///
     /// # Panics
-    /// When it does not begin: a test asks for `Tool("nbdkit")` and `Tool("nbdfuse")` first.
+    /// If it does not begin, with the words of nbdkit and nbdfuse: a test asks for `Tool("nbdkit")` and `Tool("nbdfuse")`
+    /// first.
     #[must_use]
     pub fn new(size_bytes: u64, read_delay: &str) -> SlowDisk {
+        let mut failures = Vec::new();
+        for _ in 0..ATTEMPTS {
+            match SlowDisk::start(size_bytes, read_delay) {
+                Ok(disk) => return disk,
+                Err(failure) => {
+                    eprintln!("slow disk: {failure}; starting it again");
+                    failures.push(failure);
+                }
+            }
+        }
+        panic!("no slow disk after {ATTEMPTS} attempts: {failures:#?}");
+    }
+
+    fn start(size_bytes: u64, read_delay: &str) -> Result<SlowDisk, String> {
         let room = temp_dir("slow-disk");
         let (socket, path) = (room.path().join("socket"), room.path().join("disk"));
         std::fs::write(&path, "").expect("a place for it");
@@ -53,25 +74,22 @@ impl SlowDisk {
         server
             .args(["error=EIO", "error-rate=100%"])
             .arg(format!("error-file={}", failing.display()));
-        let mut server = quietly(&mut server);
-        let until = Instant::now() + PATIENCE;
-        wait(until, &mut server, || socket.exists());
-        let mut shown = quietly(
-            Command::new("nbdfuse")
-                .arg(&path)
-                .arg("--unix")
-                .arg(&socket),
-        );
-        wait(until, &mut shown, || {
+        let mut server = Logged::start("nbdkit", &mut server, room.path());
+        server.begins("its socket", || socket.exists())?;
+        let mut client = Command::new("nbdfuse");
+        client.arg(&path).arg("--unix").arg(&socket);
+        let mut shown = Logged::start("nbdfuse", &mut client, room.path());
+        let begun = shown.begins("a file of that size", || {
             std::fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes)
         });
-        SlowDisk {
+        let disk = SlowDisk {
             server,
             shown,
             path,
             failing,
             _room: room,
-        }
+        };
+        begun.map(|()| disk)
     }
 
     /// The file.
@@ -104,41 +122,76 @@ impl SlowDisk {
     }
 
     fn signal(&self, name: &str) {
-        run(Command::new("kill").args(["-s", name, &self.server.id().to_string()]));
+        run(Command::new("kill").args(["-s", name, &self.server.child.id().to_string()]));
     }
 }
 
 impl Drop for SlowDisk {
     fn drop(&mut self) {
         // A stopped server would keep the other one waiting. Both may be gone already.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.server.end();
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(&self.path)
             .stderr(Stdio::null())
             .status();
-        let _ = self.shown.kill();
-        let _ = self.shown.wait();
+        self.shown.end();
     }
 }
 
-fn quietly(command: &mut Command) -> Child {
-    let command = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+/// A process whose output goes to a file; ended with the value.
+#[derive(Debug)]
+struct Logged {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
 }
 
-fn wait(until: Instant, child: &mut Child, is_there: impl Fn() -> bool) {
-    while !is_there() {
-        if let Ok(Some(status)) = child.try_wait() {
-            panic!("it ended before it began: {status}");
+impl Logged {
+    fn start(name: &'static str, command: &mut Command, room: &Path) -> Logged {
+        let log = room.join(format!("{name}.log"));
+        let file = File::create(&log).expect("a log");
+        let both = file.try_clone().expect("a log");
+        let command = command.stdin(Stdio::null()).stdout(file).stderr(both);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Logged { name, child, log }
+    }
+
+    /// Waits until it serves.
+    fn begins(&mut self, what: &str, is_there: impl Fn() -> bool) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            let ended = self.child.try_wait().expect("a child");
+            if is_there() {
+                return Ok(());
+            }
+            let how = match ended {
+                Some(status) => format!("ended with {status}"),
+                None if began.elapsed() > PATIENCE => format!("did not begin in {PATIENCE:?}"),
+                None => {
+                    sleep(Duration::from_millis(5));
+                    continue;
+                }
+            };
+            let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+            return Err(format!(
+                "{} {how} before {what} was there: {}",
+                self.name,
+                said.trim()
+            ));
         }
-        assert!(Instant::now() < until, "it does not begin");
-        std::thread::sleep(Duration::from_millis(5));
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -103,10 +103,20 @@ impl Drop for Instance {
             // Where it has gone already there is nobody to tell or to wait for.
             let _ = end.write_all(&[0]);
             drop(end);
-            let _ = waitpid(Some(keeper), WaitOptions::empty());
+            wait_for(keeper);
         }
         // Mostly it is gone by now; else this process may still be able to.
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Waits until the process that removes an instance has ended; one that was stopped is left alone, and removes it later.
+fn wait_for(keeper: Pid) {
+    for _ in 0..2 * REMOVALS {
+        match waitpid(Some(keeper), WaitOptions::NOHANG) {
+            Ok(None) => std::thread::sleep(BETWEEN_REMOVALS),
+            _ => return,
+        }
     }
 }
 

@@ -29,7 +29,7 @@ impl RecordedDisk {
             .and_then(|file| file.set_len(SIZE))
             .expect("room for a sparse file");
         RecordedDisk {
-            device: LoopDevice::attach(&image, &[]),
+            device: LoopDevice::attach_hidden(&image, &[]),
             _room: room,
         }
     }

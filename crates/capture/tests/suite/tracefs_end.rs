@@ -1,13 +1,13 @@
-//! What a watch by trace events leaves behind. Apart from the other tests, since each such watch removes what others left.
+//! A watch by trace events leaves nothing behind, however it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumb_capture::{Attached, BlockWatch, Options};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 
 fn by_events() -> Options {
     Options {
@@ -16,6 +16,7 @@ fn by_events() -> Options {
     }
 }
 
+const LIMIT: Duration = Duration::from_secs(60);
 const CHILD: &str = "PLUMB_TRACEFS_CHILD";
 
 /// What a child process of these tests does.
@@ -32,7 +33,11 @@ fn act(how: &str) {
 /// This test program again, once it watches.
 fn child(how: &str) -> Child {
     let mut child = Command::new(std::env::current_exe().expect("path of the test program"))
-        .args(["--exact", "nothing_is_left_behind", "--nocapture"])
+        .args([
+            "--exact",
+            "tracefs_end::nothing_is_left_behind",
+            "--nocapture",
+        ])
         .env(CHILD, how)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -59,26 +64,16 @@ fn nothing_is_left_behind() {
     require!(Tracefs);
     for how in ["end", "panic"] {
         let mut child = child(how);
-        assert_eq!(
-            child.wait().expect("its end").success(),
-            how == "end",
-            "{how}"
-        );
+        let status = wait::exit("a watch", LIMIT, &mut child);
+        assert_eq!(status.success(), how == "end", "{how}");
         assert!(!instance_of(child.id()).exists(), "{how}");
     }
     let mut killed = child("kill");
     let instance = instance_of(killed.id());
     assert!(instance.exists());
     killed.kill().and_then(|()| killed.wait()).expect("its end");
-    let began = Instant::now();
-    while instance.exists() {
-        assert!(
-            began.elapsed() < Duration::from_secs(10),
-            "{} is still there",
-            instance.display()
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let what = format!("{} is removed", instance.display());
+    wait::until(&what, LIMIT, || !instance.exists());
     // And should nobody have been left to remove it.
     fs::create_dir(&instance).expect("an instance");
     let block = BlockWatch::attach(&by_events()).expect("an instance");

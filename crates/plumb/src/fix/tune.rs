@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use plumb_plan::shell::join_words;
 use plumb_stack::linux::{Mount, mounts};
@@ -15,6 +16,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+/// Time after which a tool that goes on is named, and between two looks at it.
+const LONG: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(20);
 const MOUNTS: &str = "/proc/self/mountinfo";
 /// Of the superblock of XFS: its magic, its version, and the bit of that which says that it has hints (`xfs_format.h`).
 const XFS_MAGIC: &[u8] = b"XFSB";
@@ -142,12 +146,33 @@ fn run(command: &[String]) -> Result<(), NotTuned> {
     };
     let ended = Command::new(program)
         .args(arguments)
-        .status()
+        .spawn()
+        .and_then(|child| end_of(child, command))
         .map_err(|error| failed(error.to_string()))?;
     if ended.success() {
         Ok(())
     } else {
         Err(failed(ended.to_string()))
+    }
+}
+
+/// Waits for a tool. It may be writing to the file system, so that it is never killed: where it takes long, a line says
+/// which tool is waited for.
+fn end_of(mut child: Child, command: &[String]) -> io::Result<ExitStatus> {
+    let mut next = Instant::now() + LONG;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= next {
+            eprintln!(
+                "plumb: still waiting for `{}` (process {}); let it end, since it may be writing to the file system",
+                shell(command),
+                child.id()
+            );
+            next += LONG;
+        }
+        std::thread::sleep(AGAIN);
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::common::recording::read;
 use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 fn file(folder: &Folder, name: &str, bytes: u64) -> PathBuf {
@@ -326,7 +326,7 @@ fn ctrl_c_ends_with_the_summary() {
         .args(["-s", "INT", &running.id().to_string()])
         .status();
     assert!(sent.expect("kill").success());
-    let done = running.wait_with_output().expect("it ends");
+    let done = wait::output("plumb bench", wait::PATIENCE, running);
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(
         done.status.success() && text.contains("ended by a signal"),

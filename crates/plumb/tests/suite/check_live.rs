@@ -1,9 +1,11 @@
 //! `plumb check` of the host that it runs on: whatever that is, it answers, and says nothing good of what it cannot see.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
+use plumb_testkit::loop_device::run;
 
 #[test]
 fn this_host() {
@@ -78,6 +80,12 @@ fn files_that_are_no_disks() {
     ] {
         image(&folder.file(name, bytes)).ends(3).complains(words);
     }
+    // A pipe that nobody writes to.
+    let pipe = folder.path("pipe");
+    run(Command::new("mkfifo").arg(&pipe));
+    image(&pipe)
+        .ends(5)
+        .complains("found a pipe, expected a file or a device");
     let ran = image(&folder.path(""));
     ran.ends(2)
         .complains("is a directory, expected a file to be read as a disk")

@@ -28,7 +28,7 @@ impl Load {
         File::create(&image)
             .and_then(|file| file.set_len(64 << 20))
             .expect("room for a sparse file");
-        let disk = LoopDevice::attach(&image, &[]);
+        let disk = LoopDevice::attach_hidden(&image, &[]);
         Load { folder, disk }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, run};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 /// Two partitions: the first at sector 34, right behind a GPT, the second at 100 MiB.
@@ -31,7 +31,7 @@ impl Lab {
             .arg("--quiet")
             .arg(&image)
             .stdin(label));
-        let disk = LoopDevice::attach(&image, &[]);
+        let disk = LoopDevice::attach_hidden(&image, &[]);
         assert_eq!(disk.add_partitions(), 2);
         Lab { disk }
     }
@@ -138,7 +138,7 @@ impl Diagnosing {
         let mut out = String::new();
         std::io::Read::read_to_string(&mut self.0.stdout.take().expect("its output"), &mut out)
             .expect("text");
-        let code = self.0.wait().expect("an end").code();
+        let code = wait::exit("plumb diagnose", wait::PATIENCE, &mut self.0).code();
         assert!(began.elapsed() < Duration::from_secs(60), "it ended late");
         (code, out)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::common::Folder;
 use plumb_testkit::loop_device::{LoopDevice, run};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 
 /// The device on the page.
 const NAME: &str = "loop0";
@@ -32,7 +32,7 @@ impl WatchSession {
             .and_then(|file| file.set_len(256 << 20))
             .expect("room for a sparse file");
         WatchSession {
-            disk: LoopDevice::attach(&image, &[]),
+            disk: LoopDevice::attach_hidden(&image, &[]),
             folder,
             load: None,
             status: 0,
@@ -41,9 +41,11 @@ impl WatchSession {
 
     fn shell(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
+        // Paths of the disk and of its partition: both are hidden from other programs.
+        let path = self.disk.path().display().to_string();
         command
             .arg("-c")
-            .arg(line.replace(NAME, &self.disk.name()))
+            .arg(line.replace(&format!("/dev/{NAME}"), &path))
             .current_dir(self.folder.path(""));
         command.stdin(Stdio::null());
         command
@@ -64,15 +66,11 @@ impl WatchSession {
     /// A tool that writes to a node that is not there makes a regular file of it.
     fn await_partition(&self) {
         let node = PathBuf::from(format!("{}p1", self.disk.path().display()));
-        let is_there = |_: &u32| {
-            std::thread::sleep(Duration::from_millis(100));
+        let what = format!("{} is a block device", node.display());
+        wait::until(&what, Duration::from_secs(30), || {
+            self.disk.hide_partitions();
             std::fs::metadata(&node).is_ok_and(|found| found.file_type().is_block_device())
-        };
-        assert!(
-            (0..50).any(|at| is_there(&at)),
-            "no block device {}",
-            node.display()
-        );
+        });
     }
 
     /// A line that begins with `$ plumb `: what it prints.
@@ -96,7 +94,7 @@ impl WatchSession {
     }
 
     fn ended(&mut self, child: Child) -> String {
-        let done = child.wait_with_output().expect("an end");
+        let done = wait::output("plumb watch", wait::PATIENCE, child);
         self.status = done.status.code().unwrap_or(-1);
         assert!(
             done.stderr.is_empty(),
@@ -150,15 +148,13 @@ fn await_programs(pid: u32) {
             .count()
     };
     let mut before = 0;
-    for _ in 0..150 {
+    wait::until("its programs are attached", Duration::from_secs(60), || {
         std::thread::sleep(Duration::from_millis(200));
         let now = attached();
-        if now > 0 && now == before {
-            return;
-        }
+        let is_last = now > 0 && now == before;
         before = now;
-    }
-    panic!("no program was attached");
+        is_last
+    });
 }
 
 /// What has to be alike: words and counts, without what hangs on the clock and on how lines break.

@@ -102,7 +102,7 @@ fn endless(head: &[u8], mib: usize) -> (usize, Option<i32>, String) {
         .expect("a pipe")
         .read_to_string(&mut said)
         .expect("text");
-    let code = child.wait().expect("the program ends").code();
+    let code = plumb_testkit::wait::exit("plumb", plumb_testkit::wait::PATIENCE, &mut child).code();
     (writer.join().expect("the writer ends"), code, said)
 }
 

@@ -13,7 +13,7 @@ use crate::common::probed::{ProbeDocument, probe, probe_text, probe_until_decide
 use plumb_testkit::charging::{ChargedCells, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::slow_disk::SlowDisk;
-use plumb_testkit::{Machine, Rng, require, temp_dir};
+use plumb_testkit::{Machine, Rng, require, temp_dir, wait};
 use serde_json::Value;
 
 /// A file of noise, or of anything else than zeros at least.
@@ -273,7 +273,7 @@ fn devices_that_fail_meanwhile() {
             .expect("plumb runs");
         sleep(Duration::from_millis(1000));
         fail(&disk);
-        let done = running.wait_with_output().expect("an end");
+        let done = wait::output("plumb probe", wait::PATIENCE, running);
         let probed = ProbeDocument::from_run(&Ran::from_output(done));
         let result = &probed.result;
         assert!(probed.is_blank(), "{name}: {result}");

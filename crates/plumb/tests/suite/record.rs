@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::recording::{Recording, dd, fio, number, read};
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use plumb_trace::Op;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn disk(folder: &Folder) -> LoopDevice {
     File::create(&image)
         .and_then(|file| file.set_len(SIZE))
         .expect("room for a sparse file");
-    LoopDevice::attach(&image, &[])
+    LoopDevice::attach_hidden(&image, &[])
 }
 
 /// The node of the partition of a disk: no udev runs everywhere.
@@ -141,7 +141,7 @@ fn the_count_is_that_of_fio() {
     sleep(Duration::from_secs(2));
     let sent = fio(disk.path(), "randrw", 40_009);
     run(Command::new("kill").args(["-INT", &watch.id().to_string()]));
-    watch.wait().expect("an end");
+    wait::exit("plumb watch", wait::PATIENCE, &mut watch);
     let result = recording.end(0);
     let read = read(&file);
     assert_eq!(
@@ -435,6 +435,7 @@ fn operations_and_processes() {
 fn who_may_not_is_told_the_command() {
     require!(Root, Tool("setpriv"));
     let folder = Folder::new("record-nobody");
+    let file = folder.path("not-permitted.parquet");
     let done = Command::new("setpriv")
         .args([
             "--reuid=65534",
@@ -444,7 +445,8 @@ fn who_may_not_is_told_the_command() {
             "--inh-caps=-all",
         ])
         .arg(env!("CARGO_BIN_EXE_plumb"))
-        .args(["record", "-o", "/tmp/not-permitted.parquet"])
+        .args(["record", "-o"])
+        .arg(&file)
         .output()
         .expect("setpriv");
     let said = String::from_utf8_lossy(&done.stderr);
@@ -454,7 +456,7 @@ fn who_may_not_is_told_the_command() {
         said.contains("help: run: sudo ") && said.contains("record -o"),
         "{said}"
     );
-    assert!(!Path::new("/tmp/not-permitted.parquet").exists());
+    assert!(!file.exists());
     drop(folder);
 }
 

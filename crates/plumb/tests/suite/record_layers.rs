@@ -47,7 +47,7 @@ fn all_disks_are_in_the_file() {
     File::create(&image)
         .and_then(|file| file.set_len(SIZE))
         .expect("room for a sparse file");
-    let disk = LoopDevice::attach(&image, &[]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
     let file = folder.path("all.parquet");
     let name = file.display().to_string();
     let recording = Recording::begin(&file, &["-o", &name]);
@@ -128,7 +128,7 @@ fn the_count_of_bios_is_that_of_fio() {
     File::create(&image)
         .and_then(|file| file.set_len(SIZE))
         .expect("room for a sparse file");
-    let disk = LoopDevice::attach(&image, &[]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
     let file = folder.path("bios.parquet");
     let recording = Recording::begin(
         &file,
@@ -164,7 +164,7 @@ fn a_layer_can_be_asked_for() {
     File::create(&image)
         .and_then(|file| file.set_len(SIZE))
         .expect("room for a sparse file");
-    let disk = LoopDevice::attach(&image, &[]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
     let file = folder.path("bios.parquet");
     let recording = Recording::begin(
         &file,

@@ -7,6 +7,7 @@ use crate::common::collection::{LIO_IDENTITY, Lab};
 use crate::common::probed::{probe, probe_until_decided};
 use crate::common::schema::{Schema, list};
 use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::wait;
 use serde_json::Value;
 
 /// The document that `plumb analyze --json` prints.
@@ -376,7 +377,7 @@ fn output_of_record_is_as_promised() {
     std::fs::File::open(&file)
         .and_then(|file| file.sync_all())
         .expect("written");
-    let done = recording.wait_with_output().expect("an end");
+    let done = wait::output("plumb", wait::PATIENCE, recording);
     let document = serde_json::from_slice(&done.stdout).expect("a document");
     let faults = schema.faults(&document);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -514,7 +515,7 @@ fn output_of_watch_is_as_promised() {
         std::fs::File::open(&file)
             .and_then(|file| file.sync_all())
             .expect("written");
-        let done = watching.wait_with_output().expect("an end");
+        let done = wait::output("plumb", wait::PATIENCE, watching);
         let text = String::from_utf8(done.stdout).expect("text");
         assert_eq!(text.lines().count(), 2, "{text}");
         for (number, line) in text.lines().enumerate() {
@@ -557,7 +558,7 @@ fn output_of_diagnose_is_as_promised() {
         std::fs::File::open(&file)
             .and_then(|file| file.sync_all())
             .expect("written");
-        let done = running.wait_with_output().expect("an end");
+        let done = wait::output("plumb", wait::PATIENCE, running);
         let document = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Folder, Ran, command, msr, plumb};
 use plumb_testkit::loop_device::LoopDevice;
-use plumb_testkit::require;
 use plumb_testkit::slow_disk::SlowDisk;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -344,7 +344,7 @@ fn struck(way: LoadCommand, fate: Fate) -> Ran {
         Fate::Dies => disk.die(),
     }
     let struck = Instant::now();
-    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(wait::output("plumb", wait::PATIENCE, running));
     assert!(
         struck.elapsed() < PATIENCE,
         "{way:?} {fate:?}: it went on for {:?}",
@@ -476,7 +476,7 @@ fn a_device_whose_file_is_gone() {
     let running = command.arg("--json").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(1500));
     disk.die();
-    let ran = Ran::from_output(running.wait_with_output().expect("it ends"));
+    let ran = Ran::from_output(wait::output("plumb", wait::PATIENCE, running));
     let target = &ran.ends(3).json()["result"]["runs"][0]["targets"][0];
     assert_eq!(target["is_whole"], false, "{target}");
     counts_failures(&target["measured"]);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::LoopDevice;
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 const SIZE: u64 = 64 << 20;
@@ -31,7 +31,7 @@ fn disk(folder: &Folder) -> LoopDevice {
     File::create(&image)
         .and_then(|file| file.set_len(SIZE))
         .expect("room for a sparse file");
-    LoopDevice::attach(&image, &[])
+    LoopDevice::attach_hidden(&image, &[])
 }
 
 /// A watch whose lines are read as they come.
@@ -130,7 +130,10 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
             .expect("kill")
             .success()
     );
-    assert_eq!(watching.child.wait().expect("an end").code(), Some(1));
+    assert_eq!(
+        wait::exit("plumb watch", wait::PATIENCE, &mut watching.child).code(),
+        Some(1)
+    );
     let again = plumb(["analyze".as_ref(), saved.as_os_str(), "--json".as_ref()])
         .ends(1)
         .json();
@@ -280,7 +283,7 @@ fn filtered_by_operation_and_command() {
             .arg(format!("of={}", disk.path().display()))
             .status();
         assert!(done.expect("dd").success());
-        std::fs::write("/proc/self/comm", "another").expect("a name of this thread");
+        std::fs::write("/proc/thread-self/comm", "another").expect("a name of this thread");
         let mut bytes = vec![0; 4096];
         File::open(disk.path())
             .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
@@ -351,7 +354,7 @@ fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
             .expect("kill")
             .success()
     );
-    let ended = watching.child.wait().expect("an end").code();
+    let ended = wait::exit("plumb watch", wait::PATIENCE, &mut watching.child).code();
     assert!(matches!(ended, Some(0 | 1 | 3)), "{ended:?}");
     let found = std::fs::metadata(&saved).expect("what was saved");
     assert!(found.len() > 0);

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 /// ext4 in blocks of 4 KiB on a loop device, mounted, with a file of 32 MiB in it that no cache holds.
@@ -90,7 +90,8 @@ impl Watching {
             .by_ref()
             .map(|line| line.expect("text"))
             .collect();
-        (text.join("\n"), self.child.wait().expect("an end").code())
+        let status = wait::exit("plumb watch", wait::PATIENCE, &mut self.child);
+        (text.join("\n"), status.code())
     }
 
     /// What all intervals have in a list of `app`, of those where a key has this value.

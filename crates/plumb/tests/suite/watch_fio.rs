@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Folder, command};
 use plumb_profile::codec;
 use plumb_testkit::loop_device::LoopDevice;
-use plumb_testkit::{require, require::tool};
+use plumb_testkit::{require, require::tool, wait};
 use plumb_trace::{Layer, Op};
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     File::create(&image)
         .and_then(|file| file.set_len(256 << 20))
         .expect("room for a sparse file");
-    let disk = LoopDevice::attach(&image, &[]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
     let name = disk.name();
     let of_disk = |what: &str| Path::new("/sys/class/block").join(&name).join(what);
     // What fio sends is what the driver is sent: nothing is merged, and 64 KiB are let through whole.
@@ -132,7 +132,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     let intervals: Vec<Value> = lines
         .map(|line| serde_json::from_str(&line.expect("text")).expect("a document"))
         .collect();
-    watching.wait().expect("an end");
+    wait::exit("plumb watch", wait::PATIENCE, &mut watching);
 
     // fio begins its output with what it has to complain of.
     let text = std::fs::read_to_string(said).expect("what fio said");

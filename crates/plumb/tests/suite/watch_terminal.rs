@@ -39,7 +39,7 @@ impl Disks {
             File::create(&image)
                 .and_then(|file| file.set_len(64 << 20))
                 .expect("room for a sparse file");
-            LoopDevice::attach(&image, &[])
+            LoopDevice::attach_hidden(&image, &[])
         });
         let ended = Arc::new(AtomicBool::new(false));
         let reader = |(disk, read): (&LoopDevice, [&str; 2])| {

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plumb_geometry::Bytes;
+use plumb_sys::direct::O_NONBLOCK;
 
 use crate::labels::change::{Change, ChangeError, ChangeStep};
 
@@ -214,7 +215,12 @@ impl SavedLabel {
             source,
         };
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(error)?;
+        // Without the flag a pipe would be waited for until somebody writes to it.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(O_NONBLOCK)
+            .open(path)
+            .map_err(error)?;
         file.take(FILE_MAX).read_to_end(&mut bytes).map_err(error)?;
         Self::decode(&name, &bytes)
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use super::kept::Watching;
@@ -253,26 +254,31 @@ fn output_of(command: &[&str]) -> Option<Vec<u8>> {
         .spawn()
         .ok()?;
     let stdout = child.stdout.take()?;
-    let reader = std::thread::spawn(move || {
+    let (printed, read) = channel();
+    std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        stdout
-            .take(super::FILE_BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .map(|_| bytes)
+        let all = stdout.take(super::FILE_BYTES_MAX).read_to_end(&mut bytes);
+        // Nobody waits any more where it took too long.
+        let _ = printed.send(all.map(|_| bytes));
     });
-    let start = Instant::now();
+    let until = Instant::now() + TOOL_TIME_MAX;
     let status = loop {
         match child.try_wait().ok()? {
             Some(status) => break Some(status),
-            None if start.elapsed() > TOOL_TIME_MAX => break None,
+            None if Instant::now() > until => break None,
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    if status.is_none() {
-        child.kill().and_then(|()| child.wait()).ok();
-    }
-    let bytes = reader.join().ok()?.ok()?;
-    (status?.success() && !bytes.is_empty()).then_some(bytes)
+    let Some(status) = status else {
+        // A tool that waits for a device that never answers ends with that only: its end is not waited for.
+        let _ = child.kill();
+        let _ = child.try_wait();
+        return None;
+    };
+    // Another process that it has started may keep the pipe open.
+    let left = until.saturating_duration_since(Instant::now());
+    let bytes = read.recv_timeout(left).ok()?.ok()?;
+    (status.success() && !bytes.is_empty()).then_some(bytes)
 }
 
 #[cfg(test)]

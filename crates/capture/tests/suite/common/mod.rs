@@ -36,7 +36,7 @@ impl LoopDisk {
             .and_then(|file| file.set_len(SIZE))
             .expect("room for a sparse file");
         LoopDisk {
-            device: LoopDevice::attach(&image, &[]),
+            device: LoopDevice::attach_hidden(&image, &[]),
             _room: room,
         }
     }

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use plumb_testkit::wait;
 use serde_json::Value;
 
 /// How a run ended.
@@ -74,7 +75,7 @@ pub fn command() -> Command {
 }
 
 fn ran(command: &mut Command) -> Ran {
-    Ran::from_output(command.output().expect("the program starts"))
+    Ran::from_output(wait::output_of(command))
 }
 
 /// Runs it with arguments.
@@ -105,7 +106,7 @@ pub fn analyze_input(bytes: &[u8], flags: &str) -> Ran {
     let bytes = bytes.to_vec();
     // The program may end before it has read everything.
     let writer = std::thread::spawn(move || input.write_all(&bytes).ok());
-    let done = child.wait_with_output().expect("the program ends");
+    let done = wait::output("plumb analyze", wait::PATIENCE, child);
     writer.join().expect("the writer ends");
     Ran::from_output(done)
 }

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plumb_testkit::loop_device::run;
+use plumb_testkit::wait;
 use plumb_trace::open::{open, pieces};
 use plumb_trace::{Batch, Event, Fill, Layer, Op, ReadOptions, SourceInfo};
 use serde_json::Value;
@@ -27,14 +27,10 @@ impl Recording {
             .stderr(Stdio::piped())
             .spawn()
             .expect("plumb runs");
-        let until = Instant::now() + Duration::from_secs(30);
-        while !first.exists() {
-            assert!(
-                Instant::now() < until && child.try_wait().expect("a child").is_none(),
-                "it did not begin"
-            );
-            sleep(Duration::from_millis(10));
-        }
+        let what = format!("{} is there", first.display());
+        wait::until_while_runs(&what, Duration::from_secs(60), &mut child, || {
+            first.exists()
+        });
         Recording { child: Some(child) }
     }
 
@@ -48,11 +44,8 @@ impl Recording {
 
     /// Waits for the end.
     pub fn output(mut self) -> Output {
-        self.child
-            .take()
-            .expect("it runs")
-            .wait_with_output()
-            .expect("an end")
+        let child = self.child.take().expect("it runs");
+        wait::output("plumb record", wait::PATIENCE, child)
     }
 
     /// Ends it as Ctrl-C does; what it says.
@@ -169,13 +162,14 @@ pub fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
     };
     let mut child = command.spawn().expect("dd");
     let pid = child.id();
-    assert!(child.wait().expect("an end").success());
+    assert!(wait::exit("dd", wait::PATIENCE, &mut child).success());
     pid
 }
 
 /// fio with io_uring, 4 KiB at random and 32 in flight, for so many I/O; how many it says that it did.
 pub fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
-    let output = Command::new("fio")
+    let mut command = Command::new("fio");
+    command
         .args([
             "--name=load",
             "--direct=1",
@@ -189,9 +183,8 @@ pub fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
             format!("--rw={rw}"),
             format!("--filename={}", device.display()),
         ])
-        .arg(format!("--io_size={}", ios * 4096))
-        .output()
-        .expect("fio");
+        .arg(format!("--io_size={}", ios * 4096));
+    let output = wait::output_of(&mut command);
     assert!(
         output.status.success(),
         "{}",

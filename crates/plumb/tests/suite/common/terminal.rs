@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::run;
 
+/// Time for a screen to show something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A terminal with a shell in it, on a server of its own.
 pub struct Terminal {
     server: String,
@@ -53,13 +56,14 @@ impl Terminal {
     pub fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {
+            let is_last = began.elapsed() > PATIENCE;
             let screen = self.screen();
             if holds(&screen) {
                 return screen;
             }
             assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "never saw {what}:\n{screen}"
+                !is_last,
+                "waited {PATIENCE:?} in vain for {what}:\n{screen}"
             );
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 use flate2::Crc;
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::rng::noise;
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait;
 
 pub const MIB: u64 = 1 << 20;
 /// What a GPT takes in front.
@@ -290,13 +290,9 @@ impl MoveDisk {
             .stderr(Stdio::null())
             .spawn()
             .expect("plumb starts");
-        while self.node(1).exists() {
-            assert!(
-                child.try_wait().expect("a child").is_none(),
-                "it ended before it began"
-            );
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let node = self.node(1);
+        let what = format!("{} is taken away", node.display());
+        wait::until_while_runs(&what, wait::PATIENCE, &mut child, || !node.exists());
         child
     }
 

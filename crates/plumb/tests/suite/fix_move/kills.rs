@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::run;
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 
 use super::disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
@@ -34,7 +34,12 @@ impl Whole {
         let before = disk.sectors_written();
         let mut child = disk.begun(to);
         let (mut sectors_written, mut last) = (0, Instant::now());
+        let until = Instant::now() + wait::PATIENCE;
         while child.try_wait().expect("a child").is_none() {
+            assert!(
+                Instant::now() < until,
+                "waited in vain for the end of a move"
+            );
             let by_now = disk.sectors_written() - before;
             if by_now > sectors_written {
                 (sectors_written, last) = (by_now, Instant::now());
@@ -86,7 +91,12 @@ fn cut(disk: &MoveDisk, from: u64, to: u64, at: &Moment) -> Cut {
     let before = disk.sectors_written();
     let mut child = disk.begun(to);
     let has_come = || disk.sectors_written() - before >= at.sectors_written;
+    let until = Instant::now() + wait::PATIENCE;
     while !has_come() && child.try_wait().expect("a child").is_none() {
+        assert!(
+            Instant::now() < until,
+            "waited in vain for the writes of a move"
+        );
         std::thread::sleep(Duration::from_micros(200));
     }
     std::thread::sleep(at.later);

@@ -13,6 +13,7 @@ use std::process::Command;
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::rng::noise;
+use plumb_testkit::wait;
 
 use disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
@@ -98,14 +99,11 @@ fn a_signal_stops_it_at_a_safe_point() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = MoveDisk::new(DiskFormat::Ext4, 34, 256, &[]);
     let mut child = disk.begun(2_048);
-    while !output_text(&disk.go("status")).contains("copying") {
-        assert!(
-            child.try_wait().expect("a child").is_none(),
-            "it ended before it was seen to copy"
-        );
-    }
+    wait::until_while_runs("the move copies data", wait::PATIENCE, &mut child, || {
+        output_text(&disk.go("status")).contains("copying")
+    });
     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
-    let output = child.wait_with_output().expect("an end");
+    let output = wait::output("a move that was told to stop", wait::PATIENCE, child);
     assert_eq!(output.status.code(), Some(6), "{}", output_text(&output));
     let words = output_text(&output);
     assert!(

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::rng::noise;
 use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::wait;
 
 const SECTOR: u64 = 512;
 
@@ -158,16 +158,16 @@ impl PreflightDisk {
             .stderr(Stdio::piped())
             .spawn()
             .expect("plumb starts");
-        let until = Instant::now() + Duration::from_secs(60);
-        while self.node(number).exists() {
-            assert!(Instant::now() < until, "it does not begin");
-            if child.try_wait().expect("a child").is_some() {
-                panic!(
-                    "it ended before it was seen: {}",
-                    output_text(&child.wait_with_output().expect("an end"))
-                );
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let node = self.node(number);
+        let mut has_ended = false;
+        let what = format!("{} is taken away", node.display());
+        wait::until(&what, wait::PATIENCE, || {
+            has_ended = child.try_wait().expect("a child").is_some();
+            has_ended || !node.exists()
+        });
+        if has_ended && node.exists() {
+            let output = wait::output("plumb fix move", wait::PATIENCE, child);
+            panic!("it ended before it was seen: {}", output_text(&output));
         }
         child
     }
@@ -177,13 +177,15 @@ impl PreflightDisk {
         let from = self.start(number).expect("a partition");
         for _ in 0..8 {
             let mut child = self.begun(number, to);
-            while child.try_wait().expect("a child").is_none() {
-                if output_text(&self.go("status")).contains("copying") {
+            wait::until("the move copies data", wait::PATIENCE, || {
+                let has_ended = child.try_wait().expect("a child").is_some();
+                let is_copying = !has_ended && output_text(&self.go("status")).contains("copying");
+                if is_copying {
                     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
-                    break;
                 }
-            }
-            let output = child.wait_with_output().expect("an end");
+                has_ended || is_copying
+            });
+            let output = wait::output("plumb fix move", wait::PATIENCE, child);
             if output.status.code() == Some(6) {
                 return output;
             }
@@ -206,7 +208,7 @@ impl PreflightDisk {
 #[track_caller]
 pub fn stop(child: Child) -> Output {
     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
-    let output = child.wait_with_output().expect("an end");
+    let output = wait::output("a move that was told to stop", wait::PATIENCE, child);
     assert_eq!(output.status.code(), Some(6), "{}", output_text(&output));
     output
 }

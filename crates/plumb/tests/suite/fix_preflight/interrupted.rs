@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use plumb_testkit::loop_device::run;
-use plumb_testkit::require;
+use plumb_testkit::{require, wait};
 use serde_json::Value;
 
 use crate::fix_preflight::disk::{
@@ -73,7 +73,7 @@ fn a_second_one_does_no_harm() {
         .spawn()
         .expect("plumb starts");
     let second = disk.go("resume");
-    let first = first.wait_with_output().expect("an end");
+    let first = wait::output("the first plumb fix resume", wait::PATIENCE, first);
     let codes = [first.status.code(), second.status.code()];
     assert!(
         codes.contains(&Some(0)),
@@ -202,9 +202,13 @@ fn what_is_not_begun_leaves_the_partition() {
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped());
         let mut child = command.spawn().expect("plumb starts");
-        while !disk.journal().exists() && child.try_wait().expect("a child").is_none() {}
+        // Without a pause: a move of so little is fast.
+        let until = Instant::now() + wait::PATIENCE;
+        while !disk.journal().exists() && child.try_wait().expect("a child").is_none() {
+            assert!(Instant::now() < until, "waited in vain for a journal");
+        }
         disk.image_file().set_len(0).expect("the image");
-        let output = child.wait_with_output().expect("an end");
+        let output = wait::output("plumb fix move", wait::PATIENCE, child);
         if disk.journal().exists() {
             // It was faster: the move has begun.
             continue;
@@ -415,7 +419,12 @@ fn the_disk_is_locked_throughout() {
         .command(1, &["--to", "4096s", "--yes", &name])
         .spawn()
         .expect("plumb starts");
+    let until = Instant::now() + wait::PATIENCE;
     while child.try_wait().expect("a child").is_none() {
+        assert!(
+            Instant::now() < until,
+            "waited in vain for the end of a move"
+        );
         let is_away = || !disk.node(1).exists();
         if is_away() {
             let held = is_locked();

@@ -1,7 +1,7 @@
 //! What the label, the kernel and the disk have to be like.
 
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::Command;
 
 use plumb_testkit::loop_device::{Mounted, run};
@@ -264,7 +264,9 @@ fn label_and_kernel_that_disagree() {
         .args(["-d2", "-a1", "-n1:2048:20000"])
         .arg(&image));
     let file = disk.image_file();
-    std::os::unix::fs::FileExt::write_all_at(&file, &[1], 512 + 56).expect("room");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, 512 + 56).expect("a GUID");
+    file.write_all_at(&[!byte[0]], 512 + 56).expect("room");
     assert_refused(
         &disk.fix_move(1, &["--to", "4096s"]),
         5,

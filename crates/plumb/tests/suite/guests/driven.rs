@@ -1,22 +1,29 @@
-//! A guest that is told what to do on its console, whose disks' writes are logged, and that can be killed: see
-//! `lab/move-guest`.
+//! A guest that takes commands, whose disks' writes are logged, and that can be killed: see `lab/move-guest`.
+//!
+//! Commands and answers have a channel of their own. On the console the kernel prints whenever it likes, also in the middle
+//! of a line of somebody else.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use plumb_testkit::log_writes::WriteLog;
 use plumb_testkit::loop_device::run;
 use plumb_testkit::tempdir::TempDir;
 
-/// An emulated processor of a busy machine is slow.
+/// Time for each command: an emulated processor of a busy machine is slow. The guest itself prints the state of its
+/// processes after 300 s in one step of a command.
 pub const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What a guest boots from.
-pub struct Boot(TempDir);
+/// The files that a guest boots from.
+pub struct Boot {
+    dir: TempDir,
+    started: Cell<u32>,
+}
 
 impl Boot {
     pub fn new() -> Boot {
@@ -25,12 +32,21 @@ impl Boot {
         run(Command::new(script)
             .arg(dir.path())
             .arg(crate::guests::program()));
-        Boot(dir)
+        Boot {
+            dir,
+            started: Cell::new(0),
+        }
     }
 
     /// Starts it with disks, as SCSI targets from 0 on, and waits until it takes commands.
     pub fn start(&self, disks: &[&LoggedDisk]) -> Guest {
-        let mut command = Command::new(self.0.path().join("run"));
+        let number = self.started.get();
+        self.started.set(number + 1);
+        let console = self.dir.path().join(format!("console-{number}"));
+        let mut command = Command::new(self.dir.path().join("run"));
+        command
+            .arg("-serial")
+            .arg(format!("file:{}", console.display()));
         command.args([
             "-nodefaults",
             "-m",
@@ -66,6 +82,8 @@ impl Boot {
             child,
             input,
             lines,
+            console,
+            given: "boot".to_owned(),
             said: Vec::new(),
             begun_at: 0,
         };
@@ -137,6 +155,11 @@ pub struct Guest {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
+    /// The log of its console.
+    console: PathBuf,
+    /// The last command.
+    given: String,
+    /// All of its answers.
     said: Vec<String>,
     /// What of it was said before the last line that it was given.
     begun_at: usize,
@@ -153,6 +176,7 @@ impl Guest {
     /// Gives it a line.
     pub fn begin(&mut self, words: &str) {
         self.begun_at = self.said.len();
+        words.clone_into(&mut self.given);
         writeln!(self.input, "{words}").expect("the guest listens");
     }
 
@@ -166,7 +190,16 @@ impl Guest {
                 .recv_timeout(PATIENCE.saturating_sub(began.elapsed()));
             let line = match line {
                 Ok(line) => line,
-                Err(why) => panic!("waited for `{last}`: {why}:\n{}", self.said.join("\n")),
+                Err(RecvTimeoutError::Timeout) => panic!(
+                    "waited {PATIENCE:?} in vain for `{last}` after `{}`:\n{}",
+                    self.given,
+                    self.printed()
+                ),
+                Err(RecvTimeoutError::Disconnected) => panic!(
+                    "QEMU ended while it was waited for `{last}` after `{}`:\n{}",
+                    self.given,
+                    self.printed()
+                ),
             };
             self.said.push(line.clone());
             let Some(words) = line.strip_prefix("GUEST: ") else {
@@ -185,7 +218,7 @@ impl Guest {
         while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(2)) {
             self.said.push(line);
         }
-        self.said.join("\n")
+        self.printed()
     }
 
     /// Whether it said this since the last line that it was given.
@@ -201,9 +234,14 @@ impl Guest {
         since.any(|line| line.strip_prefix("GUEST: ") == Some(words))
     }
 
-    /// Everything that it printed.
+    /// All answers, and the console.
     pub fn printed(&self) -> String {
-        self.said.join("\n")
+        let console = fs::read(&self.console).unwrap_or_default();
+        format!(
+            "{}\non its console:\n{}",
+            self.said.join("\n"),
+            String::from_utf8_lossy(&console)
+        )
     }
 
     /// Ends the virtual machine between two instructions.

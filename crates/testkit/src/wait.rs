@@ -1,0 +1,200 @@
+//! Waits of tests. Each has a limit and a name, so that a test that stands still fails and says what it waited for.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// Enough for any process that a test starts on a busy machine, but for guests.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Waits until something holds.
+///
+/// ```
+/// use std::time::Duration;
+/// plumb_testkit::wait::until("the first second of the clock", Duration::from_secs(5), || true);
+/// ```
+///
+/// # Panics
+/// If it does not hold within the limit.
+#[track_caller]
+pub fn until(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    // One more look after the limit: a busy machine may have slept through it.
+    loop {
+        let is_last = began.elapsed() >= limit;
+        if holds() {
+            return;
+        }
+        assert!(!is_last, "waited {limit:?} in vain for: {what}");
+        sleep(AGAIN);
+    }
+}
+
+/// Waits until something holds while a process runs.
+///
+/// # Panics
+/// If it does not hold within the limit, or the process ends first.
+#[track_caller]
+pub fn until_while_runs(
+    what: &str,
+    limit: Duration,
+    child: &mut Child,
+    mut holds: impl FnMut() -> bool,
+) {
+    until(what, limit, || {
+        // In this order: the last thing that a process does may be to let it hold.
+        let ended = child.try_wait().expect("a child");
+        let has_come = holds();
+        if let (Some(status), false) = (ended, has_come) {
+            panic!("waited for {what}: the process ended before it, with {status}");
+        }
+        has_come
+    });
+}
+
+/// Waits for the end of a process; one that goes on is killed.
+///
+/// # Panics
+/// If it goes on beyond the limit.
+#[track_caller]
+pub fn exit(what: &str, limit: Duration, child: &mut Child) -> ExitStatus {
+    let began = Instant::now();
+    loop {
+        let is_last = began.elapsed() >= limit;
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        if is_last {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("waited {limit:?} in vain for the end of {what}");
+        }
+        sleep(AGAIN);
+    }
+}
+
+/// Waits for the end of a process and returns what it printed to its pipes; one that goes on is killed.
+///
+/// # Panics
+/// If it goes on beyond the limit; the message has what it printed until then.
+#[track_caller]
+pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
+    drop(child.stdin.take());
+    let (out, err) = (
+        child.stdout.take().map(collect),
+        child.stderr.take().map(collect),
+    );
+    let began = Instant::now();
+    // A pipe stays open as long as a descendant has it: they count as the process.
+    let is_open =
+        |pipe: &Option<JoinHandle<_>>| pipe.as_ref().is_some_and(|pipe| !pipe.is_finished());
+    loop {
+        let is_last = began.elapsed() >= limit;
+        let status = child.try_wait().expect("a child");
+        if let (Some(status), false) = (status, is_open(&out) || is_open(&err)) {
+            let [stdout, stderr] = [out, err].map(|pipe| {
+                pipe.map_or_else(Vec::new, |pipe| pipe.join().expect("a reader of a pipe"))
+            });
+            return Output {
+                status,
+                stdout,
+                stderr,
+            };
+        }
+        if is_last {
+            let _ = child.kill();
+            let _ = child.wait();
+            let [out, err] = [out, err].map(|pipe| match pipe {
+                Some(pipe) if pipe.is_finished() => pipe.join().unwrap_or_default(),
+                _ => Vec::new(),
+            });
+            panic!(
+                "waited {limit:?} in vain for the end of {what}:\n{}{}",
+                String::from_utf8_lossy(&out),
+                String::from_utf8_lossy(&err)
+            );
+        }
+        sleep(AGAIN);
+    }
+}
+
+/// Runs a command to its end, as [`Command::output`] does, for at most [`PATIENCE`].
+///
+/// # Panics
+/// If it cannot be started or does not end.
+#[track_caller]
+pub fn output_of(command: &mut Command) -> Output {
+    let words = format!("{command:?}");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{words}: {error}"));
+    output(&words, PATIENCE, child)
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a readable pipe");
+        bytes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    fn message(act: impl FnOnce()) -> String {
+        let panic = catch_unwind(AssertUnwindSafe(act)).expect_err("it waits in vain");
+        panic.downcast_ref::<String>().expect("a message").clone()
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn condition_that_never_holds_is_named() {
+        let mut looks = 0;
+        until("the third look", PATIENCE, || {
+            looks += 1;
+            looks == 3
+        });
+        let said = message(|| until("a blue moon", SHORT, || false));
+        assert!(said.contains("in vain for: a blue moon"), "{said}");
+    }
+
+    #[test]
+    fn process_that_ends_first_is_reported() {
+        let mut child = shell("exit 7").spawn().expect("a shell");
+        let said = message(|| until_while_runs("a file", PATIENCE, &mut child, || false));
+        assert!(said.contains("exit status: 7"), "{said}");
+    }
+
+    #[test]
+    fn process_that_never_ends_is_killed() {
+        let mut child = shell("exec sleep 100").spawn().expect("a shell");
+        let said = message(|| {
+            exit("the sleeper", SHORT, &mut child);
+        });
+        assert!(said.contains("the end of the sleeper"), "{said}");
+        assert!(child.try_wait().expect("a child").is_some());
+    }
+
+    #[test]
+    fn output_is_that_of_the_process() {
+        let done = output_of(&mut shell("echo out; echo err >&2; exit 3"));
+        assert_eq!(
+            (done.status.code(), &done.stdout[..], &done.stderr[..]),
+            (Some(3), &b"out\n"[..], &b"err\n"[..])
+        );
+    }
+}
