@@ -435,6 +435,8 @@ fn operations_and_processes() {
 fn who_may_not_is_told_the_command() {
     require!(Root, Tool("setpriv"));
     let folder = Folder::new("record-nobody");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(""), all).expect("a folder that everybody may write to");
     let file = folder.path("not-permitted.parquet");
     let done = Command::new("setpriv")
         .args([
