@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use plumb_testkit::temp_dir;
 
 #[path = "../../../../fuzz/src/lib.rs"]
-mod fuzz;
+pub mod fuzz;
 #[path = "../../../label/examples/label_seeds.rs"]
 #[expect(dead_code, reason = "its main")]
 mod label_seeds;

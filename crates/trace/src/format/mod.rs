@@ -49,6 +49,14 @@ pub struct Format {
 }
 
 impl Format {
+    /// Name of its fuzz target, of the target's seeds and of its dictionary: the format's name in small letters, with `_`
+    /// for every other sign.
+    #[must_use]
+    pub fn fuzz_target(&self) -> String {
+        let small = self.name.to_ascii_lowercase();
+        small.replace(|sign: char| !sign.is_ascii_alphanumeric(), "_")
+    }
+
     /// What is known beforehand of a source of this format that holds requests of a driver.
     pub(crate) fn requests(&self, clock: Clock) -> SourceInfo {
         SourceInfo {
