@@ -5,13 +5,14 @@
 
 #![forbid(unsafe_code)]
 
-use plumb_testkit::by_name::{self, FORMATS, Size, WORKLOADS};
+use plumb_testkit::by_name::{self, Size, WORKLOADS};
 use plumb_testkit::charging::Cells;
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
 use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
 use plumb_testkit::write::blkrecord::{Endian, Version};
 use plumb_testkit::write::blktrace::{Blktrace, create_files};
 use plumb_testkit::write::lifecycle::Shapes;
+use plumb_testkit::write::{Style, WRITERS};
 use plumb_testkit::{EventSink, write_all};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -99,11 +100,12 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
         ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
         ["cells", cell, phase, ratio] => cells(cell, phase, ratio),
         ["list"] => {
-            println!(
-                "formats: {}\nworkloads: {}",
-                FORMATS.join(" "),
-                WORKLOADS.join(" ")
-            );
+            for writer in WRITERS {
+                println!("format {} read-as {}", writer.name, writer.format);
+            }
+            for workload in WORKLOADS {
+                println!("workload {workload}");
+            }
             Ok(())
         }
         _ => Err(Stop::Usage(format!(
@@ -176,17 +178,27 @@ fn nvme_target(address: &str, name: &str, fields: &[&str]) -> Result<(), Stop> {
 }
 
 fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink>, Stop> {
-    if !FORMATS.contains(&format) {
-        return Err(Stop::Usage(format!(
+    let writer = WRITERS.iter().find(|writer| writer.name == format);
+    let writer = writer.ok_or_else(|| {
+        let names: Vec<&str> = WRITERS.iter().map(|writer| writer.name).collect();
+        Stop::Usage(format!(
             "no format {format}; there are: {}",
-            FORMATS.join(" ")
-        )));
-    }
-    let shapes = parsed.shapes(cpus)?;
-    let (version, endian) = (parsed.version()?, parsed.endian()?);
+            names.join(" ")
+        ))
+    })?;
+    let style = Style {
+        shapes: parsed.shapes(cpus)?,
+        version: parsed.version()?,
+        endian: parsed.endian()?,
+    };
     let out = parsed.text("out", "-");
     if format == "blktrace" && out != "-" {
         let files = create_files(Path::new(out), cpus)?;
+        let Style {
+            shapes,
+            version,
+            endian,
+        } = style;
         return Ok(Box::new(Blktrace::new(files, version, endian, shapes)));
     }
     // Writers buffer by themselves, so the plain file is enough.
@@ -195,8 +207,7 @@ fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink
     } else {
         Box::new(File::create(out)?)
     };
-    by_name::writer(format, sink, shapes, version, endian)?
-        .ok_or_else(|| Stop::Usage(format!("no format {format}")))
+    Ok((writer.open)(sink, &style)?)
 }
 
 /// Standard output without the line buffer that `io::stdout` puts in front.
