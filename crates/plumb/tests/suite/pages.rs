@@ -107,16 +107,19 @@ fn each_rule_has_a_page_with_its_thresholds() {
     }
 }
 
+/// The table is generated; the words in it are the format's own.
 #[test]
 fn each_format_has_a_line() {
     let table = read("docs/formats/README.md");
     for format in FORMATS {
         let start = format!("| `{}` |", format.name);
-        let line = table.lines().find(|line| line.starts_with(&start));
-        let line =
-            line.unwrap_or_else(|| panic!("{} has no line in docs/formats/README.md", format.name));
         assert!(
-            format.verified || line.contains("**unverified**"),
+            table.lines().any(|line| line.starts_with(&start)),
+            "{} has no line in docs/formats/README.md",
+            format.name
+        );
+        assert!(
+            format.verified || format.about.verified_by.contains("**unverified**"),
             "{}: not said to be unverified",
             format.name
         );
