@@ -1,4 +1,4 @@
-//! Every fuzz target: `PLUMB_FUZZ_TARGET=tencent cargo fuzz run reader fuzz/corpus/tencent fuzz/seeds/tencent`.
+//! Every fuzz target: `PLUMB_FUZZ_TARGET=msr cargo fuzz run reader fuzz/corpus/msr fuzz/seeds/msr`.
 
 #![no_main]
 

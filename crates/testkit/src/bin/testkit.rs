@@ -9,6 +9,7 @@ use plumb_testkit::by_name::{self, Size, WORKLOADS};
 use plumb_testkit::charging::Cells;
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
 use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
+use plumb_testkit::seeds;
 use plumb_testkit::write::blkrecord::{Endian, Version};
 use plumb_testkit::write::blktrace::{Blktrace, create_files};
 use plumb_testkit::write::lifecycle::Shapes;
@@ -29,11 +30,13 @@ plumb-testkit convert-blktrace IN OUT [--version 7|8] [--endian little|big]
 plumb-testkit convert-vscsi IN OUT
 plumb-testkit nvme-target ADDRESS:PORT NQN [FIELD=VALUE...]
 plumb-testkit cells CELL_BYTES PHASE_BYTES RATIO
+plumb-testkit seeds FOLDER
 plumb-testkit list
 
 generate blktrace --out BASE makes BASE.blktrace.0 and on, one file a CPU; --out - gives the merged stream.
 --misfits defaults to one event in a hundred. IN and OUT may be -.
 cells serves a file of which reads off its grid cost RATIO times as much, from 1 to 2, prints its path, and ends with its input.
+seeds writes a short trace of each format, TARGET/NAME, for the fuzzer.
 nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
 npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
@@ -99,6 +102,7 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
         }
         ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
         ["cells", cell, phase, ratio] => cells(cell, phase, ratio),
+        ["seeds", folder] => Ok(seeds::write(Path::new(folder))?),
         ["list"] => {
             for writer in WRITERS {
                 println!("format {} read-as {}", writer.name, writer.format);
