@@ -15,6 +15,7 @@ use crate::cli::{Cli, Generate};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
+mod findings;
 mod formats;
 mod fuzz;
 mod region;
@@ -94,6 +95,7 @@ fn of_repository(root: &Path) -> io::Result<Files> {
         files.insert(Path::new("docs").join(path), text);
     }
     formats::add(root, &mut files)?;
+    findings::add(root, &mut files)?;
     fuzz::add(&mut files);
     suites::add(root, &mut files)?;
     Ok(files)

@@ -13,15 +13,24 @@ use plumb_trace::Layer;
 
 use super::context::{Context, Top, seen_from_above};
 use super::io_size::IoSize;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Cost, Finding, Severity};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
+use crate::rules::{IOS_MIN, Outcome, PlanKind, lengths_unknown, of, severity_of, share_words};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "split-io",
     title: "I/O have to lie across a chunk boundary",
+    needs: "`--page` or a profile",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("from {} of I/O on", share_words(SHARE_MIN)),
+            format!("warning from {}", share_words(SHARE_WARNING)),
+        ]
+    },
+    plan: Some(PlanKind::Chunk),
     judge,
 };
 

@@ -3,14 +3,24 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, of, severity_of};
+use super::{Context, IoRule, Outcome, of, severity_of, thresholds_of_shares};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "looks-sequential",
     title: "random I/O of a size that passes for sequential",
+    needs: "issue order",
+    decides: false,
+    thresholds: || {
+        let sizes = [
+            format!("requests of {} KiB or more", LARGE_BYTES_MIN >> 10),
+            format!("less than {} MiB", HUGE_BYTES_MIN >> 20),
+        ];
+        [thresholds_of_shares(), sizes.to_vec()].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -10,7 +10,10 @@ use plumb_profile::imported::Totals;
 use plumb_profile::infer::Verdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, Outcome, Rule, of, severity_of};
+use super::{
+    Context, IOS_MIN, IoRule, Outcome, SHARE_WARNING, of, severity_of, share_words,
+    thresholds_of_shares,
+};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
@@ -19,9 +22,16 @@ use crate::share::Share;
 mod offset;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "misaligned-io",
     title: "I/O start off the grid",
+    needs: "nothing; `--grid` confirms it",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -4,15 +4,25 @@ use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
-use super::{Context, Outcome, Rule, of, severity_of, tally_lengths_unknown};
+use super::{
+    Context, IoRule, Outcome, SHARE_WARNING, of, severity_of, share_words, tally_lengths_unknown,
+    thresholds_of_shares,
+};
 use crate::analysis::GridFit;
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "odd-length-io",
     title: "the length is no multiple of the unit",
+    needs: "nothing; `--grid` confirms it",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 

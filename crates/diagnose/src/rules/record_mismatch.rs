@@ -7,14 +7,24 @@ use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
 
-use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use super::{
+    Context, IoRule, Outcome, SHARE_WARNING, lengths_unknown, of, severity_of, share_words,
+    thresholds_of_shares,
+};
 use crate::finding::{Basis, Confidence, Cost, Finding, Fix, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "record-mismatch",
     title: "requests and file-system records differ in size or place",
+    needs: "`--record`, a trace of the vfs layer",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -4,14 +4,21 @@ use plumb_geometry::{Bytes, plural};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, Rule, of, severity_of};
+use super::{Context, IoRule, Outcome, of, severity_of, thresholds_of_shares};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "small-random-writes",
     title: "small writes that continue no stream",
+    needs: "issue order",
+    decides: false,
+    thresholds: || {
+        let size = format!("writes of at most {} KiB", SMALL_BYTES_MAX >> 10);
+        [thresholds_of_shares(), vec![size]].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -4,14 +4,24 @@ use plumb_geometry::group_digits;
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
-use super::{Context, Outcome, Rule, of, percent, severity_of, tally_lengths_unknown};
+use super::{
+    Context, IoRule, Outcome, SHARE_WARNING, of, percent, severity_of, share_words,
+    tally_lengths_unknown, thresholds_of_shares,
+};
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "split-io",
     title: "I/O lie across a chunk boundary",
+    needs: "`--chunk`",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 
