@@ -62,8 +62,8 @@ fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed on
 	@scripts/setup fuzz
 	scripts/fuzz
 
-docs: build ## Manual pages and completions from the definitions of the flags
-	$(PLUMB) generate docs
+docs: ## Write the generated files: manual pages, completions, tables, dictionaries, module lists
+	cargo run --quiet --locked -p plumb -- generate --repository .
 
 clean: ## Remove what was built
 	cargo clean

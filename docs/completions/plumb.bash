@@ -786,12 +786,16 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__generate)
-            opts="-h -V --help --version"
+            opts="-h -V --repository --check --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --repository)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -31,45 +31,49 @@ const GZIP_HEAD: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 /// The bytes that make an input zstd.
 const ZSTD_HEAD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Runs a target by its name. Whether the bytes were taken for what they should be: a seed that is not leads nowhere.
-pub fn run(target: &str, data: &[u8]) -> bool {
-    match target {
-        "blktrace_cpus" => blktrace_cpus(data),
-        "dump" => dump::all(data),
-        "fio_job" => job_file::fio(data),
-        "gzip" => compressed(GZIP_HEAD, data),
-        "iostat" => iostat::all(data),
-        "known_table" => known::table(data),
-        "label_gpt" => label::gpt(data),
-        "label_mbr" => label::mbr(data),
-        "label_vtoc" => label::vtoc(data),
-        "move_journal" => relocate::move_journal(data),
-        "ondisk" => ondisk::disk(data),
-        "parquet" => in_file("parquet", data),
-        "profile" => profile(data),
-        "saved_label" => relocate::saved_label(data),
-        "sniff" => sniff(data),
-        "vdbench" => job_file::vdbench(data),
-        "zstd" => compressed(ZSTD_HEAD, data),
-        _ => {
-            let named = FORMATS
-                .iter()
-                .find(|format| is_target_of(format.name, target));
-            format(named.expect("a target's name").name, data)
-        }
-    }
+/// Reads bytes. Whether they were taken for what they should be: a seed that is not leads nowhere.
+type Target = fn(&[u8]) -> bool;
+
+/// Targets that belong to no single format of traces, and the format that is read from a file's end.
+const OTHERS: &[(&str, Target)] = &[
+    ("blktrace_cpus", blktrace_cpus),
+    ("dump", dump::all),
+    ("fio_job", job_file::fio),
+    ("gzip", |data| compressed(GZIP_HEAD, data)),
+    ("iostat", iostat::all),
+    ("known_table", known::table),
+    ("label_gpt", label::gpt),
+    ("label_mbr", label::mbr),
+    ("label_vtoc", label::vtoc),
+    ("move_journal", relocate::move_journal),
+    ("ondisk", ondisk::disk),
+    ("parquet", |data| in_file("parquet", data)),
+    ("profile", profile),
+    ("saved_label", relocate::saved_label),
+    ("sniff", sniff),
+    ("vdbench", job_file::vdbench),
+    ("zstd", |data| compressed(ZSTD_HEAD, data)),
+];
+
+/// The names of all targets: one for each format of traces, and the others.
+pub fn targets() -> Vec<String> {
+    let formats = FORMATS.iter().map(|format| format.fuzz_target());
+    let others = OTHERS.iter().map(|(name, _)| (*name).to_owned());
+    let mut names: Vec<String> = formats.chain(others).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
-/// Targets of formats have their names in small letters, with `_` for every other sign.
-fn is_target_of(format: &str, target: &str) -> bool {
-    let small = format.chars().map(|sign| {
-        if sign.is_alphanumeric() {
-            sign.to_ascii_lowercase()
-        } else {
-            '_'
-        }
-    });
-    small.eq(target.chars())
+/// Runs a target by its name.
+pub fn run(target: &str, data: &[u8]) -> bool {
+    if let Some((_, run)) = OTHERS.iter().find(|(name, _)| *name == target) {
+        return run(data);
+    }
+    let named = FORMATS.iter().find(|format| format.fuzz_target() == target);
+    let named =
+        named.unwrap_or_else(|| panic!("no target {target}; there are: {}", targets().join(", ")));
+    format(named.name, data)
 }
 
 /// Reads the bytes as one format, whatever they look like.

@@ -1,8 +1,9 @@
-//! From a finding about a node of a stack to the plan that answers it, by the name of the finding.
+//! From a finding about a node of a stack to the plan that mends it, by the kind of plan that its rule names.
 //!
-//! Findings that no layout mends (a read policy, a mount option, hints that lie) have no plan here; their page says
-//! what to do.
+//! Findings that no layout mends (a read policy, a mount option, hints that lie) have no plan here; their page tells the
+//! remedy.
 
+use plumb_diagnose::PlanKind;
 use plumb_geometry::{Bytes, Share};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
@@ -39,33 +40,31 @@ pub struct Answer {
     pub plan: Plan,
 }
 
-/// The plan that answers a finding about a node; `None` where findings of that name have none.
-#[must_use]
+/// The plan of a kind that mends a finding about a node.
+///
+/// # Errors
+/// When the stack does not tell enough, or its data would be in danger.
 pub fn for_finding(
     stack: &Stack,
-    finding: &str,
+    kind: PlanKind,
     node: NodeId,
     wishes: &Wishes,
-) -> Option<Result<Answer, PlanError>> {
-    // What shares bytes with others, or begins where a damaged label says, is not to be written to either.
-    let whole = of_stack::without_conflict(stack, node)
-        .and_then(|()| of_stack::has_whole_labels(stack, node));
+) -> Result<Answer, PlanError> {
+    if kind != PlanKind::Resync {
+        // Bytes that others share, or that begin where a damaged label says, must not be written to either.
+        of_stack::without_conflict(stack, node)?;
+        of_stack::has_whole_labels(stack, node)?;
+    }
     let of_node = |plan| Answer {
         changes: node,
         plan,
     };
-    Some(match finding {
-        "misaligned-partition" | "soft-partition-drift" => {
-            whole.and_then(|()| start(stack, node, wishes))
-        }
-        "geometry-mismatch" => whole.and_then(|()| file_system(stack, node)).map(of_node),
-        "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => {
-            whole.and_then(|()| chunks(stack, node, wishes))
-        }
-        "record-mismatch" => whole
-            .and_then(|()| records(stack, node, wishes))
-            .map(of_node),
-        "small-resync-io" | "small-maxphys" => {
+    match kind {
+        PlanKind::Start => start(stack, node, wishes),
+        PlanKind::FileSystem => file_system(stack, node).map(of_node),
+        PlanKind::Chunk => chunks(stack, node, wishes),
+        PlanKind::Record => records(stack, node, wishes).map(of_node),
+        PlanKind::Resync => {
             let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
             let mirror = stack.node(node).size;
             resync::plan(&resync::ResyncRequest {
@@ -75,15 +74,13 @@ pub fn for_finding(
             })
             .map(of_node)
         }
-        _ => return None,
-    })
+    }
 }
 
-/// The component of which all soft partitions are laid out anew by the plan for a finding about a node; `None` where
-/// that plan is another one.
+/// The component of which a plan for a node lays out all soft partitions; `None` if the plan is another one.
 #[must_use]
-pub fn component_laid_out(stack: &Stack, finding: &str, node: NodeId) -> Option<NodeId> {
-    matches!(finding, "misaligned-partition" | "soft-partition-drift")
+pub fn component_laid_out(stack: &Stack, kind: PlanKind, node: NodeId) -> Option<NodeId> {
+    (kind == PlanKind::Start)
         .then(|| component(stack, node))
         .flatten()
 }

@@ -27,26 +27,6 @@ pub(crate) mod target;
 
 use sources::GatheredHost;
 
-/// Rules on settings, paths and load. They need facts that a layout does not hold, so that they cannot tell does not make
-/// it unknown how the layers lie; the report says so all the same.
-const BEYOND_LAYOUT: [&str; 15] = [
-    "double-counted",
-    "looks-sequential",
-    "mirror-write-copy",
-    "narrow-stripe",
-    "no-direct-io",
-    "no-logging",
-    "parity-small-writes",
-    "queue-setting",
-    "read-policy",
-    "single-path",
-    "small-maxphys",
-    "small-random-writes",
-    "small-resync-io",
-    "small-segmap",
-    "too-few-disks",
-];
-
 /// Runs the command.
 ///
 /// # Errors
@@ -241,21 +221,5 @@ pub(crate) fn is_unknown(report: &Report<'_>) -> bool {
             .stand(id)
             .is_some_and(|stand| stand.overall == Overall::Unknown)
     };
-    unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) || tops.any(is_unknown)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_that_decide_nothing_are_rules() {
-        for id in BEYOND_LAYOUT {
-            let of_io = plumb_diagnose::RULES.iter().any(|rule| rule.id == id);
-            assert!(
-                of_io || layout::RULES.iter().any(|rule| rule.id == id),
-                "{id}"
-            );
-        }
-    }
+    unknown.any(|one| plumb_diagnose::decides(one.rule)) || tops.any(is_unknown)
 }

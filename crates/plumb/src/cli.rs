@@ -73,7 +73,7 @@ pub enum Command {
     Plan(plan::Plan),
     /// Change labels, mend them, and move partitions with their data to where they should begin
     Fix(fix::Fix),
-    /// Write manual pages or shell completions
+    /// Write manual pages, shell completions and other generated files
     #[command(hide = true)]
     Generate(Generate),
 }
@@ -246,11 +246,18 @@ pub struct Convert {
     pub select: Selection,
 }
 
-/// Flags of the hidden command that writes manual pages and completions.
+/// Flags of the hidden command that writes manual pages, completions and, in the source tree, other generated files.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// Directory to write to
-    pub directory: PathBuf,
+    /// Directory for manual pages and completions
+    #[arg(required_unless_present = "repository", conflicts_with = "repository")]
+    pub directory: Option<PathBuf>,
+    /// Source tree: write every generated file of it
+    #[arg(long, value_name = "ROOT")]
+    pub repository: Option<PathBuf>,
+    /// Write nothing; fail if a file is not fresh
+    #[arg(long, requires = "repository")]
+    pub check: bool,
 }
 
 /// An error with what lies behind it, in one line.

@@ -217,7 +217,7 @@ impl Builder {
     /// Notes something that is not as it should be, by one of the names of [`problem_ids`].
     pub fn problem(&mut self, problem: Problem) {
         debug_assert!(
-            problem_ids::ALL.contains(&problem.id),
+            problem_ids::is_known(problem.id),
             "{} is not listed",
             problem.id
         );

@@ -1,4 +1,4 @@
-//! Names of what readers notice that is not as it should be. Each is a finding with a page of that name.
+//! Names of the problems that readers notice in labels, superblocks and dumps. Each is a finding with a page of that name.
 
 /// A label, or one copy of it, is damaged.
 pub const BROKEN_LABEL: &str = "broken-label";
@@ -21,16 +21,72 @@ pub const BEYOND_DEVICE: &str = "beyond-device";
 /// Sources that do not agree.
 pub const CONTRADICTION: &str = "contradiction";
 
-/// All of them: a name that is not here cannot be told to a builder.
-pub const ALL: [&str; 10] = [
-    BROKEN_LABEL,
-    STRANDED_BACKUP_LABEL,
-    OVERLAPPING_PARTITIONS,
-    UNFINISHED_MOVE,
-    SECTOR_SIZE_MISMATCH,
-    HIDDEN_SECTORS,
-    BROKEN_SUPERBLOCK,
-    ASHIFT_BELOW_BLOCK,
-    BEYOND_DEVICE,
-    CONTRADICTION,
+/// A name, with its words in the index of findings.
+pub struct NamedProblem {
+    /// The name, which is that of the page too.
+    pub id: &'static str,
+    /// The problem in one line.
+    pub title: &'static str,
+    /// Input that shows it, in Markdown.
+    pub needs: &'static str,
+}
+
+/// All of them: a builder takes no other name.
+pub static ALL: [NamedProblem; 10] = [
+    NamedProblem {
+        id: BROKEN_LABEL,
+        title: "a label, or one copy of it, is damaged",
+        needs: "the disk",
+    },
+    NamedProblem {
+        id: STRANDED_BACKUP_LABEL,
+        title: "the backup of a label is not at the end of the disk",
+        needs: "the disk",
+    },
+    NamedProblem {
+        id: OVERLAPPING_PARTITIONS,
+        title: "two partitions or soft partitions share bytes",
+        needs: "the disk, `metastat -p`",
+    },
+    NamedProblem {
+        id: UNFINISHED_MOVE,
+        title: "a move of a partition has not ended",
+        needs: "the disk",
+    },
+    NamedProblem {
+        id: SECTOR_SIZE_MISMATCH,
+        title: "a label is for sectors of another size",
+        needs: "the disk",
+    },
+    NamedProblem {
+        id: BROKEN_SUPERBLOCK,
+        title: "a superblock or the header of a virtual disk is damaged",
+        needs: "the disk, an image",
+    },
+    NamedProblem {
+        id: HIDDEN_SECTORS,
+        title: "a file system notes another start of its partition",
+        needs: "the disk",
+    },
+    NamedProblem {
+        id: ASHIFT_BELOW_BLOCK,
+        title: "ZFS writes less than a block of the disk",
+        needs: "`zpool status`",
+    },
+    NamedProblem {
+        id: BEYOND_DEVICE,
+        title: "a layer ends beyond the layer below it",
+        needs: "both sizes",
+    },
+    NamedProblem {
+        id: CONTRADICTION,
+        title: "sources contradict each other",
+        needs: "two sources",
+    },
 ];
+
+/// Whether a name is one of them.
+#[must_use]
+pub fn is_known(id: &str) -> bool {
+    ALL.iter().any(|problem| problem.id == id)
+}

@@ -1,33 +1,7 @@
-//! Workloads and formats by the names that the command line has for them.
+//! Workloads by their names on the command line. Writers are in [`crate::write::WRITERS`].
 
 use crate::event::{SynthEvent, SynthOp};
 use crate::workload::{MisfitKind, Mixed, Oltp, PlantedMisfits, Streams};
-use crate::write::alibaba::Alibaba;
-use crate::write::blkparse_text::BlkparseText;
-use crate::write::blkrecord::{Endian, Version};
-use crate::write::blktrace::Blktrace;
-use crate::write::disksim::{Disksim, DisksimTime};
-use crate::write::etw::{Etw, EtwLocale};
-use crate::write::fio_iolog::{FioIolog, IologVersion};
-use crate::write::lifecycle::Shapes;
-use crate::write::msr::Msr;
-use crate::write::perf_script::{PerfScript, PerfStyle};
-use crate::write::residue::Residue;
-use crate::write::spc::Spc;
-use crate::write::systor::Systor;
-use crate::write::tencent::Tencent;
-use crate::write::tnfdump::Tnfdump;
-use crate::write::vscsi::{Vscsi, VscsiVersion};
-use crate::write::{EventSink, WriteError};
-use std::io::Write;
-
-/// Every format [`writer`] knows.
-pub const FORMATS: [&str; 19] = [
-    "blktrace", "blkparse", "vscsi1", "vscsi2", "msr", "spc", "disksim", "mqsim", "systor",
-    "alibaba", "tencent", "iolog2", "iolog3", "etw-de", "etw-en", "perf", "ftrace", "tnfdump",
-    "residue",
-];
-
 /// Every workload [`events`] knows. Those after the third plant `misfits`.
 pub const WORKLOADS: [&str; 10] = [
     "mixed",
@@ -129,58 +103,12 @@ pub fn events(name: &str, size: Size) -> Option<Box<dyn Iterator<Item = SynthEve
     ))
 }
 
-/// A writer of the format `name`, `None` for a name that is not in [`FORMATS`].
-/// For `blktrace` this is the merged stream of all CPUs; [`Blktrace::new`] makes a file a CPU.
-///
-/// # Errors
-/// Of the sink, where a format begins with a head.
-pub fn writer<'a>(
-    name: &str,
-    sink: impl Write + 'a,
-    shapes: Shapes,
-    version: Version,
-    endian: Endian,
-) -> Result<Option<Box<dyn EventSink + 'a>>, WriteError> {
-    Ok(Some(match name {
-        "blktrace" => Box::new(Blktrace::new(vec![sink], version, endian, shapes)),
-        "blkparse" => Box::new(BlkparseText::new(sink, shapes, false)),
-        "vscsi1" => Box::new(Vscsi::new(sink, VscsiVersion::V1)),
-        "vscsi2" => Box::new(Vscsi::new(sink, VscsiVersion::V2)),
-        "msr" => Box::new(Msr::new(sink)),
-        "spc" => Box::new(Spc::new(sink)),
-        "disksim" => Box::new(Disksim::new(sink, DisksimTime::Milliseconds)),
-        "mqsim" => Box::new(Disksim::new(sink, DisksimTime::Nanoseconds)),
-        "systor" => Box::new(Systor::new(sink, true)),
-        "alibaba" => Box::new(Alibaba::new(sink)),
-        "tencent" => Box::new(Tencent::new(sink)),
-        "iolog2" => Box::new(FioIolog::new(sink, IologVersion::V2)?),
-        "iolog3" => Box::new(FioIolog::new(sink, IologVersion::V3)?),
-        "etw-de" => Box::new(Etw::new(sink, EtwLocale::German)?),
-        "etw-en" => Box::new(Etw::new(sink, EtwLocale::English)?),
-        "perf" => Box::new(PerfScript::new(
-            sink,
-            PerfStyle {
-                ftrace: false,
-                priority: false,
-            },
-        )),
-        "ftrace" => Box::new(PerfScript::new(
-            sink,
-            PerfStyle {
-                ftrace: true,
-                priority: true,
-            },
-        )),
-        "tnfdump" => Box::new(Tnfdump::new(sink)?),
-        "residue" => Box::new(Residue::new(sink, 512, 2048)),
-        _ => return Ok(None),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::write_all;
+    use crate::write::blkrecord::{Endian, Version};
+    use crate::write::lifecycle::Shapes;
+    use crate::write::{Style, WRITERS, write_all};
 
     const SIZE: Size = Size {
         seed: 1,
@@ -192,18 +120,22 @@ mod tests {
 
     #[test]
     fn every_format_takes_every_workload() {
-        for format in FORMATS {
+        let style = Style {
+            shapes: Shapes {
+                cpus: 4,
+                ..Shapes::default()
+            },
+            version: Version::V8,
+            endian: Endian::Big,
+        };
+        for writer in WRITERS {
+            let format = writer.name;
             for workload in WORKLOADS {
                 let mut bytes = Vec::new();
-                let shapes = Shapes {
-                    cpus: 4,
-                    ..Shapes::default()
-                };
-                let made =
-                    writer(format, &mut bytes, shapes, Version::V8, Endian::Big).expect("memory");
+                let mut made = (writer.open)(Box::new(&mut bytes), &style).expect("memory");
                 let load = events(workload, SIZE).expect("a known name");
-                let written =
-                    write_all(made.expect("a known name").as_mut(), load).expect("memory");
+                let written = write_all(made.as_mut(), load).expect("memory");
+                drop(made);
                 assert_eq!(
                     written.events + written.left_out,
                     2_000,
@@ -218,13 +150,5 @@ mod tests {
     #[test]
     fn unknown_names_are_none() {
         assert!(events("nonsense", SIZE).is_none());
-        let none = writer(
-            "nonsense",
-            Vec::new(),
-            Shapes::default(),
-            Version::V7,
-            Endian::Little,
-        );
-        assert!(none.expect("no sink used").is_none());
     }
 }

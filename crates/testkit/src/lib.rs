@@ -24,6 +24,7 @@ pub mod nvme_target;
 pub mod opener;
 pub mod require;
 pub mod rng;
+pub mod seeds;
 pub mod slow_disk;
 pub mod soft_partitions;
 pub mod tempdir;

@@ -14,7 +14,7 @@ use plumb_stack::{
 
 use super::known::Known;
 use super::seen::Passed;
-use super::{Rule, seen};
+use super::{LayoutRule, seen};
 use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target, TargetLayer};
 use crate::rules::IOS_MIN;
 
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
     /// A finding about a node.
     pub fn finding(
         &self,
-        rule: &Rule,
+        rule: &LayoutRule,
         (id, severity, confidence): (NodeId, Severity, Confidence),
         summary: String,
         evidence: Evidence,

@@ -9,14 +9,18 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 
 use super::context::{Context, Top};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "discard-misaligned",
-    title: "begins off the unit of discards",
+    title: "data begin off the unit of discards",
+    needs: "nothing",
+    decides: true,
+    thresholds: || vec![format!("units of {} or more", Bytes(UNIT_BYTES_MIN))],
+    plan: None,
     judge,
 };
 

@@ -6,14 +6,18 @@ use plumb_stack::NodeId;
 
 use super::context::Context;
 use super::rates::Rate;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, share_words};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "double-counted",
     title: "rates of layered devices are one load",
+    needs: "`iostat` or a profile",
+    decides: false,
+    thresholds: || vec![share_words(SAME_WITHIN)],
+    plan: None,
     judge,
 };
 

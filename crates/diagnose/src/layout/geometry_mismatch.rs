@@ -5,14 +5,18 @@ use plumb_stack::node::keys;
 use plumb_stack::{Chunks, NodeId, Placing};
 
 use super::context::{Context, Hardware};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "geometry-mismatch",
     title: "a file system was told another stripe than it lies on",
+    needs: "its superblock",
+    decides: true,
+    thresholds: || vec![TOLD.join(", ")],
+    plan: Some(PlanKind::FileSystem),
     judge,
 };
 

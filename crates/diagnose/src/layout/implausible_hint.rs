@@ -6,14 +6,23 @@ use plumb_stack::grid::Belief;
 use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId, Placing};
 
 use super::context::Context;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "implausible-hint",
     title: "a stated size cannot be true",
+    needs: "nothing",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("above {}", Bytes(OPTIMAL_BYTES_MAX)),
+            BRIDGE_BYTES.to_string(),
+        ]
+    },
+    plan: None,
     judge,
 };
 

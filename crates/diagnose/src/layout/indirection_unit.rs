@@ -8,14 +8,23 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, NodeId};
 
 use super::context::{Context, Top};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "indirection-unit",
     title: "writes are smaller than the unit of the flash below",
+    needs: "a unit; `--page`, an ashift or a profile",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("units of {} or more", Bytes(UNIT_BYTES_MIN)),
+            format!("warning from {AMPLIFICATION_WARNING} times"),
+        ]
+    },
+    plan: None,
     judge,
 };
 

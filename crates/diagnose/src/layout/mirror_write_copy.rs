@@ -5,14 +5,18 @@ use plumb_geometry::plural;
 use plumb_stack::node::keys;
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "mirror-write-copy",
     title: "writes to mirrors are copied first",
+    needs: "`/etc/system`",
+    decides: false,
+    thresholds: || vec![format!("{COPY_FLAG:#x}")],
+    plan: None,
     judge,
 };
 

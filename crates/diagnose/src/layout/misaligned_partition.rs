@@ -12,14 +12,18 @@ use plumb_stack::{CellKind, Kind, NodeId, Placing, Standing, Verdict};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
-use super::{Rule, cylinder, hole, seen, words};
+use super::{LayoutRule, cylinder, hole, seen, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "misaligned-partition",
     title: "data begin off a grid of a layer below",
+    needs: "nothing; `--grid` confirms it",
+    decides: true,
+    thresholds: || vec![format!("units of {} or more", Bytes(WARNING_BYTES_MIN))],
+    plan: Some(PlanKind::Start),
     judge,
 };
 

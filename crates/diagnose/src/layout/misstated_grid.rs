@@ -10,14 +10,28 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId};
 
 use super::context::{Context, seen_from_above};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "misstated-grid",
     title: "an export states another grid than it lies on",
+    needs: "a target's configfs, or a virtual disk joined with the layers below",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!(
+                "smaller than a unit below, or off it, is a {}",
+                Fault::Hidden.severity().word()
+            ),
+            format!("a larger one a {}", Fault::Larger.severity().word()),
+            format!("is {}", Fault::Refused.severity().word()),
+            HANDED_ON.join(" or "),
+        ]
+    },
+    plan: None,
     judge,
 };
 

@@ -4,7 +4,7 @@
 use plumb_profile::ProfileSet;
 use plumb_stack::Stack;
 
-use crate::rules::{Diagnosis, Outcome};
+use crate::rules::{Diagnosis, Outcome, PlanKind, Rule};
 
 pub mod context;
 mod cylinder;
@@ -46,18 +46,11 @@ mod words;
 pub use context::{Context, Top};
 pub use known::{Known, Sender, Watch};
 
-/// A rule.
-pub struct Rule {
-    /// Name of the defect.
-    pub id: &'static str,
-    /// What it looks for, in one line.
-    pub title: &'static str,
-    /// Looks.
-    pub judge: fn(&Context<'_>) -> Vec<Outcome>,
-}
+/// A rule on layouts.
+pub type LayoutRule = Rule<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
 
 /// All rules, in the order in which findings of one severity are shown.
-pub static RULES: &[Rule] = &[
+pub static RULES: &[LayoutRule] = &[
     problems::BROKEN_LABEL,
     problems::BEYOND_DEVICE,
     problems::CONTRADICTION,
@@ -90,6 +83,12 @@ pub static RULES: &[Rule] = &[
     too_many_metadevices::RULE,
     double_counted::RULE,
 ];
+
+/// The kind of plan that mends findings of a name, of whichever rule they are.
+#[must_use]
+pub fn plan_kind(finding: &str) -> Option<PlanKind> {
+    RULES.iter().find(|rule| rule.id == finding)?.plan
+}
 
 /// Applies all rules to a stack.
 #[must_use]

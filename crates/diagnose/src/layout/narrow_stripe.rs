@@ -6,14 +6,24 @@ use plumb_stack::grid::Belief;
 use plumb_stack::{CellKind, Chunks, Node, NodeId, Placing};
 
 use super::context::Context;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "narrow-stripe",
     title: "the chunk of a stripe is small against the I/O",
+    needs: "`--page` or a profile",
+    decides: false,
+    thresholds: || {
+        vec![
+            format!("less than {IOS_PER_CHUNK_MIN} I/O"),
+            format!("up to {IOS_PER_CHUNK_WARNING} I/O"),
+            format!("{} or more is never narrow", Bytes(WIDE_BYTES)),
+        ]
+    },
+    plan: Some(PlanKind::Chunk),
     judge,
 };
 

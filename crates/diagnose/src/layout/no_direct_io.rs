@@ -5,14 +5,24 @@ use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId};
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "no-direct-io",
     title: "a database on UFS goes through the file cache",
+    needs: "mount options, `--page`",
+    decides: false,
+    thresholds: || {
+        vec![format!(
+            "pages of {} to {}",
+            Bytes(*PAGE_BYTES.start()),
+            Bytes(*PAGE_BYTES.end())
+        )]
+    },
+    plan: None,
     judge,
 };
 

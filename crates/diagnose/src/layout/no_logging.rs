@@ -4,14 +4,18 @@ use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId};
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "no-logging",
     title: "a UFS file system has no log",
+    needs: "mount options",
+    decides: false,
+    thresholds: || OPTIONS.map(str::to_owned).to_vec(),
+    plan: None,
     judge,
 };
 

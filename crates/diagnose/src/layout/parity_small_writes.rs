@@ -8,15 +8,24 @@ use plumb_stack::{Chunks, NodeId};
 use plumb_trace::{Layer, Op};
 
 use super::context::Context;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "parity-small-writes",
     title: "writes of less than a full stripe on parity RAID",
+    needs: "`--page` or a profile",
+    decides: false,
+    thresholds: || {
+        vec![
+            format!("{} operations with one parity", write_cost(1)),
+            format!("{} with two", write_cost(2)),
+        ]
+    },
+    plan: None,
     judge,
 };
 

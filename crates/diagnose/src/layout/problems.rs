@@ -4,7 +4,7 @@
 use plumb_stack::problem_ids as ids;
 use plumb_stack::{Problem, Source};
 
-use super::Rule;
+use super::LayoutRule;
 use super::context::Context;
 use crate::finding::{Confidence, Evidence, Finding, Severity};
 use crate::rules::Outcome;
@@ -15,35 +15,39 @@ const BEYOND: &str = ids::BEYOND_DEVICE;
 const CONTRADICTS: &str = ids::CONTRADICTION;
 
 /// A label of which one copy is damaged.
-pub const BROKEN_LABEL: Rule = Rule {
-    id: BROKEN,
-    title: "a label, or one copy of it, is damaged",
-    judge: |context| judge(context, BROKEN),
-};
+pub const BROKEN_LABEL: LayoutRule = rule(BROKEN, |context| judge(context, BROKEN));
 /// A backup label that is not at the end of the disk.
-pub const STRANDED_BACKUP_LABEL: Rule = Rule {
-    id: STRANDED,
-    title: "the backup of a label is not at the end of the disk",
-    judge: |context| judge(context, STRANDED),
-};
+pub const STRANDED_BACKUP_LABEL: LayoutRule = rule(STRANDED, |context| judge(context, STRANDED));
 /// A layer that ends beyond what it lies on.
-pub const BEYOND_DEVICE: Rule = Rule {
-    id: BEYOND,
-    title: "a layer ends beyond what it lies on",
-    judge: |context| judge(context, BEYOND),
-};
+pub const BEYOND_DEVICE: LayoutRule = rule(BEYOND, |context| judge(context, BEYOND));
 /// Sources that contradict each other.
-pub const CONTRADICTION: Rule = Rule {
-    id: CONTRADICTS,
-    title: "sources contradict each other",
-    judge: |context| judge(context, CONTRADICTS),
-};
+pub const CONTRADICTION: LayoutRule = rule(CONTRADICTS, |context| judge(context, CONTRADICTS));
 /// All that have no rule of their own; findings bear the name that the source gave.
-pub const OTHERS: Rule = Rule {
+pub const OTHERS: LayoutRule = LayoutRule {
     id: "other-problem",
     title: "something else is not as it should be",
+    needs: "",
+    decides: true,
+    thresholds: Vec::new,
+    plan: None,
     judge: others,
 };
+
+/// The rule of a problem. Its words in the index of findings are in [`ids::ALL`].
+const fn rule(
+    id: &'static str,
+    judge: for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>,
+) -> LayoutRule {
+    LayoutRule {
+        id,
+        title: "",
+        needs: "",
+        decides: true,
+        thresholds: Vec::new,
+        plan: None,
+        judge,
+    }
+}
 
 /// How bad each kind is: what loses data when somebody relies on it is critical.
 #[must_use]

@@ -5,14 +5,26 @@ use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId, Placing};
 
 use super::context::Context;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "queue-setting",
     title: "read-ahead, request size or scheduler do harm",
+    needs: "a live Linux host",
+    decides: false,
+    thresholds: || {
+        vec![
+            format!("read-ahead above {}", Bytes(READ_AHEAD_BYTES_MAX)),
+            format!("{STRIPES_AHEAD} stripes of an array"),
+            format!("requests below {}", Bytes(REQUEST_BYTES_MIN)),
+            format!("at least {REQUEST_RATIO} times"),
+            SEEK_SCHEDULERS.join(" or "),
+        ]
+    },
+    plan: None,
     judge,
 };
 

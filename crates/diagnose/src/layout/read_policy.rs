@@ -7,14 +7,18 @@ use plumb_stack::{Node, NodeId};
 
 use super::context::Context;
 use super::solaris;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "read-policy",
     title: "a mirror does not share its reads evenly",
+    needs: "`metastat -p`",
+    decides: false,
+    thresholds: || vec![format!("other than {EVEN}")],
+    plan: None,
     judge,
 };
 

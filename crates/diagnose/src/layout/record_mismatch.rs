@@ -7,14 +7,18 @@ use plumb_stack::{CellKind, Node, NodeId};
 
 use super::context::Context;
 use super::solaris;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "record-mismatch",
     title: "pages and records differ in size",
+    needs: "`--page`",
+    decides: true,
+    thresholds: || vec![format!("warning from {AMPLIFICATION_WARNING} times")],
+    plan: Some(PlanKind::Record),
     judge,
 };
 

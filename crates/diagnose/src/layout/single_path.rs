@@ -6,14 +6,18 @@ use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId};
 
 use super::context::{Context, Hardware};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "single-path",
     title: "a LUN of an array has one path, or several unjoined",
+    needs: "nothing",
+    decides: false,
+    thresholds: || vec![format!("less than {PATHS_MIN} paths")],
+    plan: None,
     judge,
 };
 

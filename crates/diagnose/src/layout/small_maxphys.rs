@@ -5,14 +5,18 @@ use plumb_stack::node::keys;
 
 use super::context::Context;
 use super::small_resync_io::RESYNC_BYTES_MIN;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "small-maxphys",
     title: "the kernel cuts large I/O",
+    needs: "`/etc/system`",
+    decides: false,
+    thresholds: || vec![format!("less than {}", Bytes(MAXPHYS_BYTES_MIN))],
+    plan: Some(PlanKind::Resync),
     judge,
 };
 

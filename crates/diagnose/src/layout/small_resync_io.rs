@@ -4,14 +4,18 @@ use plumb_geometry::{Bytes, plural};
 use plumb_stack::node::keys;
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "small-resync-io",
     title: "mirrors are resynced in small pieces",
+    needs: "`/etc/system`",
+    decides: false,
+    thresholds: || vec![format!("less than {}", Bytes(RESYNC_BYTES_MIN))],
+    plan: Some(PlanKind::Resync),
     judge,
 };
 

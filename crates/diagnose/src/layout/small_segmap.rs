@@ -4,14 +4,18 @@ use plumb_geometry::plural;
 use plumb_stack::node::keys;
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "small-segmap",
     title: "the window of UFS on its cache is small",
+    needs: "`/etc/system`, mount options",
+    decides: false,
+    thresholds: || vec![format!("at most {SEGMAP_PERCENT_DEFAULT} percent")],
+    plan: None,
     judge,
 };
 

@@ -7,14 +7,18 @@ use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_stack::{CellKind, Kind, NodeId, Part, Placing};
 
 use super::context::{Context, seen_from_above};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, PlanKind};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "soft-partition-drift",
     title: "extents are pushed off the unit by their headers",
+    needs: "`metastat -p`",
+    decides: true,
+    thresholds: || vec![format!("exactly {HEADER_SECTORS} sector behind")],
+    plan: Some(PlanKind::Start),
     judge,
 };
 

@@ -5,14 +5,18 @@ use plumb_stack::{Kind, Node, NodeId, Placing};
 
 use super::context::Context;
 use super::parity_small_writes::write_cost;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "software-raid5",
-    title: "parity RAID in software",
+    title: "parity is computed in software",
+    needs: "nothing",
+    decides: true,
+    thresholds: || vec![format!("at least {PARITY_MIN} chunk of parity")],
+    plan: None,
     judge,
 };
 

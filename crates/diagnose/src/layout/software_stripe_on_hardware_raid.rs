@@ -3,14 +3,18 @@
 use plumb_stack::{Chunks, NodeId};
 
 use super::context::{Context, Hardware};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "software-stripe-on-hardware-raid",
     title: "software stripes what an array stripes already",
+    needs: "nothing",
+    decides: true,
+    thresholds: || vec![format!("at least {LUNS_MIN} LUN")],
+    plan: None,
     judge,
 };
 

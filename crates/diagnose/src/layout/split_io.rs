@@ -3,6 +3,8 @@
 //! Where I/O of a device were recorded they are counted. Else the share is worked out over one period of the starts
 //! d + k·step, with d where the volume begins and step its page: those with start mod chunk + length > chunk.
 
+use crate::PlanKind;
+use crate::rules::share_words;
 use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, Grid, Share as Exact, split_share_from};
@@ -13,15 +15,24 @@ use plumb_trace::Layer;
 
 use super::context::{Context, Top, seen_from_above};
 use super::io_size::IoSize;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Cost, Finding, Severity};
 use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "split-io",
     title: "I/O have to lie across a chunk boundary",
+    needs: "`--page` or a profile",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("from {} of I/O on", share_words(SHARE_MIN)),
+            format!("warning from {}", share_words(SHARE_WARNING)),
+        ]
+    },
+    plan: Some(PlanKind::Chunk),
     judge,
 };
 

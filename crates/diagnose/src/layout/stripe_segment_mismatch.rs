@@ -4,14 +4,18 @@ use plumb_geometry::{Bytes, plural};
 use plumb_stack::{Chunks, NodeId};
 
 use super::context::{Context, Hardware};
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Confidence, Severity};
-use crate::rules::{Outcome, percent};
+use crate::rules::{Outcome, PlanKind, percent};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "stripe-segment-mismatch",
     title: "a software chunk is no multiple of the segment of the array below",
+    needs: "a known array or `--segment`",
+    decides: true,
+    thresholds: || vec![format!("proposed up to {}", Bytes(PROPOSED_BYTES_MAX))],
+    plan: Some(PlanKind::Chunk),
     judge,
 };
 

@@ -8,14 +8,18 @@ use plumb_stack::{Kind, Landings, NodeId, Placing};
 use super::context::Context;
 use super::parity_small_writes::write_cost;
 use super::rates::Rate;
-use super::{Rule, words};
+use super::{LayoutRule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
-use crate::rules::Outcome;
+use crate::rules::{Outcome, share_words};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "too-few-disks",
     title: "more I/O are asked than the disks give",
+    needs: "`--disk-rate`; `--writes`, a profile or `iostat`",
+    decides: false,
+    thresholds: || vec![format!("{} more", share_words(MARGIN_MIN))],
+    plan: None,
     judge,
 };
 

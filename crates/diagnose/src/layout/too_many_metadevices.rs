@@ -8,14 +8,25 @@ use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, Placing};
 
 use super::context::Context;
-use super::{Rule, solaris, words};
+use super::{LayoutRule, solaris, words};
 use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: LayoutRule = LayoutRule {
     id: "too-many-metadevices",
     title: "more metadevices than need be, or can be",
+    needs: "`metastat -p`; `md.conf`",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("{PERCENT_NOTE} % of nmd"),
+            NMD_DEFAULT.to_string(),
+            group_digits(NMD_MAX),
+            format!("{TIMES_NEEDED} times"),
+        ]
+    },
+    plan: None,
     judge,
 };
 

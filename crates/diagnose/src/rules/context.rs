@@ -6,7 +6,7 @@ use plumb_profile::fit::{self, FitTally, Unknown};
 use plumb_trace::Layer;
 
 use super::throughput_inflation::Throughput;
-use super::{IOS_MIN, Outcome, Rule, SHARE_MIN, SHARE_WARNING};
+use super::{IOS_MIN, IoRule, Outcome, SHARE_MIN, SHARE_WARNING};
 use crate::analysis::Analysis;
 use crate::finding::{Confidence, Evidence, Finding, Severity, Target};
 use crate::question::Questions;
@@ -103,7 +103,7 @@ impl Context<'_> {
     /// A finding about a share of I/O, with the numbers that show it and what lost events may change.
     pub(crate) fn share_finding(
         &self,
-        rule: &Rule,
+        rule: &IoRule,
         severity: Severity,
         confidence: Confidence,
         share: Share,
@@ -130,7 +130,7 @@ impl Context<'_> {
     /// A finding about a share of I/O or of something else, with the numbers that show it.
     pub(crate) fn counted_finding(
         &self,
-        rule: &Rule,
+        rule: &IoRule,
         severity: Severity,
         confidence: Confidence,
         (share, unit): (Share, &'static str),

@@ -1,16 +1,28 @@
 //! `looks-sequential`: random I/O so large that an array may take it for sequential, and treat it so.
 
+use crate::rules::IoRule;
+use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, severity_of, share_text};
+use super::{Context, Outcome, severity_of, share_text};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "looks-sequential",
     title: "random I/O of a size that passes for sequential",
+    needs: "issue order",
+    decides: false,
+    thresholds: || {
+        let sizes = [
+            format!("requests of {} KiB or more", LARGE_BYTES_MIN >> 10),
+            format!("less than {} MiB", HUGE_BYTES_MIN >> 20),
+        ];
+        [thresholds_of_shares(), sizes.to_vec()].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -3,14 +3,27 @@
 use plumb_geometry::{group_digits, plural};
 
 use super::split_io::stripe;
-use super::{Context, Outcome, Rule, percent};
+use super::{Context, IOS_MIN, IoRule, Outcome, percent};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "member-skew",
     title: "members of a stripe are loaded unevenly",
+    needs: "`--chunk`, `--members`",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("at least {IOS_MIN} I/O"),
+            format!("{PIECES_PER_MEMBER_MIN} pieces a member"),
+            format!(
+                "more than {} points above the even part",
+                EXCESS_MIN * 100.0
+            ),
+        ]
+    },
+    plan: None,
     judge,
 };
 

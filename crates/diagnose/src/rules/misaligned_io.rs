@@ -4,13 +4,17 @@
 //! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
 //! partitions that do not stand alike, each is judged by itself.
 
+use crate::rules::IoRule;
+use crate::rules::SHARE_WARNING;
+use crate::rules::share_words;
+use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, Outcome, Rule, severity_of, share_text};
+use super::{Context, IOS_MIN, Outcome, severity_of, share_text};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
@@ -19,9 +23,16 @@ use crate::share::Share;
 mod offset;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "misaligned-io",
     title: "I/O start off the grid",
+    needs: "nothing; `--grid` confirms it",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -50,18 +50,59 @@ pub enum Outcome {
     NotAsked,
 }
 
-/// A rule.
-pub struct Rule {
-    /// Name of the defect.
+/// A rule on I/O.
+pub type IoRule = Rule<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
+
+/// A rule: everything that lists, pages and exit statuses take from it, and the function that looks.
+pub struct Rule<Judge> {
+    /// Name of the defect, and of its page.
     pub id: &'static str,
-    /// What it looks for, in one line.
+    /// The defect in one line, for the index of findings.
     pub title: &'static str,
+    /// Input that it needs beside a trace or a layout, in Markdown, for the index of findings.
+    pub needs: &'static str,
+    /// Whether a check is *unknown* when the rule cannot tell. Rules on settings, paths and load need facts that a layout does
+    /// not hold: the report says that they cannot tell, and the exit status stays.
+    pub decides: bool,
+    /// Its thresholds, in the words of the line `Threshold:` of its page.
+    pub thresholds: fn() -> Vec<String>,
+    /// The kind of plan that mends its findings.
+    pub plan: Option<PlanKind>,
     /// Looks.
-    pub judge: fn(&Context<'_>) -> Vec<Outcome>,
+    pub judge: Judge,
+}
+
+/// A kind of plan, by the thing that it changes. `plumb-plan` makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanKind {
+    /// The start of a partition, or of all soft partitions of a component.
+    Start,
+    /// The stripe that a file system is told.
+    FileSystem,
+    /// The chunk of a stripe.
+    Chunk,
+    /// The record or block that holds pages.
+    Record,
+    /// The size of the I/O that resync a mirror.
+    Resync,
+}
+
+/// A share as pages print it.
+pub(crate) fn share_words(share: f64) -> String {
+    format!("{} %", share * 100.0)
+}
+
+/// The thresholds that all rules on shares of I/O have.
+fn thresholds_of_shares() -> Vec<String> {
+    let shown = share_words(SHARE_MIN);
+    vec![
+        format!("at least {IOS_MIN} I/O"),
+        format!("lower end of the 95 % interval above {shown}"),
+    ]
 }
 
 /// All rules, in the order in which findings of one severity are shown.
-pub static RULES: &[Rule] = &[
+pub static RULES: &[IoRule] = &[
     misaligned_io::RULE,
     split_io::RULE,
     record_mismatch::RULE,
@@ -171,7 +212,7 @@ pub fn diagnose_throughput(
     apply(&[throughput_inflation::RULE], &context)
 }
 
-fn apply(rules: &[Rule], context: &Context<'_>) -> Diagnosis {
+fn apply(rules: &[IoRule], context: &Context<'_>) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for rule in rules {
         for outcome in (rule.judge)(context) {

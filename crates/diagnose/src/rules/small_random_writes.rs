@@ -1,17 +1,26 @@
 //! `small-random-writes`: writes that are small and continue no stream. Disks and parity arrays suffer most from them.
 
+use crate::rules::IoRule;
+use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, plural};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, Rule, severity_of, share_text};
+use super::{Context, Outcome, severity_of, share_text};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "small-random-writes",
     title: "small writes that continue no stream",
+    needs: "issue order",
+    decides: false,
+    thresholds: || {
+        let size = format!("writes of at most {} KiB", SMALL_BYTES_MAX >> 10);
+        [thresholds_of_shares(), vec![size]].concat()
+    },
+    plan: None,
     judge,
 };
 

@@ -1,17 +1,28 @@
 //! `split-io`: I/O touch more chunks of a stripe than their length needs.
 
+use crate::rules::IoRule;
+use crate::rules::SHARE_WARNING;
+use crate::rules::share_words;
+use crate::rules::thresholds_of_shares;
 use plumb_geometry::group_digits;
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
-use super::{Context, Outcome, Rule, percent, severity_of, share_text, tally_lengths_unknown};
+use super::{Context, Outcome, percent, severity_of, share_text, tally_lengths_unknown};
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "split-io",
     title: "I/O lie across a chunk boundary",
+    needs: "`--chunk`",
+    decides: true,
+    thresholds: || {
+        let warning = format!("warning from {}", share_words(SHARE_WARNING));
+        [thresholds_of_shares(), vec![warning]].concat()
+    },
+    plan: None,
     judge,
 };
 

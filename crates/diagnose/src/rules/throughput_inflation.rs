@@ -7,13 +7,24 @@
 
 use plumb_geometry::{Bytes, group_digits};
 
-use super::{Context, IOS_MIN, Outcome, Rule};
+use super::{Context, IOS_MIN, IoRule, Outcome};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 
 /// The rule.
-pub const RULE: Rule = Rule {
+pub const RULE: IoRule = IoRule {
     id: "throughput-inflation",
     title: "the device moves far more bytes than applications asked for",
+    needs: "`plumb watch --app`",
+    decides: true,
+    thresholds: || {
+        vec![
+            format!("at least {IOS_MIN} calls"),
+            format!("{RATIO_MIN} bytes at the device for each byte asked"),
+            format!("{} MiB too many", EXCESS_BYTES_MIN >> 20),
+            format!("warning from {RATIO_WARNING}"),
+        ]
+    },
+    plan: None,
     judge,
 };
 

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use plumb_diagnose::{Diagnosis, Finding, Fix};
+use plumb_diagnose::{Diagnosis, Finding, Fix, layout};
 use plumb_plan::{Answer, Plan, Remedy, Wishes};
 use plumb_stack::{Kind, NodeId, Placing, Stack};
 use rustix::fs::SeekFrom;
@@ -35,7 +35,10 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
                 .explain("no commands for it: attach the image as a device first, and check that");
             continue;
         }
-        if let Some(component) = plumb_plan::component_laid_out(stack, finding.id(), node) {
+        let Some(kind) = layout::plan_kind(finding.id()) else {
+            continue;
+        };
+        if let Some(component) = plumb_plan::component_laid_out(stack, kind, node) {
             if let Some(first) = laid_out.get(&component) {
                 finding.explain(format!(
                     "one layout covers all soft partitions of {}: see {first}",
@@ -48,10 +51,9 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
                 format!("{} of {}", finding.id(), finding.target()),
             );
         }
-        match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(answer)) => recommend(finding, stack, node, answer),
-            Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
-            None => {}
+        match plumb_plan::for_finding(stack, kind, node, &wishes) {
+            Ok(answer) => recommend(finding, stack, node, answer),
+            Err(why) => finding.explain(format!("no commands for it: {why}")),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_testkit::temp_dir;
+use plumb_testkit::{seeds as synthetic, temp_dir};
 
 #[path = "../../../../fuzz/src/lib.rs"]
-mod fuzz;
+pub mod fuzz;
 #[path = "../../../label/examples/label_seeds.rs"]
 #[expect(dead_code, reason = "its main")]
 mod label_seeds;
@@ -36,6 +36,12 @@ fn seeds(root: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
+/// Targets and all their seeds: those of the repository, and those of synthetic traces, which are written below a folder.
+pub fn all(made: &Path) -> Vec<(String, PathBuf)> {
+    synthetic::write(made).expect("synthetic traces");
+    [seeds(&stored()), seeds(made)].concat()
+}
+
 fn stored() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds")
 }
@@ -47,7 +53,8 @@ fn every_seed_is_what_its_target_reads() {
         let bytes = fs::read(seed).expect("a seed");
         fuzz::run(target, &bytes) || fuzz::run(target, &[&bytes[..], b"\n\n\n"].concat())
     };
-    let refused: BTreeSet<String> = seeds(&stored())
+    let made = temp_dir("synthetic");
+    let refused: BTreeSet<String> = all(made.path())
         .into_iter()
         .filter(|(target, seed)| !is_read(target, seed) && !seed.ends_with("extremes"))
         .map(|(target, seed)| format!("{target}: {}", seed.display()))

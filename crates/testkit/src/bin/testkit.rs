@@ -5,13 +5,15 @@
 
 #![forbid(unsafe_code)]
 
-use plumb_testkit::by_name::{self, FORMATS, Size, WORKLOADS};
+use plumb_testkit::by_name::{self, Size, WORKLOADS};
 use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
 use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
+use plumb_testkit::seeds;
 use plumb_testkit::write::blkrecord::{Endian, Version};
 use plumb_testkit::write::blktrace::{Blktrace, create_files};
 use plumb_testkit::write::lifecycle::Shapes;
+use plumb_testkit::write::{Style, WRITERS};
 use plumb_testkit::{EventSink, write_all};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -28,11 +30,13 @@ plumb-testkit convert-blktrace IN OUT [--version 7|8] [--endian little|big]
 plumb-testkit convert-vscsi IN OUT
 plumb-testkit nvme-target ADDRESS:PORT NQN [FIELD=VALUE...]
 plumb-testkit cells CELL_BYTES PHASE_BYTES RATIO
+plumb-testkit seeds FOLDER
 plumb-testkit list
 
 generate blktrace --out BASE makes BASE.blktrace.0 and on, one file a CPU; --out - gives the merged stream.
 --misfits defaults to one event in a hundred. IN and OUT may be -.
 cells serves a file of which reads off its grid cost RATIO times as much, from 1 to 2, prints its path, and ends with its input.
+seeds writes a short trace of each format, TARGET/NAME, for the fuzzer.
 nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
 npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
@@ -98,12 +102,14 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
         }
         ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
         ["cells", cell, phase, ratio] => cells(cell, phase, ratio),
+        ["seeds", folder] => Ok(seeds::write(Path::new(folder))?),
         ["list"] => {
-            println!(
-                "formats: {}\nworkloads: {}",
-                FORMATS.join(" "),
-                WORKLOADS.join(" ")
-            );
+            for writer in WRITERS {
+                println!("format {} read-as {}", writer.name, writer.format);
+            }
+            for workload in WORKLOADS {
+                println!("workload {workload}");
+            }
             Ok(())
         }
         _ => Err(Stop::Usage(format!(
@@ -176,17 +182,27 @@ fn nvme_target(address: &str, name: &str, fields: &[&str]) -> Result<(), Stop> {
 }
 
 fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink>, Stop> {
-    if !FORMATS.contains(&format) {
-        return Err(Stop::Usage(format!(
+    let writer = WRITERS.iter().find(|writer| writer.name == format);
+    let writer = writer.ok_or_else(|| {
+        let names: Vec<&str> = WRITERS.iter().map(|writer| writer.name).collect();
+        Stop::Usage(format!(
             "no format {format}; there are: {}",
-            FORMATS.join(" ")
-        )));
-    }
-    let shapes = parsed.shapes(cpus)?;
-    let (version, endian) = (parsed.version()?, parsed.endian()?);
+            names.join(" ")
+        ))
+    })?;
+    let style = Style {
+        shapes: parsed.shapes(cpus)?,
+        version: parsed.version()?,
+        endian: parsed.endian()?,
+    };
     let out = parsed.text("out", "-");
     if format == "blktrace" && out != "-" {
         let files = create_files(Path::new(out), cpus)?;
+        let Style {
+            shapes,
+            version,
+            endian,
+        } = style;
         return Ok(Box::new(Blktrace::new(files, version, endian, shapes)));
     }
     // Writers buffer by themselves, so the plain file is enough.
@@ -195,8 +211,7 @@ fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink
     } else {
         Box::new(File::create(out)?)
     };
-    by_name::writer(format, sink, shapes, version, endian)?
-        .ok_or_else(|| Stop::Usage(format!("no format {format}")))
+    Ok((writer.open)(sink, &style)?)
 }
 
 /// Standard output without the line buffer that `io::stdout` puts in front.

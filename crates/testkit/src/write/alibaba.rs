@@ -3,9 +3,16 @@
 //! Reads and writes only, no response time.
 
 use super::line::Lines;
-use super::{EventSink, WriteError};
+use super::{EventSink, WriteError, Writer};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "alibaba",
+    format: "alibaba",
+    open: |sink, _| Ok(Box::new(Alibaba::new(sink))),
+};
 
 /// 2019-12-31 16:00:00 UTC, where the published trace begins, µs since 1970.
 const ORIGIN_US: i64 = 1_577_808_000_000_000;

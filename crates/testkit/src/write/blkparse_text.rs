@@ -7,9 +7,22 @@
 use super::blkrecord::{BlkAction, BlkRecord, Pdu, category};
 use super::lifecycle::{Lifecycle, Shapes};
 use super::line::Lines;
-use super::{EventSink, WriteError};
+use super::{EventSink, WriteError, Writer};
 use crate::event::SynthEvent;
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "blkparse",
+    format: "blkparse",
+    open: |sink, style| {
+        Ok(Box::new(BlkparseText::new(
+            sink,
+            style.shapes.clone(),
+            false,
+        )))
+    },
+};
 
 /// A writer of blkparse lines.
 pub struct BlkparseText<W: Write> {

@@ -5,11 +5,25 @@
 
 use super::blkrecord::{BlkRecord, Endian, Version};
 use super::lifecycle::{Lifecycle, Shapes};
-use super::{EventSink, WriteError};
+use super::{EventSink, Style, WriteError, Writer};
 use crate::event::SynthEvent;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// The entry in the list of writers: the merged stream of all CPUs. [`Blktrace::new`] makes a file a CPU.
+pub static WRITER: Writer = Writer {
+    name: "blktrace",
+    format: "blktrace",
+    open: |sink, style| {
+        let Style {
+            shapes,
+            version,
+            endian,
+        } = style.clone();
+        Ok(Box::new(Blktrace::new(vec![sink], version, endian, shapes)))
+    },
+};
 
 /// Bytes held of one file before they go to it.
 const FULL_BYTES: usize = 1 << 17;

@@ -3,9 +3,23 @@
 //! The file does not say its unit of time: milliseconds with decimals in DiskSim, whole nanoseconds in MQSim.
 
 use super::line::Lines;
-use super::{EventSink, WriteError, whole_sectors};
+use super::{EventSink, WriteError, Writer, whole_sectors};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry of DiskSim in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "disksim",
+    format: "disksim",
+    open: |sink, _| Ok(Box::new(Disksim::new(sink, DisksimTime::Milliseconds))),
+};
+
+/// The entry of MQSim.
+pub static MQSIM: Writer = Writer {
+    name: "mqsim",
+    format: "disksim",
+    open: |sink, _| Ok(Box::new(Disksim::new(sink, DisksimTime::Nanoseconds))),
+};
 
 /// Unit of the first column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,24 @@
 
 use super::line::Lines;
 use super::reorder::Reorder;
-use super::{EventSink, WriteError, check_order};
+use super::{EventSink, WriteError, Writer, check_order};
 use crate::event::{MAX_QUEUE_NS, SynthEvent, SynthOp};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
+
+/// The entry of the German form in the list of writers.
+pub static GERMAN: Writer = Writer {
+    name: "etw-de",
+    format: "wpa-csv",
+    open: |sink, _| Ok(Box::new(Etw::new(sink, EtwLocale::German)?)),
+};
+
+/// The entry of the English form.
+pub static ENGLISH: Writer = Writer {
+    name: "etw-en",
+    format: "wpa-csv",
+    open: |sink, _| Ok(Box::new(Etw::new(sink, EtwLocale::English)?)),
+};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,25 @@
 //! A device is added and opened when it first appears.
 
 use super::line::Lines;
-use super::{EventSink, WriteError, fit_u32};
+use super::{EventSink, WriteError, Writer, fit_u32};
 use crate::event::{SynthEvent, SynthOp, device_name};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::rc::Rc;
+
+/// The entry of version 2 in the list of writers.
+pub static V2: Writer = Writer {
+    name: "iolog2",
+    format: "fio-iolog",
+    open: |sink, _| Ok(Box::new(FioIolog::new(sink, IologVersion::V2)?)),
+};
+
+/// The entry of version 3.
+pub static V3: Writer = Writer {
+    name: "iolog3",
+    format: "fio-iolog",
+    open: |sink, _| Ok(Box::new(FioIolog::new(sink, IologVersion::V3)?)),
+};
 
 /// Shorter waits are dropped by fio.
 const SHORTEST_WAIT_US: i64 = 100;

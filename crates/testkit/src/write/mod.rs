@@ -25,6 +25,71 @@ pub mod tnfdump;
 pub mod vscsi;
 
 use crate::event::{MAX_QUEUE_NS, SynthEvent};
+use blkrecord::{Endian, Version};
+use lifecycle::Shapes;
+use std::io::Write;
+
+/// A writer and its name on the command line of `plumb-testkit generate`.
+pub struct Writer {
+    /// Its name.
+    pub name: &'static str,
+    /// The format that reads its output: a name for `plumb analyze --format`.
+    pub format: &'static str,
+    /// Starts to write to a sink.
+    pub open: Open,
+}
+
+/// Starts to write to a sink in a style.
+///
+/// # Errors
+/// Of the sink, where a format begins with a head.
+pub type Open =
+    for<'a> fn(Box<dyn Write + 'a>, &Style) -> Result<Box<dyn EventSink + 'a>, WriteError>;
+
+/// The choices of blktrace and its text; other writers ignore them.
+#[derive(Debug, Clone)]
+pub struct Style {
+    /// Records that a request leaves.
+    pub shapes: Shapes,
+    /// Version of a record.
+    pub version: Version,
+    /// Byte order of a record.
+    pub endian: Endian,
+}
+
+impl Default for Style {
+    /// Plain requests in records of version 7, as a little-endian host writes them.
+    fn default() -> Self {
+        Self {
+            shapes: Shapes::default(),
+            version: Version::V7,
+            endian: Endian::Little,
+        }
+    }
+}
+
+/// All writers.
+pub static WRITERS: &[&Writer] = &[
+    &blktrace::WRITER,
+    &blkparse_text::WRITER,
+    &vscsi::V1,
+    &vscsi::V2,
+    &msr::WRITER,
+    &spc::WRITER,
+    &disksim::WRITER,
+    &disksim::MQSIM,
+    &systor::WRITER,
+    &alibaba::WRITER,
+    &tencent::WRITER,
+    &fio_iolog::V2,
+    &fio_iolog::V3,
+    &etw::GERMAN,
+    &etw::ENGLISH,
+    &perf_script::PERF,
+    &perf_script::FTRACE,
+    &tnfdump::WRITER,
+    &residue::WRITER,
+];
 
 /// Why a writer stopped.
 #[derive(Debug, thiserror::Error)]

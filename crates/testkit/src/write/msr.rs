@@ -4,9 +4,16 @@
 //! There are reads and writes only. A response that was not seen is written as 0.
 
 use super::line::Lines;
-use super::{EventSink, WriteError};
+use super::{EventSink, WriteError, Writer};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "msr",
+    format: "msr",
+    open: |sink, _| Ok(Box::new(Msr::new(sink))),
+};
 
 /// 2007-02-22 17:00:00 UTC, where the published traces begin.
 const ORIGIN_FILETIME: i64 = 128_166_372_000_000_000;

@@ -6,9 +6,35 @@
 
 use super::line::Lines;
 use super::reorder::Reorder;
-use super::{EventSink, WriteError, check_order};
+use super::{EventSink, WriteError, Writer, check_order};
 use crate::event::{MAX_QUEUE_NS, SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry of perf in the list of writers.
+pub static PERF: Writer = Writer {
+    name: "perf",
+    format: "ftrace",
+    open: |sink, _| {
+        let style = PerfStyle {
+            ftrace: false,
+            priority: false,
+        };
+        Ok(Box::new(PerfScript::new(sink, style)))
+    },
+};
+
+/// The entry of ftrace.
+pub static FTRACE: Writer = Writer {
+    name: "ftrace",
+    format: "ftrace",
+    open: |sink, _| {
+        let style = PerfStyle {
+            ftrace: true,
+            priority: true,
+        };
+        Ok(Box::new(PerfScript::new(sink, style)))
+    },
+};
 
 /// Which program printed the lines, of which kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,17 @@
 //! modulo M, length (both in units), count, and where any was timed the timed count and the sum of nanoseconds.
 
 use super::line::Lines;
-use super::{EventSink, WriteError};
+use super::{EventSink, WriteError, Writer};
 use crate::event::{SynthEvent, SynthOp, device_name};
 use std::collections::BTreeMap;
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "residue",
+    format: "residue",
+    open: |sink, _| Ok(Box::new(Residue::new(sink, 512, 2048))),
+};
 
 #[derive(Default)]
 struct ResidueSums {

@@ -3,9 +3,16 @@
 //! Reads and writes only, in order of time, with nine decimals. No response time.
 
 use super::line::Lines;
-use super::{EventSink, WriteError, whole_sectors};
+use super::{EventSink, WriteError, Writer, whole_sectors};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "spc",
+    format: "spc",
+    open: |sink, _| Ok(Box::new(Spc::new(sink))),
+};
 
 /// A writer of SPC lines.
 pub struct Spc<W: Write> {

@@ -4,9 +4,16 @@
 //! An I/O whose response was not seen has a blank type, so its kind is lost: that is how the format is.
 
 use super::line::Lines;
-use super::{EventSink, WriteError};
+use super::{EventSink, WriteError, Writer};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "systor",
+    format: "systor",
+    open: |sink, _| Ok(Box::new(Systor::new(sink, true))),
+};
 
 /// The workload's zero: 2016-02-21 22:52:25 UTC, ns since 1970.
 const ORIGIN_NS: i64 = 1_456_095_145_000_000_000;

@@ -3,9 +3,16 @@
 //! Type 0 reads and 1 writes; there is nothing else, and no response time.
 
 use super::line::Lines;
-use super::{EventSink, WriteError, whole_sectors};
+use super::{EventSink, WriteError, Writer, whole_sectors};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "tencent",
+    format: "tencent",
+    open: |sink, _| Ok(Box::new(Tencent::new(sink))),
+};
 
 /// 2018-09-30 15:59:59 UTC, where the published trace begins.
 const ORIGIN_S: i64 = 1_538_323_199;

@@ -6,9 +6,16 @@
 
 use super::line::Lines;
 use super::reorder::Reorder;
-use super::{EventSink, WriteError, check_order, whole_sectors};
+use super::{EventSink, WriteError, Writer, check_order, whole_sectors};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry in the list of writers.
+pub static WRITER: Writer = Writer {
+    name: "tnfdump",
+    format: "tnfdump",
+    open: |sink, _| Ok(Box::new(Tnfdump::new(sink)?)),
+};
 
 /// Major number of the disk driver `sd`.
 const SD_MAJOR: u32 = 32;

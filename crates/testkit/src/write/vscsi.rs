@@ -4,9 +4,23 @@
 //! Version 2: command u16, version u16, serial u32, length u32, entries u32, block u64, µs u64, response µs u64.
 //! The format has no device: the events of all devices end up in one trace, as of one virtual disk.
 
-use super::{EventSink, WriteError, fit_u32};
+use super::{EventSink, WriteError, Writer, fit_u32};
 use crate::event::{SynthEvent, SynthOp};
 use std::io::Write;
+
+/// The entry of version 1 in the list of writers.
+pub static V1: Writer = Writer {
+    name: "vscsi1",
+    format: "vscsi",
+    open: |sink, _| Ok(Box::new(Vscsi::new(sink, VscsiVersion::V1))),
+};
+
+/// The entry of version 2.
+pub static V2: Writer = Writer {
+    name: "vscsi2",
+    format: "vscsi",
+    open: |sink, _| Ok(Box::new(Vscsi::new(sink, VscsiVersion::V2))),
+};
 
 /// Version of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

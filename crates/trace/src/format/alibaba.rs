@@ -8,7 +8,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -19,9 +19,21 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "alibaba",
-    title: "Alibaba block trace CSV of 2020",
+    title: "Alibaba block traces of 2020, CSV",
     verified: false,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "Alibaba 2020")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "µs, Unix",
+            latency: "none",
+        },
+        verified_by: "seven real lines: **unverified**",
+        cannot_tell: "latency",
+        words: &[",R,", ",W,", "device_id,opcode,offset,length,timestamp"],
+        real: &["cloud/alibaba-7-lines.csv"],
+    },
     sniff,
     open,
 };

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 use self::block::{CountBlock, Fact, facts, parse_elapsed};
 use crate::error::Error;
-use crate::format::Format;
 use crate::format::quantize::{is_distribution, row_range};
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::Layer;
@@ -34,9 +34,31 @@ use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "align.d",
-    title: "output of align.d (DTrace): totals of misaligned I/O",
+    title: "the DTrace script of Oracle's white paper",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[(Family::Solaris, "align.d")],
+        layer: "request",
+        holds: Holds::Counts("totals: misaligned, mean offset, odd lengths"),
+        verified_by: "two printed outputs",
+        cannot_tell: "devices, operations, offsets beyond 4 KiB, latency",
+        words: &[
+            "seconds elapsed",
+            " IOs issued",
+            " IOs misaligned, ",
+            " block offset ",
+            " byte offset",
+            " IOs non-multiple of 8KB",
+            " Percent non-8k IOs",
+            "Totals",
+            " IO size Count",
+            " IO misalignment Count",
+            "value  ------------- Distribution ------------- count",
+            "|@@@",
+        ],
+        real: &[],
+    },
     sniff,
     open,
 };

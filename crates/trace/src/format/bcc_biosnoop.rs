@@ -12,7 +12,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -24,9 +24,24 @@ use crate::tool::{Tables, check_layer, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "bcc-biosnoop",
-    title: "output of biosnoop (bcc, libbpf-tools)",
+    title: "biosnoop of bcc and libbpf-tools",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Linux, "biosnoop of bcc")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "completion less latency, to 10 µs",
+            latency: "device, queue with `-Q`",
+        },
+        verified_by: "the example that ships with it",
+        cannot_tell: "order of I/O issued within 10 µs",
+        words: &[
+            "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "QUE(ms)", "LAT(ms)",
+            "PATTERN", " R ", " W ", " FWFSM ",
+        ],
+        real: &["bcc/biosnoop_example.txt"],
+    },
     sniff,
     open,
 };

@@ -9,7 +9,7 @@
 //! The length is cut to whole sectors by the tool, and only what was selected there (`-a`, `-f`) is here.
 
 use crate::blk::{Action, BlockEvents, BlockRecord, PEEK_RECORDS, Present};
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::{parse_i64, parse_u64};
 use crate::op::parse_rwbs;
@@ -21,9 +21,53 @@ use crate::{batch::BATCH_EVENTS, error::Error};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "blkparse",
-    title: "text of blkparse, default form",
+    title: "text of `blkparse` in the default form",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Linux, "text of `blkparse`")],
+        layer: "bio, request",
+        holds: Holds::Events {
+            times: "ns since the start",
+            latency: "queue, device",
+        },
+        verified_by: "a real run, blkparse's own counts",
+        cannot_tell: "I/O that blkparse filtered (`-a`, `-f`); other `-f` forms are not read",
+        words: &[
+            " Q ",
+            " I ",
+            " D ",
+            " C ",
+            " A ",
+            " X ",
+            " M ",
+            " F ",
+            " U ",
+            " UT ",
+            " P ",
+            " R ",
+            " m ",
+            " + ",
+            " / ",
+            " <- ",
+            "(8,1)",
+            "[0]",
+            "[dd]",
+            " WS ",
+            " FWFS ",
+            " RA ",
+            " DS ",
+            "  8,0 ",
+            "CPU0",
+            "Total",
+            "Input file",
+        ],
+        real: &[
+            "blkparse/excerpt_discard_scylla.txt",
+            "blkparse/excerpt_remap_centos7_lvm.txt",
+            "blkparse/leveldb_blk_data.txt",
+        ],
+    },
     sniff,
     open,
 };

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::Layer;
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
@@ -21,9 +21,18 @@ use crate::tool::{Tables, check_layer, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "bpftrace-biosnoop",
-    title: "output of biosnoop.bt (bpftrace): latencies only",
+    title: "biosnoop.bt",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[(Family::Linux, "biosnoop.bt of bpftrace")],
+        layer: "request",
+        holds: Holds::Counts("one histogram of latency a disk, to 1 ms"),
+        verified_by: "the example that ships with it",
+        cannot_tell: "starts, lengths, operations",
+        words: &["TIME(ms)", "DISK", "COMM", "PID", "LAT(ms)"],
+        real: &["bpftrace/biosnoop_example.txt"],
+    },
     sniff,
     open,
 };

@@ -10,7 +10,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::parse_decimal;
 use crate::op::{Layer, Op};
@@ -22,9 +22,21 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "disksim",
-    title: "DiskSim or MQSim ASCII trace",
+    title: "DiskSim and MQSim ASCII",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "DiskSim and MQSim")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "ns, or ms with a point",
+            latency: "none",
+        },
+        verified_by: "a real trace with whole ns; ms: **unverified**",
+        cannot_tell: "latency; the unit of time is inferred",
+        words: &[" 0", " 1"],
+        real: &["mqsim/wsrch-small.trace"],
+    },
     sniff,
     open,
 };

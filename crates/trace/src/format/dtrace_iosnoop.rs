@@ -13,7 +13,7 @@
 
 use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -25,9 +25,44 @@ use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "dtrace-iosnoop",
-    title: "output of iosnoop (DTraceToolkit)",
+    title: "iosnoop of the DTraceToolkit",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Solaris, "iosnoop of the DTraceToolkit")],
+        layer: "bio",
+        holds: Holds::Events {
+            times: "µs since boot with `-s`, `-t`",
+            latency: "with `-D`, or `-s` and `-t`",
+        },
+        verified_by: "the example that ships with it (default columns)",
+        cannot_tell: "whether a block counts from the slice; without options times and order",
+        words: &[
+            "STIME(us)",
+            "TIME(us)",
+            "STIME",
+            "TIME",
+            "STRTIME",
+            "DEVICE",
+            "INS",
+            "MAJ",
+            "MIN",
+            "DELTA(us)",
+            "DELTA",
+            "DTIME(us)",
+            "UID",
+            "PID",
+            "D",
+            "BLOCK",
+            "SIZE",
+            "COMM",
+            "PATHNAME",
+            "ARGS",
+            " R ",
+            " W ",
+        ],
+        real: &["dtrace/iosnoop_example.txt"],
+    },
     sniff,
     open,
 };

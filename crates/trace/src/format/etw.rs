@@ -17,7 +17,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::locale::Locale;
 use crate::names::NameId;
@@ -31,9 +31,42 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, whole_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "wpa-csv",
-    title: "disk table of Windows Performance Analyzer, CSV of wpaexporter",
+    title: "disk table of Windows Performance Analyzer (`wpaexporter`)",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(
+            Family::Windows,
+            "disk table of Windows Performance Analyzer",
+        )],
+        layer: "request",
+        holds: Holds::Events {
+            times: "µs or finer since the start",
+            latency: "queue, device, as WPA divides them",
+        },
+        verified_by: "first rows of a real export in German form; other countries: **unverified**",
+        cannot_tell: "true service time of disks that work on several requests at once",
+        words: &[
+            "IO Type",
+            "Process (Name)",
+            "Init Time (s)",
+            "Complete Time (s)",
+            "IO Time (µs)",
+            "Disk Service Time (µs)",
+            "Size (B)",
+            "Min Offset",
+            "Max Offset",
+            "Disk",
+            "Read",
+            "Write",
+            "Flush",
+            "\"",
+            "0xFFFFFFFFFFFFFFFF",
+            "1.234.567,891",
+            "1,234,567.891",
+        ],
+        real: &["etw/wpaexporter-head.csv"],
+    },
     sniff,
     open,
 };

@@ -14,7 +14,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::names::{DeviceId, NameId};
 use crate::op::{Layer, Op};
@@ -26,9 +26,33 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, whole_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "fio-iolog",
-    title: "fio I/O log, version 2 and 3",
+    title: "fio's `write_iolog`, version 2 and 3",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Fio, "I/O logs, version 2 and 3")],
+        layer: "vfs; in a log of Plumb, the layer after `add`",
+        holds: Holds::Events {
+            times: "version 3: µs since the start; 2: only through `wait`",
+            latency: "none",
+        },
+        verified_by: "a log of fio 3.33 (version 3); version 2: **unverified**",
+        cannot_tell: "latency; the work of the cache",
+        words: &[
+            "fio version 2 iolog\n",
+            "fio version 3 iolog\n",
+            " add",
+            " open",
+            " close",
+            " read ",
+            " write ",
+            " trim ",
+            " sync ",
+            " datasync ",
+            " wait ",
+        ],
+        real: &["fio-iolog/local_v3.iolog"],
+    },
     sniff,
     open,
 };

@@ -11,7 +11,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -25,6 +25,22 @@ pub static FORMAT: Format = Format {
     title: "MSR Cambridge CSV",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "MSR Cambridge")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "100 ns, Unix",
+            latency: "response, 100 ns; empty or 0 is unknown",
+        },
+        verified_by: "a real excerpt",
+        cannot_tell: "waits above the driver",
+        words: &[
+            ",Read,",
+            ",Write,",
+            "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+        ],
+        real: &["msr/msr-cambridge1-sample.csv"],
+    },
     sniff,
     open,
 };

@@ -6,16 +6,25 @@
 //! not of this request. A profile of it would be wrong without looking so.
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Format, Holds};
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "oracleGeneral",
-    title: "libCacheSim oracleGeneral (refused)",
+    title: "libCacheSim: recognised and **refused**",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[],
+        layer: "",
+        holds: Holds::Nothing,
+        verified_by: "a real file",
+        cannot_tell: "it keeps the size of the first access to an object, so sizes would be wrong",
+        words: &[],
+        real: &[],
+    },
     sniff,
     open,
 };

@@ -5,7 +5,7 @@
 //! compressed file cannot be one. Verified against what the project's writer and other engines write.
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::parquet;
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -13,9 +13,24 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 /// The format's entry in the list. Where rows are out of order the reader sorts them itself.
 pub static FORMAT: Format = Format {
     name: "parquet",
-    title: "Parquet trace of plumb",
+    title: "[Plumb's own](trace-parquet.md), in Parquet",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[(
+            Family::Plumb,
+            "[Parquet](docs/formats/trace-parquet.md), of `plumb record`, `plumb convert` or any program",
+        )],
+        layer: "as recorded",
+        holds: Holds::Events {
+            times: "ns, as recorded",
+            latency: "as recorded",
+        },
+        verified_by: "its writer, and other engines that read it",
+        cannot_tell: "damage inside a page (no checksums)",
+        words: &[],
+        real: &[],
+    },
     sniff,
     open,
 };

@@ -12,7 +12,7 @@
 
 use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -24,9 +24,24 @@ use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "perf-tools-iosnoop",
-    title: "output of iosnoop (perf-tools)",
+    title: "iosnoop of perf-tools",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Linux, "iosnoop of perf-tools")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "with `-s`, `-t` only",
+            latency: "device, to 10 µs",
+        },
+        verified_by: "the example that ships with it",
+        cannot_tell: "without `-s`/`-t` times and order; whether `-Q` was given",
+        words: &[
+            "STARTs", "ENDs", "COMM", "PID", "TYPE", "DEV", "BLOCK", "BYTES", "LATms", "8,0",
+            "202,1", " WS ", " FF ",
+        ],
+        real: &["perf-tools/iosnoop_example.txt"],
+    },
     sniff,
     open,
 };

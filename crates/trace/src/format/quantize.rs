@@ -13,7 +13,7 @@
 //! not known. Verified against the example outputs that ship with the tools.
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::{parse_i64, parse_ios};
 use crate::op::Layer;
@@ -25,9 +25,40 @@ use crate::tool::{check_layer, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "quantize",
-    title: "histograms of DTrace quantize() (bitesize.d, seeksize.d, io-profiler) and bcc bitesize",
+    title: "DTrace's `quantize()` (bitesize.d, seeksize.d), bitesize of bcc",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[
+            (Family::Linux, "bitesize of bcc"),
+            (Family::Solaris, "bitesize.d, seeksize.d"),
+        ],
+        layer: "bio or request",
+        holds: Holds::Counts("histograms of length or distance"),
+        verified_by: "the examples that ship with them",
+        cannot_tell: "starts, fit, streams, latency",
+        words: &[
+            "value  ------------- Distribution ------------- count",
+            "|@@@ ",
+            "bitesize",
+            "seeksize",
+            "Process Name = ",
+            "Kbytes : count distribution",
+            " -> ",
+            " : ",
+            "< 0 |",
+            "1024",
+            "4611686018427387904",
+            "PID  CMD",
+        ],
+        real: &[
+            "bcc/bitesize_example.txt",
+            "dtrace/bitesize_example.txt",
+            "dtrace/diskhits_example.txt",
+            "dtrace/iopending_example.txt",
+            "dtrace/seeksize_example.txt",
+        ],
+    },
     sniff,
     open,
 };

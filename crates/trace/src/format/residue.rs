@@ -32,7 +32,7 @@
 //! unit is not known, so such a file is refused.
 
 use crate::error::{Damage, Error, Place, shown};
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::parse_u64;
 use crate::op::{Layer, Op, parse_rwbs};
@@ -46,9 +46,36 @@ use crate::tool::check_layer;
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "residue",
-    title: "text of a residue table, as a one-liner prints it",
+    title: "[a residue table as text](residue.md), by a one-liner",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[(
+            Family::Anywhere,
+            "a table of counts that a [script](collectors/README.md) for bpftrace or DTrace prints, or a line of SQL",
+        )],
+        layer: "as it says",
+        holds: Holds::Counts("fit on every grid that divides its modulus"),
+        verified_by: "output of a real bpftrace, and of DTrace on Linux; DTrace on Solaris: **unverified**",
+        cannot_tell: "order, streams, times, processes",
+        words: &[
+            "# plumb-residue 1 unit=512 modulus=2048",
+            "# plumb-residue 1 unit=1 modulus=1048576",
+            " layer=",
+            "unit=",
+            "modulus=",
+            " R ",
+            " W ",
+            " D ",
+            " F ",
+            " Z ",
+            " O ",
+            "@",
+            "@[",
+            "Attaching",
+        ],
+        real: &[],
+    },
     sniff,
     open,
 };

@@ -11,7 +11,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -22,9 +22,21 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "spc",
-    title: "SPC trace (UMass)",
+    title: "SPC traces (UMass), CSV",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "SPC (UMass)")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "seconds with decimals since the start",
+            latency: "none",
+        },
+        verified_by: "a real excerpt, and its conversion by others",
+        cannot_tell: "latency; the block size is taken as 512",
+        words: &[",R,", ",W,", ",r,", ",w,"],
+        real: &["spc/WebSearch-sample.spc"],
+    },
     sniff,
     open,
 };

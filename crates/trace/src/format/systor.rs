@@ -10,7 +10,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -24,6 +24,23 @@ pub static FORMAT: Format = Format {
     title: "SYSTOR '17 CSV",
     verified: false,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "SYSTOR '17")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "µs, Unix",
+            latency: "response",
+        },
+        verified_by: "one real line: **unverified**",
+        cannot_tell: "the operation, if no response was seen",
+        words: &[
+            "Timestamp,Response,IOType,LUN,Offset,Size",
+            ",R,",
+            ",W,",
+            ",,",
+        ],
+        real: &["cloud/systor-1-line.csv"],
+    },
     sniff,
     open,
 };

@@ -10,7 +10,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -21,9 +21,21 @@ use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "tencent",
-    title: "Tencent block storage CSV of 2018",
+    title: "Tencent block storage of 2018, CSV",
     verified: false,
     unsorted: true,
+    about: About {
+        families: &[(Family::Published, "Tencent 2018")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "s, Unix",
+            latency: "none",
+        },
+        verified_by: "ten real lines: **unverified**",
+        cannot_tell: "latency; times within a second",
+        words: &[",0,", ",1,", "Timestamp,Offset,Size,IOType,VolumeID"],
+        real: &["cloud/tencent-10-lines.csv"],
+    },
     sniff,
     open,
 };

@@ -22,7 +22,7 @@ mod pairs;
 use self::pairs::{Awaited, Pairs};
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::{parse_decimal, parse_hex, parse_u64};
 use crate::op::{Layer, Op};
@@ -34,9 +34,42 @@ use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "tnfdump",
-    title: "text of Solaris tnfdump",
+    title: "text of a Solaris kernel trace",
     verified: false,
     unsorted: true,
+    about: About {
+        families: &[(Family::Solaris, "tnfdump")],
+        layer: "bio",
+        holds: Holds::Events {
+            times: "ns since the first event",
+            latency: "strategy to biodone",
+        },
+        verified_by: "**unverified**: no real trace",
+        cannot_tell: "latency of raw I/O by `physio`",
+        words: &[
+            "Elapsed (ms)",
+            "Delta (ms)",
+            "PID",
+            "LWPID",
+            "TID",
+            "CPU",
+            "Probe Name",
+            "Data",
+            "strategy",
+            "biodone",
+            "physio_start",
+            "aphysio_start",
+            "device: ",
+            "block: ",
+            "size: ",
+            "buf: ",
+            "flags: ",
+            "offset: ",
+            "rw: ",
+            "0x40",
+        ],
+        real: &[],
+    },
     sniff,
     open,
 };

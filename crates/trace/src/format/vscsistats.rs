@@ -12,7 +12,7 @@
 //! by I/O, so nothing is known of starts, of fit, or of latency by fit. Verified against a real output.
 
 use crate::error::{Damage, Error, Place, shown};
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::{Layer, Op};
@@ -24,9 +24,35 @@ use crate::tool::check_layer;
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "vscsistats",
-    title: "histograms of VMware vscsiStats, as comma-separated values",
+    title: "`vscsiStats -p all -c` of VMware ESX",
     verified: true,
     unsorted: false,
+    about: About {
+        families: &[(Family::Vmware, "vscsiStats")],
+        layer: "request of the guest",
+        holds: Holds::Counts("histograms of length, distance, latency, depth"),
+        verified_by: "a real output",
+        cannot_tell: "starts, fit, streams, latency by fit",
+        words: &[
+            "Histogram: ",
+            "IO lengths of commands",
+            ",virtual machine worldGroupID,",
+            ",virtual disk handleID,",
+            "(scsi0:0)",
+            "min,",
+            "max,",
+            "mean,",
+            "count,",
+            "Frequency,Histogram Bucket Limit",
+            "distance (in LBNs) between successive",
+            "latency of IO interarrival time",
+            "latency of ",
+            "Read IOs",
+            "Writes",
+            "number of outstanding",
+        ],
+        real: &["vscsiStats/algonquin.csv"],
+    },
     sniff,
     open,
 };

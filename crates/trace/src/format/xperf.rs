@@ -15,7 +15,7 @@
 
 use crate::batch::Event;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::number::{parse_decimal, parse_hex, parse_i64};
 use crate::op::{Layer, Op};
@@ -27,9 +27,39 @@ use crate::text::{Fields, LineError, LineFormat, Sink, open_lines, whole_lines};
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "xperf",
-    title: "text of xperf -a dumper",
+    title: "`xperf -a dumper` text",
     verified: false,
     unsorted: true,
+    about: About {
+        families: &[(Family::Windows, "xperf")],
+        layer: "request",
+        holds: Holds::Events {
+            times: "µs since the start",
+            latency: "queue, device, as WPA divides them",
+        },
+        verified_by: "one real line: **unverified**",
+        cannot_tell: "true service time of disks that work on several requests at once",
+        words: &[
+            "BeginHeader",
+            "EndHeader",
+            "DiskRead, ",
+            "DiskWrite, ",
+            "DiskFlush, ",
+            "TimeStamp",
+            "Process Name ( PID)",
+            "ThreadID",
+            "CPU",
+            "IrpPtr",
+            "ByteOffset",
+            "IOSize",
+            "ElapsedTime",
+            "DiskNum",
+            "IrpFlags",
+            "DiskSvcTime",
+            "I/O Pri",
+        ],
+        real: &["etw/xperf_dumper_1line.txt"],
+    },
     sniff,
     open,
 };

@@ -1,8 +1,10 @@
 //! What the fuzzer found, input by input: small, and each with what was wrong.
 
+use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::path::Path;
 
+use plumb_testkit::write::WRITERS;
 use plumb_trace::format::FORMATS;
 use plumb_trace::input::Input;
 use plumb_trace::open::open_input;
@@ -44,29 +46,21 @@ fn read_all(mut reader: Box<dyn Reader>) -> Result<All, Error> {
     })
 }
 
-/// A new format has to get a target too: the name of the format in small letters, `_` for every other sign.
+/// Each format has a fuzz target of its own, with a seed: a file in the target's folder, or what a writer of the testkit makes.
 #[test]
 fn every_format_has_a_fuzz_target() {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/Cargo.toml");
-    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    let mut targets = BTreeSet::new();
     for format in FORMATS {
-        let target = format
-            .name
-            .to_lowercase()
-            .replace(|sign: char| !sign.is_alphanumeric(), "_");
+        let target = format.fuzz_target();
+        let is_written = WRITERS.iter().any(|writer| writer.format == format.name);
+        let has_seed = |mut files: std::fs::ReadDir| files.next().is_some();
         assert!(
-            manifest.contains(&format!("name = \"{target}\"\n")),
-            "no fuzz target {target}"
+            is_written || seeds.join(&target).read_dir().is_ok_and(has_seed),
+            "{}: put a seed into fuzz/seeds/{target}",
+            format.name
         );
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fuzz/seeds")
-            .join(&target);
-        assert!(
-            seeds
-                .read_dir()
-                .is_ok_and(|mut seeds| seeds.next().is_some()),
-            "no seed for {target}"
-        );
+        assert!(targets.insert(target), "{}: a second target", format.name);
     }
 }
 

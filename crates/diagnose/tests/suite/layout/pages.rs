@@ -1,11 +1,10 @@
-//! Each rule on layouts has a page with its thresholds, as those on I/O have.
+//! Each rule has a page with its thresholds and a line in the index, and each page has a rule.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::MISALIGNED_TARGET;
-use plumb_diagnose::layout::*;
-use plumb_geometry::Bytes;
+use plumb_diagnose::layout::problems;
+use plumb_diagnose::{MISALIGNED_TARGET, RULES, decides, layout};
 use plumb_stack::problem_ids;
 
 fn root() -> PathBuf {
@@ -16,198 +15,48 @@ fn read(page: &str) -> String {
     std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-fn percent(share: f64) -> String {
-    format!("{} %", share * 100.0)
+/// Problems that readers notice.
+fn problems() -> impl Iterator<Item = &'static str> {
+    problem_ids::ALL.iter().map(|problem| problem.id)
 }
 
-/// What the threshold line of a rule has to hold.
-fn thresholds(rule: &str) -> Vec<String> {
-    let size = |bytes: u64| Bytes(bytes).to_string();
-    match rule {
-        "misaligned-partition" => {
-            vec![format!(
-                "units of {} or more",
-                size(misaligned_partition::WARNING_BYTES_MIN)
-            )]
-        }
-        "split-io" => vec![
-            format!("from {} of I/O on", percent(split_io::SHARE_MIN)),
-            format!("warning from {}", percent(split_io::SHARE_WARNING)),
-        ],
-        "narrow-stripe" => vec![
-            format!("less than {} I/O", narrow_stripe::IOS_PER_CHUNK_MIN),
-            format!("up to {} I/O", narrow_stripe::IOS_PER_CHUNK_WARNING),
-            format!(
-                "{} or more is never narrow",
-                size(narrow_stripe::WIDE_BYTES)
-            ),
-        ],
-        "soft-partition-drift" => {
-            vec![format!(
-                "exactly {} sector behind",
-                soft_partition_drift::HEADER_SECTORS
-            )]
-        }
-        "stripe-segment-mismatch" => {
-            vec![format!(
-                "proposed up to {}",
-                size(stripe_segment_mismatch::PROPOSED_BYTES_MAX)
-            )]
-        }
-        "parity-small-writes" => vec![
-            format!(
-                "{} operations with one parity",
-                parity_small_writes::write_cost(1)
-            ),
-            format!("{} with two", parity_small_writes::write_cost(2)),
-        ],
-        "record-mismatch" => {
-            vec![format!(
-                "warning from {} times",
-                record_mismatch::AMPLIFICATION_WARNING
-            )]
-        }
-        "indirection-unit" => vec![
-            format!(
-                "units of {} or more",
-                size(indirection_unit::UNIT_BYTES_MIN)
-            ),
-            format!(
-                "warning from {} times",
-                indirection_unit::AMPLIFICATION_WARNING
-            ),
-        ],
-        "geometry-mismatch" => vec![geometry_mismatch::TOLD.join(", ")],
-        "discard-misaligned" => {
-            vec![format!(
-                "units of {} or more",
-                size(discard_misaligned::UNIT_BYTES_MIN)
-            )]
-        }
-        "implausible-hint" => vec![
-            format!("above {}", size(implausible_hint::OPTIMAL_BYTES_MAX)),
-            implausible_hint::BRIDGE_BYTES.to_string(),
-        ],
-        "misstated-grid" => {
-            use misstated_grid::Fault;
-            let word = |fault: Fault| fault.severity().word();
-            vec![
-                format!(
-                    "smaller than a unit below, or off it, is a {}",
-                    word(Fault::Hidden)
-                ),
-                format!("a larger one a {}", word(Fault::Larger)),
-                format!("is {}", word(Fault::Refused)),
-                misstated_grid::HANDED_ON.join(" or "),
-            ]
-        }
-        "queue-setting" => vec![
-            format!(
-                "read-ahead above {}",
-                size(queue_setting::READ_AHEAD_BYTES_MAX)
-            ),
-            format!("{} stripes of an array", queue_setting::STRIPES_AHEAD),
-            format!("requests below {}", size(queue_setting::REQUEST_BYTES_MIN)),
-            format!("at least {} times", queue_setting::REQUEST_RATIO),
-            queue_setting::SEEK_SCHEDULERS.join(" or "),
-        ],
-        "too-few-disks" => vec![format!("{} more", percent(too_few_disks::MARGIN_MIN))],
-        "single-path" => vec![format!("less than {} paths", single_path::PATHS_MIN)],
-        "software-stripe-on-hardware-raid" => {
-            vec![format!(
-                "at least {} LUN",
-                software_stripe_on_hardware_raid::LUNS_MIN
-            )]
-        }
-        "software-raid5" => vec![format!(
-            "at least {} chunk of parity",
-            software_raid5::PARITY_MIN
-        )],
-        "read-policy" => vec![format!("other than {}", read_policy::EVEN)],
-        "mirror-write-copy" => vec![format!("{:#x}", mirror_write_copy::COPY_FLAG)],
-        "small-resync-io" => vec![format!(
-            "less than {}",
-            size(small_resync_io::RESYNC_BYTES_MIN)
-        )],
-        "small-maxphys" => vec![format!(
-            "less than {}",
-            size(small_maxphys::MAXPHYS_BYTES_MIN)
-        )],
-        "no-direct-io" => vec![format!(
-            "pages of {} to {}",
-            size(*no_direct_io::PAGE_BYTES.start()),
-            size(*no_direct_io::PAGE_BYTES.end())
-        )],
-        "no-logging" => no_logging::OPTIONS.map(str::to_owned).to_vec(),
-        "small-segmap" => vec![format!(
-            "at most {} percent",
-            small_segmap::SEGMAP_PERCENT_DEFAULT
-        )],
-        "too-many-metadevices" => vec![
-            format!("{} % of nmd", too_many_metadevices::PERCENT_NOTE),
-            too_many_metadevices::NMD_DEFAULT.to_string(),
-            plumb_geometry::group_digits(too_many_metadevices::NMD_MAX),
-            format!("{} times", too_many_metadevices::TIMES_NEEDED),
-        ],
-        "double-counted" => vec![percent(double_counted::SAME_WITHIN)],
-        problem if problem_ids::ALL.contains(&problem) => {
-            vec![format!("always a {}", problems::severity(rule).word())]
-        }
-        other => panic!("{other}: thresholds are not named here"),
-    }
-}
-
-/// Rules that judge I/O as well: the page says both, each on a line of its own.
-const SHARED: [&str; 2] = ["split-io", "record-mismatch"];
-
-/// Rules, and the problems that have no rule of their own.
-fn ids() -> BTreeSet<&'static str> {
-    let rules = RULES
+/// Rules on layouts, and the problems that have no rule of their own, with their thresholds.
+fn on_layouts() -> Vec<(&'static str, Vec<String>)> {
+    let rules = layout::RULES
         .iter()
-        .map(|rule| rule.id)
-        .filter(|id| *id != problems::OTHERS.id);
-    rules.chain(problem_ids::ALL).collect()
+        .filter(|rule| rule.id != problems::OTHERS.id && !problem_ids::is_known(rule.id))
+        .map(|rule| (rule.id, (rule.thresholds)()));
+    let problems = problems().map(|id| {
+        let always = format!("always a {}", problems::severity(id).word());
+        (id, vec![always])
+    });
+    rules.chain(problems).collect()
 }
 
-#[test]
-fn each_rule_has_a_page_with_its_thresholds() {
-    let index = read("README.md");
-    for id in ids() {
-        let page = read(&format!("{id}.md"));
+/// Holds the line of a page that begins so against the thresholds of its rule.
+fn check(id: &str, start: &str, thresholds: &[String]) {
+    let page = read(&format!("{id}.md"));
+    assert!(
+        page.starts_with(&format!("# {id}\n")),
+        "{id}: another heading"
+    );
+    assert!(
+        read("README.md").contains(&format!("({id}.md)")),
+        "{id} is not in the index"
+    );
+    let line = page.lines().find(|line| line.starts_with(start));
+    let line = line.unwrap_or_else(|| panic!("{id}: no line `{start}…`"));
+    for expected in thresholds {
         assert!(
-            page.starts_with(&format!("# {id}\n")),
-            "{id}: another heading"
+            line.contains(expected),
+            "{id}: found `{line}`, expected `{expected}`"
         );
-        assert!(
-            index.contains(&format!("({id}.md)")),
-            "{id} is not in the index"
-        );
-        let start = if SHARED.contains(&id) {
-            "Threshold of the layout: "
-        } else {
-            "Threshold: "
-        };
-        let line = page.lines().find(|line| line.starts_with(start));
-        let line = line.unwrap_or_else(|| panic!("{id}: no line `{start}…`"));
-        for expected in thresholds(id) {
-            assert!(
-                line.contains(&expected),
-                "{id}: found `{line}`, expected `{expected}`"
-            );
-        }
-        assert_has_all_parts(id, &page);
     }
 }
 
-fn assert_has_all_parts(id: &str, page: &str) {
-    for part in [
-        "What it means",
-        "How it is seen",
-        "What it costs",
-        "What it does not mean",
-        "How to mend it",
-        "Where the method is from",
-    ] {
+fn assert_has_parts(id: &str, parts: &[&str]) {
+    let page = read(&format!("{id}.md"));
+    for part in parts {
         assert!(
             page.contains(&format!("## {part}\n")),
             "{id}: no part `{part}`"
@@ -216,29 +65,61 @@ fn assert_has_all_parts(id: &str, page: &str) {
     assert!(page.contains("**Way back:**"), "{id}: no way back");
 }
 
+const PARTS_OF_LAYOUT: [&str; 6] = [
+    "What it means",
+    "How it is seen",
+    "What it costs",
+    "What it does not mean",
+    "How to mend it",
+    "Where the method is from",
+];
+
+#[test]
+fn each_rule_has_a_page_with_its_thresholds() {
+    for (id, thresholds) in on_layouts() {
+        // A rule on I/O of the same name has a line of its own.
+        let is_shared = RULES.iter().any(|rule| rule.id == id);
+        let start = if is_shared {
+            "Threshold of the layout: "
+        } else {
+            "Threshold: "
+        };
+        check(id, start, &thresholds);
+        assert_has_parts(id, &PARTS_OF_LAYOUT);
+    }
+}
+
+#[test]
+fn each_rule_on_io_has_a_page_with_its_thresholds() {
+    for rule in RULES {
+        check(rule.id, "Threshold: ", &(rule.thresholds)());
+        let parts = [
+            "What it costs",
+            "What it does not mean",
+            "How to mend it",
+            "Where the method is from",
+        ];
+        assert_has_parts(rule.id, &parts);
+        assert!(
+            read(&format!("{}.md", rule.id)).contains("estimate"),
+            "{}: a cost is an estimate",
+            rule.id
+        );
+    }
+}
+
 #[test]
 fn what_a_probe_finds_has_a_page() {
-    let page = read(&format!("{MISALIGNED_TARGET}.md"));
-    assert!(
-        page.starts_with(&format!("# {MISALIGNED_TARGET}\n")),
-        "another heading"
-    );
-    assert!(
-        read("README.md").contains(&format!("({MISALIGNED_TARGET}.md)")),
-        "not in the index"
-    );
-    assert_has_all_parts(MISALIGNED_TARGET, &page);
+    check(MISALIGNED_TARGET, "Threshold: ", &[]);
+    assert_has_parts(MISALIGNED_TARGET, &PARTS_OF_LAYOUT);
 }
 
 /// And no page is left of a rule that is gone.
 #[test]
 fn each_page_has_a_rule() {
-    let of_io = plumb_diagnose::RULES.iter().map(|rule| rule.id);
-    let ids: Vec<&str> = ids()
-        .into_iter()
-        .chain(of_io)
-        .chain([MISALIGNED_TARGET])
-        .collect();
+    let of_io = RULES.iter().map(|rule| rule.id);
+    let of_layouts = on_layouts().into_iter().map(|(id, _)| id);
+    let ids: BTreeSet<&str> = of_io.chain(of_layouts).chain([MISALIGNED_TARGET]).collect();
     for entry in std::fs::read_dir(root()).expect("a readable folder") {
         let name = entry
             .expect("an entry")
@@ -248,4 +129,20 @@ fn each_page_has_a_rule() {
         let id = name.strip_suffix(".md").expect("a page");
         assert!(id == "README" || ids.contains(&id), "{name}: no such rule");
     }
+}
+
+/// An exit status follows from the name of a rule, which a rule on I/O and one on layouts may share.
+#[test]
+fn rules_of_one_name_decide_alike() {
+    for rule in RULES {
+        let of_layouts = layout::RULES.iter().filter(|other| other.id == rule.id);
+        assert!(
+            of_layouts
+                .into_iter()
+                .all(|other| other.decides == rule.decides),
+            "{}",
+            rule.id
+        );
+    }
+    assert!(decides("misaligned-partition") && !decides("queue-setting"));
 }

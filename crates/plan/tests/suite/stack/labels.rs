@@ -1,5 +1,6 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and what nothing may be written to.
 
+use plumb_diagnose::PlanKind;
 use plumb_geometry::{Bytes, Grid};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{PlanError, Wishes, of_stack, partition};
@@ -47,17 +48,10 @@ fn a_label_that_has_a_problem_is_not_written() {
             Err(why.clone()),
             "{id} of {about}"
         );
-        for (finding, node) in [
-            ("misaligned-partition", "vg0/data"),
-            ("geometry-mismatch", "vg0/data"),
-        ] {
-            let answer =
-                plumb_plan::for_finding(&stack, finding, find(&stack, node), &Wishes::default());
-            assert_eq!(
-                answer,
-                Some(Err(why.clone())),
-                "{finding} of {node}, {id} of {about}"
-            );
+        for kind in [PlanKind::Start, PlanKind::FileSystem] {
+            let node = find(&stack, "vg0/data");
+            let answer = plumb_plan::for_finding(&stack, kind, node, &Wishes::default());
+            assert_eq!(answer, Err(why.clone()), "{kind:?}, {id} of {about}");
         }
         assert_eq!(
             why.to_string(),

@@ -1,5 +1,6 @@
 //! A partition among its neighbours: what is asked for, and which ways there are.
 
+use plumb_diagnose::{PlanKind, layout};
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{Harm, PlanError, Remedy, of_stack, partition};
@@ -120,9 +121,7 @@ fn partitions_without_room_behind_them() {
         }
         let stack = builder.finish();
         let wishes = plumb_plan::Wishes::default();
-        plumb_plan::for_finding(&stack, "misaligned-partition", part, &wishes)
-            .expect("has plans")
-            .map(|answer| answer.plan)
+        plumb_plan::for_finding(&stack, PlanKind::Start, part, &wishes).map(|answer| answer.plan)
     };
     let commands = |plan: &plumb_plan::Plan| {
         let ways = plan
@@ -264,9 +263,8 @@ fn findings_lead_to_plans() {
         ..Default::default()
     };
     let plan = |finding: &str, node: NodeId| {
-        plumb_plan::for_finding(&stack, finding, node, &wishes)
-            .expect("has plans")
-            .expect("a plan")
+        let kind = layout::plan_kind(finding).expect("has plans");
+        plumb_plan::for_finding(&stack, kind, node, &wishes).expect("a plan")
     };
     let start = plan("misaligned-partition", volume);
     assert_eq!(start.changes, part, "not the volume that is off");
@@ -293,8 +291,7 @@ fn findings_lead_to_plans() {
         record.value("record_bytes"),
         Some(&plumb_plan::Value::Count(8192))
     );
-    assert!(plumb_plan::for_finding(&stack, "read-policy", data, &wishes).is_none());
-    let unknown =
-        plumb_plan::for_finding(&stack, "misaligned-partition", sda, &wishes).expect("has plans");
+    assert_eq!(layout::plan_kind("read-policy"), None);
+    let unknown = plumb_plan::for_finding(&stack, PlanKind::Start, sda, &wishes);
     assert!(unknown.is_err(), "a whole disk has no start to choose");
 }

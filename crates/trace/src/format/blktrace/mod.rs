@@ -15,7 +15,7 @@
 //! (Linux of 2025) and big-endian are *unverified* by a real file.
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
@@ -35,9 +35,25 @@ pub use shape::RecordShape;
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "blktrace",
-    title: "binary blktrace, per CPU or merged",
+    title: "binary, `NAME.blktrace.CPU` or `blkparse -d`; name the directory, or `DIR/NAME`",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Linux, "blktrace")],
+        layer: "bio, request",
+        holds: Holds::Events {
+            times: "ns since boot, with the time of day; merged: since the start",
+            latency: "queue, device",
+        },
+        verified_by: "two real recordings, record by record with blkparse. Version 8 and big-endian: **unverified**",
+        cannot_tell: "latency, if the file of a CPU is missing",
+        words: &[],
+        real: &[
+            "blktrace/sdb.blktrace.0",
+            "blktrace/sdb.blktrace.1",
+            "blktrace/sdb.blktrace.10",
+        ],
+    },
     sniff,
     open,
 };

@@ -18,7 +18,7 @@ use self::line::{FtraceLine, lost_events, place_of, split_line, task_of};
 use crate::batch::BATCH_EVENTS;
 use crate::blk::{Action, BlockEvents, BlockRecord, Present};
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Op, parse_rwbs};
 use crate::reader::{ReadOptions, Reader, Sniff};
@@ -30,9 +30,48 @@ mod line;
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
     name: "ftrace",
-    title: "block events of perf script, ftrace or trace-cmd, as text",
+    title: "block events of `perf script`, ftrace's `trace`, `trace-cmd report`",
     verified: true,
     unsorted: true,
+    about: About {
+        families: &[(Family::Linux, "perf script, ftrace, trace-cmd")],
+        layer: "bio, request",
+        holds: Holds::Events {
+            times: "µs since boot (`perf script --ns`: ns)",
+            latency: "queue, device",
+        },
+        verified_by: "real text of perf and ftrace; trace-cmd: **unverified**",
+        cannot_tell: "events that the tool lost without counting them",
+        words: &[
+            "block_rq_issue: ",
+            "block_rq_complete: ",
+            "block_rq_insert: ",
+            "block_bio_queue: ",
+            "block_bio_remap: ",
+            "block_split: ",
+            "block_rq_requeue: ",
+            "block:",
+            "8,0 ",
+            " WS ",
+            " FF ",
+            " () ",
+            " + ",
+            " <- (8,1) ",
+            " / ",
+            "[dd]",
+            "[0]",
+            "[000]",
+            "....",
+            "none,0,0",
+            "# tracer: nop",
+            "cpus=",
+            "CPU:0 [LOST 7 EVENTS]",
+        ],
+        real: &[
+            "perf/ftrace_5.x_flush_error.txt",
+            "perf/perf_script_3.14.txt",
+        ],
+    },
     sniff,
     open,
 };
