@@ -36,7 +36,7 @@ pub struct Here;
 
 impl Open for Here {
     fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>> {
-        Ok(Box::new(open(&Path::new("/dev").join(name))?))
+        Ok(Box::new(open_disk(&Path::new("/dev").join(name))?))
     }
 }
 
@@ -179,8 +179,11 @@ fn way(kind: Kind) -> Option<DeviceUse> {
     }
 }
 
-fn open(path: &Path) -> io::Result<FileDisk> {
-    // To open one waits until somebody writes to it, which may be never.
+/// Opens a file or a device as a disk. A pipe is refused: `open` would wait until another program writes to it.
+///
+/// # Errors
+/// If it is a pipe, or cannot be opened.
+pub fn open_disk(path: &Path) -> io::Result<FileDisk> {
     if std::fs::metadata(path)?.file_type().is_fifo() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,

@@ -7,8 +7,8 @@
 //! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`). Beside that the
 //! pace of the target is followed ([`drift`]), and in the end what was read is read again ([`cache`]).
 //!
-//! The search opens no device and asks no clock: reads go through a [`Reader`], which tells the time. [`media`] judges reads
-//! that no medium answered, [`conclusion`] weighs the verdict against everything known beside the reads, and [`stated`] holds
+//! The search opens no device and asks no clock: reads go through a [`ProbeReader`], which tells the time. [`media`] judges
+//! reads that no medium answered, [`conclusion`] weighs the verdict against everything known beside the reads, and [`stated`] holds
 //! the grids that others state against the measured one.
 
 use std::time::Duration;

@@ -139,7 +139,13 @@ fn agree(delay: &str, load: Load<'_>) {
 
 #[test]
 fn percentiles_are_those_of_fio() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"), Tool("fio"));
+    require!(
+        Patience,
+        Tool("nbdkit"),
+        Tool("nbdfuse"),
+        Tool("umount"),
+        Tool("fio")
+    );
     agree(
         "5ms",
         Load {

@@ -124,6 +124,7 @@ fn the_kernel_counts_the_same_of_a_mix() {
 
 #[test]
 fn a_rate_is_kept_within_a_hundredth() {
+    plumb_testkit::require!(Patience);
     let file = temp_file("rate", &[0; 1 << 20]);
     let target = Target::open(file.path()).expect("a file");
     let per_second = 997.0;
@@ -237,7 +238,7 @@ fn stalled(pace: Pace) -> JobOutcome {
 /// I/O, is all that a measurement of latencies from the issue sees.
 #[test]
 fn a_stall_shows_for_all_that_were_due() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
+    require!(Patience, Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     let per_second = 100.0;
     for pace in [
         Pace::Open {

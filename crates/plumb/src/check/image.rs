@@ -1,11 +1,10 @@
 //! Reads a file as a disk: an image, or a virtual disk.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use plumb_geometry::Bytes;
-use plumb_label::{Disk, FileDisk};
+use plumb_label::Disk;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
@@ -36,7 +35,7 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
         ))
         .with_help("without --image the file system that it is on is checked"));
     }
-    let file = File::open(path).and_then(FileDisk::new).map_err(failed)?;
+    let file = plumb_stack::devices::open_disk(path).map_err(failed)?;
     if file.size_bytes() == 0 {
         return Err(Failure::unknown(format!(
             "{name} is empty, expected a label, a file system or a virtual disk"

@@ -62,7 +62,7 @@ fn swept(phase_bytes: u64, ratio: f64) -> (i32, Value) {
 
 #[test]
 fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     for (phase, offset, code) in [(0, 0, 0), (1024, 3072, 1)] {
         let (ended, sweep) = swept(phase, 2.0);
         assert_eq!(
@@ -88,7 +88,7 @@ fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
 
 #[test]
 fn where_nothing_is_charged_there_is_no_grid() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let (ended, sweep) = swept(0, 1.0);
     // A busy machine may leave it open, but must not make a grid of it.
     let verdict = sweep["verdict"].as_str().expect("a verdict");
@@ -104,7 +104,7 @@ fn where_nothing_is_charged_there_is_no_grid() {
 
 #[test]
 fn the_verdict_is_told_in_words() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("bench-words");
     let device = ChargedCells::of_ratio(4096, 3584, 2.0).up();
     let page = folder.path("page.html");
@@ -431,6 +431,7 @@ fn sequences_begin_and_end_as_asked() {
 #[test]
 fn a_job_file_measures_what_fio_measures() {
     require!(
+        Patience,
         Tool("qemu-storage-daemon"),
         Tool("fusermount3"),
         Tool("fio")

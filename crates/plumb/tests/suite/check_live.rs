@@ -95,6 +95,7 @@ fn files_that_are_no_disks() {
 /// Another tree than that of this host, as large as hosts get.
 #[test]
 fn ten_thousand_devices() {
+    plumb_testkit::require!(Patience);
     let folder = Folder::new("check-root");
     let root = folder.path("host");
     let mut host = FakeHost::new(&root);

@@ -258,7 +258,7 @@ fn a_benchmark_is_read() {
 /// A benchmark of a disk that takes two turns for a read off its grid, off the grid and on it, and two halves of one.
 #[test]
 fn benchmarks_of_a_device_that_charges() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("compare-charging");
     // Slow enough for what a busy machine adds.
     let device = ChargedCells {

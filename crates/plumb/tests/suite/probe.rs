@@ -84,7 +84,7 @@ fn cells(runs: usize) -> impl Iterator<Item = (u64, u64)> {
 /// is on a quiet machine, and how long it takes, `make soak` and `make bench` show.
 #[test]
 fn cells_behind_a_throttle() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let machine = Machine::watched();
     let mut why_open = None;
     for ratio in [2.0, 1.5, 1.25, 1.1] {
@@ -113,7 +113,7 @@ fn cells_behind_a_throttle() {
 /// Cells that cost nothing to miss show no grid, and of zeros nobody says that there is no penalty.
 #[test]
 fn cells_without_a_penalty() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = temp_dir("image");
     let image = folder.path().join("image");
     noise(&image, 256);
@@ -200,7 +200,12 @@ fn partition(disk: &LoopDevice, number: u32, folder: &Path) -> PathBuf {
 /// Blocks of 4 KiB that each take a millisecond, at any depth.
 #[test]
 fn blocks_with_a_delay() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
+    require!(
+        Patience,
+        Tool("nbdkit"),
+        Tool("nbdfuse"),
+        Tool("fusermount3")
+    );
     let device = delayed_blocks(512, "1ms");
     let machine = Machine::watched();
     for flags in ["--depth 1", "--depth 16"] {

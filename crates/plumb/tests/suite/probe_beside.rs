@@ -25,7 +25,12 @@ fn must_be_right_or_open(probed: &ProbeDocument, granularity: u64, offset: u64) 
 /// A cache that begins empty is passed by; one that holds everything answers at its own speed, which is no verdict.
 #[test]
 fn a_cache_before_blocks_with_a_delay() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
+    require!(
+        Patience,
+        Tool("nbdkit"),
+        Tool("nbdfuse"),
+        Tool("fusermount3")
+    );
     let device = cached_blocks(2048, "1ms", None);
     let cold = probe(device.path(), "--limit 8s");
     must_be_right_or_open(&cold, 4096, 0);
@@ -100,7 +105,7 @@ fn a_target_that_is_smaller_than_its_cache() {
 /// Credits run out in the middle: the throttle that is left counts reads, whatever they cost behind it.
 #[test]
 fn a_throttle_that_sets_in_hides_no_grid() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let credits = Some(Credits {
         reads: 3000,
         per_second: 250,

@@ -35,7 +35,7 @@ fn noise(mib: usize) -> Vec<u8> {
 /// Reads show no grid there, and do not call it aligned; writes show the grid, what a miss costs, and change nothing.
 #[test]
 fn writes_are_charged_and_reads_are_not() {
-    require!(Tool("nbdfuse"), Tool("fusermount3"));
+    require!(Patience, Tool("nbdfuse"), Tool("fusermount3"));
     let disk = CellDisk::with_offset(1024, 1.0).up();
     let read = probe(disk.path(), "--margin 15 --limit 5s");
     assert_eq!(
@@ -107,7 +107,12 @@ fn a_device_at_an_offset() {
 /// two writes.
 #[test]
 fn blocks_that_are_rewritten() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
+    require!(
+        Patience,
+        Tool("nbdkit"),
+        Tool("nbdfuse"),
+        Tool("fusermount3")
+    );
     let device = delayed_writes(64, "2ms", 1536);
     let content = &noise(64)[1536..];
     fs::File::options()

@@ -353,7 +353,7 @@ fn a_layout_moves_its_ranges() {
 /// Reads of 4 KiB at an odd phase, on a device of which each read off its cells costs twice as much.
 #[test]
 fn a_plan_that_fits_is_better() {
-    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("replay-compare");
     let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let mut rng = Rng::new(17);

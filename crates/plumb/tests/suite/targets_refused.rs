@@ -378,7 +378,7 @@ fn counts_failures(measured: &Value) {
 
 #[test]
 fn disks_that_fail_or_die_meanwhile() {
-    require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
+    require!(Patience, Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     // They mostly wait: side by side they take as long as one.
     std::thread::scope(|scope| {
         let cases = ALL

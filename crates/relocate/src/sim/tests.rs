@@ -204,6 +204,7 @@ fn say(what: &str) {
 
 #[test]
 fn every_crash_point() {
+    plumb_testkit::require!(Patience);
     let effort = Effort {
         every_subset_to: 10,
         random: 60,
@@ -284,6 +285,7 @@ fn shares_are_all_cases_once() {
 
 #[test]
 fn every_failure_of_disk_and_journal() {
+    plumb_testkit::require!(Patience);
     let depth = Depth {
         effort: Effort {
             every_subset_to: 3,

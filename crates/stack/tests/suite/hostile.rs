@@ -204,6 +204,7 @@ fn check_long(what: &str, text: &str) {
 /// Ten megabytes of lines that contradict each other, stand on each other, or never end.
 #[test]
 fn time_grows_with_the_text() {
+    plumb_testkit::require!(Patience);
     let texts = [
         (
             "contradictions",

@@ -111,6 +111,7 @@ fn throttled_cells_are_found() {
 /// Whatever disturbs alike, no grid is seen where none is.
 #[test]
 fn noise_is_no_grid() {
+    plumb_testkit::require!(Patience);
     let noises = [
         (
             "even",
