@@ -434,6 +434,7 @@ macro_rules! finds {
         $(
             #[test]
             fn $name() {
+                plumb_testkit::require!(Patience);
                 let how = found_by(Mutation::$mutation).expect("no crash shows the mistake");
                 println!("{how}");
             }

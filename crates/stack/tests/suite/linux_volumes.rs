@@ -433,7 +433,11 @@ fn all_of_it_in_a_guest() {
     require!(Qemu);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/test-in-guest");
     let this = std::env::current_exe().expect("path of the test program");
-    let out = Command::new(&script).arg(this).output().expect("a shell");
+    let out = Command::new(&script)
+        .arg(this)
+        .args(["--", "linux_volumes::"])
+        .output()
+        .expect("a shell");
     let said = format!(
         "{}{}",
         String::from_utf8_lossy(&out.stdout),
@@ -447,4 +451,8 @@ fn all_of_it_in_a_guest() {
         plumb_testkit::skip!(why);
     }
     assert!(out.status.success() && !said.contains("SKIPPED"), "{said}");
+    assert!(
+        said.contains("test linux_volumes::segments_linear_and_striped ... "),
+        "the guest ran other tests:\n{said}"
+    );
 }
