@@ -36,14 +36,14 @@ pub struct Writer {
     /// The format that reads its output: a name for `plumb analyze --format`.
     pub format: &'static str,
     /// Starts to write to a sink.
-    pub open: Open,
+    pub open: OpenWriter,
 }
 
 /// Starts to write to a sink in a style.
 ///
 /// # Errors
 /// Of the sink, where a format begins with a head.
-pub type Open =
+pub type OpenWriter =
     for<'a> fn(Box<dyn Write + 'a>, &Style) -> Result<Box<dyn EventSink + 'a>, WriteError>;
 
 /// The choices of blktrace and its text; other writers ignore them.
