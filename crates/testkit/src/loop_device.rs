@@ -71,18 +71,12 @@ impl LoopDevice {
             fs::create_dir_all(&room).is_ok() && fs::rename(&device.path, &hidden).is_ok()
         });
         device.path = hidden;
-        device.must_be_unopened(&device.path);
+        wait_until_closed(&device.path);
         device
     }
 
     fn is_hidden(&self) -> bool {
         self.path.starts_with(HIDDEN)
-    }
-
-    /// Links tell the path of a file that was moved; nothing is asked of a file system that may hang.
-    fn must_be_unopened(&self, node: &Path) {
-        let what = format!("other programs close {}", node.display());
-        wait::until(&what, LOOKS, || !is_open(node));
     }
 
     /// Tells the kernel the partitions of the label on it, since some kernels read none themselves, and returns their
@@ -108,7 +102,7 @@ impl LoopDevice {
         for name in self.partitions() {
             let hidden = self.path.with_file_name(&name);
             if fs::rename(Path::new("/dev").join(&name), &hidden).is_ok() {
-                self.must_be_unopened(&hidden);
+                wait_until_closed(&hidden);
             }
         }
     }
@@ -158,6 +152,13 @@ fn restore_left_behind() {
             let _ = fs::remove_dir_all(room.path());
         }
     }
+}
+
+/// Waits until no process has a node open. Links tell the path of a node that was moved; nothing is asked of a file system
+/// that may hang.
+fn wait_until_closed(node: &Path) {
+    let what = format!("other programs close {}", node.display());
+    wait::until(&what, LOOKS, || !is_open(node));
 }
 
 /// Whether any process has a file open.

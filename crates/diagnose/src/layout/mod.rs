@@ -84,7 +84,7 @@ pub static RULES: &[LayoutRule] = &[
     double_counted::RULE,
 ];
 
-/// The kind of plan that mends findings of a name, of whichever rule they are.
+/// Returns the plan that mends the findings of this name.
 #[must_use]
 pub fn plan_kind(finding: &str) -> Option<PlanKind> {
     RULES.iter().find(|rule| rule.id == finding)?.plan

@@ -3,8 +3,6 @@
 //! Where I/O of a device were recorded they are counted. Else the share is worked out over one period of the starts
 //! d + k·step, with d where the volume begins and step its page: those with start mod chunk + length > chunk.
 
-use crate::PlanKind;
-use crate::rules::share_words;
 use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, Grid, Share as Exact, split_share_from};
@@ -17,7 +15,9 @@ use super::context::{Context, Top, seen_from_above};
 use super::io_size::IoSize;
 use super::{LayoutRule, words};
 use crate::finding::{Basis, Cost, Finding, Severity};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_text};
+use crate::rules::{
+    IOS_MIN, Outcome, PlanKind, lengths_unknown, severity_of, share_text, share_words,
+};
 use crate::share::Share;
 
 /// The rule.

@@ -1,11 +1,9 @@
 //! `looks-sequential`: random I/O so large that an array may take it for sequential, and treat it so.
 
-use crate::rules::IoRule;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, severity_of, share_text};
+use super::{Context, IoRule, Outcome, severity_of, share_text, thresholds_of_shares};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 

@@ -4,17 +4,13 @@
 //! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
 //! partitions that do not stand alike, each is judged by itself.
 
-use crate::rules::IoRule;
-use crate::rules::SHARE_WARNING;
-use crate::rules::share_words;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, Outcome, severity_of, share_text};
+use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, share_text, thresholds_with_warning};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
@@ -28,10 +24,7 @@ pub const RULE: IoRule = IoRule {
     title: "I/O start off the grid",
     needs: "nothing; `--grid` confirms it",
     decides: true,
-    thresholds: || {
-        let warning = format!("warning from {}", share_words(SHARE_WARNING));
-        [thresholds_of_shares(), vec![warning]].concat()
-    },
+    thresholds: thresholds_with_warning,
     plan: None,
     judge,
 };

@@ -66,7 +66,7 @@ pub struct Rule<Judge> {
     pub decides: bool,
     /// Its thresholds, in the words of the line `Threshold:` of its page.
     pub thresholds: fn() -> Vec<String>,
-    /// The kind of plan that mends its findings.
+    /// The plan that mends its findings.
     pub plan: Option<PlanKind>,
     /// Looks.
     pub judge: Judge,
@@ -87,7 +87,7 @@ pub enum PlanKind {
     Resync,
 }
 
-/// A share as pages print it.
+/// Formats a share for a page of a finding.
 pub(crate) fn share_words(share: f64) -> String {
     format!("{} %", share * 100.0)
 }
@@ -99,6 +99,13 @@ fn thresholds_of_shares() -> Vec<String> {
         format!("at least {IOS_MIN} I/O"),
         format!("lower end of the 95 % interval above {shown}"),
     ]
+}
+
+/// The same, and the share from which a finding is a warning.
+fn thresholds_with_warning() -> Vec<String> {
+    let mut thresholds = thresholds_of_shares();
+    thresholds.push(format!("warning from {}", share_words(SHARE_WARNING)));
+    thresholds
 }
 
 /// All rules, in the order in which findings of one severity are shown.

@@ -1,14 +1,13 @@
 //! `odd-length-io`: the length is no multiple of the unit, so an end is off the grid whatever the start.
 
-use crate::rules::IoRule;
-use crate::rules::SHARE_WARNING;
-use crate::rules::share_words;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
-use super::{Context, Outcome, severity_of, share_text, tally_lengths_unknown};
+use super::{
+    Context, IoRule, Outcome, severity_of, share_text, tally_lengths_unknown,
+    thresholds_with_warning,
+};
 use crate::analysis::GridFit;
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
@@ -19,10 +18,7 @@ pub const RULE: IoRule = IoRule {
     title: "the length is no multiple of the unit",
     needs: "nothing; `--grid` confirms it",
     decides: true,
-    thresholds: || {
-        let warning = format!("warning from {}", share_words(SHARE_WARNING));
-        [thresholds_of_shares(), vec![warning]].concat()
-    },
+    thresholds: thresholds_with_warning,
     plan: None,
     judge,
 };

@@ -3,15 +3,13 @@
 //! Takes the requests of the application (the vfs layer): below the file system they have the size of the records
 //! already.
 
-use crate::rules::IoRule;
-use crate::rules::SHARE_WARNING;
-use crate::rules::share_words;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
 
-use super::{Context, Outcome, lengths_unknown, severity_of, share_text};
+use super::{
+    Context, IoRule, Outcome, lengths_unknown, severity_of, share_text, thresholds_with_warning,
+};
 use crate::finding::{Basis, Confidence, Cost, Finding, Fix, Severity};
 use crate::share::Share;
 
@@ -21,10 +19,7 @@ pub const RULE: IoRule = IoRule {
     title: "requests and file-system records differ in size or place",
     needs: "`--record`, a trace of the vfs layer",
     decides: true,
-    thresholds: || {
-        let warning = format!("warning from {}", share_words(SHARE_WARNING));
-        [thresholds_of_shares(), vec![warning]].concat()
-    },
+    thresholds: thresholds_with_warning,
     plan: None,
     judge,
 };

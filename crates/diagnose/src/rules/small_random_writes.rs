@@ -1,12 +1,10 @@
 //! `small-random-writes`: writes that are small and continue no stream. Disks and parity arrays suffer most from them.
 
-use crate::rules::IoRule;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::{Bytes, plural};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, severity_of, share_text};
+use super::{Context, IoRule, Outcome, severity_of, share_text, thresholds_of_shares};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 

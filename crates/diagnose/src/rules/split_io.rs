@@ -1,14 +1,13 @@
 //! `split-io`: I/O touch more chunks of a stripe than their length needs.
 
-use crate::rules::IoRule;
-use crate::rules::SHARE_WARNING;
-use crate::rules::share_words;
-use crate::rules::thresholds_of_shares;
 use plumb_geometry::group_digits;
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
-use super::{Context, Outcome, percent, severity_of, share_text, tally_lengths_unknown};
+use super::{
+    Context, IoRule, Outcome, percent, severity_of, share_text, tally_lengths_unknown,
+    thresholds_with_warning,
+};
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
@@ -18,10 +17,7 @@ pub const RULE: IoRule = IoRule {
     title: "I/O lie across a chunk boundary",
     needs: "`--chunk`",
     decides: true,
-    thresholds: || {
-        let warning = format!("warning from {}", share_words(SHARE_WARNING));
-        [thresholds_of_shares(), vec![warning]].concat()
-    },
+    thresholds: thresholds_with_warning,
     plan: None,
     judge,
 };
