@@ -1,7 +1,7 @@
 //! A finding: a defect with the numbers that show it. One without evidence cannot be made.
 
-use std::borrow::Cow;
-
+use plumb_quoting::shell::Undo;
+use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
 use serde::Serialize;
 
 use plumb_stack::Kind;
@@ -101,12 +101,30 @@ pub struct Cost {
 /// One command, or change by hand, of those that mend a defect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fix {
-    /// Command to run, or what to change where no command can.
-    pub command: String,
+    /// Command to run.
+    pub command: CommandLine,
     /// What can go wrong.
-    pub risk: Cow<'static, str>,
+    pub risk: &'static str,
     /// The way back.
-    pub undo: Cow<'static, str>,
+    pub undo: WayBack,
+}
+
+impl Fix {
+    /// A step of a remedy.
+    ///
+    /// # Errors
+    /// When a name is one that no command can hold.
+    pub fn new(
+        command: Command,
+        risk: &'static str,
+        undo: impl Into<Undo>,
+    ) -> Result<Fix, NoCommand> {
+        Ok(Fix {
+            command: command.line()?,
+            risk,
+            undo: undo.into().way_back()?,
+        })
+    }
 }
 
 /// Which layer a target is, or was seen at.
@@ -219,10 +237,13 @@ impl Finding {
         self
     }
 
-    /// Adds a step of the remedy.
+    /// Adds a step of the remedy, or the reason why there is no command for it.
     #[must_use]
-    pub fn with_fix(mut self, step: Fix) -> Finding {
-        self.fix.push(step);
+    pub fn with_fix(mut self, step: Result<Fix, NoCommand>) -> Finding {
+        match step {
+            Ok(step) => self.fix.push(step),
+            Err(why) => self.explain(why.to_string()),
+        }
         self
     }
 

@@ -6,6 +6,7 @@
 //! worse with bursts; it shows where utilisation becomes dear, and is no forecast.
 
 use plumb_geometry::group_digits;
+use plumb_quoting::Command;
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
@@ -427,17 +428,20 @@ fn md(request: &DisksRequest, disks: u64) -> Option<Remedy> {
     } else {
         request.raid.level()
     };
-    let chunk = if is_pair {
-        String::new()
+    let create = Command::new("mdadm --create /dev/md/NEW")
+        .arg(format!("--level={level}"))
+        .arg(format!("--raid-devices={disks}"));
+    let create = if is_pair {
+        create
     } else {
-        format!(" --chunk={}K", request.chunk_kib)
+        create.arg(format!("--chunk={}K", request.chunk_kib))
     };
     Some(
         Remedy::new(Harm::Recreate, "with mdadm", over(request, disks))
             .step(Step::new(
-                format!("mdadm --create /dev/md/NEW --level={level} --raid-devices={disks}{chunk} DISK..."),
+                create.flags("DISK..."),
                 ALL_LOST,
-                "mdadm --stop /dev/md/NEW && mdadm --zero-superblock DISK...",
+                Command::new("mdadm --stop /dev/md/NEW && mdadm --zero-superblock DISK..."),
             ))
             .constraint(format!(
                 "DISK... are {} partitions that start on the grid of their disks",
@@ -447,44 +451,38 @@ fn md(request: &DisksRequest, disks: u64) -> Option<Remedy> {
 }
 
 fn svm(request: &DisksRequest, disks: u64) -> Option<Remedy> {
-    let chunk = request.chunk_kib;
-    let remedy = |steps: Vec<Step>| {
-        Remedy::new(Harm::Recreate, "with metainit", over(request, disks))
-            .steps(steps)
-            .constraint(
-                "state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own",
-            )
+    let chunk = format!("{}k", request.chunk_kib);
+    let remedy = Remedy::new(Harm::Recreate, "with metainit", over(request, disks)).constraint(
+        "state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own",
+    );
+    let stripe = |volume: &'static str, members: u64| {
+        Command::new("metainit")
+            .flags(volume)
+            .arg(1)
+            .arg(members)
+            .flags("SLICE... -i")
+            .arg(&chunk)
     };
-    let made = |command: String, undo: &str| Step::new(command, ALL_LOST, undo);
+    let clear = |volume: &'static str| Command::new("metaclear").flags(volume);
     Some(match request.raid {
-        Raid::Raid0 => remedy(vec![made(
-            format!("metainit d0 1 {disks} SLICE... -i {chunk}k"),
-            "metaclear d0",
-        )]),
-        Raid::Raid1 | Raid::Raid10 => {
-            let half = disks / 2;
-            remedy(vec![
-                made(
-                    format!("metainit d1 1 {half} SLICE... -i {chunk}k"),
-                    "metaclear d1",
-                ),
-                made(
-                    format!("metainit d2 1 {half} SLICE... -i {chunk}k"),
-                    "metaclear d2",
-                ),
-                made(
-                    "metainit d0 -m d1 && metattach d0 d2".to_owned(),
-                    "metaclear d0",
-                ),
-            ])
-        }
-        Raid::Raid5 => remedy(vec![made(
-            format!("metainit d0 -r SLICE... -i {chunk}k"),
-            "metaclear d0",
-        )])
-        .constraint(
-            "its columns begin behind a pre-write area, off 4 KiB: hardware or mirrors do better",
-        ),
+        Raid::Raid0 => remedy.step(Step::new(stripe("d0", disks), ALL_LOST, clear("d0"))),
+        Raid::Raid1 | Raid::Raid10 => remedy
+            .step(Step::new(stripe("d1", disks / 2), ALL_LOST, clear("d1")))
+            .step(Step::new(stripe("d2", disks / 2), ALL_LOST, clear("d2")))
+            .step(Step::new(
+                Command::new("metainit d0 -m d1 && metattach d0 d2"),
+                ALL_LOST,
+                clear("d0"),
+            )),
+        Raid::Raid5 => remedy
+            .step(Step::new(
+                Command::new("metainit d0 -r SLICE... -i").arg(&chunk),
+                ALL_LOST,
+                clear("d0"),
+            ))
+            .constraint(
+                "its columns begin behind a pre-write area, off 4 KiB: hardware or mirrors do better",
+            ),
         Raid::Raid6 => return None,
     })
 }

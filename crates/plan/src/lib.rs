@@ -24,7 +24,6 @@ pub mod partition;
 pub mod plan;
 pub mod record;
 pub mod resync;
-pub mod shell;
 pub mod softpart;
 pub mod stripe;
 pub mod writes;

@@ -1,10 +1,11 @@
 //! Device nodes: who owns them, who may use them, and by which lasting names they are known. A changed label or volume
 //! gives new nodes with the system's defaults, so all of it is listed before and restored after.
 
+use plumb_quoting::shell::file_name;
+use plumb_quoting::{Command, NoCommand};
 use serde::Serialize;
 
 use crate::plan::Step;
-use crate::shell::{file_name, join_words, word};
 
 /// Whose tools and habits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,76 +30,88 @@ pub struct Nodes {
 
 impl Nodes {
     /// What to do about these nodes; `names` as the system calls them, with their directories.
-    #[must_use]
-    pub fn for_names(system: System, names: &[String]) -> Nodes {
-        let nodes = join_words(names.iter().map(String::as_str));
+    ///
+    /// # Errors
+    /// When a name is one that no command can hold.
+    pub fn for_names(system: System, names: &[String]) -> Result<Nodes, NoCommand> {
         let (before, after) = match system {
-            System::Linux => linux(&nodes, names),
-            System::Solaris => solaris(&nodes),
+            System::Linux => (linux_before(names)?, linux_after(names)?),
+            System::Solaris => (solaris_before(names)?, solaris_after()?),
         };
-        Nodes {
+        Ok(Nodes {
             names: names.to_vec(),
             before,
             after,
-        }
+        })
     }
 }
 
+type Steps = Result<Vec<Step>, NoCommand>;
+
 const RESTORED: &str = "chown and chmod with the values from before";
 
+/// Lists the lasting names of the nodes.
+fn links(names: &[String]) -> Command {
+    let find = Command::new("find -L /dev/disk /dev/mapper");
+    let find = names.iter().enumerate().fold(find, |find, (at, name)| {
+        find.flags(if at > 0 { "-o -samefile" } else { "-samefile" })
+            .path(name)
+    });
+    find.pipe(Command::new("sort"))
+}
+
 /// A rule of udev is what lasts on Linux; chown does until the next event of the device.
-fn linux(nodes: &str, names: &[String]) -> (Vec<Step>, Vec<Step>) {
-    let same: Vec<String> = names
-        .iter()
-        .map(|name| format!("-samefile {}", word(name)))
-        .collect();
-    let links = format!("find -L /dev/disk /dev/mapper {} | sort", same.join(" -o "));
-    let rules: Vec<String> = names
-        .iter()
-        .map(|name| format!("-e {}", file_name(name)))
-        .collect();
-    let before = vec![
-        Step::save(format!(
-            "stat -L -c 'chown %u:%g %N && chmod %a %N' {nodes} > nodes.restore"
-        )),
-        Step::save(format!("{links} > nodes.names")),
-        Step::look(format!("grep -rF {} /etc/udev/rules.d", rules.join(" "))),
-    ];
-    let after = vec![
+fn linux_before(names: &[String]) -> Steps {
+    let states = Command::new("stat -L -c 'chown %u:%g %N && chmod %a %N'").paths(names);
+    let rules = names.iter().fold(Command::new("grep -rF"), |grep, name| {
+        grep.flags("-e").arg(file_name(name))
+    });
+    Ok(vec![
+        Step::save(states.to_file("nodes.restore"))?,
+        Step::save(links(names).to_file("nodes.names"))?,
+        Step::look(rules.flags("/etc/udev/rules.d"))?,
+    ])
+}
+
+fn linux_after(names: &[String]) -> Steps {
+    Ok(vec![
         Step::new(
-            "sh ./nodes.restore",
+            Command::new("sh ./nodes.restore"),
             "the nodes must be the ones meant",
             RESTORED,
-        ),
-        Step::look(format!("{links} | diff nodes.names -")),
+        )?,
+        Step::look(links(names).pipe(Command::new("diff nodes.names -")))?,
         Step::new(
-            "udevadm control --reload && udevadm trigger --action=change",
+            Command::new("udevadm control --reload && udevadm trigger --action=change"),
             "rules that match by start, size or UUID match no longer: mend them first",
             RESTORED,
-        ),
-    ];
-    (before, after)
+        )?,
+    ])
 }
 
 /// What lasts on Solaris stands in `/etc/minor_perm`: `driver:minor mode owner group`.
-fn solaris(nodes: &str) -> (Vec<Step>, Vec<Step>) {
-    let before = vec![
-        Step::save(format!(
-            "{{ ls -l {nodes}; ls -lL {nodes}; }} > nodes.before"
-        )),
-        Step::save("cp -p /etc/minor_perm minor_perm.before"),
-    ];
-    let after = vec![
+fn solaris_before(names: &[String]) -> Steps {
+    let links = Command::new("ls -l").paths(names);
+    let nodes = Command::new("ls -lL").paths(names);
+    Ok(vec![
+        Step::save(links.group(nodes).to_file("nodes.before"))?,
+        Step::save(Command::new("cp -p /etc/minor_perm minor_perm.before"))?,
+    ])
+}
+
+fn solaris_after() -> Steps {
+    Ok(vec![
         Step::new(
-            "chown OWNER:GROUP NODE && chmod MODE NODE    # each as in nodes.before",
+            Command::new("chown OWNER:GROUP NODE && chmod MODE NODE")
+                .remark("each as in nodes.before"),
             "gone after a reboot unless /etc/minor_perm says the same",
             RESTORED,
-        ),
+        )?,
         Step::new(
-            "echo 'DRIVER:MINOR MODE OWNER GROUP' >> /etc/minor_perm    # its link ends in /DRIVER@...:MINOR",
+            Command::new("echo 'DRIVER:MINOR MODE OWNER GROUP' >> /etc/minor_perm")
+                .remark("its link ends in /DRIVER@...:MINOR"),
             "a line for the wrong minor opens another device",
-            "cp -p minor_perm.before /etc/minor_perm",
-        ),
-    ];
-    (before, after)
+            Command::new("cp -p minor_perm.before /etc/minor_perm"),
+        )?,
+    ])
 }

@@ -1,6 +1,8 @@
 //! What a plan is made of. All numbers that a report prints stand here, with their units.
 
 use plumb_geometry::{Bytes, Share};
+use plumb_quoting::shell::Undo;
+use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
 use serde::Serialize;
 
 use crate::nodes::Nodes;
@@ -47,12 +49,12 @@ impl Harm {
 /// A command, what it risks, and the way back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// To be typed as it stands; several lines where a tool asks questions or reads a script.
-    pub command: String,
+    /// To be typed as it stands.
+    pub command: CommandLine,
     /// What can go wrong.
-    pub risk: String,
+    pub risk: &'static str,
     /// The way back.
-    pub undo: String,
+    pub undo: WayBack,
 }
 
 const READS_ONLY: &str = "none: reads only";
@@ -60,28 +62,34 @@ const WRITES_A_FILE: &str = "none: writes a file, to be kept on another disk";
 
 impl Step {
     /// A step that changes something.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When a name is one that no command can hold.
     pub fn new(
-        command: impl Into<String>,
-        risk: impl Into<String>,
-        undo: impl Into<String>,
-    ) -> Step {
-        Step {
-            command: command.into(),
-            risk: risk.into(),
-            undo: undo.into(),
-        }
+        command: Command,
+        risk: &'static str,
+        undo: impl Into<Undo>,
+    ) -> Result<Step, NoCommand> {
+        Ok(Step {
+            command: command.line()?,
+            risk,
+            undo: undo.into().way_back()?,
+        })
     }
 
     /// A step that only looks.
-    #[must_use]
-    pub fn look(command: impl Into<String>) -> Step {
+    ///
+    /// # Errors
+    /// As [`Step::new`].
+    pub fn look(command: Command) -> Result<Step, NoCommand> {
         Step::new(command, READS_ONLY, "nothing to undo")
     }
 
     /// A step that only writes a copy of what is there into a file.
-    #[must_use]
-    pub fn save(command: impl Into<String>) -> Step {
+    ///
+    /// # Errors
+    /// As [`Step::new`].
+    pub fn save(command: Command) -> Result<Step, NoCommand> {
         Step::new(command, WRITES_A_FILE, "remove the file")
     }
 }
@@ -99,6 +107,9 @@ pub struct Remedy {
     pub constraints: Vec<String>,
     /// What it gives.
     pub effect: String,
+    /// Whether one of its steps cannot be given, so that it has none: the rest of them would do something else.
+    #[serde(skip)]
+    is_refused: bool,
 }
 
 impl Remedy {
@@ -111,21 +122,29 @@ impl Remedy {
             steps: Vec::new(),
             constraints: Vec::new(),
             effect: effect.into(),
+            is_refused: false,
         }
     }
 
-    /// Adds a step.
+    /// Adds a step. If its command cannot be given, the remedy has no steps, and the reason as a constraint.
     #[must_use]
-    pub fn step(mut self, step: Step) -> Remedy {
-        self.steps.push(step);
+    pub fn step(mut self, step: Result<Step, NoCommand>) -> Remedy {
+        match step {
+            Ok(step) if !self.is_refused => self.steps.push(step),
+            Err(why) if !self.is_refused => {
+                self.is_refused = true;
+                self.steps.clear();
+                self.constraints.insert(0, why.to_string());
+            }
+            _ => {}
+        }
         self
     }
 
     /// Adds steps.
     #[must_use]
-    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>) -> Remedy {
-        self.steps.extend(steps);
-        self
+    pub fn steps(self, steps: impl IntoIterator<Item = Result<Step, NoCommand>>) -> Remedy {
+        steps.into_iter().fold(self, Remedy::step)
     }
 
     /// Adds something that must hold.
@@ -370,6 +389,14 @@ impl Plan {
     pub fn add(&mut self, remedies: impl IntoIterator<Item = Remedy>) {
         self.remedies.extend(remedies);
         self.remedies.sort_by_key(|remedy| remedy.harm);
+    }
+
+    /// Adds the nodes whose state must outlive the change, or the reason why there are no commands for that.
+    pub fn keep_nodes(&mut self, nodes: Result<Nodes, NoCommand>) {
+        match nodes {
+            Ok(nodes) => self.nodes = Some(nodes),
+            Err(why) => self.note(format!("owner, mode and names of the device nodes: {why}")),
+        }
     }
 
     /// States why the layout cannot be reached.

@@ -9,11 +9,12 @@ use plumb_geometry::{Bytes, Extent, Fit, Grid, gcd};
 use plumb_profile::Profile;
 use plumb_profile::fit::FitTally;
 use plumb_profile::what_if::recorded;
+use plumb_quoting::Command;
+use plumb_quoting::names::ZFS;
 
 use crate::error::PlanError;
 use crate::filesystem::{Type, check_power};
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
-use crate::shell::word;
 
 /// Candidates: a sector, then every power of two from 4 KiB to 1 MiB.
 pub const CANDIDATES: [u64; 10] = [
@@ -303,73 +304,101 @@ fn table(request: &RecordRequest<'_>, best: Bytes) -> Result<Table, PlanError> {
 }
 
 fn remedies(request: &RecordRequest<'_>, best: Bytes) -> Vec<Remedy> {
-    let name = word(&request.name);
+    let name = request.name.as_str();
     let effect = format!("records of {best}");
     match request.keeper {
-        Keeper::Zfs => vec![
-            Remedy::new(Harm::Tune, "for new files", effect.clone())
-                .step(Step::look(format!("zfs get -Hp -o value recordsize {name}")))
-                .step(Step::new(
-                    format!("zfs set recordsize={} {name}", best.0),
-                    "none: files that exist keep their records",
-                    "zfs set recordsize with the value from before",
-                ))
-                .constraint("new files only: a file keeps the record that it was made with"),
-            Remedy::new(Harm::Recreate, "for the files that exist", effect)
-                .step(Step::new(
-                    format!("zfs snapshot {name}@before-record"),
-                    "what is rewritten takes its space twice while the snapshot exists",
-                    format!("zfs destroy {name}@before-record"),
-                ))
-                .step(Step::new(
-                    "cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE",
-                    "whatever has the file open goes on with the old one: stop it first",
-                    "cp -p MOUNTPOINT/.zfs/snapshot/before-record/FILE FILE",
-                ))
-                .constraint("no zfs rollback to the snapshot: it takes back all that was written since, to all files")
-                .constraint("after recordsize was set, one file at a time, with room for the largest")
-                .constraint("zfs rewrite and zfs send keep the records as they are: neither of them will do")
-                .constraint("hard links and sparse files do not come out as they were: look for them first"),
-        ],
-        Keeper::ZfsVolume => vec![
-            Remedy::new(Harm::Recreate, "a new volume", effect)
-                .step(Step::look(format!("zfs get -Hp -o property,value volblocksize,volsize {name}")))
-                .step(Step::new(
-                    format!(
-                        "zfs create -V \"$(zfs get -Hp -o value volsize {name})\" -o volblocksize={} {name}.new",
-                        best.0
-                    ),
-                    "takes the space of the volume once more",
-                    format!("zfs destroy {name}.new"),
-                ))
-                .step(Step::new(
-                    format!("dd if=/dev/zvol/{name} of=/dev/zvol/{name}.new bs=1M conv=fsync"),
-                    "the volume must not be in use: a copy of a changing one is worth nothing",
-                    "none needed: the old one is only read",
-                ))
-                .step(Step::new(
-                    format!("zfs rename {name} {name}.old && zfs rename {name}.new {name}"),
-                    "what names the volume by its device number must be told",
-                    format!("zfs rename {name} {name}.new && zfs rename {name}.old {name}"),
-                ))
-                .constraint("volblocksize can be set only when the volume is made")
-                .constraint("on Solaris the nodes are /dev/zvol/dsk/... and dd has no conv=fsync: sync afterwards"),
-        ],
-        Keeper::Ufs => vec![
-            Remedy::new(Harm::Tune, "past the cache", "a page is written as it is, whatever the block")
-                .step(Step::new(
-                    format!("mount -o remount,forcedirectio {name}"),
-                    "objects that live from the cache are read from disk again: look at the load first",
-                    format!("mount -o remount,noforcedirectio {name}"),
-                ))
-                .constraint("for databases that cache by themselves"),
-            Remedy::new(Harm::Recreate, "blocks and fragments of 8 KiB", "blocks of the database are blocks of the disk")
-                .step(Step::new(
-                    format!("newfs -b 8192 -f 8192 {name}"),
-                    "everything on the device is lost",
-                    "only from a copy",
-                ))
-                .constraint("a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first"),
-        ],
+        Keeper::Zfs => vec![new_files(name, best, &effect), old_files(name, effect)],
+        Keeper::ZfsVolume => vec![new_volume(name, best, effect)],
+        Keeper::Ufs => vec![past_cache(name), blocks_of_8k(name)],
     }
+}
+
+fn new_files(name: &str, best: Bytes, effect: &str) -> Remedy {
+    Remedy::new(Harm::Tune, "for new files", effect)
+        .step(Step::look(
+            Command::new("zfs get -Hp -o value recordsize").name(ZFS, name),
+        ))
+        .step(Step::new(
+            Command::new("zfs set").arg(format!("recordsize={}", best.0)).name(ZFS, name),
+            "none: files that exist keep their records",
+            "zfs set recordsize with the value from before",
+        ))
+        .constraint("new files only: a file keeps the record that it was made with")
+}
+
+fn old_files(name: &str, effect: String) -> Remedy {
+    let snapshot =
+        |command: &'static str| Command::new(command).named(ZFS, "", name, "@before-record");
+    Remedy::new(Harm::Recreate, "for the files that exist", effect)
+        .step(Step::new(
+            snapshot("zfs snapshot"),
+            "what is rewritten takes its space twice while the snapshot exists",
+            snapshot("zfs destroy"),
+        ))
+        .step(Step::new(
+            Command::new("cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE"),
+            "whatever has the file open goes on with the old one: stop it first",
+            Command::new("cp -p MOUNTPOINT/.zfs/snapshot/before-record/FILE FILE"),
+        ))
+        .constraint("no zfs rollback to the snapshot: it takes back all that was written since, to all files")
+        .constraint("after recordsize was set, one file at a time, with room for the largest")
+        .constraint("zfs rewrite and zfs send keep the records as they are: neither of them will do")
+        .constraint("hard links and sparse files do not come out as they were: look for them first")
+}
+
+fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
+    let get = |values: &'static str| Command::new("zfs get -Hp -o").flags(values).name(ZFS, name);
+    let rename = |from: &'static str, to: &'static str| {
+        Command::new("zfs rename")
+            .named(ZFS, "", name, from)
+            .named(ZFS, "", name, to)
+    };
+    Remedy::new(Harm::Recreate, "a new volume", effect)
+        .step(Step::look(get("property,value volblocksize,volsize")))
+        .step(Step::new(
+            Command::new("zfs create -V")
+                .output_of(get("value volsize"))
+                .flags("-o")
+                .arg(format!("volblocksize={}", best.0))
+                .named(ZFS, "", name, ".new"),
+            "takes the space of the volume once more",
+            Command::new("zfs destroy").named(ZFS, "", name, ".new"),
+        ))
+        .step(Step::new(
+            Command::new("dd")
+                .named(ZFS, "if=/dev/zvol/", name, "")
+                .named(ZFS, "of=/dev/zvol/", name, ".new")
+                .flags("bs=1M conv=fsync"),
+            "the volume must not be in use: a copy of a changing one is worth nothing",
+            "none needed: the old one is only read",
+        ))
+        .step(Step::new(
+            rename("", ".old").and(rename(".new", "")),
+            "what names the volume by its device number must be told",
+            rename("", ".new").and(rename(".old", "")),
+        ))
+        .constraint("volblocksize can be set only when the volume is made")
+        .constraint("on Solaris the nodes are /dev/zvol/dsk/... and dd has no conv=fsync: sync afterwards")
+}
+
+fn past_cache(name: &str) -> Remedy {
+    let effect = "a page is written as it is, whatever the block";
+    Remedy::new(Harm::Tune, "past the cache", effect)
+        .step(Step::new(
+            Command::new("mount -o remount,forcedirectio").path(name),
+            "objects that live from the cache are read from disk again: look at the load first",
+            Command::new("mount -o remount,noforcedirectio").path(name),
+        ))
+        .constraint("for databases that cache by themselves")
+}
+
+fn blocks_of_8k(name: &str) -> Remedy {
+    let effect = "blocks of the database are blocks of the disk";
+    Remedy::new(Harm::Recreate, "blocks and fragments of 8 KiB", effect)
+        .step(Step::new(
+            Command::new("newfs -b 8192 -f 8192").path(name),
+            "everything on the device is lost",
+            "only from a copy",
+        ))
+        .constraint("a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first")
 }

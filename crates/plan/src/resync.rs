@@ -4,6 +4,7 @@
 //! blocks", which would make it 1 GiB.) The driver cuts I/O at maxphys, so that has to be as large.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_quoting::Command;
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Unit};
@@ -94,12 +95,16 @@ fn now(blocks: u64) -> Remedy {
         "fewer and longer I/O: less time for the same bytes",
     )
     .step(Step::new(
-        format!("metasync -r {blocks}"),
+        Command::new("metasync -r").arg(blocks),
         "resyncs every mirror that needs it, and competes with the load",
         "a resync that runs can be left alone; the next one takes the default again",
     ))
     .constraint("blocks are of 512 bytes: 2048 are 1 MiB, the most it takes")
     .constraint("on illumos only svc:/system/mdmonitor may call it")
+}
+
+fn system_back() -> Command {
+    Command::new("cp -p /etc/system.before /etc/system").remark("boot -a asks for another file")
 }
 
 fn at_boot(blocks: u64) -> Remedy {
@@ -108,23 +113,23 @@ fn at_boot(blocks: u64) -> Remedy {
         "for every resync from the next boot on",
         "the same after a crash",
     )
-    .step(Step::save("cp -p /etc/system /etc/system.before"))
+    .step(Step::save(Command::new("cp -p /etc/system /etc/system.before")))
     .step(Step::new(
-        format!("echo 'set md_mirror:md_resync_bufsz = {blocks}' >> /etc/system"),
+        Command::echo(format!("set md_mirror:md_resync_bufsz = {blocks}")).flags(">> /etc/system"),
         "a wrong line in /etc/system can keep a host from booting",
-        "cp -p /etc/system.before /etc/system; boot -a asks for another file",
+        system_back(),
     ))
     .constraint("Solaris 9: add -r to the metasync of /etc/rc2.d/S95svm.resync instead")
 }
 
 fn maxphys(request: &ResyncRequest) -> Remedy {
     Remedy::new(Harm::Tune, "maxphys", "I/O of that size go to the driver in one piece")
-        .step(Step::look("echo 'maxphys/D' | mdb -k"))
-        .step(Step::save("cp -p /etc/system /etc/system.before"))
+        .step(Step::look(Command::new("echo 'maxphys/D' | mdb -k")))
+        .step(Step::save(Command::new("cp -p /etc/system /etc/system.before")))
         .step(Step::new(
-            format!("echo 'set maxphys={}' >> /etc/system", request.size.0),
+            Command::echo(format!("set maxphys={}", request.size.0)).flags(">> /etc/system"),
             "a wrong line in /etc/system can keep a host from booting",
-            "cp -p /etc/system.before /etc/system; boot -a asks for another file",
+            system_back(),
         ))
         .constraint("from the next boot on; sd and ssd have limits of their own (sd_max_xfer_size, ssd_max_xfer_size)")
 }

@@ -6,10 +6,11 @@
 //! on it; 15 of 64 for starts at any sector).
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share, align_up, crossing_share};
+use plumb_quoting::Command;
+use plumb_quoting::names::SVM;
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
-use crate::shell::join_words;
 
 /// Smallest interlace of Solaris Volume Manager: MININTERLACE of illumos' md_stripe.h, 16 blocks.
 const SVM_CHUNK_MIN: u64 = 16 * SECTOR;
@@ -350,16 +351,13 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
     remedies
 }
 
-fn members(request: &StripeRequest) -> (usize, String) {
+/// The members, or placeholders for them.
+fn members(request: &StripeRequest) -> Vec<String> {
     if request.members.is_empty() {
         let count = 2 + request.parity as usize;
-        let names: Vec<String> = (1..=count).map(|at| format!("DISK{at}")).collect();
-        return (count, names.join(" "));
+        return (1..=count).map(|at| format!("DISK{at}")).collect();
     }
-    (
-        request.members.len(),
-        join_words(request.members.iter().map(String::as_str)),
-    )
+    request.members.clone()
 }
 
 /// A size as tools of all systems take it: `960k`.
@@ -374,7 +372,7 @@ fn in_kib(bytes: Bytes) -> String {
 const ALL_LOST: &str = "all data of the members are lost: they come back from a copy";
 
 fn svm(request: &StripeRequest, chunk: Bytes) -> Remedy {
-    let (count, members) = members(request);
+    let members = members(request);
     let remedy = Remedy::new(Harm::Recreate, "with metainit", format!("chunks (interlace) of {chunk}"))
         .constraint("the interlace is fixed once the volume is made; 16 blocks (8 KiB) to 100 MB")
         .constraint(
@@ -387,15 +385,20 @@ fn svm(request: &StripeRequest, chunk: Bytes) -> Remedy {
         remedy
     };
     let layout = if request.parity > 0 {
-        format!("metainit dNEW -r {members} -i {}", in_kib(chunk))
+        Command::new("metainit dNEW -r")
     } else {
-        format!("metainit dNEW 1 {count} {members} -i {}", in_kib(chunk))
+        Command::new("metainit dNEW 1").arg(members.len())
     };
-    remedy.step(Step::new(layout, ALL_LOST, "metaclear dNEW"))
+    let layout = members
+        .iter()
+        .fold(layout, |layout, member| layout.name(SVM, member))
+        .flags("-i")
+        .arg(in_kib(chunk));
+    remedy.step(Step::new(layout, ALL_LOST, Command::new("metaclear dNEW")))
 }
 
 fn md(request: &StripeRequest, chunk: Bytes) -> Remedy {
-    let (count, members) = members(request);
+    let members = members(request);
     let level = match request.parity {
         0 => 0,
         1 => 5,
@@ -408,14 +411,15 @@ fn md(request: &StripeRequest, chunk: Bytes) -> Remedy {
     }
     let remedy = remedy
         .step(Step::new(
-            format!(
-                "mdadm --create /dev/md/NEW --level={level} --raid-devices={count} --chunk={}K {members}",
-                chunk.0 / 1024
-            ),
+            Command::new("mdadm --create /dev/md/NEW")
+                .arg(format!("--level={level}"))
+                .arg(format!("--raid-devices={}", members.len()))
+                .arg(format!("--chunk={}K", chunk.0 / 1024))
+                .paths(&members),
             ALL_LOST,
-            format!("mdadm --stop /dev/md/NEW && mdadm --zero-superblock {members}"),
+            Command::new("mdadm --stop /dev/md/NEW && mdadm --zero-superblock").paths(&members),
         ))
-        .step(Step::look("mdadm --detail /dev/md/NEW"))
+        .step(Step::look(Command::new("mdadm --detail /dev/md/NEW")))
         .constraint(
             "an array with parity may change its chunk in use (mdadm --grow --chunk with --backup-file on another \
              disk); everything is copied twice",
@@ -428,7 +432,7 @@ fn md(request: &StripeRequest, chunk: Bytes) -> Remedy {
 }
 
 fn lvm(request: &StripeRequest, chunk: Bytes) -> Remedy {
-    let (count, members) = members(request);
+    let members = members(request);
     let remedy = Remedy::new(
         Harm::Recreate,
         "with LVM",
@@ -438,18 +442,24 @@ fn lvm(request: &StripeRequest, chunk: Bytes) -> Remedy {
         return remedy
             .constraint("LVM takes powers of two only: no command is given; use md below it");
     }
-    let kind = match request.parity {
-        0 => "",
-        1 => "--type raid5 ",
-        _ => "--type raid6 ",
+    let create = match request.parity {
+        0 => Command::new("lvcreate"),
+        1 => Command::new("lvcreate --type raid5"),
+        _ => Command::new("lvcreate --type raid6"),
     };
     // LVM counts the members that hold data.
-    let data = count - request.parity as usize;
+    let data = members.len() - request.parity as usize;
     remedy
         .step(Step::new(
-            format!("lvcreate {kind}-i {data} -I {}k -L SIZE -n NEW GROUP {members}", chunk.0 / 1024),
+            create
+                .flags("-i")
+                .arg(data)
+                .flags("-I")
+                .arg(format!("{}k", chunk.0 / 1024))
+                .flags("-L SIZE -n NEW GROUP")
+                .paths(&members),
             "takes free extents of the group only",
-            "lvremove GROUP/NEW",
+            Command::new("lvremove GROUP/NEW"),
         ))
         .constraint("the stripe size is fixed once the volume is made")
         .constraint(

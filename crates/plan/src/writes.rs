@@ -4,6 +4,7 @@
 //! would take. Without a measured rate for gathered writes their number is bounded, not guessed.
 
 use plumb_geometry::{Bytes, group_digits};
+use plumb_quoting::Command;
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
@@ -196,10 +197,14 @@ fn table(request: &WritesRequest, ways: &[WriteWay]) -> Table {
 fn measure(request: &WritesRequest, write: Bytes) -> Remedy {
     let fio = |name: &str, rw: &str, bytes: u64| {
         Step::new(
-            format!(
-                "fio --name={name} --filename=SCRATCH --size=1g --rw={rw} --bs={bytes} --direct=1 --numjobs=4 \
-                 --offset_increment=256m --time_based --runtime=30 --group_reporting"
-            ),
+            Command::new("fio")
+                .arg(format!("--name={name}"))
+                .flags("--filename=SCRATCH --size=1g")
+                .arg(format!("--rw={rw}"))
+                .arg(format!("--bs={bytes}"))
+                .flags(
+                    "--direct=1 --numjobs=4 --offset_increment=256m --time_based --runtime=30 --group_reporting",
+                ),
             "writes over SCRATCH: a file on that disk that nobody needs",
             "remove the file",
         )

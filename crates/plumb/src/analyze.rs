@@ -116,7 +116,7 @@ fn write_outputs(
     let report = Report {
         title: names.join(" "),
         version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: crate::typed::for_page(),
         sources: &sources,
         notes: &notes,
         sections,

@@ -185,7 +185,7 @@ fn report(
             |target| target.display().to_string(),
         ),
         version,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: crate::typed::for_page(),
         sources: &sources,
         notes: &notes,
         sections: sections.collect(),

@@ -5,10 +5,13 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use plumb_quoting::{Command, CommandLine, visible};
+use plumb_report::text::unbroken;
 use plumb_sys::SysError;
 
 use crate::exit::Exit;
 use crate::output::{columns, say};
+use crate::typed;
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -16,15 +19,25 @@ pub struct Failure {
     exit: Exit,
     message: String,
     causes: Vec<String>,
-    help: Option<Help>,
+    help: Vec<Help>,
 }
 
 /// Advice.
 #[derive(Debug)]
 enum Help {
     Words(String),
-    /// A command that would do it, to be copied as it stands.
-    Run(String),
+    /// A command that would do it, to be copied as it stands, and its purpose where there are several.
+    Run(Option<&'static str>, CommandLine),
+}
+
+impl Help {
+    /// A command, or the reason why none can be given.
+    fn run(purpose: Option<&'static str>, command: Command) -> Help {
+        match command.line() {
+            Ok(line) => Help::Run(purpose, line),
+            Err(why) => Help::Words(why.to_string()),
+        }
+    }
 }
 
 impl Failure {
@@ -35,7 +48,7 @@ impl Failure {
             exit: Exit::Usage,
             message: message.into(),
             causes: Vec::new(),
-            help: None,
+            help: Vec::new(),
         }
     }
 
@@ -46,18 +59,18 @@ impl Failure {
             exit: Exit::Unknown,
             message: message.into(),
             causes: Vec::new(),
-            help: None,
+            help: Vec::new(),
         }
     }
 
     /// The system refuses; `command` would have what is missing.
     #[must_use]
-    pub fn not_permitted(error: &dyn Error, command: String) -> Failure {
+    pub fn not_permitted(error: &dyn Error, command: Command) -> Failure {
         Failure {
             exit: Exit::NotPermitted,
             message: error.to_string(),
             causes: Vec::new(),
-            help: Some(Help::Run(command)),
+            help: vec![Help::run(None, command)],
         }
     }
 
@@ -67,9 +80,7 @@ impl Failure {
     pub fn of_system(error: &SysError) -> Failure {
         match error {
             SysError::NotPermitted { .. } => {
-                let typed: Vec<String> = std::env::args().skip(1).collect();
-                let command = plumb_plan::shell::join_words(typed.iter().map(String::as_str));
-                Failure::not_permitted(error, format!("sudo plumb {command}"))
+                Failure::not_permitted(error, typed::as_root())
             }
             SysError::NotThere { path, .. } => Failure::usage(error.to_string()).with_help(found_at(path)),
             SysError::NotATarget { .. } | SysError::FileAmongDevices { .. } => {
@@ -87,10 +98,10 @@ impl Failure {
 
     /// Something went wrong in the middle of a move, with which `command` goes on.
     #[must_use]
-    pub fn incomplete(error: &(dyn Error + 'static), command: String) -> Failure {
+    pub fn incomplete(error: &(dyn Error + 'static), command: Command) -> Failure {
         Failure {
             exit: Exit::Incomplete,
-            help: Some(Help::Run(command)),
+            help: vec![Help::run(None, command)],
             ..Failure::failed(error)
         }
     }
@@ -145,7 +156,7 @@ impl Failure {
             exit,
             message,
             causes,
-            help: help.or(advice).map(Help::Words),
+            help: help.or(advice).map(Help::Words).into_iter().collect(),
         }
     }
 
@@ -185,14 +196,35 @@ impl Failure {
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {
-        self.help = Some(Help::Words(help.into()));
+        self.help = vec![Help::Words(help.into())];
         self
     }
 
     /// Adds a command that would do it.
     #[must_use]
-    pub fn with_command(mut self, command: impl Into<String>) -> Failure {
-        self.help = Some(Help::Run(command.into()));
+    pub fn with_command(mut self, command: Command) -> Failure {
+        self.help = vec![Help::run(None, command)];
+        self
+    }
+
+    /// Adds advice, and a command behind it. Commands never stand within advice, whose lines are broken.
+    #[must_use]
+    pub fn with_help_and_command(self, help: impl Into<String>, command: Command) -> Failure {
+        let mut failure = self.with_help(help);
+        failure.help.push(Help::run(None, command));
+        failure
+    }
+
+    /// Adds commands for several purposes.
+    #[must_use]
+    pub fn with_commands<const N: usize>(
+        mut self,
+        commands: [(&'static str, Command); N],
+    ) -> Failure {
+        self.help = commands
+            .into_iter()
+            .map(|(purpose, command)| Help::run(Some(purpose), command))
+            .collect();
         self
     }
 
@@ -236,13 +268,17 @@ impl Failure {
         for cause in &self.causes {
             text += &wrapped("  because: ", cause, width);
         }
-        match &self.help {
-            Some(Help::Words(words)) => text += &wrapped("  help: ", words, width),
-            Some(Help::Run(command)) if width.is_none() => {
-                text += &format!("  help: run: {command}\n")
+        for help in &self.help {
+            match help {
+                Help::Words(words) => text += &wrapped("  help: ", words, width),
+                Help::Run(purpose, command) => {
+                    let purpose = purpose.unwrap_or("run");
+                    text += &match width {
+                        None => format!("  help: {purpose}: {command}\n"),
+                        Some(_) => format!("  help: {purpose}\n    {command}\n"),
+                    }
+                }
             }
-            Some(Help::Run(command)) => text += &format!("  help: run\n    {command}\n"),
-            None => {}
         }
         text
     }
@@ -264,18 +300,10 @@ fn found_at(path: &Path) -> String {
     }
 }
 
-/// Words, of which a command between backquotes is one.
-fn unbroken(words: &str) -> impl Iterator<Item = &str> {
-    let is_paired = words.matches('`').count().is_multiple_of(2);
-    let mut is_within = false;
-    words.split(move |c| {
-        is_within ^= c == '`' && is_paired;
-        c == ' ' && !is_within
-    })
-}
-
-/// Words behind a head, in lines of at most `width` columns where words allow it.
+/// Words behind a head, in lines of at most `width` columns where words allow it. Names in the words are from anywhere: a
+/// line feed in one begins no line.
 pub fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
+    let words = &visible(words);
     let Some(width) = width else {
         return format!("{head}{words}\n");
     };
@@ -345,10 +373,9 @@ mod tests {
 
     #[test]
     fn a_command_stays_whole() {
-        let command = format!("plumb watch {}", "sda ".repeat(40))
-            .trim()
-            .to_owned();
+        let command = Command::new("plumb watch").paths(["sda"; 40]);
         let failure = Failure::unknown("nothing is seen there").with_command(command.clone());
+        let command = command.line().expect("a command").to_string();
         let text = failure.shown(Some(80));
         assert_eq!(text.lines().last().map(str::trim), Some(command.as_str()));
         assert!(

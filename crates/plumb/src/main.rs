@@ -30,6 +30,7 @@ mod record;
 mod replay;
 mod select;
 mod side_by_side;
+mod typed;
 mod watch;
 
 use cli::{Cli, Command};

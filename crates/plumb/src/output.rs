@@ -6,7 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use plumb_report::text::{Color, tame};
+use plumb_quoting::visible;
+use plumb_report::text::Color;
 use plumb_trace::open;
 use plumb_trace::write::{Output, target_of, words_of};
 use ratatui::crossterm::terminal;
@@ -14,12 +15,20 @@ use ratatui::crossterm::terminal;
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
 
-/// Prints to standard output. A reader that has gone away is no failure.
+/// Prints a report to standard output. A reader that has gone away is no failure.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_if_read(text).map(|_| ())
+}
+
+/// Prints a line to standard output, with hidden characters as escapes: names in it are from anywhere.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_line(line: &str) -> Result<(), Failure> {
+    print(&format!("{}\n", visible(line)))
 }
 
 /// Prints to standard output; tells whether there is still somebody who reads it.
@@ -35,10 +44,10 @@ pub fn print_if_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Says a line on standard error, with nothing in it that a terminal would obey: names in it are from anywhere.
+/// Says a line on standard error, with hidden characters as escapes: names in it are from anywhere.
 pub fn say(line: &str) {
     // Nobody is left to tell when this fails.
-    let _ = writeln!(io::stderr(), "{}", tame(line));
+    let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
 /// Whether files can be written there, each apart from all that is read and from the others: better known now than

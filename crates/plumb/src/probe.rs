@@ -197,10 +197,13 @@ impl ProbeRun {
         // Where a cache answered (`Why::Against`), writing would only fill it once more.
         let is_unbacked = matches!(why, Some(Why::NotBacked(_)));
         let op = op_of(&self.writing);
-        let commands = if is_unbacked {
-            words::scratch(target, op)
-        } else {
-            Vec::new()
+        let (commands, reason) = match is_unbacked.then(|| words::scratch(target, op)) {
+            None => (Vec::new(), reason),
+            Some(Ok(commands)) => (commands.to_vec(), reason),
+            Some(Err(why)) => (
+                Vec::new(),
+                Some(reason.map_or_else(|| why.to_string(), |reason| format!("{reason}; {why}"))),
+            ),
         };
         let hints: Vec<report::Hint> = self
             .stated
@@ -286,11 +289,7 @@ fn print(
 ) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
-        let typed: Vec<String> = std::env::args().skip(1).collect();
-        let command = format!(
-            "plumb {}",
-            plumb_plan::shell::join_words(typed.iter().map(String::as_str))
-        );
+        let command = typed::for_page();
         let page = plumb_report::html::probed(shown, findings, version, &command);
         output::write_file(path, page.as_bytes())?;
     }

@@ -68,7 +68,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     }
     tell_of_processes(&args.pid);
     let layers = args.layer.into();
-    let command = format!("plumb record --output {}", args.output.display());
+    let command = Command::new("plumb record").option("--output", &args.output);
     let devices = args
         .devices
         .iter()

@@ -93,10 +93,11 @@ pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     let layers = args.layer.into();
+    let command = Command::new("plumb watch");
     let devices = args
         .devices
         .iter()
-        .map(|name| disk_at(name, layers, "plumb watch"));
+        .map(|name| disk_at(name, layers, &command));
     tell_of_processes(args.pid.as_slice());
     let (ops, pid) = (args.op.clone(), args.pid);
     let filter = Filter {
@@ -165,8 +166,7 @@ pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool, mut meanwhile: i
 pub fn refused(error: CaptureError) -> Failure {
     match error {
         CaptureError::NotPermitted => {
-            let again: Vec<String> = std::env::args().collect();
-            Failure::not_permitted(&error, format!("sudo {}", again.join(" ")))
+            Failure::not_permitted(&error, typed::as_root())
         }
         CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => {
             Failure::usage(error.to_string())

@@ -9,7 +9,7 @@ use plumb_geometry::plural;
 
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
-use crate::text::{Color, Page, tame};
+use crate::text::{Color, Page};
 
 /// A device of one side that is not compared.
 #[derive(Clone, Debug, Serialize)]
@@ -45,7 +45,7 @@ pub struct Compared<'a> {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.compare/1",
         plumb: version,
         inputs: compared.inputs.to_vec(),
@@ -57,10 +57,7 @@ pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json
 /// The same for a person.
 #[must_use]
 pub fn text(compared: &Compared<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     for comparison in compared.comparisons {
         page.gap();
         one(&mut page, compared, comparison);
@@ -80,9 +77,8 @@ pub fn text(compared: &Compared<'_>, color: Color) -> String {
 fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {
     let word = outcome_word(comparison.verdict.outcome);
     let code = color_of(comparison.verdict.outcome);
-    let painted = page.painted(code, word);
-    let first = format!("{painted}  ");
-    page.wrapped(&first, "  ", &headline(compared, comparison));
+    let first = page.painted(code, word) + "  ";
+    page.wrapped(first, "  ", headline(compared, comparison));
     for why in &comparison.verdict.why {
         page.wrapped("  - ", "    ", why);
     }
@@ -287,7 +283,7 @@ pub fn of_side(side: &Side) -> String {
     };
     format!(
         "{}, {}, {}{length}{together}",
-        tame(&side.device),
+        side.device,
         side.source,
         plural(seen, unit)
     )

@@ -1,11 +1,12 @@
 //! What a fix of a label does or would do, as text and JSON.
 
 use plumb_geometry::plural;
+use plumb_quoting::{CommandLine, visible};
 use serde::Serialize;
 
 use crate::format::{bytes, count};
 use crate::json::Document;
-use crate::text::{Color, Page, tame};
+use crate::text::{Color, Page};
 
 /// One fix.
 #[derive(Debug, Serialize)]
@@ -37,9 +38,9 @@ pub struct Fixed<'a> {
     /// File that has the old bytes of these places.
     pub saved: Option<&'a str>,
     /// The command that goes back.
-    pub undo: Option<&'a str>,
+    pub undo: Option<&'a CommandLine>,
     /// The command that would do it, where it was not done.
-    pub command: Option<&'a str>,
+    pub command: Option<&'a CommandLine>,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
 }
@@ -120,9 +121,9 @@ pub struct Moved {
     /// What of it reading again took; absent where it did not come to that.
     pub verifying_seconds: Option<f64>,
     /// The command that does what was shown, or goes on; absent where there is nothing to do.
-    pub command: Option<String>,
+    pub command: Option<CommandLine>,
     /// The command that goes back; absent where nothing was begun, or it is on its way back.
-    pub undo: Option<String>,
+    pub undo: Option<CommandLine>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
 }
@@ -146,14 +147,11 @@ pub fn print_moved(
         findings: &[],
         result: moved,
     };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    Ok(plumb_quoting::json::pretty(&document)? + "\n")
 }
 
 fn moved_text(moved: &Moved) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color: Color::Never,
-    };
+    let mut page = Page::new(Color::Never);
     let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
     if moved.state == "in place" {
         page.line(format!(
@@ -216,11 +214,11 @@ fn moved_text(moved: &Moved) -> String {
         }
     }
     if let Some(command) = &moved.command {
-        page.line(format!("  {command}"));
+        page.command("  ", command);
     }
     if let Some(undo) = &moved.undo {
         page.line("and this goes back:");
-        page.line(format!("  {undo}"));
+        page.command("  ", undo);
     }
     page.text
 }
@@ -230,7 +228,7 @@ fn moved_text(moved: &Moved) -> String {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.fix/1",
         plumb: version,
         inputs: Vec::<()>::new(),
@@ -242,13 +240,10 @@ pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Erro
 /// The same for a person.
 #[must_use]
 pub fn text(fixed: &Fixed<'_>) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color: Color::Never,
-    };
+    let mut page = Page::new(Color::Never);
     page.line(format!(
         "{}: {}, blocks of {} on {}",
-        tame(fixed.device),
+        fixed.device,
         bytes(fixed.size_bytes),
         bytes(fixed.logical_block_bytes.into()),
         bytes(fixed.physical_block_bytes.into())
@@ -276,12 +271,12 @@ pub fn text(fixed: &Fixed<'_>) -> String {
     if let Some(command) = fixed.command {
         page.gap();
         page.line("nothing was written; this does it:");
-        page.line(format!("  {}", tame(command)));
+        page.command("  ", command);
     }
     if let Some(undo) = fixed.undo {
         page.gap();
         page.line("the way back:");
-        page.line(format!("  {}", tame(undo)));
+        page.command("  ", undo);
     }
     page.text
 }
@@ -316,7 +311,7 @@ fn writes(page: &mut Page, fixed: &Fixed<'_>) {
         } else {
             "the old bytes go to"
         };
-        page.line(format!("{words} {}", tame(saved)));
+        page.line(format!("{words} {saved}"));
     }
 }
 
@@ -338,7 +333,7 @@ fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
     ));
     for part in &label.partitions {
         let (start, len) = (sectors(part.start_bytes), sectors(part.len_bytes));
-        page.line(format!("  {:<24} {start:>16} {len:>16}", tame(&part.name)));
+        page.line(format!("  {:<24} {start:>16} {len:>16}", visible(&part.name)));
         let past = match part.past_grid_bytes {
             Some(0) => "on the grid".to_owned(),
             Some(past) => format!("{} past the grid", bytes(past)),
@@ -347,7 +342,7 @@ fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
         let words: Vec<String> = part
             .kind
             .iter()
-            .map(|kind| tame(kind).into_owned())
+            .cloned()
             .chain([past])
             .collect();
         let words: Vec<String> = words

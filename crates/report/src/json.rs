@@ -121,7 +121,7 @@ pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, ser
             notes: report.notes,
         },
     };
-    serde_json::to_string_pretty(&document)
+    plumb_quoting::json::pretty(&document)
 }
 
 #[derive(Serialize)]
@@ -177,7 +177,7 @@ pub fn watch(
         app,
         ..
     } = *interval;
-    serde_json::to_string(&Document {
+    plumb_quoting::json::line(&Document {
         schema: "plumb.watch/1",
         plumb: version,
         inputs: Vec::<TraceInput<'_>>::new(),

@@ -4,6 +4,7 @@ mod text;
 mod words;
 
 use plumb_diagnose::Finding;
+use plumb_quoting::CommandLine;
 use serde::Serialize;
 
 use crate::json::Document;
@@ -28,7 +29,7 @@ pub struct ProbeReport<'a> {
     /// Why it cannot be told, where that is so.
     pub reason: Option<String>,
     /// Commands that help then.
-    pub commands: &'a [String],
+    pub commands: &'a [CommandLine],
     /// The grid, in the address space of the target.
     pub grid: Option<Grid>,
     /// Time of I/O off the grid, by that of I/O on it.
@@ -347,7 +348,7 @@ pub fn json(
     probed: &ProbeReport<'_>,
     findings: &[Finding],
 ) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.probe/1",
         plumb: version,
         inputs: Vec::<()>::new(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::format::{bytes, count};
 use crate::json::Document;
-use crate::text::{Color, Page, tame};
+use crate::text::{Color, Page};
 
 /// A recording that has ended.
 #[derive(Debug, Serialize)]
@@ -74,7 +74,7 @@ pub struct RecordedDevice {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(version: &str, recorded: &Recorded<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.record/1",
         plumb: version,
         inputs: Vec::<()>::new(),
@@ -93,10 +93,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         ios,
         ..
     } = *recorded;
-    let mut page = Page {
-        text: String::new(),
-        color: Color::Never,
-    };
+    let mut page = Page::new(Color::Never);
     page.line(format!(
         "{} I/O in {seconds:.1} s, ended {ended}",
         count(ios)
@@ -119,7 +116,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         page.line(format!(
             "{:>14} I/O  {} ({layer} layer), {lost}",
             count(*sent),
-            tame(device)
+            device
         ));
     }
     page.gap();
@@ -134,7 +131,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         page.line(format!(
             "{:>14} I/O  {}, {}{deleted}",
             count(*ios),
-            tame(path),
+            path,
             bytes(*len)
         ));
     }

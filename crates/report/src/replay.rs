@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::bench::{Measurement, Times, rates, times, times_line};
 use crate::format::{count, ns};
 use crate::json::{Document, input};
-use crate::text::{Color, Page, tame};
+use crate::text::{Color, Page};
 
 /// A trace that was sent to a target.
 #[derive(Debug, Serialize)]
@@ -179,7 +179,7 @@ pub struct ReplayPair {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.replay/1",
         plumb: version,
         inputs: vec![input(replay.trace)],
@@ -191,15 +191,12 @@ pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Er
 /// The same for a person.
 #[must_use]
 pub fn text(replay: &Replay<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     if let Some(comparison) = &replay.comparison {
         compared_lines(&mut page, comparison);
         page.gap();
     }
-    page.wrapped("", "  ", &tame(&head(replay)));
+    page.wrapped("", "  ", head(replay));
     if let Some(replayed) = &replay.replayed {
         replayed_lines(&mut page, replayed);
     }

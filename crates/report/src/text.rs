@@ -6,6 +6,7 @@ use plumb_diagnose::rules::Unjudged;
 use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
 use plumb_profile::fit::FitTally;
 use plumb_profile::infer::InferenceVerdict;
+use plumb_quoting::{CommandLine, WayBack};
 
 use crate::Report;
 use crate::format::{count, percent};
@@ -19,17 +20,14 @@ mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
-pub use page::{Color, WIDTH, tame};
+pub use page::{Color, WIDTH, unbroken};
 
 pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]
 pub fn text(report: &Report<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     headline(&mut page, report);
     for finding in &report.diagnosis.findings {
         finding_lines(&mut page, finding);
@@ -71,9 +69,9 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
     let severity = page.severity(finding.severity());
     page.wrapped(
-        &format!("{severity}  "),
+        severity + "  ",
         "  ",
-        &format!("{}: {}", finding.id(), finding.target()),
+        format!("{}: {}", finding.id(), finding.target()),
     );
     page.wrapped("  ", "  ", finding.summary());
     let share = |name: &str| {
@@ -115,21 +113,23 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
         page.line("  next:");
     }
     for step in finding.fix() {
-        step_lines(page, &step.command, &step.risk, &step.undo);
+        step_lines(page, &step.command, step.risk, &step.undo);
     }
 }
 
-/// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
-pub(crate) fn step_lines(page: &mut Page, command: &str, risk: &str, undo: &str) {
-    for line in command.lines() {
-        page.line(format!("    {line}"));
-    }
+/// A command and its way back on lines of their own, and the risk as words.
+pub(crate) fn step_lines(page: &mut Page, command: &CommandLine, risk: &str, undo: &WayBack) {
+    page.command("    ", command);
     // What changes nothing needs no way back.
-    let words = match risk.starts_with("none: ") {
-        true => format!("(risk: {risk})"),
-        false => format!("(risk: {risk}; way back: {undo})"),
+    let is_harmless = risk.starts_with("none: ");
+    let words = match undo {
+        WayBack::Words(words) if !is_harmless => format!("(risk: {risk}; way back: {words})"),
+        _ => format!("(risk: {risk})"),
     };
-    page.wrapped("      ", "      ", &words);
+    page.wrapped("      ", "      ", words);
+    if let Some(command) = undo.command().filter(|_| !is_harmless) {
+        page.command("      way back: ", command);
+    }
 }
 
 fn unknown_lines(page: &mut Page, report: &Report<'_>) {

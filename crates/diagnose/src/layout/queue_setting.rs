@@ -1,6 +1,8 @@
 //! `queue-setting`: read-ahead, request size or scheduler of a queue that do harm.
 
 use plumb_geometry::Bytes;
+use plumb_quoting::names::KERNEL_DEVICE;
+use plumb_quoting::{Command, NoCommand};
 use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId, Placing};
 
@@ -77,18 +79,21 @@ impl Setting {
         }
     }
 
-    fn fix(&self, node: &Node) -> Fix {
-        let file = format!(
-            "/sys/block/{}/queue/{}",
-            node.own_name().replace('/', "!"),
-            self.file
-        );
-        Fix {
-            command: format!("echo {} > {file}", self.better),
-            risk: "none to data; I/O in flight are not touched, and after a boot it is as before"
-                .into(),
-            undo: format!("echo {} > {file}", self.now).into(),
-        }
+    fn fix(&self, node: &Node) -> Result<Fix, NoCommand> {
+        Fix::new(
+            self.write(node, &self.better),
+            "none to data; I/O in flight are not touched, and after a boot it is as before",
+            self.write(node, &self.now),
+        )
+    }
+
+    fn write(&self, node: &Node, value: &str) -> Command {
+        // The kernel writes the slash of a device in a folder as an exclamation mark.
+        let name = node.own_name().replace('/', "!");
+        let file = format!("/queue/{}", self.file);
+        Command::echo(value)
+            .flags(">")
+            .named(KERNEL_DEVICE, "/sys/block/", &name, file)
     }
 }
 

@@ -6,6 +6,7 @@
 use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
+use plumb_quoting::Command;
 
 use super::{
     Context, IoRule, Outcome, lengths_unknown, severity_of, share_text, thresholds_with_warning,
@@ -127,11 +128,14 @@ fn advise(finding: Finding, context: &Context<'_>, record: &Grid) -> Finding {
     if !length.is_power_of_two() || !ADVISED_BYTES.contains(&length) {
         return finding;
     }
-    finding.with_fix(Fix {
-        command: format!("zfs set recordsize={length} DATASET, then write the files anew"),
-        risk: "applies to files written afterwards only; smaller records compress less".into(),
-        undo: "zfs inherit recordsize DATASET".into(),
-    })
+    finding.with_fix(Fix::new(
+        Command::new("zfs set")
+            .arg(format!("recordsize={length}"))
+            .flags("DATASET")
+            .remark("then write the files once more"),
+        "applies to files written afterwards only; smaller records compress less",
+        Command::new("zfs inherit recordsize DATASET"),
+    ))
 }
 
 fn amplification(recorded: &Recorded, writes: bool) -> Option<f64> {

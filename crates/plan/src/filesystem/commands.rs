@@ -1,11 +1,12 @@
 //! The commands that make each kind of file system, and those that tune one that is there.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_quoting::Command;
+use plumb_quoting::names::ZFS;
 
 use super::{BTRFS_NODE, FilesystemRequest, Stripe, Type, check_pool, xfs_sector};
 use crate::error::PlanError;
 use crate::plan::{Harm, Remedy, Step};
-use crate::shell::word;
 
 /// Largest log stripe unit of XFS (mkfs.xfs(8)).
 const XFS_LOG_UNIT_MAX: u64 = 256 << 10;
@@ -21,8 +22,7 @@ pub(super) struct FilesystemWork<'a> {
     pub(super) request: &'a FilesystemRequest,
     pub(super) block: Bytes,
     pub(super) stripe: Option<Stripe>,
-    /// The device as a word of the shell.
-    pub(super) device: String,
+    pub(super) device: &'a str,
 }
 
 const MAKES_NEW: &str = "everything on the device is lost";
@@ -30,7 +30,7 @@ const FROM_COPY: &str = "only from a copy";
 const SHORT_BLOCK: &str = "blocks shorter than the physical block: writes of one read it first";
 
 impl FilesystemWork<'_> {
-    fn recreate(&self, command: String, effect: &str) -> Remedy {
+    fn recreate(&self, command: Command, effect: &str) -> Remedy {
         let make = Remedy::new(Harm::Recreate, "when it is made", effect);
         let make = make.step(Step::new(command, MAKES_NEW, FROM_COPY));
         if self.block < self.request.physical {
@@ -40,8 +40,12 @@ impl FilesystemWork<'_> {
         }
     }
 
-    fn mount(&self) -> String {
-        word(self.request.mount.as_deref().unwrap_or("/MOUNT")).into_owned()
+    fn mount(&self) -> &str {
+        self.request.mount.as_deref().unwrap_or("/MOUNT")
+    }
+
+    fn on_device(&self, command: &'static str) -> Command {
+        Command::new(command).path(self.device)
     }
 
     /// Whether a command names the directory where the file system is mounted.
@@ -54,31 +58,38 @@ impl FilesystemWork<'_> {
     }
 
     pub(super) fn ext4(&self) -> Vec<Remedy> {
-        let (device, block) = (&self.device, self.block.0);
+        let block = self.block.0;
+        let make = || Command::new("mkfs.ext4 -b").arg(block);
+        let look = |what: &'static str| {
+            Step::look(
+                self.on_device("dumpe2fs -h")
+                    .pipe(Command::new("grep -i").arg(what)),
+            )
+        };
         let Some(stripe) = self.stripe else {
             let effect = format!("files begin on blocks of {}", self.block);
-            let make = self.recreate(format!("mkfs.ext4 -b {block} {device}"), &effect);
-            return vec![make.step(Step::look(format!(
-                "dumpe2fs -h {device} | grep -i 'block size'"
-            )))];
+            let make = self.recreate(make().path(self.device), &effect);
+            return vec![make.step(look("block size"))];
         };
         let (stride, width) = (stripe.chunk.0 / block, stripe.width.0 / block);
-        let options = format!("-E stride={stride},stripe_width={width}");
+        let hinted = |command: Command| {
+            command
+                .flags("-E")
+                .arg(format!("stride={stride},stripe_width={width}"))
+                .path(self.device)
+        };
         let effect =
             "the allocator begins large files at stripes and spreads its bitmaps over the members";
-        let verify = Step::look(format!("dumpe2fs -h {device} | grep -i raid"));
         let tune = Remedy::new(Harm::Tune, "on the file system that is there", effect)
-            .step(Step::look(format!("dumpe2fs -h {device} | grep -i raid")))
+            .step(look("raid"))
             .step(Step::new(
-                format!("tune2fs {options} {device}"),
+                hinted(Command::new("tune2fs")),
                 "none known: a hint in the superblock",
                 "tune2fs -E with the values from before; 0 is none",
             ))
-            .step(verify.clone())
+            .step(look("raid"))
             .constraint("for files written from now on");
-        let make = self
-            .recreate(format!("mkfs.ext4 -b {block} {options} {device}"), effect)
-            .step(verify);
+        let make = self.recreate(hinted(make()), effect).step(look("raid"));
         if stride > EXT4_STRIDE_MAX {
             let why =
                 "a stride has 16 bits: this chunk is too large for the field, leave stride out";
@@ -88,13 +99,16 @@ impl FilesystemWork<'_> {
     }
 
     pub(super) fn xfs(&self) -> Vec<Remedy> {
-        let (device, block) = (&self.device, self.block.0);
+        let block = self.block.0;
+        let make = || Command::new("mkfs.xfs -b").arg(format!("size={block}"));
         let Some(stripe) = self.stripe else {
             let sector = xfs_sector(self.request, self.block);
-            let command = format!("mkfs.xfs -b size={block} -s size={sector} {device}");
-            let look = Step::look(format!(
-                "xfs_db -r -c 'sb 0' -c 'print blocksize sectsize' {device}"
-            ));
+            let command = make()
+                .flags("-s")
+                .arg(format!("size={sector}"))
+                .path(self.device);
+            let look =
+                Step::look(self.on_device("xfs_db -r -c 'sb 0' -c 'print blocksize sectsize'"));
             let effect = format!(
                 "files begin on blocks of {}, log and headers on sectors of {}",
                 self.block,
@@ -119,23 +133,29 @@ impl FilesystemWork<'_> {
         };
         let make = self
             .recreate(
-                format!(
-                    "mkfs.xfs -b size={block} -d su={},sw={count} -l su={} {device}",
-                    size(unit),
-                    size(log)
-                ),
+                make()
+                    .flags("-d")
+                    .arg(format!("su={},sw={count}", size(unit)))
+                    .flags("-l")
+                    .arg(format!("su={}", size(log)))
+                    .path(self.device),
                 effect,
             )
-            .step(Step::look(format!("xfs_db -r -c 'sb 0' -c 'print unit width' {device}")))
+            .step(Step::look(self.on_device("xfs_db -r -c 'sb 0' -c 'print unit width'")))
             .constraint(
                 "file systems of less than about 1 GiB ignore the stripe, and below 300 MiB none is made",
             );
         let mount = self.mount();
         let options = format!("sunit={},swidth={}", unit / SECTOR, stripe.width.0 / SECTOR);
         let tune = Remedy::new(Harm::Tune, "on the file system that is there", effect)
-            .step(Step::look(format!("xfs_info {mount}")))
+            .step(Step::look(Command::new("xfs_info").path(mount)))
             .step(Step::new(
-                format!("umount {mount} && mount -o {options} {device} {mount}"),
+                Command::new("umount").path(mount).and(
+                    Command::new("mount -o")
+                        .arg(options)
+                        .path(self.device)
+                        .path(mount),
+                ),
                 "unmounts it; mount refuses a value that does not fit its allocation groups, and any where xfs_info says sunit=0",
                 "mount with the values from before",
             ))
@@ -155,7 +175,11 @@ impl FilesystemWork<'_> {
         let (sector, node) = (self.block.0, self.block.0.max(BTRFS_NODE));
         let make = self
             .recreate(
-                format!("mkfs.btrfs -s {sector} -n {node} {}", self.device),
+                Command::new("mkfs.btrfs -s")
+                    .arg(sector)
+                    .flags("-n")
+                    .arg(node)
+                    .path(self.device),
                 "nodes of 16 KiB or more, on sectors that are physical blocks",
             )
             .constraint(
@@ -175,11 +199,11 @@ impl FilesystemWork<'_> {
             "pages are written over in place",
             "a changed page stays where it is, and files in one piece stay so",
         )
-        .step(Step::look(format!("lsattr -d {directory}")))
+        .step(Step::look(Command::new("lsattr -d").path(&directory)))
         .step(Step::new(
-            format!("chattr +C {directory}"),
+            Command::new("chattr +C").path(&directory),
             "files that are made there from then on have no checksums and are not compressed",
-            format!("chattr -C {directory}"),
+            Command::new("chattr -C").path(&directory),
         ))
         .constraint(
             "DIRECTORY is that of the database, and empty: a file keeps what it was made with",
@@ -189,10 +213,16 @@ impl FilesystemWork<'_> {
 
     /// `maxcontig` is how many blocks in a row are one I/O.
     pub(super) fn ufs(&self) -> Vec<Remedy> {
-        let (device, block) = (&self.device, self.block.0);
+        let block = self.block.0;
+        let make = || {
+            Command::new("newfs -b")
+                .arg(block)
+                .flags("-f")
+                .arg(block)
+        };
         let Some(stripe) = self.stripe else {
             let whole = "fragments are whole blocks, so pages stay on them";
-            return vec![self.recreate(format!("newfs -b {block} -f {block} {device}"), whole)];
+            return vec![self.recreate(make().path(self.device), whole)];
         };
         let contiguous = (stripe.width.0 / block).max(1);
         let effect = "sequential I/O are as long as the stripe width; fragments are whole blocks, so pages stay on them";
@@ -202,16 +232,18 @@ impl FilesystemWork<'_> {
         );
         vec![
             Remedy::new(Harm::Tune, "on the file system that is there", effect)
-                .step(Step::look(format!("fstyp -v {device} | grep maxcontig")))
+                .step(Step::look(
+                    self.on_device("fstyp -v").pipe(Command::new("grep maxcontig")),
+                ))
                 .step(Step::new(
-                    format!("tunefs -a {contiguous} {device}"),
+                    Command::new("tunefs -a").arg(contiguous).path(self.device),
                     "none known: a field of the superblock; unmounted",
                     "tunefs -a with the value from before",
                 ))
                 .constraint(limit.clone())
                 .constraint("the fragment size is fixed once the file system is made"),
             self.recreate(
-                format!("newfs -b {block} -f {block} -C {contiguous} {device}"),
+                make().flags("-C").arg(contiguous).path(self.device),
                 effect,
             )
             .constraint(limit),
@@ -219,15 +251,22 @@ impl FilesystemWork<'_> {
     }
 
     pub(super) fn zfs(&self) -> Result<Vec<Remedy>, PlanError> {
-        check_pool(&self.device)?;
+        check_pool(self.device)?;
         let ashift = self.block.0.trailing_zeros();
-        let pool = self.device.split('/').next().unwrap_or("POOL").to_owned();
+        let pool = self.device.split('/').next().unwrap_or("POOL");
         let make = self
             .recreate(
-                format!("zpool create -o ashift={ashift} {pool} DISK..."),
+                Command::new("zpool create -o")
+                    .arg(format!("ashift={ashift}"))
+                    .name(ZFS, pool)
+                    .flags("DISK..."),
                 "every block of the pool begins on a physical block",
             )
-            .step(Step::look(format!("zdb -C {pool} | grep ashift")))
+            .step(Step::look(
+                Command::new("zdb -C")
+                    .name(ZFS, pool)
+                    .pipe(Command::new("grep ashift")),
+            ))
             .constraint(
                 "ashift is fixed for each top-level vdev: give it to zpool add, attach and replace as well",
             )
@@ -243,12 +282,13 @@ impl FilesystemWork<'_> {
                 "records as long as the page",
                 "a page is one record: nothing is read first",
             )
-            .step(Step::look(format!(
-                "zfs get -Hp -o value recordsize {}",
-                self.device
-            )))
+            .step(Step::look(
+                Command::new("zfs get -Hp -o value recordsize").name(ZFS, self.device),
+            ))
             .step(Step::new(
-                format!("zfs set recordsize={} {}", page.0, self.device),
+                Command::new("zfs set")
+                    .arg(format!("recordsize={}", page.0))
+                    .name(ZFS, self.device),
                 "none: files that exist keep their records",
                 "zfs set recordsize with the value from before",
             ))

@@ -12,7 +12,6 @@ use plumb_geometry::Bytes;
 
 use crate::error::PlanError;
 use crate::plan::{Plan, Subject, Unit};
-use crate::shell::word;
 use commands::FilesystemWork;
 
 /// Sectors of btrfs (mkfs.btrfs(8)).
@@ -153,7 +152,7 @@ pub fn plan(request: &FilesystemRequest) -> Result<Plan, PlanError> {
         request,
         block,
         stripe,
-        device: word(&request.device).into_owned(),
+        device: &request.device,
     };
     plan.add(match request.kind {
         Type::Ext4 => work.ext4(),

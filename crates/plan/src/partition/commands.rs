@@ -6,10 +6,13 @@
 
 mod shift;
 
+use plumb_quoting::names::SOLARIS_DISK;
+use plumb_quoting::shell::file_name;
+use plumb_quoting::{Command, NoCommand};
+
 use crate::nodes::System;
 use crate::partition::{LabelScheme, PartitionLayout, PartitionRequest};
 use crate::plan::{Harm, Remedy, Step};
-use crate::shell::{file_name, word};
 
 /// Every way to make the partition there.
 #[must_use]
@@ -17,7 +20,7 @@ pub fn remedies(request: &PartitionRequest, layout: &PartitionLayout) -> Vec<Rem
     let work = PartitionWork {
         request,
         layout,
-        device: word(&request.device).into_owned(),
+        device: &request.device,
         file: file_name(&request.device),
     };
     let mut remedies = match request.label {
@@ -50,7 +53,7 @@ const SMALLER: &str =
 pub(super) fn smaller(
     request: &PartitionRequest,
     layout: &PartitionLayout,
-) -> Result<Vec<Step>, String> {
+) -> Result<Vec<Result<Step, NoCommand>>, String> {
     let (Some(_), Some(len)) = (request.smaller_by, layout.len) else {
         return Ok(Vec::new());
     };
@@ -63,11 +66,13 @@ pub(super) fn smaller(
 }
 
 const LABEL_GONE: &str = "the label that is there is gone, and what it pointed at";
+const WRONG_DISK: &str = "a wrong disk: look at its size and serial number first";
 
 struct PartitionWork<'a> {
     request: &'a PartitionRequest,
     layout: &'a PartitionLayout,
-    device: String,
+    device: &'a str,
+    /// The name of files about it.
     file: String,
 }
 
@@ -102,109 +107,123 @@ impl PartitionWork<'_> {
         self.layout.start_lba(self.request)
     }
 
-    /// Keeps what a new label takes the place of. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
-    /// would come back as a GPT.
-    fn save_label(&self) -> Step {
-        let none = "echo 'no label there: nothing to go back to'";
-        Step::save(format!(
-            "sfdisk -d {} > {}.sfdisk || {none}",
-            self.device, self.file
-        ))
+    fn dump(&self) -> Command {
+        Command::new("sfdisk -d").path(self.device)
     }
 
-    fn label_back(&self) -> String {
-        format!("sfdisk {} < {}.sfdisk", self.device, self.file)
+    fn dump_file(&self) -> String {
+        format!("{}.sfdisk", self.file)
+    }
+
+    fn dump_saved(&self) -> Result<Step, NoCommand> {
+        Step::save(self.dump().to_file(self.dump_file()))
+    }
+
+    /// Keeps what a new label takes the place of. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
+    /// would come back as a GPT.
+    fn save_label(&self) -> Result<Step, NoCommand> {
+        let none = Command::echo("no label there: nothing to go back to");
+        Step::save(self.dump().to_file(self.dump_file()).or(none))
+    }
+
+    fn label_back(&self) -> Command {
+        Command::new("sfdisk")
+            .path(self.device)
+            .from_file(self.dump_file())
     }
 
     fn sgdisk(&self) -> Remedy {
-        let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let back = if self.request.is_new_label {
-            self.label_back()
-        } else {
-            format!("sgdisk --load-backup={file}.gpt {device}")
-        };
+        let number = self.request.number;
+        let backup = format!("{}.gpt", self.file);
+        let look = || Command::new("sgdisk -i").arg(number).path(self.device);
         // 0 stands for the last block that is free.
         let last = self.layout.last_lba(self.request).unwrap_or(0);
-        let place = format!("-a 1 -n {number}:{}:{last}", self.start());
+        let place = |sgdisk: Command| {
+            sgdisk
+                .flags("-a 1 -n")
+                .arg(format!("{number}:{}:{last}", self.start()))
+        };
         let mut remedy = self.remedy("sgdisk").constraint(SGDISK_TRAP);
-        if self.request.is_new_label {
+        let back = if self.request.is_new_label {
             // Without -g a disk with a DOS label is refused.
             remedy = remedy.step(self.save_label()).step(Step::new(
-                format!("sgdisk -g -o {device}"),
+                Command::new("sgdisk -g -o").path(self.device),
                 LABEL_GONE,
                 self.label_back(),
             ));
+            self.label_back()
         } else {
-            remedy = remedy.step(Step::save(format!("sgdisk --backup={file}.gpt {device}")));
-        }
-        let step = if self.request.current.is_some() {
-            remedy = remedy.step(Step::look(format!(
-                "info=$(sgdisk -i {number} {device})\n\
-                 type=$(echo \"$info\" | sed -n 's/^Partition GUID code: \\([^ ]*\\).*/\\1/p')\n\
-                 uuid=$(echo \"$info\" | sed -n 's/^Partition unique GUID: //p')\n\
-                 name=$(echo \"$info\" | sed -n \"s/^Partition name: '\\(.*\\)'/\\1/p\")"
-            )));
-            format!(
-                "sgdisk -d {number} {place} -t {number}:\"$type\" -u {number}:\"$uuid\" -c {number}:\"$name\" {device}"
-            )
+            remedy = remedy.step(Step::save(
+                Command::new("sgdisk")
+                    .arg(format!("--backup={backup}"))
+                    .path(self.device),
+            ));
+            Command::new("sgdisk")
+                .arg(format!("--load-backup={backup}"))
+                .path(self.device)
+        };
+        let sgdisk = if self.request.current.is_some() {
+            remedy = remedy.step(Step::look(kept_by_sgdisk(look())));
+            place(Command::new("sgdisk -d").arg(number))
+                .flags("-t")
+                .variable(format!("{number}:"), "type")
+                .flags("-u")
+                .variable(format!("{number}:"), "uuid")
+                .flags("-c")
+                .variable(format!("{number}:"), "name")
         } else {
-            format!("sgdisk {place} {device}")
+            place(Command::new("sgdisk"))
         };
         remedy
-            .step(Step::new(
-                step,
-                "a wrong disk: look at its size and serial number first",
-                back,
-            ))
-            .step(Step::look(format!("sgdisk -i {number} {device}")))
+            .step(Step::new(sgdisk.path(self.device), WRONG_DISK, back))
+            .step(Step::look(look()))
     }
 
     fn sfdisk(&self) -> Remedy {
-        let (device, file, number) = (&self.device, &self.file, self.request.number);
         let size = self
             .layout
             .len_lba(self.request)
             .map_or(String::new(), |len| format!(", size={len}"));
         let place = format!("start={}{size}", self.start());
-        let dump = Step::save(format!("sfdisk -d {device} > {file}.sfdisk"));
-        let back = self.label_back();
-        let risk = "a wrong disk: look at its size and serial number first";
         let remedy = self.remedy("sfdisk");
         let remedy = if self.request.is_new_label {
-            let (name, first) = match self.request.label {
-                LabelScheme::Dos => ("dos", String::new()),
-                _ => (
-                    "gpt",
-                    format!(
-                        "first-lba: {}\\n",
-                        self.start().min(first_lba(self.request))
-                    ),
-                ),
-            };
+            let mut lines = Command::new(r"printf '%s\n'").arg(format!(
+                "label: {}",
+                if self.request.label == LabelScheme::Dos {
+                    "dos"
+                } else {
+                    "gpt"
+                }
+            ));
+            if self.request.label != LabelScheme::Dos {
+                let first = self.start().min(first_lba(self.request));
+                lines = lines.arg(format!("first-lba: {first}"));
+            }
             remedy.step(self.save_label()).step(Step::new(
-                format!("printf 'label: {name}\\n{first}{place}\\n' | sfdisk {device}"),
+                lines
+                    .arg(place)
+                    .pipe(Command::new("sfdisk").path(self.device)),
                 LABEL_GONE,
                 self.label_back(),
             ))
-        } else if self.request.current.is_some() {
-            remedy
-                .step(dump)
-                .step(Step::new(
-                    format!("echo '{place}' | sfdisk -N {number} {device}"),
-                    risk,
-                    back,
-                ))
-                .constraint("-N keeps type, name and UUID")
         } else {
-            remedy.step(dump).step(Step::new(
-                format!("echo '{place}' | sfdisk --append {device}"),
-                risk,
-                back,
-            ))
+            let (change, constraint) = match self.request.current {
+                Some(_) => (
+                    Command::new("sfdisk -N").arg(self.request.number),
+                    Some("-N keeps type, name and UUID"),
+                ),
+                None => (Command::new("sfdisk --append"), None),
+            };
+            let remedy = remedy.step(self.dump_saved()).step(Step::new(
+                Command::echo(place).pipe(change.path(self.device)),
+                WRONG_DISK,
+                self.label_back(),
+            ));
+            constraint
+                .into_iter()
+                .fold(remedy, |remedy, words| remedy.constraint(words))
         };
-        let remedy = self
-            .numbered(remedy)
-            .step(Step::look(format!("sfdisk -d {device}")));
+        let remedy = self.numbered(remedy).step(Step::look(self.dump()));
         if self.request.label == LabelScheme::Gpt && !self.request.is_new_label {
             return remedy.constraint(
                 "the start is not below the first-lba that sfdisk -d prints: labels made by sfdisk have 2048",
@@ -214,90 +233,80 @@ impl PartitionWork<'_> {
     }
 
     fn parted(&self) -> Remedy {
-        let (device, file, number) = (&self.device, &self.file, self.request.number);
         let last = self
             .layout
             .last_lba(self.request)
             .map_or("100%".to_owned(), |last| format!("{last}s"));
-        let kind = if self.request.label == LabelScheme::Dos {
-            "primary"
-        } else {
-            "data"
-        };
-        let risk = "a wrong disk: look at its size and serial number first";
+        let is_dos = self.request.label == LabelScheme::Dos;
+        let parted = || Command::new("parted -s").path(self.device);
         let mut remedy = self.remedy("parted").constraint(
             "-a none: with its own idea of alignment parted moves the start, or refuses it",
         );
-        let name = if self.request.label == LabelScheme::Dos {
-            "msdos"
-        } else {
-            "gpt"
-        };
         if self.request.is_new_label {
             remedy = remedy.step(self.save_label()).step(Step::new(
-                format!("parted -s {device} mklabel {name}"),
+                parted().flags(if is_dos { "mklabel msdos" } else { "mklabel gpt" }),
                 LABEL_GONE,
                 self.label_back(),
             ));
         } else {
-            remedy = remedy.step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")));
+            remedy = remedy.step(self.dump_saved());
         }
-        let back = self.label_back();
         if self.request.current.is_some() {
-            remedy = remedy.step(Step::new(
-                format!("parted -s {device} rm {number}"),
-                LOST,
-                back.clone(),
-            ));
-            remedy = remedy.constraint("type, name and UUID of the partition are new ones");
+            remedy = remedy
+                .step(Step::new(
+                    parted().flags("rm").arg(self.request.number),
+                    LOST,
+                    self.label_back(),
+                ))
+                .constraint("type, name and UUID of the partition are new ones");
         }
         self.numbered(remedy)
             .step(Step::new(
-                format!(
-                    "parted -s -a none {device} unit s mkpart {kind} {}s {last}",
-                    self.start()
-                ),
-                risk,
-                back,
+                Command::new("parted -s -a none")
+                    .path(self.device)
+                    .flags("unit s mkpart")
+                    .flags(if is_dos { "primary" } else { "data" })
+                    .arg(format!("{}s", self.start()))
+                    .arg(last),
+                WRONG_DISK,
+                self.label_back(),
             ))
-            .step(Step::look(format!("parted -s {device} unit s print")))
+            .step(Step::look(parted().flags("unit s print")))
     }
 
+    /// The answers to the menus of `format` come through a pipe: lines below the command would be commands of their own
+    /// wherever it is not there or ends early.
     fn format(&self) -> Remedy {
-        let disk = self.disk();
-        let number = self.request.number;
-        let remedy = self.remedy("format -e");
-        let save = Step::save(format!("prtvtoc {} > {}.vtoc", self.raw(), self.file));
-        let back = format!("fmthard -s {}.vtoc {}", self.file, self.raw());
-        let (label, place) = match self.request.label.cylinder_of(self.layout.start) {
+        let (label, start, size) = match self.request.label.cylinder_of(self.layout.start) {
             None => {
-                let size = self
-                    .layout
-                    .len_lba(self.request)
-                    .map_or("$".to_owned(), |len| format!("{len}b"));
-                ("1", format!("{}\n{size}", self.start()))
+                let size = self.layout.len_lba(self.request);
+                ("1", self.start(), size.map(|len| format!("{len}b")))
             }
             Some((cylinder, bytes)) => {
-                let size = self
-                    .layout
-                    .len
-                    .map_or("$".to_owned(), |len| format!("{}c", len.0 / bytes.0));
-                ("0", format!("{cylinder}\n{size}"))
+                let size = self.layout.len.map(|len| format!("{}c", len.0 / bytes.0));
+                ("0", cylinder, size)
             }
         };
-        let command = format!(
-            "format -e -d {disk}\npartition\n{number}\nusr\nwm\n{place}\nlabel\n{label}\ny\nquit\nquit"
-        );
-        let remedy = remedy
-            .step(save)
+        let answers = Command::new(r"printf '%s\n' partition")
+            .arg(self.request.number)
+            .flags("usr wm")
+            .arg(start)
+            .arg(size.as_deref().unwrap_or("$"))
+            .flags("label")
+            .arg(label)
+            .flags("y quit quit");
+        let format = Command::new("format -e -d").name(SOLARIS_DISK, self.disk());
+        let remedy = self
+            .remedy("format -e")
+            .step(self.vtoc_saved())
             .step(Step::new(
-                command,
+                answers.pipe(format),
                 "a wrong disk: format names its model when it starts",
-                back,
+                self.vtoc_back(),
             ))
-            .step(Step::look(format!("prtvtoc {}", self.raw())))
+            .step(Step::look(self.prtvtoc()))
             .constraint(
-                "the lines below format -e answer its menus and questions, one after the other",
+                "the words before format -e answer its menus and questions, one after the other",
             )
             .constraint(
                 "tag usr and flag wm stand for those that the slice has: prtvtoc prints them",
@@ -314,48 +323,74 @@ impl PartitionWork<'_> {
     /// One line of a VTOC; the others are kept as they are.
     fn fmthard(&self) -> Option<Remedy> {
         let len = self.layout.len_lba(self.request)?;
-        let (raw, file, number) = (self.raw(), &self.file, self.request.number);
+        let number = self.request.number;
         // Sectors of a VTOC on x86 count from the start of the fdisk partition.
         let origin = match self.request.label {
             LabelScheme::SmiX86 { fdisk_start, .. } => fdisk_start.0 / self.request.sector_bytes,
             _ => 0,
         };
         let start = self.start() - origin;
-        let line = format!("{number} 4 00 {start} {len}");
-        let command = format!(
-            "{{ awk '$1 !~ /^\\*/ && $1 != {number} {{ print $1, $2, $3, $4, $5 }}' {file}.vtoc; echo '{line}'; }} \
-             > {file}.new\nfmthard -s {file}.new {raw}"
-        );
+        let others = Command::new("awk")
+            .arg(format!(
+                r"$1 !~ /^\*/ && $1 != {number} {{ print $1, $2, $3, $4, $5 }}"
+            ))
+            .path(self.vtoc_file());
+        let new = format!("{}.new", self.file);
+        let lines = others
+            .group(Command::echo(format!("{number} 4 00 {start} {len}")))
+            .to_file(&new);
         Some(
             self.remedy("fmthard")
-                .step(Step::save(format!("prtvtoc {raw} > {file}.vtoc")))
+                .step(self.vtoc_saved())
                 .step(Step::new(
-                    command,
+                    lines.and(self.on_raw(Command::new("fmthard -s").path(&new))),
                     "all slices are written: look at the new file first",
-                    format!("fmthard -s {file}.vtoc {raw}"),
+                    self.vtoc_back(),
                 ))
-                .step(Step::look(format!("prtvtoc {raw}")))
+                .step(Step::look(self.prtvtoc()))
                 .constraint(
                     "4 00 in the new line is tag usr and flag wm: put what prtvtoc printed for the slice",
                 ),
         )
     }
 
-    /// The disk as Solaris names it: `c1t0d0`.
-    fn disk(&self) -> &str {
-        let name = self.device.trim_matches('\'');
-        name.rsplit('/').next().unwrap_or(name)
+    fn vtoc_file(&self) -> String {
+        format!("{}.vtoc", self.file)
     }
 
-    /// The node through which its label is read and written.
-    fn raw(&self) -> String {
+    fn vtoc_saved(&self) -> Result<Step, NoCommand> {
+        Step::save(self.prtvtoc().to_file(self.vtoc_file()))
+    }
+
+    fn vtoc_back(&self) -> Command {
+        self.on_raw(Command::new("fmthard -s").path(self.vtoc_file()))
+    }
+
+    fn prtvtoc(&self) -> Command {
+        self.on_raw(Command::new("prtvtoc"))
+    }
+
+    /// The disk as Solaris names it: `c1t0d0`.
+    fn disk(&self) -> &str {
+        self.device.rsplit('/').next().unwrap_or(self.device)
+    }
+
+    /// With the node through which the label of the disk is read and written.
+    fn on_raw(&self, command: Command) -> Command {
         let whole = if self.request.label == LabelScheme::SolarisEfi {
             "s0"
         } else {
             "s2"
         };
-        format!("/dev/rdsk/{}{whole}", self.disk())
+        command.named(SOLARIS_DISK, "/dev/rdsk/", self.disk(), whole)
     }
+}
+
+/// Keeps type, UUID and name of a partition in variables, which the next command gives it again.
+fn kept_by_sgdisk(look: Command) -> Command {
+    Command::set("info", look).then(Command::new(
+        r#"type=$(printf '%s\n' "$info" | sed -n 's/^Partition GUID code: \([^ ]*\).*/\1/p'); uuid=$(printf '%s\n' "$info" | sed -n 's/^Partition unique GUID: //p'); name=$(printf '%s\n' "$info" | sed -n "s/^Partition name: '\(.*\)'/\1/p")"#,
+    ))
 }
 
 /// First block behind the entries of a GPT.

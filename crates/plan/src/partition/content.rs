@@ -1,10 +1,14 @@
 //! What a partition holds decides which ways there are: volume managers and mirrors move data while in use.
 
 use plumb_geometry::align_up;
+use plumb_quoting::Command;
+use plumb_quoting::names::{LVM, SVM, ZFS};
 
 use crate::partition::{PartitionLayout, PartitionRequest};
 use crate::plan::{Harm, Remedy, Step};
-use crate::shell::word;
+
+/// Stands for a partition of another disk.
+const NEW: &str = "NEW";
 
 /// What a partition holds, and by which name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,36 +49,38 @@ impl Content {
             .node(&request.device, request.number)
             .into_iter()
             .next()?;
-        let from = word(&from).into_owned();
         let start = crate::error::position(layout.start);
-        let new = "NEW";
         let effect =
             format!("data lie on a partition that starts at {start}, and were in use all the time");
         let remedy = |title: &str| {
             Remedy::new(Harm::Online, title, effect.clone()).constraint(format!(
-                "{new} is a partition of another disk, at least as long, that starts at {start} there as well"
+                "NEW is a partition of another disk, at least as long, that starts at {start} there as well"
             ))
         };
         let full =
             "the disks are busy until it is done; an interruption leaves data where they were";
         Some(match self {
             Content::Lvm { group } => {
-                let group = word(group);
+                // Makes a partition a part of the group, and takes it out again.
+                let extend = |part: &str| {
+                    let create = Command::new("pvcreate").path(part);
+                    create.and(Command::new("vgextend").name(LVM, group).path(part))
+                };
+                let reduce = |part: &str| {
+                    let reduce = Command::new("vgreduce").name(LVM, group).path(part);
+                    reduce.and(Command::new("pvremove").path(part))
+                };
                 remedy("with LVM")
+                    .step(Step::new(extend(NEW), "writes a label to it", reduce(NEW)))
                     .step(Step::new(
-                        format!("pvcreate {new} && vgextend {group} {new}"),
-                        "writes a label to it",
-                        format!("vgreduce {group} {new} && pvremove {new}"),
-                    ))
-                    .step(Step::new(
-                        format!("pvmove {from} {new}"),
+                        Command::new("pvmove").path(&from).path(NEW),
                         full,
-                        format!("pvmove {new} {from}"),
+                        Command::new("pvmove").path(NEW).path(&from),
                     ))
                     .step(Step::new(
-                        format!("vgreduce {group} {from} && pvremove {from}"),
+                        reduce(&from),
                         "the old partition is no longer part of the group",
-                        format!("pvcreate {from} && vgextend {group} {from}"),
+                        extend(&from),
                     ))
             }
             Content::Md { array } => {
@@ -83,25 +89,32 @@ impl Content {
                 } else {
                     format!("/dev/{array}")
                 };
-                let array = word(&path);
+                let mdadm = || Command::new("mdadm").path(&path);
+                let replace = |old: &str, new: &str| {
+                    mdadm()
+                        .flags("--replace")
+                        .path(old)
+                        .flags("--with")
+                        .path(new)
+                };
                 remedy("with md, without losing redundancy")
                     .step(Step::new(
-                        format!("mdadm {array} --add {new}"),
+                        mdadm().flags("--add").path(NEW),
                         "writes a superblock to it",
-                        format!("mdadm {array} --remove {new}"),
+                        mdadm().flags("--remove").path(NEW),
                     ))
-                    .step(Step::new(
-                        format!("mdadm {array} --replace {from} --with {new}"),
-                        full,
-                        format!("mdadm {array} --replace {new} --with {from}"),
-                    ))
+                    .step(Step::new(replace(&from, NEW), full, replace(NEW, &from)))
                     .constraint("arrays of level 1, 4, 5, 6 or 10; RAID 0 cannot replace a member")
             }
-            Content::Zfs { pool } => remedy("with ZFS").step(Step::new(
-                format!("zpool replace {} {from} {new}", word(pool)),
-                full,
-                format!("zpool replace {} {new} {from}", word(pool)),
-            )),
+            Content::Zfs { pool } => {
+                let replace = |old: &str, new: &str| {
+                    Command::new("zpool replace")
+                        .name(ZFS, pool)
+                        .path(old)
+                        .path(new)
+                };
+                remedy("with ZFS").step(Step::new(replace(&from, NEW), full, replace(NEW, &from)))
+            }
             Content::SvmMirror { mirror, submirror } => {
                 svm_mirror(remedy("with the mirror"), mirror, submirror)
             }
@@ -131,18 +144,17 @@ impl Content {
                     "the first extent is on the grid, although the partition is not",
                 )
                 .step(Step::new(
-                    format!(
-                        "pvcreate --dataalignment {}b --dataalignmentoffset {ahead}b {}",
-                        alignment,
-                        word(&part)
-                    ),
+                    Command::new("pvcreate --dataalignment")
+                        .arg(format!("{alignment}b"))
+                        .flags("--dataalignmentoffset")
+                        .arg(format!("{ahead}b"))
+                        .path(&part),
                     "all of the physical volume is lost: empty it with pvmove first",
                     "pvcreate with the values that pvs -o pv_name,pe_start printed before",
                 ))
-                .step(Step::look(format!(
-                    "pvs --units s -o pv_name,pe_start {}",
-                    word(&part)
-                )))
+                .step(Step::look(
+                    Command::new("pvs --units s -o pv_name,pe_start").path(&part),
+                ))
                 .constraint(
                     "the extent size of the volume group must be a multiple of the grid as well",
                 ),
@@ -152,18 +164,23 @@ impl Content {
     }
 }
 
-fn svm_mirror(remedy: Remedy, mirror: &str, submirror: &str) -> Remedy {
-    let (mirror, old) = (word(mirror), word(submirror));
+fn svm_mirror(remedy: Remedy, mirror: &str, old: &str) -> Remedy {
+    let attach = || Command::new("metattach").name(SVM, mirror);
+    let detach = || Command::new("metadetach").name(SVM, mirror);
     remedy
         .step(Step::new(
-            format!("metainit NEWSUB 1 1 NEW && metattach {mirror} NEWSUB"),
+            Command::new("metainit NEWSUB 1 1 NEW").and(attach().flags("NEWSUB")),
             "the disks are busy until the resync is done: metastat tells",
-            format!("metadetach {mirror} NEWSUB && metaclear NEWSUB"),
+            detach().flags("NEWSUB").and(Command::new("metaclear NEWSUB")),
         ))
         .step(Step::new(
-            format!("metadetach {mirror} {old} && metaclear {old}"),
+            detach()
+                .name(SVM, old)
+                .and(Command::new("metaclear").name(SVM, old)),
             "one copy less; only after the resync",
-            format!("metainit {old} as before, metattach {mirror} {old}"),
+            attach()
+                .name(SVM, old)
+                .remark("after metainit has made it as before"),
         ))
         .constraint("NEWSUB is a free volume name; a mirror takes four submirrors at most")
 }

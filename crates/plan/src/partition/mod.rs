@@ -231,10 +231,9 @@ pub fn plan(request: &PartitionRequest) -> Result<Plan, PlanError> {
         );
         let system = request.label.system();
         let nodes = request.label.node(&request.device, request.number);
-        plan.nodes = request
-            .current
-            .filter(|_| !nodes.is_empty())
-            .map(|_| Nodes::for_names(system, &nodes));
+        if request.current.is_some() && !nodes.is_empty() {
+            plan.keep_nodes(Nodes::for_names(system, &nodes));
+        }
     }
     notes(&mut plan, request, &layout);
     Ok(plan)

@@ -3,11 +3,11 @@
 //! XFS cannot.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_quoting::{Command, NoCommand};
 
 use crate::error::PlanError;
 use crate::partition::{Content, PartitionRequest, layout};
 use crate::plan::Step;
-use crate::shell::word;
 
 /// By how much a partition is made smaller at most: what the start of one moves by on the usual grids.
 pub const SMALLER_MAX: Bytes = Bytes(1 << 20);
@@ -55,7 +55,7 @@ pub(super) fn steps(
     request: &PartitionRequest,
     node: Option<&str>,
     len: Bytes,
-) -> Result<Vec<Step>, String> {
+) -> Result<Vec<Result<Step, NoCommand>>, String> {
     let manager = request.content.as_ref().map(|content| match content {
         Content::Lvm { .. } => "LVM",
         Content::Md { .. } => "md",
@@ -76,32 +76,34 @@ pub(super) fn steps(
                 .to_owned(),
         );
     };
-    let (node, sectors) = (word(node), len.0 / SECTOR);
+    let sectors = format!("{}s", len.0 / SECTOR);
     match file_system.kind.as_str() {
         "ext2" | "ext3" | "ext4" => Ok(vec![
             Step::new(
-                format!("umount {node}; e2fsck -f {node}"),
+                Command::new("umount")
+                    .path(node)
+                    .then(Command::new("e2fsck -f").path(node)),
                 "mends what it finds, after asking",
                 "nothing to undo",
             ),
             Step::new(
-                format!("resize2fs {node} {sectors}s"),
+                Command::new("resize2fs").path(node).arg(sectors),
                 "moves blocks from its end; refused where files need the room, and not safe against an interruption",
-                format!("resize2fs {node}"),
+                Command::new("resize2fs").path(node),
             ),
         ]),
         "btrfs" => {
-            let mount = word(file_system.mount.as_deref().unwrap_or("/MOUNT")).into_owned();
+            let mount = file_system.mount.as_deref().unwrap_or("/MOUNT");
             Ok(vec![
                 Step::new(
-                    format!("btrfs filesystem resize {} {mount}", len.0),
+                    Command::new("btrfs filesystem resize").arg(len.0).path(mount),
                     "moves data from its end; refused where files need the room",
-                    format!("btrfs filesystem resize max {mount}"),
+                    Command::new("btrfs filesystem resize max").path(mount),
                 ),
                 Step::new(
-                    format!("umount {mount}"),
+                    Command::new("umount").path(mount),
                     "nothing may be open on it",
-                    format!("mount {node} {mount}"),
+                    Command::new("mount").path(node).path(mount),
                 ),
             ])
         }

@@ -1,9 +1,12 @@
 //! The commands for soft partitions. Data do not move along: they come back from a copy, or from the other side of a
 //! mirror.
 
+use plumb_quoting::names::SVM;
+use plumb_quoting::shell::file_name;
+use plumb_quoting::{Command, NoCommand};
+
 use crate::plan::{Harm, Remedy, Step};
-use crate::shell::word;
-use crate::softpart::{Placed, SoftPartition, SoftpartRequest};
+use crate::softpart::{Placed, SoftPartition, SoftpartRequest, Submirror};
 
 /// The ways there: create what is new; one side of each mirror at a time; or all from copies.
 pub(super) fn remedies(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Remedy> {
@@ -27,20 +30,27 @@ pub(super) fn remedies(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Reme
 
 const EXACT: &str = "-o and -b go in pairs, in sectors without a unit, and never together with -A; -o is where data start";
 
-fn create(request: &SoftpartRequest, name: &str, extents: &[(u64, u64)]) -> Step {
-    let places: String = extents
-        .iter()
-        .map(|(at, size)| format!(" -o {at} -b {size}"))
-        .collect();
+fn create(
+    request: &SoftpartRequest,
+    name: &str,
+    extents: &[(u64, u64)],
+) -> Result<Step, NoCommand> {
     Step::new(
-        format!(
-            "metainit {} -p {}{places}",
-            word(name),
-            word(&request.component)
-        ),
+        metainit(request, name, extents),
         "refused where extents overlap; what lay there before is not erased",
-        format!("metaclear {}", word(name)),
+        Command::new("metaclear").name(SVM, name),
     )
+}
+
+/// The line that makes a soft partition of these extents.
+fn metainit(request: &SoftpartRequest, name: &str, extents: &[(u64, u64)]) -> Command {
+    let made = Command::new("metainit")
+        .name(SVM, name)
+        .flags("-p")
+        .name(SVM, &request.component);
+    extents.iter().fold(made, |made, (at, size)| {
+        made.flags("-o").arg(at).flags("-b").arg(size)
+    })
 }
 
 /// The soft partitions in the order in which their first extents lie, each with its new extents in the order of data.
@@ -65,7 +75,7 @@ fn renewed<'a>(
     parts
 }
 
-fn added(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Step> {
+fn added(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Result<Step, NoCommand>> {
     let new = placed.iter().filter(|one| one.offset_now.is_none());
     new.map(|one| create(request, &one.name, &[(one.offset, one.size)]))
         .collect()
@@ -78,23 +88,24 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
         "with metainit, data from copies",
         "all extents are on the unit",
     )
-    .step(Step::save("metastat -p > metastat-p.before"))
+    .step(layout_saved())
     .constraint(EXACT)
     .constraint(
         "all of them are cleared before the first is made: their new places overlap the old ones",
     )
     .constraint("unmounted, nothing open; a copy of each that was read back and compared");
+    let copy = |part: &SoftPartition| format!("/BACKUP/{}.img", file_name(&part.name));
     for (part, _) in &parts {
-        let raw = format!("/dev/md/rdsk/{}", part.name);
-        remedy = remedy.step(Step::save(format!(
-            "dd if={} of=/BACKUP/{}.img bs=1024k",
-            word(&raw),
-            crate::shell::file_name(&part.name)
-        )));
+        remedy = remedy.step(Step::save(
+            Command::new("dd")
+                .named(SVM, "if=/dev/md/rdsk/", &part.name, "")
+                .arg(format!("of={}", copy(part)))
+                .flags("bs=1024k"),
+        ));
     }
     for (part, _) in parts.iter().rev() {
         remedy = remedy.step(Step::new(
-            format!("metaclear {}", word(&part.name)),
+            Command::new("metaclear").name(SVM, &part.name),
             "its data can only come back from the copy, or by the way back before anything else is written",
             was(request, part),
         ));
@@ -105,13 +116,11 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
             .map(|(part, extents)| create(request, &part.name, extents)),
     );
     for (part, _) in &parts {
-        let raw = format!("/dev/md/rdsk/{}", part.name);
         remedy = remedy.step(Step::new(
-            format!(
-                "dd if=/BACKUP/{}.img of={} bs=1024k",
-                crate::shell::file_name(&part.name),
-                word(&raw)
-            ),
+            Command::new("dd")
+                .arg(format!("if={}", copy(part)))
+                .named(SVM, "of=/dev/md/rdsk/", &part.name, "")
+                .flags("bs=1024k"),
             "writes over what is there",
             "the copy stays until all was compared",
         ));
@@ -119,18 +128,13 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
     remedy.steps(added(request, placed))
 }
 
+fn layout_saved() -> Result<Step, NoCommand> {
+    Step::save(Command::new("metastat -p").to_file("metastat-p.before"))
+}
+
 /// The line that makes it as it is now.
-fn was(request: &SoftpartRequest, part: &SoftPartition) -> String {
-    let places: String = part
-        .extents
-        .iter()
-        .map(|(at, size)| format!(" -o {at} -b {size}"))
-        .collect();
-    format!(
-        "metainit {} -p {}{places}",
-        word(&part.name),
-        word(&request.component)
-    )
+fn was(request: &SoftpartRequest, part: &SoftPartition) -> Command {
+    metainit(request, &part.name, &part.extents)
 }
 
 /// Where each soft partition is one side of a mirror, the other side keeps the data while this one is made anew.
@@ -144,21 +148,19 @@ fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
         "one side of the mirrors at a time",
         "all extents of this component are on the unit, and the data were in use all the time",
     )
-    .step(Step::save("metastat -p > metastat-p.before"))
+    .step(layout_saved())
     .constraint(EXACT)
     .constraint("every mirror has another submirror in state Okay: metastat tells")
     .constraint("one component at a time: wait for all resyncs before the other side");
     for (part, _) in parts.iter().rev() {
         let Some(side) = &part.mirror else { continue };
-        let (mirror, sub) = (word(&side.mirror), word(&side.submirror));
-        let name = word(&part.name);
+        let clear = |name: &str| Command::new("metaclear").name(SVM, name);
         remedy = remedy.step(Step::new(
-            format!("metadetach {mirror} {sub} && metaclear {sub} && metaclear {name}"),
+            detach(side)
+                .and(clear(&side.submirror))
+                .and(clear(&part.name)),
             "the mirror has one copy less until the resync is done",
-            format!(
-                "{} && metainit {sub} 1 1 {name} && metattach {mirror} {sub}",
-                was(request, part)
-            ),
+            was(request, part).and(attach(side, part)),
         ));
     }
     remedy = remedy.steps(
@@ -168,15 +170,30 @@ fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
     );
     for (part, _) in &parts {
         let Some(side) = &part.mirror else { continue };
-        let (mirror, sub) = (word(&side.mirror), word(&side.submirror));
         remedy = remedy.step(Step::new(
-            format!(
-                "metainit {sub} 1 1 {} && metattach {mirror} {sub}",
-                word(&part.name)
-            ),
+            attach(side, part),
             "a full resync: the disks are busy, and a failure of the other side loses data",
-            format!("metadetach {mirror} {sub}"),
+            detach(side),
         ));
     }
     Some(remedy.steps(added(request, placed)))
+}
+
+fn detach(side: &Submirror) -> Command {
+    Command::new("metadetach")
+        .name(SVM, &side.mirror)
+        .name(SVM, &side.submirror)
+}
+
+/// Makes the submirror of a soft partition, and gives it to its mirror.
+fn attach(side: &Submirror, part: &SoftPartition) -> Command {
+    let made = Command::new("metainit")
+        .name(SVM, &side.submirror)
+        .flags("1 1")
+        .name(SVM, &part.name);
+    made.and(
+        Command::new("metattach")
+            .name(SVM, &side.mirror)
+            .name(SVM, &side.submirror),
+    )
 }

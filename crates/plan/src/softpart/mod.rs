@@ -309,7 +309,7 @@ pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
             .existing
             .iter()
             .map(|part| format!("/dev/md/rdsk/{}", part.name));
-        plan.nodes = Some(Nodes::for_names(
+        plan.keep_nodes(Nodes::for_names(
             System::Solaris,
             &moved.collect::<Vec<_>>(),
         ));

@@ -189,8 +189,8 @@ fn add_steps(finding: &mut Finding, remedy: &Remedy) {
     for step in remedy.steps.iter().cloned() {
         finding.add_fix(Fix {
             command: step.command,
-            risk: step.risk.into(),
-            undo: step.undo.into(),
+            risk: step.risk,
+            undo: step.undo,
         });
     }
 }

@@ -5,46 +5,47 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use plumb_capture::CaptureError;
+use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_report::diagnose::Unseen;
 use plumb_stack::{Kind, NodeId, Stack};
 
+use crate::typed;
+
 /// The same command again, with all permissions; `None` where it had them and was refused all the same.
-fn again() -> Option<String> {
+fn again() -> Option<Command> {
     // Its owner is the effective user.
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
-    (!is_root).then(|| format!("sudo {}", words.join(" ")))
+    (!is_root).then(typed::as_root)
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=@:,%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// Something that could not be seen, and the commands that would see it, or the reason why they cannot be given.
+fn unseen(mut what: String, commands: impl IntoIterator<Item = Command>) -> Unseen {
+    let lines: Result<Vec<CommandLine>, NoCommand> =
+        commands.into_iter().map(Command::line).collect();
+    let commands = lines.unwrap_or_else(|why| {
+        what += &format!("; {why}");
+        Vec::new()
+    });
+    Unseen { what, commands }
 }
 
 /// I/O that could not be watched.
 #[must_use]
 pub fn io(why: &CaptureError) -> Unseen {
-    let commands = match why {
-        CaptureError::NotPermitted => again().into_iter().collect(),
-        _ => Vec::new(),
+    let command = match why {
+        CaptureError::NotPermitted => again(),
+        _ => None,
     };
-    Unseen {
-        what: format!("the I/O: {why}"),
-        commands,
-    }
+    unseen(format!("the I/O: {why}"), command)
 }
 
 /// I/O of layers of which none makes requests here.
 #[must_use]
 pub fn no_requests() -> Unseen {
-    Unseen {
-        what: "the I/O: none of these layers makes requests on this host".to_owned(),
-        commands: Vec::new(),
-    }
+    unseen(
+        "the I/O: none of these layers makes requests on this host".to_owned(),
+        None,
+    )
 }
 
 /// What is on devices that could not be opened.
@@ -69,10 +70,8 @@ pub fn content(
     } else {
         ""
     };
-    Some(Unseen {
-        what: format!("labels and superblocks of {first}{more}: {error}{even}"),
-        commands: again.into_iter().collect(),
-    })
+    let what = format!("labels and superblocks of {first}{more}: {error}{even}");
+    Some(unseen(what, again))
 }
 
 /// What lies below the virtual disks of a guest.
@@ -90,33 +89,14 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
     } else {
         "virtual disks"
     };
-    Some(Unseen {
-        what: format!(
-            "what lies below {}, {them}: only the host of this guest can tell. Run there the first, here the second",
-            disks.join(", ")
-        ),
-        commands: vec![
-            "plumb check --collect host.tar.zst".to_owned(),
-            format!("plumb check --from host.tar.zst --join {first}=/dev/DEVICE"),
-        ],
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_can_be_typed_again() {
-        for (word, typed) in [
-            ("--grid", "--grid"),
-            ("4k@512", "4k@512"),
-            ("/srv/a b", "'/srv/a b'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-            ("$HOME", "'$HOME'"),
-        ] {
-            assert_eq!(quoted(word), typed);
-        }
-    }
+    let what = format!(
+        "what lies below {}, {them}: only the host of this guest can tell. Run there the first, here the second",
+        disks.join(", ")
+    );
+    let joined = Command::new("plumb check --from host.tar.zst")
+        .option("--join", format!("{first}=/dev/DEVICE"));
+    Some(unseen(
+        what,
+        [Command::new("plumb check --collect host.tar.zst"), joined],
+    ))
 }

@@ -43,7 +43,7 @@ pub fn save_path(save: &Save, subject: &Subject) -> PathBuf {
     save.save.clone().unwrap_or_else(|| {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let now: String = now.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-        let name = format!("{}-{now}", plumb_plan::shell::file_name(&subject.name));
+        let name = format!("{}-{now}", plumb_quoting::shell::file_name(&subject.name));
         free_name(Path::new(STATE), &name)
     })
 }

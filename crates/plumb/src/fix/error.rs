@@ -3,6 +3,7 @@
 use std::io;
 
 use plumb_label::{Problem, ReadError};
+use plumb_quoting::Command;
 use plumb_relocate::labels::mend::is_of_copies;
 use plumb_relocate::labels::{ChangeError, EditError, MendError, SavedLabelError};
 use plumb_sys::SysError;
@@ -180,12 +181,12 @@ impl From<FixError> for Failure {
                      empty gets another label by relabel --new-label"
                 )),
                 problem if is_of_copies(problem) => {
-                    failure.with_command(plumb_plan::shell::join_words(["plumb", "fix", "backup-label", device]))
+                    failure.with_command(Command::new("plumb fix backup-label").path(device))
                 }
                 _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
             },
             FixError::Unfinished { device, .. } => {
-                failure.with_command(plumb_plan::shell::join_words(["plumb", "fix", "status", device.as_str()]))
+                failure.with_command(Command::new("plumb fix status").path(device))
             }
             FixError::OtherThanPlanned { .. } => {
                 failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")

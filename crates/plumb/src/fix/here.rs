@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use plumb_geometry::{Grid, GridKind};
+use plumb_quoting::Command;
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Stack};
@@ -66,15 +67,14 @@ impl Here {
     }
 
     /// The command that ends one of these uses; `None` where there is none that always does.
-    pub fn freed_by(&self) -> Option<String> {
+    pub fn freed_by(&self) -> Option<Command> {
         let device = Path::new("/dev").join(self.stack.node(self.node).name.replace('!', "/"));
-        let device = plumb_plan::shell::join_words([device.to_string_lossy().as_ref()]);
         self.stack
             .above(self.node)
             .iter()
             .find_map(|above| match self.stack.node(*above).kind {
-                Kind::FileSystem => Some(format!("umount {device}")),
-                Kind::Swap => Some(format!("swapoff {device}")),
+                Kind::FileSystem => Some(Command::new("umount").path(&device)),
+                Kind::Swap => Some(Command::new("swapoff").path(&device)),
                 _ => None,
             })
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plumb_geometry::Extent;
 use plumb_label::{Label, Partition, PartitionPlace};
+use plumb_quoting::Command;
 use plumb_relocate::labels::SavedLabel;
 use plumb_sys::Access;
 
@@ -17,18 +18,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// The command that goes back from what was saved in a file.
-pub fn command(saved: &Path, subject: &Subject) -> String {
-    let (saved, device) = (saved.display().to_string(), subject.device());
-    let words = [
-        "plumb",
-        "fix",
-        "undo",
-        saved.as_str(),
-        device.as_str(),
-        "--yes",
-        subject.name.as_str(),
-    ];
-    plumb_plan::shell::join_words(words)
+pub fn command(saved: &Path, subject: &Subject) -> Command {
+    Command::new("plumb fix undo")
+        .path(saved)
+        .path(subject.device())
+        .option("--yes", &subject.name)
 }
 
 /// Runs the command.
@@ -100,7 +94,12 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
     };
     let way_back = || {
         let is_refused = !would_hide(&subject, after.as_ref(), before.as_ref()).is_empty();
-        command(&path, &subject) + if is_refused { " --force" } else { "" }
+        let back = command(&path, &subject);
+        if is_refused {
+            back.flags("--force")
+        } else {
+            back
+        }
     };
     let undo = is_done.then(way_back);
     let now = if is_done { subject.label()? } else { after };

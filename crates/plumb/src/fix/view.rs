@@ -4,12 +4,13 @@ use plumb_geometry::Grid;
 use plumb_label::{
     Label, Partition, PartitionPlace, gpt::types::SOLARIS_RESERVED, label::PartitionType,
 };
+use plumb_quoting::{Command, CommandLine};
 use plumb_relocate::labels::Change;
 use plumb_report::fix::{self as report, Fixed, LabelView, PartView};
 
 use super::subject::Subject;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, typed};
 
 /// A fix that was worked out or done.
 pub struct Shown<'a> {
@@ -23,7 +24,7 @@ pub struct Shown<'a> {
     pub about: Vec<String>,
     pub change: &'a Change,
     pub saved: Option<String>,
-    pub undo: Option<String>,
+    pub undo: Option<Command>,
     pub notes: Vec<String>,
     pub json: bool,
 }
@@ -42,8 +43,14 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
             len_bytes: new.len() as u64,
         })
         .collect();
-    let (device, command) = (shown.subject.device(), command(&shown.subject.name));
+    let device = shown.subject.device();
     let is_shown = !shown.is_done && !shown.change.is_empty();
+    let mut notes = shown.notes.clone();
+    let command = given(
+        is_shown.then(|| typed::with_yes(&shown.subject.name)),
+        &mut notes,
+    );
+    let undo = given(shown.undo.clone(), &mut notes);
     let fixed = Fixed {
         action: shown.action,
         device: &device,
@@ -58,9 +65,9 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
         about: &shown.about,
         writes: &writes,
         saved: shown.saved.as_deref(),
-        undo: shown.undo.as_deref(),
-        command: is_shown.then_some(command.as_str()),
-        notes: &shown.notes,
+        undo: undo.as_ref(),
+        command: command.as_ref(),
+        notes: &notes,
     };
     let text = if shown.json {
         report::json(env!("CARGO_PKG_VERSION"), &fixed).map_err(|error| Failure::failed(&error))?
@@ -71,14 +78,15 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// What was typed, with what makes it act.
-fn command(name: &str) -> String {
-    let typed: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--json")
-        .collect();
-    let words = typed.iter().map(String::as_str).chain(["--yes", name]);
-    format!("plumb {}", plumb_plan::shell::join_words(words))
+/// A command as it is printed; where none can be given, a note has the reason.
+pub fn given(command: Option<Command>, notes: &mut Vec<String>) -> Option<CommandLine> {
+    match command?.line() {
+        Ok(line) => Some(line),
+        Err(why) => {
+            notes.push(why.to_string());
+            None
+        }
+    }
 }
 
 fn label_view(label: &Label, grid: Option<Grid>) -> LabelView {

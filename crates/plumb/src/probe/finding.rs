@@ -65,11 +65,7 @@ pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> 
             basis: Basis::Measured,
         }));
     }
-    let command = format!("plumb check {}", shown.target);
     let risk = "none: reads only; it shows which layer begins off, and plans where it should";
-    Some(finding.with_fix(Fix {
-        command,
-        risk: risk.into(),
-        undo: "".into(),
-    }))
+    let command = Command::new("plumb check").path(shown.target);
+    Some(finding.with_fix(Fix::new(command, risk, "")))
 }

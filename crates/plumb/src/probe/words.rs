@@ -82,27 +82,34 @@ pub fn doubt(doubt: Doubt) -> String {
     }
 }
 
-/// How a range comes to be backed by media.
-pub fn scratch(target: &Target, op: report::Op) -> Vec<String> {
+/// Commands that back a range by media, and probe it.
+///
+/// # Errors
+/// When the name is one that no command can hold.
+pub fn scratch(target: &Target, op: report::Op) -> Result<[CommandLine; 2], NoCommand> {
     let (name, mib) = (target.name(), (target.size_bytes() >> 20).clamp(1, 1024));
-    let direct = if target.is_direct() {
-        " oflag=direct"
+    let write = Command::new("dd if=/dev/urandom")
+        .arg(format!("of={name}"))
+        .flags("bs=1M")
+        .arg(format!("count={mib}"));
+    let write = if target.is_direct() {
+        write.flags("oflag=direct")
     } else {
-        ""
+        write
     };
-    let write = if op == report::Op::Write {
-        " --write"
+    let probe = Command::new("plumb probe").path(name);
+    let probe = if op == report::Op::Write {
+        probe.flags("--write")
     } else {
-        ""
+        probe
     };
-    vec![
-        format!(
-            "# overwrites the first {} MiB: only where nothing is kept",
-            format::count(mib)
-        ),
-        format!("dd if=/dev/urandom of={name} bs=1M count={mib}{direct} conv=notrunc,fsync"),
-        format!("plumb probe {name}{write} --range 0-{mib}m"),
-    ]
+    Ok([
+        write
+            .flags("conv=notrunc,fsync")
+            .remark("overwrites the beginning: only where nothing is kept")
+            .line()?,
+        probe.flags("--range").arg(format!("0-{mib}m")).line()?,
+    ])
 }
 
 #[cfg(test)]

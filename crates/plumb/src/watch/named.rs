@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use plumb_capture::Layers;
+use plumb_quoting::Command;
 
 use crate::failure::{self, Failure};
 
 /// The number of a disk that has I/O at the layer asked for; what a command that leaves the layer open does is told of others.
-pub(crate) fn disk_at(name: &str, layers: Layers, command: &str) -> Result<u32, Failure> {
+pub(crate) fn disk_at(name: &str, layers: Layers, command: &Command) -> Result<u32, Failure> {
     let dev = plumb_capture::disk_of(name).map_err(super::refused)?;
     tell_of_disk(name, dev);
     if layers != Layers::Request || !plumb_capture::is_bio_based(dev) {
@@ -19,7 +20,7 @@ pub(crate) fn disk_at(name: &str, layers: Layers, command: &str) -> Result<u32, 
     if !below.is_empty() {
         what += &format!(": those are made by {}", below.join(", "));
     }
-    Err(Failure::unknown(what).with_command(format!("{command} {name}")))
+    Err(Failure::unknown(what).with_command(command.clone().path(name)))
 }
 
 /// Says so where a partition was named: I/O are watched by disk, and told apart by partition.

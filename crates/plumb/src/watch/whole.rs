@@ -187,7 +187,7 @@ impl Whole {
         let report = Report {
             title: "this host".to_owned(),
             version: env!("CARGO_PKG_VERSION"),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: crate::typed::for_page(),
             sources: &sources,
             notes: &notes,
             sections: sections

@@ -225,7 +225,7 @@ impl DirectionFigures {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(version: &str, bench: &Bench) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document {
+    plumb_quoting::json::pretty(&Document {
         schema: "plumb.bench/1",
         plumb: version,
         inputs: Vec::<()>::new(),

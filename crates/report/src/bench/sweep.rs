@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
-use crate::text::{Page, tame};
+use crate::text::{Page};
 
 /// The verdict of a sweep.
 #[derive(Debug, Serialize)]
@@ -73,7 +73,7 @@ const BAR: f64 = 48.0;
 /// The verdict as text.
 pub(super) fn draw(page: &mut Page, sweep: &Sweep) {
     page.gap();
-    page.heading(&format!("offsets on {}", tame(&sweep.target)));
+    page.heading(&format!("offsets on {}", sweep.target));
     page.line("      offset     i/o rate");
     let highest = sweep
         .offsets

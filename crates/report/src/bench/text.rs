@@ -1,12 +1,14 @@
 //! A benchmark as text: a line an interval with the columns of Vdbench, and a summary.
 
+use plumb_quoting::visible;
+
 use crate::bench::{
     Average, Bench, BenchInterval, BenchRun, BenchTarget, Brief, DirectionFigures, Measurement,
     Times,
 };
 use crate::bench::{study, sweep};
 use crate::format::{bytes, count, ns, rate};
-use crate::text::{Color, Page, tame};
+use crate::text::{Color, Page};
 
 /// Which columns the lines of intervals have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ fn average_name(average: &Average) -> String {
 #[must_use]
 pub fn run_heading(number: usize, runs: usize, name: &str, columns: IntervalColumns) -> String {
     let gap = if number > 1 { "\n" } else { "" };
-    let (number, runs, name) = (count(number as u64), count(runs as u64), tame(name));
+    let (number, runs, name) = (count(number as u64), count(runs as u64), visible(name));
     format!("{gap}run {number} of {runs}: {name}\n{}", heading(columns))
 }
 
@@ -138,10 +140,7 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
 /// The summary behind the intervals.
 #[must_use]
 pub fn summary(bench: &Bench, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     match &bench.runs[..] {
         // Lines of intervals were printed before.
         [run] => {
@@ -180,7 +179,7 @@ const NAME_MAX: usize = 20;
 fn averages(page: &mut Page, runs: &[BenchRun]) {
     let names: Vec<String> = runs
         .iter()
-        .map(|run| tame(run.name.as_deref().unwrap_or_default()).into_owned())
+        .map(|run| visible(run.name.as_deref().unwrap_or_default()).into_owned())
         .collect();
     let width = names
         .iter()
@@ -219,7 +218,7 @@ fn of_average(words: &[impl AsRef<str>; 13]) -> String {
 
 fn run_summary(page: &mut Page, run: &BenchRun) {
     if let Some(name) = &run.name {
-        page.heading(&tame(name));
+        page.heading(name);
     }
     page.wrapped("", "  ", &run.workload);
     for target in &run.targets {
@@ -247,7 +246,7 @@ fn target_summary(page: &mut Page, target: &BenchTarget) {
     page.wrapped(
         "",
         "  ",
-        &format!("{}: {}", tame(&target.target), rates(measured, seconds)),
+        &format!("{}: {}", target.target, rates(measured, seconds)),
     );
     times(page, measured);
     page.wrapped(

@@ -60,7 +60,7 @@ pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
         findings: &check.diagnosis.findings,
         result: result(check),
     };
-    serde_json::to_string_pretty(&document)
+    plumb_quoting::json::pretty(&document)
 }
 
 /// The result of the document.

@@ -20,7 +20,7 @@ pub use json::json;
 pub(crate) use json::{CheckResult, result};
 pub(crate) use tree::lines as tree_lines;
 
-pub(crate) use words::{listed, plain};
+pub(crate) use words::listed;
 
 /// Findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
@@ -69,10 +69,7 @@ impl Check<'_> {
 /// The report as text, for 80 columns.
 #[must_use]
 pub fn text(check: &Check<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     page.line(headline(check));
     findings(&mut page, &check.diagnosis.findings);
     unknown(&mut page, check);
@@ -171,7 +168,7 @@ pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
         page.wrapped(
             "  ",
             "    ",
-            &format!("{}: {devices}: {}", first.rule, plain(&why)),
+            &format!("{}: {devices}: {}", first.rule, why),
         );
     }
 }
@@ -249,7 +246,7 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
         page.wrapped(
             "  ",
             "    ",
-            &format!("{}: {}", listed(devices), plain(&words)),
+            &format!("{}: {}", listed(devices), words),
         );
     }
 }
@@ -279,9 +276,9 @@ pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
                 )
             }
         };
-        page.wrapped("  ", "    ", &plain(&format!("{}: {what}", input.path)));
+        page.wrapped("  ", "    ", format!("{}: {what}", input.path));
     }
     for note in check.notes {
-        page.wrapped("  note: ", "    ", &plain(note));
+        page.wrapped("  note: ", "    ", note);
     }
 }

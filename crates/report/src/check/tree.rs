@@ -11,9 +11,9 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict};
 
 use super::Check;
-use super::words::{gathered, is_same, listed, name, place, plain, verdict};
+use super::words::{gathered, is_same, listed, name, place, verdict};
 use crate::format::{bytes, count};
-use crate::text::page::Page;
+use crate::text::page::{Page, Painted};
 
 /// Layers that are drawn one above the other: more would not fit into 80 columns.
 const DEPTH_MAX: usize = 14;
@@ -172,14 +172,14 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
     let has_above = !tree.above.is_empty() || tree.cut > 0;
     let beside = format!("{rest}{}", if has_above { "│  " } else { "   " });
     let as_below = stands_as_below(check, tree);
-    let mut words = node_words(check, tree);
+    let mut words = Painted::from(node_words(check, tree));
     if let Some(overall) = as_below {
-        words.push_str(&format!(", {} as below", overall_word(page, overall)));
+        words = words + ", " + overall_word(page, overall) + " as below";
     }
-    page.wrapped(first, &format!("{beside}    "), &words);
+    page.wrapped(first, format!("{beside}    "), words);
     if !tree.is_repeat {
         for words in notes(page, check, tree.id, as_below.is_some()) {
-            page.wrapped(&format!("{beside}  "), &format!("{beside}    "), &words);
+            page.wrapped(format!("{beside}  "), format!("{beside}    "), words);
         }
     }
     let groups = summed_up(&tree.above);
@@ -219,7 +219,7 @@ fn stands_as_below(check: &Check<'_>, tree: &Drawn) -> Option<Overall> {
     (!tree.is_repeat && is_same(mine, below)).then_some(mine.overall)
 }
 
-fn overall_word(page: &Page, overall: Overall) -> String {
+fn overall_word(page: &Page, overall: Overall) -> Painted {
     match overall {
         Overall::Misaligned => page.painted("31", "misaligned"),
         Overall::Unknown => page.painted("36", "unknown"),
@@ -253,7 +253,7 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     let node = check.stack.node(tree.id);
     let mut words = vec![format!("{}: {}", name(&node.name), node.kind.text())];
     if let Some(level) = node.word(keys::LEVEL) {
-        words[0].push_str(&format!(" ({})", plain(level)));
+        words[0].push_str(&format!(" ({level})"));
     }
     words.extend(node.size.map(|size| bytes(size.0)));
     if let Placing::Chunks(chunks) = &node.placing {
@@ -272,21 +272,21 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     if tree.is_repeat {
         words.push("drawn above".to_owned());
     }
-    words.extend(node.word(keys::MODEL).map(plain));
+    words.extend(node.word(keys::MODEL).map(str::to_owned));
     words.extend(origin(node));
     words.join(", ")
 }
 
 /// Where a disk comes from, or by what a target shows an export, and as what.
 fn origin(node: &Node) -> Option<String> {
-    let transport = node.word(keys::TRANSPORT).map(plain)?;
+    let transport = node.word(keys::TRANSPORT).map(str::to_owned)?;
     let unit = node
         .word(keys::UNIT_NUMBER)
-        .map(|unit| format!("unit {} ", plain(unit)))
+        .map(|unit| format!("unit {unit} "))
         .unwrap_or_default();
     let target = node
         .word(keys::TARGET)
-        .map(|target| format!("{unit}of {} ", plain(target)));
+        .map(|target| format!("{unit}of {target} "));
     Some(format!("{}over {transport}", target.unwrap_or_default()))
 }
 
@@ -328,7 +328,7 @@ fn is_shown(fact: &GridFact) -> bool {
 }
 
 /// What is said of a node below its own line: the grids of a device, the verdicts of a layer.
-fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<String> {
+fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<Painted> {
     let stack = check.stack;
     let mut notes = Vec::new();
     let own = stack.grids(id);
@@ -360,9 +360,9 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
         );
     }
     if !grids.is_empty() {
-        notes.push(format!("grid: {}", grids.join(", ")));
+        notes.push(format!("grid: {}", grids.join(", ")).into());
     }
-    notes.extend(stack.node(id).opaque.as_deref().map(plain));
+    notes.extend(stack.node(id).opaque.as_deref().map(Painted::from));
     let stand = check.survey.stand(id).filter(|_| !is_as_below);
     let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
@@ -377,15 +377,13 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
         if at == 0 && mends && stand.overall == Overall::Misaligned {
-            words.push_str("; what stands on it makes up for it");
+            words = words + "; what stands on it makes up for it";
         }
         notes.push(words);
     }
     if verdicts.len() > VERDICTS_MAX {
-        notes.push(format!(
-            "and {} more, see --json",
-            count((verdicts.len() - VERDICTS_MAX) as u64)
-        ));
+        let more = count((verdicts.len() - VERDICTS_MAX) as u64);
+        notes.push(format!("and {more} more, see --json").into());
     }
     for lost in stand.lost.iter().take(VERDICTS_MAX) {
         let whose = &stack.node(lost.node).name;
@@ -394,11 +392,8 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
         } else {
             format!("below {}: ", name(whose))
         };
-        notes.push(format!(
-            "{}: {below}{}",
-            page.painted("36", "unknown"),
-            plain(&lost.why)
-        ));
+        let why = format!(": {below}{}", lost.why);
+        notes.push(page.painted("36", "unknown") + why.as_str());
     }
     notes
 }

@@ -1,10 +1,11 @@
 //! Names, places and verdicts as the report of a check says them.
 
 use plumb_geometry::Bytes;
+use plumb_quoting::visible;
 use plumb_stack::survey::On;
 use plumb_stack::{CellKind, NodeId, Stack, Stand, Verdict};
 
-use crate::text::page::Page;
+use crate::text::page::{Page, Painted};
 
 /// Names that a list gives before it counts the rest.
 const NAMES_MAX: usize = 6;
@@ -12,24 +13,11 @@ const NAMES_MAX: usize = 6;
 /// Longest name that is printed whole.
 const NAME_MAX: usize = 40;
 
-/// Text without what a terminal would obey; it may be from anywhere.
-pub fn plain(text: &str) -> String {
-    text.chars()
-        .map(|letter| {
-            if letter.is_control() {
-                '\u{fffd}'
-            } else {
-                letter
-            }
-        })
-        .collect()
-}
-
 /// A name, cut where it would fill a line.
 pub fn name(name: &str) -> String {
-    let name = plain(name);
+    let name = visible(name);
     if name.chars().count() <= NAME_MAX {
-        return name;
+        return name.into_owned();
     }
     name.chars().take(NAME_MAX - 1).chain(['…']).collect()
 }
@@ -101,7 +89,7 @@ fn is_alike(one: &On, other: &On) -> bool {
 }
 
 /// A verdict in a sentence, its first word painted.
-pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String {
+pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> Painted {
     let names = listed(
         nodes
             .iter()
@@ -122,27 +110,24 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
         )
     };
     match &on.verdict {
-        Verdict::Aligned => format!("{} to {grid}", page.painted("32", "aligned")),
+        Verdict::Aligned => page.painted("32", "aligned") + format!(" to {grid}").as_str(),
         Verdict::Misaligned { by } => {
-            format!(
-                "{} by {} of {grid}",
-                page.painted("31", "misaligned"),
-                place(*by)
-            )
+            let words = format!(" by {} of {grid}", place(*by));
+            page.painted("31", "misaligned") + words.as_str()
         }
-        Verdict::Varies { step } => format!(
-            "{} in part: chunks are no multiple of {grid}, so the place in it moves by {} from one to the next",
-            page.painted("31", "misaligned"),
-            place(*step)
-        ),
+        Verdict::Varies { step } => {
+            let words = format!(
+                " in part: chunks are no multiple of {grid}, so the place in it moves by {} from one to the next",
+                place(*step)
+            );
+            page.painted("31", "misaligned") + words.as_str()
+        }
         Verdict::Unknown { .. } if on.fact.what == CellKind::Assumed => {
-            let unknown = page.painted("36", "unknown");
-            format!(
-                "{unknown} beyond {}: nothing more is known of {names}",
-                on.fact.granularity()
-            )
+            let granularity = on.fact.granularity();
+            let words = format!(" beyond {granularity}: nothing more is known of {names}");
+            page.painted("36", "unknown") + words.as_str()
         }
-        Verdict::Unknown { why } => format!("{}: {}", page.painted("36", "unknown"), plain(why)),
+        Verdict::Unknown { why } => page.painted("36", "unknown") + ": " + why.as_str(),
     }
 }
 
@@ -155,7 +140,7 @@ mod tests {
         assert_eq!(listed(vec!["a", "b"]), "a, b");
         assert_eq!(listed(vec!["a"; 8]), "a, a, a, a, a, a and 2 more");
         assert_eq!(name(&"x".repeat(41)).chars().count(), 40);
-        assert_eq!(name("sd\x1b[2Ja"), "sd\u{fffd}[2Ja");
+        assert_eq!(name("sd\x1b[2Ja"), "sd\\u{1b}[2Ja");
         assert_eq!(place(Bytes(32_256)), "32,256 B (63 sectors)");
         assert_eq!(place(Bytes(700)), "700 B");
         assert_eq!(place(Bytes(0)), "0");

@@ -53,5 +53,5 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
             unseen: diagnose.unseen,
         },
     };
-    serde_json::to_string_pretty(&document)
+    plumb_quoting::json::pretty(&document)
 }

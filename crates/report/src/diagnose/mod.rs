@@ -7,6 +7,7 @@ use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_diagnose::finding::Severity;
 use plumb_geometry::plural;
+use plumb_quoting::{CommandLine, visible};
 use plumb_stack::{Kind, NodeId};
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use crate::Report;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, count, ns, percent};
 use crate::text::page::Page;
-use crate::text::{Color, Sender, tame};
+use crate::text::{Color, Sender};
 
 mod json;
 
@@ -50,7 +51,7 @@ pub struct Unseen {
     /// What, and why.
     pub what: String,
     /// Commands that would see it; none where nothing known to the program would.
-    pub commands: Vec<String>,
+    pub commands: Vec<CommandLine>,
 }
 
 /// Findings of one rule and severity, for the summary.
@@ -143,10 +144,7 @@ impl Diagnose<'_> {
 /// The report as text, for 80 columns.
 #[must_use]
 pub fn text(diagnose: &Diagnose<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     page.wrapped("", "  ", &diagnose.headline());
     summary(&mut page, diagnose);
     check::findings(&mut page, &diagnose.check.diagnosis.findings);
@@ -176,9 +174,9 @@ fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
             count(one.of as u64)
         );
         page.wrapped(
-            &format!("  {severity}{blanks} "),
+            "  " + severity + blanks.as_str() + " ",
             "           ",
-            &format!("{}: {of}, {}", one.id, listed(one.devices.clone())),
+            format!("{}: {of}, {}", one.id, listed(one.devices.clone())),
         );
     }
 }
@@ -260,7 +258,7 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
 }
 
 fn line(page: &mut Page, indent: &str, name: &str, [ios, moved, off, median, most]: &[String; 5]) {
-    let name = format!("{indent}{}", tame(name));
+    let name = format!("{indent}{}", visible(name));
     page.line(format!(
         "{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"
     ));
@@ -331,7 +329,7 @@ fn unseen(page: &mut Page, unseen: &[Unseen]) {
             continue;
         }
         for command in &one.commands {
-            page.line(format!("    {}", tame(command)));
+            page.command("    ", command);
         }
     }
 }

@@ -75,10 +75,7 @@ fn unseen(m: &mut Markup, unseen: &[Unseen]) {
 
 /// The tree as the terminal has it, its verdicts in colour.
 fn tree(m: &mut Markup, diagnose: &Diagnose<'_>) {
-    let mut page = Page {
-        text: String::new(),
-        color: Color::Always,
-    };
+    let mut page = Page::new(Color::Always);
     tree_lines(&mut page, &diagnose.check);
     let mut lines = page.text.splitn(3, '\n');
     let (heading, _, tree) = (lines.next(), lines.next(), lines.next().unwrap_or_default());

@@ -4,6 +4,7 @@
 use plumb_diagnose::finding::{Basis, Cost, Evidence, Fix, Target};
 use plumb_diagnose::{Finding, Severity, Unjudged};
 use plumb_geometry::plural;
+use plumb_quoting::WayBack;
 
 use super::markup::Markup;
 use super::page::table;
@@ -218,11 +219,14 @@ pub fn steps(m: &mut Markup, steps: &[Fix]) {
         for step in steps {
             m.el("li", &[], |m| {
                 m.leaf("pre", &[], &step.command);
-                m.leaf(
-                    "span",
-                    &[("class", "small dim")],
-                    &format!("Risk: {}. Way back: {}.", step.risk, step.undo),
-                );
+                let words = match &step.undo {
+                    WayBack::Words(words) => format!("Risk: {}. Way back: {words}.", step.risk),
+                    WayBack::Command(_) => format!("Risk: {}. Way back:", step.risk),
+                };
+                m.leaf("span", &[("class", "small dim")], &words);
+                if let Some(command) = step.undo.command() {
+                    m.leaf("pre", &[], command);
+                }
             });
         }
     });

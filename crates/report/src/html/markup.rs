@@ -1,6 +1,8 @@
 //! HTML that is balanced and escaped by construction: elements are closures, text and attributes pass through one
 //! escape. Names of devices and processes come from traces and are hostile until shown otherwise.
 
+use plumb_quoting::visible::visible_lines;
+
 /// Elements without content.
 const VOID: [&str; 3] = ["meta", "br", "col"];
 
@@ -77,19 +79,15 @@ impl Markup {
     }
 }
 
-/// Writes `text` so that it stays text. Control characters and those that turn the direction of writing, with which
-/// a name could show as another one, become the replacement character.
+/// Writes `text` so that it stays text, and hidden characters in it as escapes, as [`visible_lines`] has them.
 fn escape(text: &str, out: &mut String) {
-    for letter in text.chars() {
+    for letter in visible_lines(text).chars() {
         match letter {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(letter),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
-            _ if letter.is_control() => out.push('\u{fffd}'),
             _ => out.push(letter),
         }
     }
@@ -109,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             m.into_string(),
-            "<td title=\"a&quot;b\">&lt;script&gt;alert(&#39;x&#39;) &amp; \u{fffd}\u{fffd}[31m&lt;/script&gt;</td>"
+            "<td title=\"a&quot;b\">&lt;script&gt;alert(&#39;x&#39;) &amp; \\u{202e}\\u{1b}[31m&lt;/script&gt;</td>"
         );
     }
 }

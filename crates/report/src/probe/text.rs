@@ -5,24 +5,23 @@ use plumb_diagnose::Finding;
 use super::words::{figures, grid_words, headline, searched_words, shown, source_words};
 use super::{Hint, ProbeReport, ReportedVerdict};
 use crate::format::{bytes, ns};
+use crate::text::page::Painted;
 use crate::text::{Color, Page, finding_lines};
 
 /// The same for a person.
 #[must_use]
 pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     let head = headline(probed);
-    page.wrapped("", "  ", &painted(&page, probed.verdict, &head));
+    let head = painted(&page, probed.verdict, &head);
+    page.wrapped("", "  ", head);
     if let Some(reason) = &probed.reason {
         page.wrapped("  ", "  ", reason);
     }
     probed
         .commands
         .iter()
-        .for_each(|command| page.line(format!("    {command}")));
+        .for_each(|command| page.command("    ", command));
     for finding in findings {
         page.gap();
         finding_lines(&mut page, finding);
@@ -42,7 +41,7 @@ pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> Str
     page.text
 }
 
-fn painted(page: &Page, verdict: ReportedVerdict, head: &str) -> String {
+fn painted(page: &Page, verdict: ReportedVerdict, head: &str) -> Painted {
     let word = verdict.word();
     let code = match verdict {
         ReportedVerdict::Misaligned => "33",
@@ -50,7 +49,7 @@ fn painted(page: &Page, verdict: ReportedVerdict, head: &str) -> String {
         ReportedVerdict::Inconclusive => "36",
     };
     head.strip_prefix(word)
-        .map_or_else(|| head.to_owned(), |rest| page.painted(code, word) + rest)
+        .map_or_else(|| head.into(), |rest| page.painted(code, word) + rest)
 }
 
 /// Columns of the longest bar.

@@ -7,11 +7,10 @@ use super::{
     Searched,
 };
 use crate::format::{bytes, count, ns, percent};
-use crate::text::tame;
 
 /// The verdict in a sentence.
 pub(crate) fn headline(probed: &ProbeReport<'_>) -> String {
-    let target = tame(probed.target);
+    let target = probed.target;
     let (word, ios) = (probed.verdict.word(), probed.op.all());
     match (probed.verdict, probed.grid) {
         (ReportedVerdict::Misaligned | ReportedVerdict::Aligned, Some(grid)) => {

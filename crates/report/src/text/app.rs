@@ -1,8 +1,9 @@
 //! What processes asked of file systems, beside what the devices below moved for it.
 
+use plumb_quoting::visible;
 use serde::Serialize;
 
-use super::{Page, tame};
+use super::Page;
 use crate::format::{bytes, count};
 
 /// What was asked in a time.
@@ -174,7 +175,7 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
     for by in all.iter().take(PROCESSES) {
         page.line(format!(
             "  {:<16} {:>10} {:>12} {:>12} {:>12}",
-            tame(&by.comm),
+            visible(&by.comm),
             by.pid,
             known(by.reads.asked_bytes),
             known(by.writes.asked_bytes),
@@ -183,7 +184,7 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
         let of = by
             .file_system
             .as_deref()
-            .map_or("an unknown file system".into(), tame);
+            .map_or("an unknown file system".into(), visible);
         let ways = match by.unknown_ways.is_empty() {
             true => String::new(),
             false => format!("; not counted: {}", by.unknown_ways.join(", ")),
@@ -232,10 +233,7 @@ mod tests {
             processes: vec![by],
             of_unlisted_process: 1009,
         };
-        let mut page = Page {
-            text: String::new(),
-            color: Color::Never,
-        };
+        let mut page = Page::new(Color::Never);
         lines(&mut page, &app);
         assert!(
             page.text.lines().all(|line| line.chars().count() <= WIDTH),

@@ -55,10 +55,7 @@ mod tests {
             .iter()
             .map(|(label, ios)| ((*label).to_owned(), *ios))
             .collect();
-        let mut page = Page {
-            text: String::new(),
-            color: Color::Never,
-        };
+        let mut page = Page::new(Color::Never);
         bars(&mut page, &rows);
         page.text
     }

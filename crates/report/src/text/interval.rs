@@ -87,10 +87,7 @@ const SPAN: &str = "up to the last issue";
 /// The interval as text.
 #[must_use]
 pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     page.heading(&interval.heading);
     if let Some(filter) = interval.filter {
         page.wrapped("  filtered: ", "    ", &format!("only {filter}"));
@@ -125,10 +122,7 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
 /// What was asked over the whole time.
 #[must_use]
 pub fn asked(app: &App, color: Color) -> String {
-    let mut page = Page {
-        text: String::new(),
-        color,
-    };
+    let mut page = Page::new(color);
     page.heading("Asked of file systems");
     super::app::lines(&mut page, app);
     page.gap();

@@ -1,8 +1,10 @@
-//! A page of text under construction: lines, headings, paragraphs that wrap at 80 columns.
+//! A page of text under construction: lines, headings, paragraphs that wrap at 80 columns. Commands are never wrapped.
 
 use std::borrow::Cow;
+use std::ops::Add;
 
 use plumb_diagnose::finding::Severity;
+use plumb_quoting::{CommandLine, visible};
 
 /// Columns that a report is made for.
 pub const WIDTH: usize = 80;
@@ -26,11 +28,78 @@ pub struct Page {
     pub color: Color,
 }
 
+/// Words for a terminal: hidden characters in them are escapes, whoever they come from, and only [`Page::painted`] adds
+/// sequences of colour. Every text becomes one on its way into a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Painted(String);
+
+impl From<&str> for Painted {
+    fn from(words: &str) -> Painted {
+        Painted(visible(words).into_owned())
+    }
+}
+
+impl From<&String> for Painted {
+    fn from(words: &String) -> Painted {
+        words.as_str().into()
+    }
+}
+
+impl From<String> for Painted {
+    fn from(words: String) -> Painted {
+        words.as_str().into()
+    }
+}
+
+impl From<Cow<'_, str>> for Painted {
+    fn from(words: Cow<'_, str>) -> Painted {
+        words.as_ref().into()
+    }
+}
+
+impl Add<&str> for Painted {
+    type Output = Painted;
+
+    fn add(mut self, words: &str) -> Painted {
+        self.0.push_str(&visible(words));
+        self
+    }
+}
+
+impl Add<Painted> for &str {
+    type Output = Painted;
+
+    fn add(self, words: Painted) -> Painted {
+        Painted(visible(self).into_owned() + &words.0)
+    }
+}
+
+impl Add for Painted {
+    type Output = Painted;
+
+    fn add(self, words: Painted) -> Painted {
+        Painted(self.0 + &words.0)
+    }
+}
+
 impl Page {
-    /// A line; names in it are from anywhere, so that it is tamed here, once for all.
-    pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(tame(line.as_ref().trim_end()).as_ref());
+    /// A page without anything in it so far.
+    pub fn new(color: Color) -> Page {
+        Page {
+            text: String::new(),
+            color,
+        }
+    }
+
+    /// A line.
+    pub fn line(&mut self, line: impl Into<Painted>) {
+        self.text.push_str(line.into().0.trim_end());
         self.text.push('\n');
+    }
+
+    /// A command on a line of its own: in two parts it would be two others.
+    pub fn command(&mut self, before: &'static str, command: &CommandLine) {
+        self.line(format!("{before}{command}"));
     }
 
     pub fn gap(&mut self) {
@@ -48,79 +117,52 @@ impl Page {
         self.line("─".repeat(widest));
     }
 
-    /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line.
-    pub fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
-        let mut line = first.to_owned();
+    /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line, and so does a
+    /// command between backquotes.
+    pub fn wrapped(
+        &mut self,
+        first: impl Into<Painted>,
+        rest: impl Into<Painted>,
+        words: impl Into<Painted>,
+    ) {
+        let (mut line, rest, words) = (first.into(), rest.into(), words.into());
         let mut fresh = true;
-        for word in unbreakable(words) {
-            let word = tame(&word);
-            let long = columns(&line) + 1 + columns(&word) > WIDTH;
+        for word in unbreakable(&words.0) {
+            let long = columns(&line.0) + 1 + columns(&word) > WIDTH;
             if !fresh && long {
-                self.line(&line);
-                line = rest.to_owned();
+                self.line(line);
+                line = rest.clone();
                 fresh = true;
             }
             if !fresh {
-                line.push(' ');
+                line.0.push(' ');
             }
-            line.push_str(&word);
+            line.0.push_str(&word);
             fresh = false;
         }
-        self.line(&line);
+        self.line(line);
     }
 
     /// Words behind a number that ends in column `width`.
     pub fn numbered(&mut self, width: usize, number: &str, words: &str) {
-        self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
+        self.wrapped(format!("{number:>width$} "), " ".repeat(width + 1), words);
     }
 
     /// A word in a colour, by its number.
-    pub fn painted(&self, code: &str, word: &str) -> String {
+    pub fn painted(&self, code: &'static str, word: &'static str) -> Painted {
         match self.color {
-            Color::Never => word.to_owned(),
-            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
+            Color::Never => Painted(word.to_owned()),
+            Color::Always => Painted(format!("\x1b[1;{code}m{word}\x1b[0m")),
         }
     }
 
-    pub fn severity(&self, severity: Severity) -> String {
-        let word = severity.word().to_uppercase();
-        let code = match severity {
-            Severity::Note => "36",
-            Severity::Warning => "33",
-            Severity::Critical => "31",
-        };
-        self.painted(code, &word)
+    pub fn severity(&self, severity: Severity) -> Painted {
+        match severity {
+            Severity::Note => self.painted("36", "NOTE"),
+            Severity::Warning => self.painted("33", "WARNING"),
+            Severity::Critical => self.painted("31", "CRITICAL"),
+        }
     }
-}
-
-/// Sequences that a report itself writes.
-const COLORS: [&str; 5] = [
-    "\x1b[0m",
-    "\x1b[1;31m",
-    "\x1b[1;32m",
-    "\x1b[1;33m",
-    "\x1b[1;36m",
-];
-
-/// A line without what a terminal would obey, but for colours: names in it are from anywhere.
-#[must_use]
-pub fn tame(text: &str) -> Cow<'_, str> {
-    if !text.contains(|letter: char| letter.is_control()) {
-        return Cow::Borrowed(text);
-    }
-    let is_harmless = |at: usize, letter: char| {
-        !letter.is_control() || COLORS.iter().any(|color| text[at..].starts_with(color))
-    };
-    let letters = text.char_indices();
-    letters
-        .map(|(at, letter)| {
-            if is_harmless(at, letter) {
-                letter
-            } else {
-                '\u{fffd}'
-            }
-        })
-        .collect()
 }
 
 /// Columns that a line takes on a terminal: escape sequences of colour take none.
@@ -137,6 +179,18 @@ fn columns(line: &str) -> usize {
     columns
 }
 
+/// Words between blanks; what stands between two backquotes, as commands do, is one.
+pub fn unbroken(words: &str) -> impl Iterator<Item = &str> {
+    let is_paired = words.matches('`').count().is_multiple_of(2);
+    let mut is_within = false;
+    words
+        .split(move |c: char| {
+            is_within ^= c == '`' && is_paired;
+            c.is_whitespace() && !is_within
+        })
+        .filter(|word| !word.is_empty())
+}
+
 /// What stands behind a number without a line between them.
 const UNITS: [&str; 15] = [
     "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector",
@@ -146,7 +200,7 @@ const UNITS: [&str; 15] = [
 /// The words of a text, a number together with the unit behind it.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in unbroken(text) {
         let unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
         match words.last_mut() {
             Some(last) if unit && last.ends_with(|letter: char| letter.is_ascii_digit()) => {
@@ -164,10 +218,7 @@ mod tests {
     use super::*;
 
     fn page() -> Page {
-        Page {
-            text: String::new(),
-            color: Color::Never,
-        }
+        Page::new(Color::Never)
     }
 
     fn wrapped(first: &str, rest: &str, words: &str) -> String {
@@ -223,11 +274,7 @@ mod tests {
 
     #[test]
     fn colour_takes_no_columns() {
-        let colored = Page {
-            text: String::new(),
-            color: Color::Always,
-        };
-        let word = colored.severity(Severity::Warning);
+        let Painted(word) = Page::new(Color::Always).severity(Severity::Warning);
         assert_eq!(
             (word.as_str(), columns(&word)),
             ("\x1b[1;33mWARNING\x1b[0m", 7)
@@ -236,22 +283,40 @@ mod tests {
     }
 
     #[test]
-    fn names_move_no_cursor() {
+    fn names_move_no_cursor_and_have_no_colour() {
+        for color in [Color::Never, Color::Always] {
+            let mut page = Page::new(color);
+            page.heading("sd\x1b[2J");
+            page.line("sd\ra\nb\x07 \x1b[1;31mred\x1b[0m");
+            page.wrapped("a\x1b]0;t\x07", "", "b\u{202e}c");
+            let (painted, plain) = match color {
+                Color::Never => ("unknown", ""),
+                Color::Always => ("\x1b[1;36munknown", "\x1b[0m"),
+            };
+            let words = page.painted("36", "unknown") + " of \x1b[1;31msda\x1b[0m";
+            page.wrapped("", "", words);
+            assert_eq!(
+                page.text,
+                format!(
+                    "sd\\u{{1b}}[2J\n───────────\nsd\\u{{d}}a\\u{{a}}b\\u{{7}} \\u{{1b}}[1;31mred\\u{{1b}}[0m\n\
+                     a\\u{{1b}}]0;t\\u{{7}}b\\u{{202e}}c\n{painted}{plain} of \\u{{1b}}[1;31msda\\u{{1b}}[0m\n"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_stays_on_one_line() {
+        let within = "the collection of the other host comes from there with `plumb check --collect FILE`, as root";
         assert_eq!(
-            tame("sd\x1b[2Ja\x07 \x1b[1;31mred\x1b[0m"),
-            "sd\u{fffd}[2Ja\u{fffd} \x1b[1;31mred\x1b[0m"
+            wrapped("  ", "    ", within),
+            "  the collection of the other host comes from there with\n    `plumb check --collect FILE`, as root\n"
         );
-        assert_eq!(
-            wrapped("", "", "a\x1b]0;title\x07b"),
-            "a\u{fffd}]0;title\u{fffd}b\n"
-        );
+        let command = plumb_quoting::Command::new("sgdisk").paths((0..30).map(|at| format!("/dev/a {at}")));
+        let command = command.line().expect("a command");
         let mut page = page();
-        page.heading("sd\x1b[2J");
-        page.line("sd\ra\nb\x07");
-        assert_eq!(
-            page.text,
-            "sd\u{fffd}[2J\n──────\nsd\u{fffd}a\u{fffd}b\u{fffd}\n"
-        );
+        page.command("    ", &command);
+        assert_eq!(page.text, format!("    {command}\n"));
     }
 
     #[test]

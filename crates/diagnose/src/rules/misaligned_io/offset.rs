@@ -8,6 +8,7 @@ use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::infer::{Inference, InferenceVerdict, Phase};
 use plumb_profile::table::Table;
 use plumb_profile::what_if;
+use plumb_quoting::Command;
 use plumb_trace::Layer;
 use plumb_trace::names::partition_number;
 
@@ -254,11 +255,11 @@ fn advise(
         fit.grid.granularity(),
     ));
     match command(context, place, fit, sectors) {
-        Some(command) => finding.with_fix(Fix {
+        Some(command) => finding.with_fix(Fix::new(
             command,
-            risk: "none: reads the trace again".into(),
-            undo: "nothing to undo".into(),
-        }),
+            "none: reads the trace again",
+            "nothing to undo",
+        )),
         None => finding,
     }
 }
@@ -279,19 +280,20 @@ fn command(
     place: &PlaceAnalysis,
     fit: &GridFit,
     sectors: u64,
-) -> Option<String> {
-    let mut flags = format!("--shift +{sectors}s");
+) -> Option<Command> {
+    let mut command = Command::new("plumb analyze FILE");
+    if let Some(name) = &place.name {
+        let number = partition_number(&context.target.device, name)?;
+        command = command.flags("--partition").arg(number);
+    }
+    command = command.flags("--shift").arg(format!("+{sectors}s"));
     if fit.source == GridSource::User {
-        flags.push_str(&format!(" --grid {}", typed(&fit.grid)));
+        command = command.flags("--grid").arg(typed(&fit.grid));
     }
-    match (&place.name, &context.analysis.target.part) {
-        (Some(name), _) => {
-            let number = partition_number(&context.target.device, name)?;
-            Some(format!("plumb analyze FILE --partition {number} {flags}"))
-        }
-        (None, Some(_)) => Some(format!("the same command with {flags}")),
-        (None, None) => Some(format!("plumb analyze FILE {flags}")),
-    }
+    Some(match (&place.name, &context.analysis.target.part) {
+        (None, Some(_)) => command.remark("with the same --partition as now"),
+        _ => command,
+    })
 }
 
 /// A grid as it is typed: `4k`, `8k@1024`.

@@ -2,9 +2,10 @@
 
 use plumb_geometry::{SECTOR, group_digits};
 
+use plumb_quoting::{Command, NoCommand};
+
 use super::{PartitionWork, smaller};
 use crate::plan::{Harm, Remedy, Step};
-use crate::shell::word;
 
 /// Title of the remedy by Plumb.
 const WITH_PLUMB: &str = "with plumb fix move";
@@ -26,16 +27,15 @@ impl PartitionWork<'_> {
 
     /// The unmount that a move needs; nothing if the file system is not mounted, or if it is the root file system, which
     /// only another system can move.
-    fn unmount(&self) -> Option<Step> {
-        let mount = self.mount()?;
-        let mount = word(mount).into_owned();
-        (mount != "/").then(|| {
-            Step::new(
-                format!("umount {mount}"),
-                "fails while a process uses the file system; stop its applications first",
-                format!("mount {mount}, or as it was mounted before"),
-            )
-        })
+    fn unmount(&self) -> Option<Result<Step, NoCommand>> {
+        let mount = self.mount().filter(|mount| *mount != "/")?;
+        Some(Step::new(
+            Command::new("umount").path(mount),
+            "fails while a process uses the file system; stop its applications first",
+            Command::new("mount")
+                .path(mount)
+                .remark("or as it was mounted before"),
+        ))
     }
 
     fn mount(&self) -> Option<&str> {
@@ -43,23 +43,28 @@ impl PartitionWork<'_> {
     }
 
     /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
-    fn made_smaller(&self) -> Option<Vec<Step>> {
+    fn made_smaller(&self) -> Option<Vec<Result<Step, NoCommand>>> {
         let mut steps = smaller(self.request, self.layout).ok()?;
         let (Some(now), Some(_)) = (self.request.current, self.request.smaller_by) else {
             return Some(steps);
         };
         let len = self.layout.len_lba(self.request)?;
         steps.push(Step::new(
-            format!(
-                "echo 'start={}, size={len}' | sfdisk -N {} {}",
-                now.0 / self.request.sector_bytes,
-                self.request.number,
-                self.device
-            ),
+            self.entry(now.0 / self.request.sector_bytes, len)
+                .pipe(self.sfdisk_of_entry(Command::new("sfdisk"))),
             "a file system that is still longer loses its end: only after it was made smaller",
             self.label_back(),
         ));
         Some(steps)
+    }
+
+    /// The line of `sfdisk` for an entry of the label.
+    fn entry(&self, start: u64, len: u64) -> Command {
+        Command::echo(format!("start={start}, size={len}"))
+    }
+
+    fn sfdisk_of_entry(&self, sfdisk: Command) -> Command {
+        sfdisk.flags("-N").arg(self.request.number).path(self.device)
     }
 
     /// Only of a partition with a node; an image in a file has none.
@@ -70,18 +75,27 @@ impl PartitionWork<'_> {
             .node(&request.device, request.number)
             .into_iter()
             .next()?;
-        // What is typed with --yes is the kernel's name, which a link does not show.
-        let name = match node
-            .strip_prefix("/dev/")
-            .filter(|name| !name.contains('/'))
-        {
-            Some(name) => word(name).into_owned(),
-            None => format!("$(basename $(readlink -f {}))", word(&node)),
+        let to = format!("{}s", self.layout.start.0 / SECTOR);
+        let shown = || {
+            Command::new("plumb fix move")
+                .path(&node)
+                .flags("--to")
+                .arg(&to)
         };
-        let (node, to) = (word(&node), self.layout.start.0 / SECTOR);
+        // What is typed with --yes is the kernel's name, which a link does not show.
+        let name = node.strip_prefix("/dev/").filter(|name| !name.contains('/'));
+        let done = match name {
+            Some(name) => shown().option("--yes", name),
+            None => {
+                let at = Command::new("readlink -f").path(&node);
+                shown()
+                    .flags("--yes")
+                    .output_of(Command::new("basename").output_of(at))
+            }
+        };
         let smaller = self.made_smaller()?;
         let save = (!smaller.is_empty())
-            .then(|| Step::save(format!("sfdisk -d {} > {}.sfdisk", self.device, self.file)));
+            .then(|| self.dump_saved());
         // The steps that shrink a file system unmount it themselves, some of them at their end.
         let is_shrunk = !smaller.is_empty();
         let unmount = self.unmount().filter(|_| !is_shrunk);
@@ -90,14 +104,16 @@ impl PartitionWork<'_> {
             .steps(unmount)
             .steps(save)
             .steps(smaller)
-            .step(Step::look(format!("plumb fix move {node} --to {to}s")))
+            .step(Step::look(shown()))
             .step(Step::new(
-                format!("plumb fix move {node} --to {to}s --yes {name}"),
+                done,
                 "it cannot be used until it has ended; a kill, a power cut or a failed write loses nothing: plumb fix resume \
                  goes on",
-                format!("plumb fix rollback {node} until it has ended, then a move to where it was"),
+                Command::new("plumb fix rollback")
+                    .path(&node)
+                    .remark("until it has ended, then a move to where it was"),
             ))
-            .step(Step::look(format!("plumb check {node}")))
+            .step(Step::look(Command::new("plumb check").path(&node)))
             .constraint("its journal lies on another disk: --journal FILE where /var/lib/plumb is on the same");
         let way = if is_shrunk {
             way.constraint(
@@ -116,25 +132,25 @@ impl PartitionWork<'_> {
 
     /// Needs the length: an entry that becomes smaller by the same command is written, and its data are left behind.
     fn sfdisk_move_data(&self) -> Option<Remedy> {
-        let (device, file, number) = (&self.device, &self.file, self.request.number);
         let len = self
             .layout
             .len_lba(self.request)
             .filter(|_| self.request.size.is_some())?;
+        let shift = Command::new("sfdisk")
+            .arg(format!("--move-data={}.log", self.file))
+            .flags("--move-use-fsync");
         Some(
             self.way(Harm::Shift, "with sfdisk --move-data")
-                .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))
+                .step(self.dump_saved())
                 .steps(self.made_smaller()?)
                 .step(Step::new(
-                    format!(
-                        "echo 'start={}, size={len}' | sfdisk --move-data={file}.log --move-use-fsync -N {number} {device}",
-                        self.start()
-                    ),
+                    self.entry(self.start(), len)
+                        .pipe(self.sfdisk_of_entry(shift)),
                     "not safe against an interruption: it writes the label first and cannot resume; killed, it \
                      leaves a file system that mounts under the old label, passes a check, and has corrupt files",
                     "none once it has begun: only a full copy that was verified before",
                 ))
-                .step(Step::look(format!("sfdisk -d {device}")))
+                .step(Step::look(self.dump()))
                 .constraint("a full copy on another disk, read back and compared")
                 .constraint(format!(
                     "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",

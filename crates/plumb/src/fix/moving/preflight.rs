@@ -240,7 +240,7 @@ fn default_journal(name: &str, id: JournalId) -> PathBuf {
     let id = id.to_string();
     Path::new(STATE).join(format!(
         "{}-{}.{JOURNAL}",
-        plumb_plan::shell::file_name(name),
+        plumb_quoting::shell::file_name(name),
         &id[..8]
     ))
 }
