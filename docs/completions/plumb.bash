@@ -594,13 +594,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__backup__subcmd__label)
-            opts="-h -V --yes --json --save --help --version"
+            opts="-h -V --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -616,7 +620,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__move)
-            opts="-h -V --to --aligned --journal --journal-same-disk --scan --yes --json --help --version"
+            opts="-h -V --to --aligned --journal --journal-same-disk --scan --yes --ignore-marker --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -631,6 +635,10 @@ _plumb() {
                     return 0
                     ;;
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -664,7 +672,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__relabel)
-            opts="-h -V --start --plan --size --number --label --new-label --geometry --sector --yes --json --save --help --version"
+            opts="-h -V --start --plan --size --number --label --new-label --geometry --sector --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -702,6 +710,10 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --ignore-marker)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --save)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -714,13 +726,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__resume)
-            opts="-h -V --disk --json --help --version"
+            opts="-h -V --disk --yes --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -732,13 +748,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__rollback)
-            opts="-h -V --disk --json --help --version"
+            opts="-h -V --disk --yes --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -764,13 +784,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__undo)
-            opts="-h -V --force --yes --json --save --help --version"
+            opts="-h -V --force --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
