@@ -52,6 +52,9 @@ _plumb() {
             plumb,replay)
                 cmd="plumb__subcmd__replay"
                 ;;
+            plumb,version)
+                cmd="plumb__subcmd__version"
+                ;;
             plumb,watch)
                 cmd="plumb__subcmd__watch"
                 ;;
@@ -110,7 +113,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1384,6 +1387,20 @@ _plumb() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__version)
+            opts="-v -h -V --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

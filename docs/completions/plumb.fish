@@ -38,6 +38,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version, and with --verbose how Plumb protects this host while it reads files'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages, shell completions and other generated files'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -442,6 +443,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print which protections this kernel enforces'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l repository -d 'Source tree: write every generated file of it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l check -d 'Write nothing; fail if a file is not fresh'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s h -l help -d 'Print help'
