@@ -233,7 +233,11 @@ impl PlanAction {
         yes: Option<String>,
         journal: &Journal,
     ) -> Result<Exit, Failure> {
-        let act = Act { yes, json: false };
+        let act = Act {
+            yes,
+            ignore_marker: None,
+            json: false,
+        };
         match self {
             PlanAction::Move { node, to, stated } => {
                 must_be_as_stated(stated)?;
@@ -276,7 +280,7 @@ fn must_be_as_stated(stated: &Stated) -> Result<(), Failure> {
     };
     let subject = Subject::open(device, Access::Read)?;
     let label = subject.label()?;
-    unfinished::must_be_none(&subject, label.as_ref())?;
+    unfinished::must_be_none(&subject, label.as_ref(), None)?;
     Ok(stated.must_be_in(label.as_ref(), &subject)?)
 }
 

@@ -41,13 +41,25 @@ pub enum FixError {
         /// What.
         found: Vec<String>,
     },
+    /// The old label would be written into a partition that is in use.
+    #[error("{device}: nothing was written: found a place at byte {at} in a partition that is in use, expected places of a label: {}", users.join("; "))]
+    InPartition {
+        /// The disk.
+        device: String,
+        /// The first byte there.
+        at: u64,
+        /// Who uses the partition.
+        users: Vec<String>,
+    },
     /// A move has stopped there in its middle.
     #[error("{device}: nothing was written: {}", unfinished.text())]
     Unfinished {
         /// The disk.
         device: String,
+        /// What `--ignore-marker` has to name.
+        name: String,
         /// What shows it.
-        unfinished: Unfinished,
+        unfinished: Box<Unfinished>,
     },
     /// Its blocks cannot be written one by one.
     #[error(
@@ -184,8 +196,16 @@ impl From<FixError> for Failure {
                 }
                 _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
             },
-            FixError::Unfinished { device, .. } => {
-                failure.with_command(plumb_plan::shell::join_words(["plumb", "fix", "status", device.as_str()]))
+            FixError::Unfinished { device, name, unfinished } => {
+                let status = plumb_plan::shell::join_words(["plumb", "fix", "status", device.as_str()]);
+                let ignore = plumb_plan::shell::join_words(["--ignore-marker", name.as_str()]);
+                match unfinished.entry {
+                    Some(_) => failure.with_command(status),
+                    // Any program can write such a mark.
+                    None => failure.with_help(format!(
+                        "{status} shows the move; if no move of this disk is unfinished, add {ignore}"
+                    )),
+                }
             }
             FixError::OtherThanPlanned { .. } => {
                 failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")

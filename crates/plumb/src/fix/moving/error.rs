@@ -140,6 +140,34 @@ pub enum MoveRefused {
         /// What is there.
         found: String,
     },
+    /// Another disk got the node meanwhile.
+    #[error(
+        "{device}: nothing was written: found another disk than the one that was checked, expected the same until the move begins"
+    )]
+    Exchanged {
+        /// The disk.
+        device: String,
+    },
+    /// A journal that others may have written, and that nobody has named.
+    #[error(
+        "{path}: found a journal that others than root may have written, expected one of root: {doubt}"
+    )]
+    Untrusted {
+        /// The file.
+        path: String,
+        /// Who may have.
+        doubt: plumb_sys::Doubt,
+    },
+    /// A journal whose changes of the label are not those of its move.
+    #[error("{device}: nothing was written: the journal {path} does not fit the disk")]
+    NotDerived {
+        /// The disk.
+        device: String,
+        /// The file.
+        path: String,
+        /// Why.
+        source: plumb_relocate::labels::NotDerived,
+    },
     /// A move that was not begun.
     #[error("{partition}: nothing was written")]
     NotBegun {
@@ -248,6 +276,10 @@ impl From<MoveRefused> for Failure {
                  brings the partition back, and the disk must stay as it is",
             ),
             MoveRefused::OtherDisk { .. } | MoveRefused::NotShown { .. } => failure.with_help(DISK_HELP),
+            MoveRefused::Untrusted { path, .. } => failure.with_help(format!(
+                "name the journal if you know that it is the one of your move: {}",
+                plumb_plan::shell::join_words(["plumb", "fix", "status", path.as_str()])
+            )),
             MoveRefused::Unwritten { .. } => failure.with_help(UNWRITTEN_HELP),
             MoveRefused::BootGap { device, first, last, .. } => failure.with_help(format!(
                 "what nobody needs there can be overwritten with zeros first: dd if=/dev/zero of={device} bs=512 seek={first} \
