@@ -8,7 +8,7 @@
 /bin/busybox --install -s /bin
 ln -s bin /sbin; mkdir -p /usr; ln -s ../bin /usr/sbin; ln -s ../bin /usr/bin
 export PATH=/bin LVM_SUPPRESS_FD_WARNINGS=1 DM_DISABLE_UDEV=1
-mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /tmp; mount -t tmpfs run /run
+mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /tmp; mount -t tmpfs -o mode=755 run /run
 mkdir -p /run/lock /run/cryptsetup /run/lvm /etc/lvm /tmp/out /mnt /dev/shm
 ln -s /proc/self/mounts /etc/mtab
 cat >/etc/lvm/lvm.conf <<LVM

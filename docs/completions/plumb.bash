@@ -52,6 +52,9 @@ _plumb() {
             plumb,replay)
                 cmd="plumb__subcmd__replay"
                 ;;
+            plumb,version)
+                cmd="plumb__subcmd__version"
+                ;;
             plumb,watch)
                 cmd="plumb__subcmd__watch"
                 ;;
@@ -110,7 +113,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -594,13 +597,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__backup__subcmd__label)
-            opts="-h -V --yes --json --save --help --version"
+            opts="-h -V --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -616,7 +623,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__move)
-            opts="-h -V --to --aligned --journal --journal-same-disk --scan --yes --json --help --version"
+            opts="-h -V --to --aligned --journal --journal-same-disk --scan --yes --ignore-marker --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -631,6 +638,10 @@ _plumb() {
                     return 0
                     ;;
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -664,7 +675,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__relabel)
-            opts="-h -V --start --plan --size --number --label --new-label --geometry --sector --yes --json --save --help --version"
+            opts="-h -V --start --plan --size --number --label --new-label --geometry --sector --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -702,6 +713,10 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --ignore-marker)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --save)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -714,13 +729,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__resume)
-            opts="-h -V --disk --json --help --version"
+            opts="-h -V --disk --yes --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -732,13 +751,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__rollback)
-            opts="-h -V --disk --json --help --version"
+            opts="-h -V --disk --yes --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -764,13 +787,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__undo)
-            opts="-h -V --force --yes --json --save --help --version"
+            opts="-h -V --force --yes --ignore-marker --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1360,6 +1387,20 @@ _plumb() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__version)
+            opts="-v -h -V --verbose --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

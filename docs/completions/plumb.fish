@@ -38,6 +38,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version, and with --verbose how Plumb protects this host while it reads files'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages, shell completions and other generated files'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -394,18 +395,21 @@ smi-x86\t'SMI label inside an fdisk partition on x86: one that is there is chang
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l geometry -d 'Heads and sectors of a new SMI label: 27x107' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l sector -d 'Logical block of an image without a label: 512 or 4096; disks tell theirs' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l new-label -d 'Make a new label in the place of the one that is there'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since, or the partitions that go away hold something'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s h -l help -d 'Print help'
@@ -419,6 +423,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'Where it is to begin: 2048s' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l aligned -d 'Let it begin at the nearest start on the grid of its disk that has room'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan -d 'Read the whole partition first: what cannot be read cannot be moved'
@@ -426,16 +431,21 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l disk -d 'The disk, where it has another name than when the move began' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l disk -d 'The disk, where it has another name than when the move began' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print which protections this kernel enforces'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l repository -d 'Source tree: write every generated file of it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l check -d 'Write nothing; fail if a file is not fresh'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s h -l help -d 'Print help'

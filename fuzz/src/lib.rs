@@ -45,6 +45,7 @@ const OTHERS: &[(&str, Target)] = &[
     ("label_gpt", label::gpt),
     ("label_mbr", label::mbr),
     ("label_vtoc", label::vtoc),
+    ("marker", relocate::marker),
     ("move_journal", relocate::move_journal),
     ("ondisk", ondisk::disk),
     ("parquet", |data| in_file("parquet", data)),

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 use std::io;
-use std::ops::RangeFrom;
+use std::ops::{Range, RangeFrom};
 
 use plumb_relocate::disk::{Disk, JournalStore};
 use plumb_relocate::journal::lengths;
 use plumb_relocate::labels::saved::SavedLabel;
-use plumb_relocate::moving::status;
+use plumb_relocate::moving::{WrittenPlace, status};
+use plumb_relocate::signatures::{self, markers};
 use plumb_relocate::{Ending, Marker, Move, Stage, Status};
 
 const BLOCK: usize = 4096;
@@ -161,8 +162,10 @@ fn room(plan: &[u8]) -> Option<(usize, usize)> {
     is_short.then_some((usize::try_from(slot).ok()?, usize::try_from(all).ok()?))
 }
 
-/// A disk of zeros but for the label of type *moving*, and what is written to it.
+/// A disk of zeros but for the label of type *moving*, and what is written to it. A write outside of the places of the plan
+/// is a failure.
 struct Sparse {
+    places: Vec<WrittenPlace>,
     len: u64,
     logical: u32,
     physical: u32,
@@ -174,6 +177,7 @@ impl Sparse {
     fn from_status(found: &Status) -> Self {
         let plan = &found.plan;
         let mut disk = Self {
+            places: plan.places(),
             len: plan.disk_bytes,
             logical: plan.logical_block_bytes,
             physical: plan.physical_block_bytes,
@@ -209,6 +213,50 @@ impl Sparse {
     }
 }
 
+/// Whether places cover a range together.
+fn covers(places: &[WrittenPlace], mut range: Range<u64>) -> bool {
+    while range.start < range.end {
+        let place = places
+            .iter()
+            .find(|place| place.range.contains(&range.start));
+        match place {
+            Some(place) => range.start = place.range.end,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Reads the bytes as the content of a partition, with markers where a move writes them. No content makes a file a journal,
+/// and a marker behind an intact signature is never found.
+pub fn marker(data: &[u8]) -> bool {
+    let block = if data.first().is_some_and(|byte| byte & 1 == 1) {
+        4096
+    } else {
+        512
+    };
+    let mut partition = data.to_vec();
+    partition.resize(data.len().next_multiple_of(4096).max(8192), 0);
+    let place = 0..partition.len() as u64;
+    let found = markers(&partition, &place, block);
+    let signatures =
+        signatures::find(&partition, &place, block.into()).expect("memory can be read");
+    for (at, marker) in &found {
+        let sector = &partition[*at as usize..][..SECTOR];
+        assert_eq!(
+            Marker::decode(sector).as_ref(),
+            Some(marker),
+            "at byte {at}"
+        );
+        assert!(at.is_multiple_of(block.into()), "byte {at} is no block");
+        assert!(
+            signatures.iter().all(|signature| signature.range.end > *at),
+            "an intact signature lies before byte {at}"
+        );
+    }
+    !found.is_empty()
+}
+
 impl Disk for Sparse {
     fn len_bytes(&self) -> u64 {
         self.len
@@ -233,6 +281,11 @@ impl Disk for Sparse {
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = at + bytes.len() as u64;
+        assert!(
+            covers(&self.places, at..end),
+            "bytes {at} to {end} are outside of the plan"
+        );
         for (number, sector) in self.numbers(at, bytes.len()).zip(bytes.as_chunks().0) {
             if *sector == [0; SECTOR] {
                 self.sectors.remove(&number);

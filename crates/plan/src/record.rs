@@ -319,7 +319,9 @@ fn new_files(name: &str, best: Bytes, effect: &str) -> Remedy {
             Command::new("zfs get -Hp -o value recordsize").name(ZFS, name),
         ))
         .step(Step::new(
-            Command::new("zfs set").arg(format!("recordsize={}", best.0)).name(ZFS, name),
+            Command::new("zfs set")
+                .arg(format!("recordsize={}", best.0))
+                .name(ZFS, name),
             "none: files that exist keep their records",
             "zfs set recordsize with the value from before",
         ))
@@ -378,7 +380,9 @@ fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
             rename("", ".new").and(rename(".old", "")),
         ))
         .constraint("volblocksize can be set only when the volume is made")
-        .constraint("on Solaris the nodes are /dev/zvol/dsk/... and dd has no conv=fsync: sync afterwards")
+        .constraint(
+            "on Solaris the nodes are /dev/zvol/dsk/... and dd has no conv=fsync: sync afterwards",
+        )
 }
 
 fn past_cache(name: &str) -> Remedy {
@@ -400,5 +404,7 @@ fn blocks_of_8k(name: &str) -> Remedy {
             "everything on the device is lost",
             "only from a copy",
         ))
-        .constraint("a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first")
+        .constraint(
+            "a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first",
+        )
 }

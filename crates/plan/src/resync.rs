@@ -113,7 +113,9 @@ fn at_boot(blocks: u64) -> Remedy {
         "for every resync from the next boot on",
         "the same after a crash",
     )
-    .step(Step::save(Command::new("cp -p /etc/system /etc/system.before")))
+    .step(Step::save(Command::new(
+        "cp -p /etc/system /etc/system.before",
+    )))
     .step(Step::new(
         Command::echo(format!("set md_mirror:md_resync_bufsz = {blocks}")).flags(">> /etc/system"),
         "a wrong line in /etc/system can keep a host from booting",

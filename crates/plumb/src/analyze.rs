@@ -10,6 +10,7 @@ use crate::cli::Analyze;
 use crate::collect::{Collected, collect};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::sandbox::{self, Files};
 use crate::{output, side_by_side};
 
 /// Runs the command.
@@ -28,6 +29,11 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         .map(PathBuf::as_path)
         .collect();
     output::may_write(&args.files, &outputs)?;
+    sandbox::enter(&Files {
+        inputs: args.files.clone(),
+        outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
+        unpacks: false,
+    })?;
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {

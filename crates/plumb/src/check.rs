@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::output;
+use crate::sandbox::{self, Files};
 
 pub(crate) mod advice;
 mod beneath;
@@ -60,6 +61,15 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
 }
 
 fn check(args: &Check) -> Result<Exit, Failure> {
+    if reads_files_alone(args) {
+        let targets = args.target.iter().filter(|_| args.image);
+        let named = targets.chain(&args.profile).chain(&args.beneath.known);
+        sandbox::enter(&Files {
+            inputs: args.from.iter().chain(named).cloned().collect(),
+            outputs: Vec::new(),
+            unpacks: true,
+        })?;
+    }
     let known = args.beneath.catalogue()?;
     let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
     let mut gathered = sources::gather(args, &known)?;
@@ -92,6 +102,11 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     };
     output::print(&shown)?;
     Ok(exit_of(args, &gathered, &report))
+}
+
+/// Whether nothing of this host is looked at but the files that are named.
+fn reads_files_alone(args: &Check) -> bool {
+    args.image || (!args.from.is_empty() && args.join.is_empty())
 }
 
 /// Rates of 0 ask for nothing.

@@ -73,6 +73,8 @@ pub enum Command {
     Plan(plan::Plan),
     /// Change labels, mend them, and move partitions with their data to where they should begin
     Fix(fix::Fix),
+    /// Print the version, and with --verbose how Plumb protects this host while it reads files
+    Version(Version),
     /// Write manual pages, shell completions and other generated files
     #[command(hide = true)]
     Generate(Generate),
@@ -115,6 +117,14 @@ impl FailOn {
             FailOn::None => false,
         }
     }
+}
+
+/// Flags of `plumb version`.
+#[derive(Debug, Args)]
+pub struct Version {
+    /// Also print which protections this kernel enforces
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// Flags of `plumb analyze`.

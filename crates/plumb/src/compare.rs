@@ -11,6 +11,7 @@ use crate::cli::Compare;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::sandbox::{self, Files};
 
 mod pairs;
 mod side;
@@ -27,6 +28,11 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
     let inputs = [args.before.clone(), args.after.clone()];
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
+    sandbox::enter(&Files {
+        inputs: inputs.to_vec(),
+        outputs: args.html.iter().cloned().collect(),
+        unpacks: false,
+    })?;
     let mut sides = [
         Side::read(&args.before, args)?,
         Side::read(&args.after, args)?,

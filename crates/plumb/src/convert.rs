@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::{self, Failure};
 use crate::notes::notes_of;
 use crate::output;
+use crate::sandbox::{self, Files};
 use crate::select::Filter;
 
 /// Runs the command. Without `--layer` every layer of the trace is written where the output can tell them apart.
@@ -22,6 +23,11 @@ use crate::select::Filter;
 /// When the trace cannot be read or the output not be written; nothing is left of the output then.
 pub fn run(args: &Convert) -> Result<Exit, Failure> {
     output::must_be_apart(std::slice::from_ref(&args.input), &[&args.output])?;
+    sandbox::enter(&Files {
+        inputs: vec![args.input.clone()],
+        outputs: vec![args.output.clone()],
+        unpacks: false,
+    })?;
     let mut reader = open::open(&one_piece(args)?, &read_options(args)).map_err(failed)?;
     let mut writer =
         write::create(&args.output, args.to.as_deref(), reader.info()).map_err(failed)?;

@@ -57,7 +57,8 @@ fn check(stale: &Files, removed: &[PathBuf]) -> Result<Exit, Failure> {
     if names.is_empty() {
         return Ok(Exit::Clean);
     }
-    Err(Failure::unknown(format!("not fresh: {}", names.join(", "))).with_command("make docs"))
+    Err(Failure::unknown(format!("not fresh: {}", names.join(", ")))
+        .with_command(plumb_quoting::Command::new("make docs")))
 }
 
 /// Everything that follows from the flags.

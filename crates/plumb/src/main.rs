@@ -28,9 +28,11 @@ mod privilege;
 mod probe;
 mod record;
 mod replay;
+mod sandbox;
 mod select;
 mod side_by_side;
 mod typed;
+mod version;
 mod watch;
 
 use cli::{Cli, Command};
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Version(args) => version::run(args),
         Command::Generate(args) => generate::run(args),
     };
     match ended {

@@ -30,13 +30,43 @@ enum Identity {
 /// # Errors
 /// When the kernel refuses, which leaves the process as it is or less able.
 pub fn drop_all(outputs: &[PathBuf]) -> Result<(), Failure> {
-    let identities = invoker().into_iter().chain([Identity::Same]);
-    let fitting = identities
-        .into_iter()
-        .find(|&identity| outputs.iter().all(|path| can_write(identity, path)));
-    become_for_good(fitting.unwrap_or(Identity::Writer)).map_err(|error| {
-        Failure::failed(&error).with_help("nothing is watched: privileges could not be dropped")
-    })
+    drop_to(&[], outputs)
+}
+
+/// As [`drop_all`]; these files can still be read.
+///
+/// # Errors
+/// As there.
+pub fn drop_to(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), Failure> {
+    let can_all = |identity: Identity| {
+        inputs.iter().all(|path| can_read(identity, path))
+            && outputs.iter().all(|path| can_write(identity, path))
+    };
+    let mut identities = invoker().into_iter().chain([Identity::Same]);
+    let fitting = match (inputs, outputs) {
+        // Nothing to try out.
+        ([], []) => identities.next(),
+        _ => identities.find(|&identity| can_all(identity)),
+    };
+    become_for_good(fitting.unwrap_or(Identity::Writer))
+        .map_err(|error| Failure::failed(&error).with_help("privileges could not be dropped"))
+}
+
+/// Whether a file can be opened for reading; one that is not there is for whoever opens it.
+fn can_read(identity: Identity, path: &Path) -> bool {
+    let tried = std::thread::scope(|scope| {
+        let trying = scope.spawn(|| {
+            become_for_good(identity)?;
+            accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS)?;
+            Ok::<(), io::Error>(())
+        });
+        trying.join()
+    });
+    match tried {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => error.kind() == io::ErrorKind::NotFound,
+        Err(_) => false,
+    }
 }
 
 /// Who called sudo, as it says itself; it is heeded only where it gave root.

@@ -19,6 +19,7 @@ use crate::cli::Probe;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::typed;
 
 mod beside;
 mod finding;

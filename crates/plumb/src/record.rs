@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_capture::{Batches, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
+use plumb_quoting::Command;
 use plumb_report::record::{self as report, Recorded, RecordedDevice};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};

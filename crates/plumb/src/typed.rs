@@ -51,12 +51,19 @@ mod tests {
 
     #[test]
     fn options_come_before_two_hyphens() {
-        let words = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(OsString::from)
+                .collect::<Vec<_>>()
+        };
         for (typed, options, rest) in [
             ("fix move sda1 --to 8s", "fix move sda1 --to 8s", ""),
             ("fix move --to 8s -- -a", "fix move --to 8s", "-- -a"),
         ] {
-            assert_eq!(split_at_hyphens(words(typed)), (words(options), words(rest)));
+            assert_eq!(
+                split_at_hyphens(words(typed)),
+                (words(options), words(rest))
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
+use plumb_quoting::Command;
 use plumb_report::json::{self, WholeTime};
 use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
 
@@ -16,7 +17,7 @@ use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::{output, privilege};
+use crate::{output, privilege, typed};
 
 mod app;
 mod below;
@@ -165,9 +166,7 @@ pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool, mut meanwhile: i
 /// Why the kernel gives no account of its I/O.
 pub fn refused(error: CaptureError) -> Failure {
     match error {
-        CaptureError::NotPermitted => {
-            Failure::not_permitted(&error, typed::as_root())
-        }
+        CaptureError::NotPermitted => Failure::not_permitted(&error, typed::as_root()),
         CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => {
             Failure::usage(error.to_string())
         }

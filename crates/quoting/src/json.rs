@@ -24,10 +24,7 @@ pub fn line(document: &impl Serialize) -> Result<String, serde_json::Error> {
     written(document, CompactFormatter)
 }
 
-fn written(
-    document: &impl Serialize,
-    layout: impl Formatter,
-) -> Result<String, serde_json::Error> {
+fn written(document: &impl Serialize, layout: impl Formatter) -> Result<String, serde_json::Error> {
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, Visible { layout });
     document.serialize(&mut serializer)?;
@@ -109,7 +106,11 @@ mod tests {
             let text = text.expect("JSON");
             let shown = r#"a\u{202e}\u{1b}]0;x\u{7}\u{a}"\u{1b} \u{9b}ü"#;
             let read: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
-            assert_eq!(read, serde_json::json!({ shown: [shown, 1, null] }), "{text}");
+            assert_eq!(
+                read,
+                serde_json::json!({ shown: [shown, 1, null] }),
+                "{text}"
+            );
             assert!(!text.contains(|letter| crate::is_hidden(letter) && letter != '\n'));
         }
     }

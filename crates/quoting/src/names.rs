@@ -83,10 +83,26 @@ mod tests {
     fn tools_take_some_names_and_not_others() {
         for (names, taken, refused) in [
             (LVM, ["vg0", "a+b_c.d-e"], ["@tag", "..", "a b", "-vg", ""]),
-            (ZFS, ["tank", "tank/db 1:x.y-z"], ["1tank", "tank//db", "-t", "t;x", ""]),
-            (SVM, ["d10", "/dev/md/rdsk/d1"], ["-r", "d1 d2", "d$x", "d'", ""]),
-            (SOLARIS_DISK, ["c1t0d0", "c0t5000CCA0d0"], ["c 1", "../c1", "-d", "0c", ""]),
-            (KERNEL_DEVICE, ["sda", "cciss!c0 d0;"], ["..", ".", "a/b", "-a", ""]),
+            (
+                ZFS,
+                ["tank", "tank/db 1:x.y-z"],
+                ["1tank", "tank//db", "-t", "t;x", ""],
+            ),
+            (
+                SVM,
+                ["d10", "/dev/md/rdsk/d1"],
+                ["-r", "d1 d2", "d$x", "d'", ""],
+            ),
+            (
+                SOLARIS_DISK,
+                ["c1t0d0", "c0t5000CCA0d0"],
+                ["c 1", "../c1", "-d", "0c", ""],
+            ),
+            (
+                KERNEL_DEVICE,
+                ["sda", "cciss!c0 d0;"],
+                ["..", ".", "a/b", "-a", ""],
+            ),
         ] {
             for name in taken {
                 assert!(names.has(name), "{} {name}", names.what);

@@ -31,7 +31,10 @@ pub enum NoCommand {
         letter: char,
     },
     /// A name of which some bytes are lost.
-    #[error("no command is given: some bytes of the name \"{}\" are no UTF-8 text", visible(word))]
+    #[error(
+        "no command is given: some bytes of the name \"{}\" are no UTF-8 text",
+        visible(word)
+    )]
     NotText {
         /// What is left of it.
         word: String,
@@ -72,6 +75,11 @@ impl Command {
             text: text.to_owned(),
             refused: None,
         }
+    }
+
+    /// A command of words that were put together elsewhere, as for [`std::process::Command`].
+    pub fn of_words(words: impl IntoIterator<Item = impl Display>) -> Command {
+        words.into_iter().fold(Command::new(""), Command::arg)
     }
 
     /// The command that prints a line.
@@ -238,7 +246,9 @@ impl Command {
     }
 
     fn push(&mut self, text: &str) {
-        self.text.push(' ');
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
         self.text.push_str(text);
     }
 
@@ -275,9 +285,15 @@ impl Command {
 fn unfit(word: &str) -> Option<NoCommand> {
     let own = || word.to_owned();
     // The replacement character stands for bytes that were lost on the way.
-    let not_text = || word.contains('\u{fffd}').then(|| NoCommand::NotText { word: own() });
+    let not_text = || {
+        word.contains('\u{fffd}')
+            .then(|| NoCommand::NotText { word: own() })
+    };
     match word.chars().find(|letter| is_hidden(*letter)) {
-        Some(letter) => Some(NoCommand::Hidden { word: own(), letter }),
+        Some(letter) => Some(NoCommand::Hidden {
+            word: own(),
+            letter,
+        }),
         None => not_text(),
     }
 }
@@ -337,6 +353,12 @@ impl PartialEq<&str> for CommandLine {
     }
 }
 
+impl PartialEq<String> for CommandLine {
+    fn eq(&self, other: &String) -> bool {
+        self.0 == *other
+    }
+}
+
 impl Serialize for CommandLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
@@ -387,16 +409,30 @@ pub enum WayBack {
     Command(CommandLine),
 }
 
-impl WayBack {
-    /// The words or the line.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+impl Deref for WayBack {
+    type Target = str;
+
+    fn deref(&self) -> &str {
         match self {
             WayBack::Words(words) => words,
             WayBack::Command(line) => line,
         }
     }
+}
 
+impl Display for WayBack {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl PartialEq<&str> for WayBack {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl WayBack {
     /// The command, if it is one.
     #[must_use]
     pub fn command(&self) -> Option<&CommandLine> {
@@ -463,16 +499,44 @@ mod tests {
         let list = || Command::new("sfdisk -d").path("/dev/a b");
         for (command, text) in [
             (list().to_file("-x y"), "sfdisk -d '/dev/a b' > './-x y'"),
-            (list().or(Command::echo("no label")), "sfdisk -d '/dev/a b' || echo 'no label'"),
+            (
+                list().or(Command::echo("no label")),
+                "sfdisk -d '/dev/a b' || echo 'no label'",
+            ),
             (Command::echo("-n"), r"printf '%s\n' -n"),
-            (Command::echo("1").pipe(Command::new("x").from_file("f")), "echo 1 | x < f"),
-            (Command::new("a").and(Command::new("b")).then(Command::new("c")), "a && b; c"),
-            (Command::new("a").group(Command::new("b")).to_file("f"), "{ a; b; } > f"),
+            (
+                Command::echo("1").pipe(Command::new("x").from_file("f")),
+                "echo 1 | x < f",
+            ),
+            (
+                Command::new("a")
+                    .and(Command::new("b"))
+                    .then(Command::new("c")),
+                "a && b; c",
+            ),
+            (
+                Command::new("a").group(Command::new("b")).to_file("f"),
+                "{ a; b; } > f",
+            ),
             (Command::new("x").variable("1:", "type"), "x 1:\"$type\""),
-            (Command::set("v", list()).then(Command::new("y")), "v=$(sfdisk -d '/dev/a b'); y"),
-            (Command::new("x").output_of(list()), "x \"$(sfdisk -d '/dev/a b')\""),
-            (Command::new("plumb").option("--yes", "-a").option("--to", "b c"), "plumb --yes=-a --to 'b c'"),
-            (Command::new("zfs get").named(ZFS, "", "t/a b", "@now"), "zfs get 't/a b@now'"),
+            (
+                Command::set("v", list()).then(Command::new("y")),
+                "v=$(sfdisk -d '/dev/a b'); y",
+            ),
+            (
+                Command::new("x").output_of(list()),
+                "x \"$(sfdisk -d '/dev/a b')\"",
+            ),
+            (
+                Command::new("plumb")
+                    .option("--yes", "-a")
+                    .option("--to", "b c"),
+                "plumb --yes=-a --to 'b c'",
+            ),
+            (
+                Command::new("zfs get").named(ZFS, "", "t/a b", "@now"),
+                "zfs get 't/a b@now'",
+            ),
             (Command::new("a").remark("then wait"), "a    # then wait"),
         ] {
             assert_eq!(line(command), text);
@@ -482,9 +546,14 @@ mod tests {
     #[test]
     fn names_that_cannot_be_typed_give_no_command() {
         let why = |command: Command| command.line().expect_err("no command");
-        for letter in ['\n', '\r', '\0', '\t', '\x1b', '\u{9b}', '\u{85}', '\u{2028}', '\u{202e}', '\u{200b}'] {
+        for letter in [
+            '\n', '\r', '\0', '\t', '\x1b', '\u{9b}', '\u{85}', '\u{2028}', '\u{202e}', '\u{200b}',
+        ] {
             let name = format!("a{letter}b");
-            let hidden = NoCommand::Hidden { word: name.clone(), letter };
+            let hidden = NoCommand::Hidden {
+                word: name.clone(),
+                letter,
+            };
             assert_eq!(why(Command::new("x").path(&name)), hidden);
             assert_eq!(why(Command::new("x").named(ZFS, "", &name, "")), hidden);
             assert_eq!(why(Command::new("x").to_file(&name)), hidden);
@@ -494,7 +563,10 @@ mod tests {
             assert!(!hidden.to_string().contains(letter), "{hidden}");
         }
         let lost = String::from_utf8_lossy(b"a\xff").into_owned();
-        assert_eq!(why(Command::new("x").arg(&lost)), NoCommand::NotText { word: lost });
+        assert_eq!(
+            why(Command::new("x").arg(&lost)),
+            NoCommand::NotText { word: lost }
+        );
         for refused in [
             Command::new("x").path(""),
             Command::new("x").operand("-a"),

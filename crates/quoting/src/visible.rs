@@ -46,11 +46,7 @@ pub fn is_hidden(letter: char) -> bool {
     }
     let code = u32::from(letter);
     let is_noncharacter = code & 0xfffe == 0xfffe;
-    letter.is_control()
-        || is_noncharacter
-        || HIDDEN
-            .iter()
-            .any(|range| range.contains(&code))
+    letter.is_control() || is_noncharacter || HIDDEN.iter().any(|range| range.contains(&code))
 }
 
 /// The text with an escape in the place of each hidden character, line feeds and tabs included. Applied twice it changes

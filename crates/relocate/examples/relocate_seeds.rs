@@ -1,4 +1,4 @@
-//! Makes seeds of the targets `saved_label` and `move_journal` with what Plumb itself writes: `relocate_seeds fuzz/seeds`.
+//! Makes seeds of the targets `saved_label`, `move_journal` and `marker` with what Plumb itself writes: `relocate_seeds fuzz/seeds`.
 
 use std::io;
 use std::path::Path;
@@ -26,6 +26,7 @@ pub fn write(seeds: &Path) {
         std::fs::write(folder.join(name), bytes).expect("a file");
     };
     put("saved_label", "two-writes", &saved_label().encode());
+    put("marker", "hidden", &marked(plan()));
     let moves = [
         ("windows", Copying::Windows(8192), 1),
         ("groups", Copying::Windows(4096), 3),
@@ -100,6 +101,18 @@ fn plan() -> Plan {
         strays: Vec::new(),
         fix_ups: vec![change(8192, 0, 9)],
     }
+}
+
+/// The first bytes of a partition whose signatures are hidden.
+fn marked(plan: Plan) -> Vec<u8> {
+    let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
+    let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
+    let from = plan.from as usize;
+    let mut going = Move::start(plan, &mut disk, &mut store).expect("a plan that is possible");
+    // The label, and then the signature.
+    go(&mut going, 2);
+    drop(going);
+    disk.0[from..from + 8192].to_vec()
 }
 
 /// The inside of a journal of a move that took so many steps, and then some back.

@@ -13,7 +13,7 @@ const SUM_AT: usize = ID_AT + 33;
 const PATH_AT: usize = SUM_AT + 17;
 
 /// What a marker says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// Name of the journal.
     pub journal: JournalId,
@@ -34,7 +34,7 @@ impl Marker {
         }
     }
 
-    fn encode(&self) -> [u8; LEN] {
+    pub(crate) fn encode(&self) -> [u8; LEN] {
         let text = format!("{}\n{:016x}\n{}\n", self.journal, self.sum(), self.path);
         let mut bytes = [0; LEN];
         bytes[..ID_AT].copy_from_slice(MAGIC);

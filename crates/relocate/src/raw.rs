@@ -5,13 +5,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
 use plumb_geometry::{align_down, align_up};
-use plumb_sys::DirectDisk;
-use plumb_sys::direct::O_DIRECT;
+use plumb_sys::{AlignedBuffer, DirectDisk, Doubt, FileUse, NamedFile};
 
 use crate::disk::{Disk, JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 
@@ -104,9 +103,11 @@ impl Disk for Raw<'_> {
 const PIECE: usize = 1 << 20;
 
 /// The file of a journal, past the page cache: after a sync that failed that would show what never reached the disk.
+///
+/// It is opened once: what is checked is what is read, written and removed.
 #[derive(Debug)]
 pub struct JournalFile {
-    file: File,
+    file: NamedFile,
     len_bytes: u64,
     /// Of one that is there the first record tells.
     block_bytes: u32,
@@ -143,26 +144,55 @@ impl JournalFile {
     /// Opens one that is there, to go on with it.
     ///
     /// # Errors
-    /// When there is none, or it cannot be written.
+    /// When there is none, it is no regular file, or it cannot be written.
     pub fn open(path: &Path) -> io::Result<JournalFile> {
-        JournalFile::opened(path, true)
+        JournalFile::opened(path, FileUse::WriteDirect)
     }
 
     /// Opens one that is there, to look at it.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none, or it is no regular file.
     pub fn open_to_look(path: &Path) -> io::Result<JournalFile> {
-        JournalFile::opened(path, false)
+        JournalFile::opened(path, FileUse::ReadDirect)
     }
 
-    fn opened(path: &Path, to_write: bool) -> io::Result<JournalFile> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(to_write)
-            .custom_flags(O_DIRECT)
-            .open(path)?;
-        let len_bytes = file.metadata()?.len();
+    /// The first reason not to rely on whoever can write to the file.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&Doubt> {
+        self.file.doubt()
+    }
+
+    /// Whether the file still has a name: another process that ended the move has removed it.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn has_name(&self) -> io::Result<bool> {
+        Ok(self.file.file().metadata()?.nlink() > 0)
+    }
+
+    /// Whether it begins as a journal does before its first record is written: with zeros, or with nothing.
+    pub fn is_unwritten(&mut self) -> bool {
+        let len = self.len_bytes.min(JOURNAL_BLOCK_BYTES_MIN.into());
+        if len < JOURNAL_BLOCK_BYTES_MIN.into() {
+            return len == 0;
+        }
+        let mut start = AlignedBuffer::new(JOURNAL_BLOCK_BYTES_MIN as usize);
+        let read = self.read_at(0, &mut start);
+        read.is_ok() && start.iter().all(|byte| *byte == 0)
+    }
+
+    /// Removes the file, if its name still leads to it.
+    ///
+    /// # Errors
+    /// When the name leads to another file, and the errors of the system.
+    pub fn remove(&self) -> io::Result<()> {
+        self.file.remove()
+    }
+
+    fn opened(path: &Path, file_use: FileUse) -> io::Result<JournalFile> {
+        let file = NamedFile::open(path, file_use)?;
+        let len_bytes = file.file().metadata()?.len();
         Ok(JournalFile {
             file,
             len_bytes,
@@ -199,15 +229,15 @@ impl JournalStore for JournalFile {
     }
 
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buffer, at)
+        self.file.file().read_exact_at(buffer, at)
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, at)
+        self.file.file().write_all_at(bytes, at)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.file().sync_data()
     }
 }
 
@@ -215,7 +245,6 @@ impl JournalStore for JournalFile {
 mod tests {
     use super::*;
     use plumb_sys::Access;
-    use plumb_sys::AlignedBuffer;
 
     /// Readers ask for bytes anywhere; the end of an image may be no whole block.
     #[test]

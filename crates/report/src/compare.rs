@@ -66,7 +66,7 @@ pub fn text(compared: &Compared<'_>, color: Color) -> String {
         page.gap();
     }
     for LeftOut { side, device, why } in compared.left_out {
-        page.wrapped("  left out: ", "    ", &format!("{device} {side}: {why}"));
+        page.wrapped("  left out: ", "    ", format!("{device} {side}: {why}"));
     }
     for note in compared.notes {
         page.wrapped("  note: ", "    ", note);
@@ -84,14 +84,14 @@ fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {
     }
     page.gap();
     table(page, comparison);
-    page.wrapped("  ", "  ", &of_intervals(compared, comparison));
+    page.wrapped("  ", "  ", of_intervals(compared, comparison));
     page.gap();
     for (side, word) in comparison.sides.iter().zip(["before", "after"]) {
         let input = compared.inputs[usize::from(word == "after")];
         page.wrapped(
-            &format!("  {word:<7}"),
+            format!("  {word:<7}"),
             "         ",
-            &format!("{input}: {}", of_side(side)),
+            format!("{input}: {}", of_side(side)),
         );
     }
     if let Some(sentence) = law(comparison) {

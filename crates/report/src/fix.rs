@@ -120,12 +120,29 @@ pub struct Moved {
     pub seconds: Option<f64>,
     /// What of it reading again took; absent where it did not come to that.
     pub verifying_seconds: Option<f64>,
+    /// Why nobody goes on with the journal before `--yes` names the disk; absent where the journal is trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+    /// Every place of the disk that is written; absent where nothing is begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<MovedPlace>,
     /// The command that does what was shown, or goes on; absent where there is nothing to do.
     pub command: Option<CommandLine>,
     /// The command that goes back; absent where nothing was begun, or it is on its way back.
     pub undo: Option<CommandLine>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
+}
+
+/// A place of the disk that a move writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct MovedPlace {
+    /// `label`, `old place`, `new place` or `free space`.
+    pub what: &'static str,
+    /// First byte.
+    pub at_bytes: u64,
+    /// Length.
+    pub len_bytes: u64,
 }
 
 /// A move as JSON or as text.
@@ -170,7 +187,7 @@ fn moved_text(moved: &Moved) -> String {
         bytes(moved.len_bytes)
     ));
     if let Some(holds) = moved.holds.as_ref().filter(|holds| !holds.is_empty()) {
-        page.wrapped("  holds ", "    ", &holds.join(", "));
+        page.wrapped("  holds ", "    ", holds.join(", "));
     }
     page.line(format!(
         "  copied in {} of at most {}",
@@ -183,10 +200,14 @@ fn moved_text(moved: &Moved) -> String {
     if moved.state == "shown" || moved.state == "incomplete" {
         page.line(format!("  journal {}{len}", moved.journal));
     }
+    places(&mut page, &moved.places);
     for note in &moved.notes {
         page.wrapped("  note: ", "    ", note);
     }
     page.gap();
+    if let Some(doubt) = &moved.doubt {
+        page.wrapped("", "  ", doubt);
+    }
     match (moved.state, moved.seconds) {
         ("complete", Some(seconds)) => {
             let verifying = moved.verifying_seconds.unwrap_or_default();
@@ -221,6 +242,26 @@ fn moved_text(moved: &Moved) -> String {
         page.command("  ", undo);
     }
     page.text
+}
+
+/// Every place that is written, by its bytes on the disk.
+fn places(page: &mut Page, places: &[MovedPlace]) {
+    if places.is_empty() {
+        return;
+    }
+    page.line(format!(
+        "  {:<12}{:>20}  {:>20}",
+        "writes", "from byte", "to byte"
+    ));
+    for place in places {
+        let end = place.at_bytes.saturating_add(place.len_bytes);
+        page.line(format!(
+            "    {:<10}{:>20}  {:>20}",
+            place.what,
+            count(place.at_bytes),
+            count(end)
+        ));
+    }
 }
 
 /// The document of `plumb fix`.
@@ -333,18 +374,16 @@ fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
     ));
     for part in &label.partitions {
         let (start, len) = (sectors(part.start_bytes), sectors(part.len_bytes));
-        page.line(format!("  {:<24} {start:>16} {len:>16}", visible(&part.name)));
+        page.line(format!(
+            "  {:<24} {start:>16} {len:>16}",
+            visible(&part.name)
+        ));
         let past = match part.past_grid_bytes {
             Some(0) => "on the grid".to_owned(),
             Some(past) => format!("{} past the grid", bytes(past)),
             None => String::new(),
         };
-        let words: Vec<String> = part
-            .kind
-            .iter()
-            .cloned()
-            .chain([past])
-            .collect();
+        let words: Vec<String> = part.kind.iter().cloned().chain([past]).collect();
         let words: Vec<String> = words
             .into_iter()
             .filter(|words| !words.is_empty())

@@ -92,7 +92,7 @@ const NUMBERS: usize = 20;
 
 fn plan_lines(page: &mut Page, plan: &Plan) {
     page.gap();
-    page.wrapped("", "  ", &format!("Plan: {}", plan.title));
+    page.wrapped("", "  ", format!("Plan: {}", plan.title));
     if !plan.target.is_empty() {
         page.heading("Target");
     }
@@ -135,7 +135,7 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
 
 fn figure_line(page: &mut Page, figure: &Figure) {
     match &figure.value {
-        Value::Words(words) => page.wrapped("  ", "    ", &format!("{}: {words}", figure.words)),
+        Value::Words(words) => page.wrapped("  ", "    ", format!("{}: {words}", figure.words)),
         value => page.numbered(NUMBERS, &shown(value, figure.unit), &figure.words),
     }
 }
@@ -157,7 +157,7 @@ fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
 
 fn node_lines(page: &mut Page, heading: &str, nodes: &Nodes, steps: &[Step]) {
     page.heading(heading);
-    page.wrapped("  ", "    ", &nodes.names.join(", "));
+    page.wrapped("  ", "    ", nodes.names.join(", "));
     for step in steps {
         step_lines(page, &step.command, step.risk, &step.undo);
     }
@@ -235,6 +235,7 @@ fn shown(value: &Value, unit: Unit) -> String {
 #[cfg(test)]
 mod tests {
     use plumb_geometry::Share;
+    use plumb_quoting::Command;
 
     use super::*;
 
@@ -271,10 +272,13 @@ mod tests {
 
     #[test]
     fn commands_are_never_wrapped() {
-        let command = format!("sgdisk {} /dev/sdb", "-a 1 ".repeat(30));
+        let paths = ["/dev/sdb"; 30];
+        let command = Command::new("sgdisk -p").paths(paths);
         let mut plan = Plan::new("partition", "a long command");
         let way = Remedy::new(plumb_plan::Harm::Recreate, "with sgdisk", "nothing");
-        plan.add([way.step(Step::look(command.clone()))]);
+        let step = Step::look(command).expect("a command");
+        plan.add([way.step(step)]);
+        let command = format!("sgdisk -p {}", paths.join(" "));
         assert!(text(&[], &[plan]).contains(&format!("\n    {command}\n")));
     }
 }

@@ -206,14 +206,14 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
             ("planned", &comparison.planned),
         ] {
             page.gap();
-            page.wrapped("", "  ", &format!("{name}: {}", counted(&side.counts)));
+            page.wrapped("", "  ", format!("{name}: {}", counted(&side.counts)));
             measured_lines(&mut page, &side.measured, side.lateness.as_ref());
         }
         page.gap();
         page.wrapped(
             "  ",
             "    ",
-            &format!("by {}; ended {}", comparison.engine, comparison.ended),
+            format!("by {}; ended {}", comparison.engine, comparison.ended),
         );
     }
     for note in &replay.notes {
@@ -235,14 +235,14 @@ pub(crate) fn head(replay: &Replay<'_>) -> String {
 }
 
 fn replayed_lines(page: &mut Page, replayed: &Replayed) {
-    page.wrapped("  ", "    ", &counted(&replayed.counts));
+    page.wrapped("  ", "    ", counted(&replayed.counts));
     let recorded = replayed.trace_seconds.map_or(String::new(), |seconds| {
         format!("; recorded in {}", ns((seconds * 1e9) as u64))
     });
     page.wrapped(
         "  ",
         "    ",
-        &format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)),
+        format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)),
     );
     measured_lines(page, &replayed.measured, replayed.lateness.as_ref());
     if let Some(flushes) = &replayed.flushes {
@@ -258,7 +258,7 @@ fn replayed_lines(page: &mut Page, replayed: &Replayed) {
     page.wrapped(
         "  ",
         "    ",
-        &format!("by {engine}, at most {in_flight} in flight; ended {ended}"),
+        format!("by {engine}, at most {in_flight} in flight; ended {ended}"),
     );
 }
 
@@ -280,7 +280,7 @@ fn measured_lines(page: &mut Page, measured: &Measurement, lateness: Option<&Tim
         page.wrapped(
             "  ",
             "    ",
-            &format!("{} I/O never came back", count(measured.never_back)),
+            format!("{} I/O never came back", count(measured.never_back)),
         );
     }
 }
@@ -322,7 +322,7 @@ fn whole_percent(share: f64) -> String {
 }
 
 fn compared_lines(page: &mut Page, comparison: &Comparison) {
-    page.wrapped("", "  ", &verdict_words(comparison));
+    page.wrapped("", "  ", verdict_words(comparison));
     if let Some(words) = gain_words(comparison) {
         page.wrapped("  ", "  ", &words);
     }

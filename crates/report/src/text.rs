@@ -105,7 +105,7 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
         page.wrapped(
             "  cost: ",
             "    ",
-            &format!("{value} {} ({basis})", cost.unit),
+            format!("{value} {} ({basis})", cost.unit),
         );
     }
     page.line(format!("  confidence: {}", finding.confidence().word()));
@@ -162,7 +162,7 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
         page.wrapped(
             "  ",
             "    ",
-            &format!("{}{on}: {}", rules.join(", "), first.why),
+            format!("{}{on}: {}", rules.join(", "), first.why),
         );
     }
 }
@@ -229,7 +229,7 @@ fn place_heading(page: &mut Page, place: &PlaceAnalysis, analysis: &Analysis) {
     page.wrapped(
         "  ",
         "  ",
-        &format!(
+        format!(
             "Partition {name} of {device}, from sector {first} on (offsets are those of {device})"
         ),
     );
@@ -246,7 +246,7 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
     let tally = match &fit.all {
         Ok(tally) => tally,
         Err(why) => {
-            page.wrapped("    unknown: ", "      ", &why.to_string());
+            page.wrapped("    unknown: ", "      ", why.to_string());
             return;
         }
     };
@@ -261,7 +261,7 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
         Err(why) => page.wrapped(
             "    what their length decides is unknown: ",
             "      ",
-            &why.to_string(),
+            why.to_string(),
         ),
     }
     if tally.misaligned > 0 {
@@ -342,7 +342,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
         InferenceVerdict::One { phase } => page.wrapped(
             "    ",
             "    ",
-            &format!(
+            format!(
                 "{} blocks at offset {} (sector {} of {}): {} of the I/O, {} of the {} stream heads",
                 phase.granularity_bytes,
                 phase.offset_bytes,

@@ -14,6 +14,7 @@
 //! - [`scsi`]: READ CAPACITY(16), GET LBA STATUS and pages of vital product data
 //! - [`extents`]: where the bytes of a file lie on its device
 //! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
+//! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -30,6 +31,7 @@ pub mod io_target;
 mod ioctl;
 mod kind;
 pub mod memory;
+pub mod named_file;
 pub mod nvme;
 pub mod openers;
 pub mod partitions;
@@ -47,7 +49,8 @@ pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
 pub use io_target::{Durability, FileId, IoTarget};
 pub use memory::MemoryShape;
-pub use openers::{Opener, openers, openers_of_any};
+pub use named_file::{Doubt, FileUse, NamedFile, doubt_of_directory};
+pub use openers::{Opener, openers, openers_of_any, writers_of_any};
 pub use partitions::{KernelPartition, Sharer};
 pub use ring::{Completion, Ring};
 pub use rustix::io::Errno;

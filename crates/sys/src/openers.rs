@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
 
 use crate::io_target::FileId;
 
@@ -34,9 +34,19 @@ pub fn openers(id: FileId) -> Vec<Opener> {
 /// As [`openers`], of several files in one look: with the index of the first that a process has open.
 #[must_use]
 pub fn openers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
+    lasting(ids, false)
+}
+
+/// As [`openers_of_any`], of processes that can write to it by what they have open.
+#[must_use]
+pub fn writers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
+    lasting(ids, true)
+}
+
+fn lasting(ids: &[FileId], to_write: bool) -> Vec<(usize, Opener)> {
     let until = Instant::now() + IN_USE;
     loop {
-        let found = look(ids);
+        let found = look(ids, to_write);
         if found.is_empty() || Instant::now() > until {
             return found;
         }
@@ -44,12 +54,12 @@ pub fn openers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
     }
 }
 
-fn look(ids: &[FileId]) -> Vec<(usize, Opener)> {
+fn look(ids: &[FileId], to_write: bool) -> Vec<(usize, Opener)> {
     let own = std::process::id();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let others = pids.filter(|&pid| pid != own).filter_map(|pid| {
-        let index = first_open(pid, ids)?;
+        let index = first_open(pid, ids, to_write)?;
         let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         Some((
             index,
@@ -62,15 +72,29 @@ fn look(ids: &[FileId]) -> Vec<(usize, Opener)> {
     others.collect()
 }
 
-fn first_open(pid: u32, ids: &[FileId]) -> Option<usize> {
+fn first_open(pid: u32, ids: &[FileId], to_write: bool) -> Option<usize> {
     let files = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten()
         .flatten();
-    let opened = files.filter_map(|file| id_of(&file.path()));
-    opened
-        .filter_map(|id| ids.iter().position(|known| *known == id))
-        .min()
+    let index_of = |file: fs::DirEntry| {
+        let id = id_of(&file.path())?;
+        let index = ids.iter().position(|known| *known == id)?;
+        (!to_write || can_write(pid, &file)).then_some(index)
+    };
+    files.filter_map(index_of).min()
+}
+
+/// Whether the descriptor was opened for writing. One whose flags cannot be read may have been.
+fn can_write(pid: u32, file: &fs::DirEntry) -> bool {
+    let number = file.file_name();
+    let info = format!("/proc/{pid}/fdinfo/{}", number.to_string_lossy());
+    let text = fs::read_to_string(info).unwrap_or_default();
+    let flags = text
+        .lines()
+        .find_map(|line| line.strip_prefix("flags:"))
+        .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_none_or(|flags| OFlags::from_bits_retain(flags) & OFlags::ACCMODE != OFlags::RDONLY)
 }
 
 /// Asks nobody but the kernel: the server of a file system may hang.
@@ -133,5 +157,28 @@ mod tests {
                 command: "sleep".to_owned()
             }]
         );
+    }
+
+    /// A reader is no writer, and a writer is both.
+    #[test]
+    fn whoever_can_write_is_told_from_readers() {
+        let dir = plumb_testkit::temp_dir("writers");
+        let path = dir.path().join("file");
+        fs::write(&path, "it").expect("room");
+        let id = FileId::from_metadata(&fs::metadata(&path).expect("it is there"));
+        let mut reader = sleeping("60", &path);
+        let of_reader = (openers(id).len(), writers_of_any(&[id]).len());
+        let file = fs::OpenOptions::new().append(true).open(&path);
+        let mut writer = Command::new("sleep")
+            .arg("60")
+            .stdout(Stdio::from(file.expect("it is there")))
+            .spawn()
+            .expect("sleep");
+        let writers: Vec<u32> = writers_of_any(&[id]).iter().map(|(_, by)| by.pid).collect();
+        for child in [&mut reader, &mut writer] {
+            child.kill().and_then(|()| child.wait()).expect("it sleeps");
+        }
+        assert_eq!(of_reader, (1, 0));
+        assert_eq!(writers, [writer.id()]);
     }
 }

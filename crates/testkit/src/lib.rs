@@ -37,5 +37,5 @@ pub use event::{SynthEvent, SynthOp};
 pub use machine::Machine;
 pub use require::{Capability, real_trace, real_traces};
 pub use rng::Rng;
-pub use tempdir::{TempFile, temp_dir, temp_file};
+pub use tempdir::{TempFile, root_dir, temp_dir, temp_file};
 pub use write::{EventSink, WriteError, WrittenCount, write_all};

@@ -23,6 +23,8 @@ pub enum Capability {
     Tracefs,
     /// Loop devices: root, `/dev/loop-control` and losetup.
     Loop,
+    /// Rules on files that a process gives itself.
+    Landlock,
     /// A system emulator for this architecture.
     Qemu,
     /// `/dev/kvm` open to this user.
@@ -57,7 +59,7 @@ impl Capability {
     /// `PLUMB_TIER` is `check`.
     #[must_use]
     pub fn is_left_to_make_test(self) -> bool {
-        let is_of_check = matches!(self, Self::RealTraces | Self::Tool(_));
+        let is_of_check = matches!(self, Self::Landlock | Self::RealTraces | Self::Tool(_));
         !is_of_check && std::env::var_os("PLUMB_TIER").is_some_and(|tier| tier == "check")
     }
 
@@ -73,6 +75,7 @@ impl Capability {
             Self::Loop => lack_of_root()
                 .or_else(|| lack_of_device("/dev/loop-control"))
                 .or_else(|| lack_of_tool("losetup")),
+            Self::Landlock => lack_of_landlock(),
             Self::Qemu => lack_of_tool(&format!("qemu-system-{}", std::env::consts::ARCH)),
             Self::Kvm => lack_of_device("/dev/kvm"),
             Self::RealTraces => real_traces()
@@ -91,6 +94,13 @@ impl Capability {
             })
         })
     }
+}
+
+/// Its system call among the symbols of the kernel, whose addresses only root sees and whose names everybody does.
+fn lack_of_landlock() -> Option<String> {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let has_it = symbols.contains("sys_landlock_create_ruleset");
+    (!has_it).then(|| "the kernel was built without Landlock".to_owned())
 }
 
 /// The folder of real traces: `PLUMB_REAL_TRACES`, else `../shared/traces` beside the workspace.

@@ -17,6 +17,18 @@ pub fn temp_dir(test: &str) -> TempDir {
         .unwrap_or_else(|e| panic!("cannot make a temporary directory for {test}: {e}"))
 }
 
+/// The same where root alone can write to every directory above it, as nobody promises of directories for temporary files.
+///
+/// # Panics
+/// When this process is not root's, or there is no room.
+#[must_use]
+pub fn root_dir(test: &str) -> TempDir {
+    tempfile::Builder::new()
+        .prefix(&format!("plumb-{test}-"))
+        .tempdir_in("/var/lib")
+        .unwrap_or_else(|e| panic!("cannot make a directory below /var/lib for {test}: {e}"))
+}
+
 /// A file in a directory of its own.
 #[derive(Debug)]
 pub struct TempFile {

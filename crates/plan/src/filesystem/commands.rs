@@ -214,12 +214,7 @@ impl FilesystemWork<'_> {
     /// `maxcontig` is how many blocks in a row are one I/O.
     pub(super) fn ufs(&self) -> Vec<Remedy> {
         let block = self.block.0;
-        let make = || {
-            Command::new("newfs -b")
-                .arg(block)
-                .flags("-f")
-                .arg(block)
-        };
+        let make = || Command::new("newfs -b").arg(block).flags("-f").arg(block);
         let Some(stripe) = self.stripe else {
             let whole = "fragments are whole blocks, so pages stay on them";
             return vec![self.recreate(make().path(self.device), whole)];
@@ -233,7 +228,8 @@ impl FilesystemWork<'_> {
         vec![
             Remedy::new(Harm::Tune, "on the file system that is there", effect)
                 .step(Step::look(
-                    self.on_device("fstyp -v").pipe(Command::new("grep maxcontig")),
+                    self.on_device("fstyp -v")
+                        .pipe(Command::new("grep maxcontig")),
                 ))
                 .step(Step::new(
                     Command::new("tunefs -a").arg(contiguous).path(self.device),
@@ -242,11 +238,8 @@ impl FilesystemWork<'_> {
                 ))
                 .constraint(limit.clone())
                 .constraint("the fragment size is fixed once the file system is made"),
-            self.recreate(
-                make().flags("-C").arg(contiguous).path(self.device),
-                effect,
-            )
-            .constraint(limit),
+            self.recreate(make().flags("-C").arg(contiguous).path(self.device), effect)
+                .constraint(limit),
         ]
     }
 

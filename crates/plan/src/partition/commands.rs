@@ -244,7 +244,11 @@ impl PartitionWork<'_> {
         );
         if self.request.is_new_label {
             remedy = remedy.step(self.save_label()).step(Step::new(
-                parted().flags(if is_dos { "mklabel msdos" } else { "mklabel gpt" }),
+                parted().flags(if is_dos {
+                    "mklabel msdos"
+                } else {
+                    "mklabel gpt"
+                }),
                 LABEL_GONE,
                 self.label_back(),
             ));

@@ -171,7 +171,9 @@ fn svm_mirror(remedy: Remedy, mirror: &str, old: &str) -> Remedy {
         .step(Step::new(
             Command::new("metainit NEWSUB 1 1 NEW").and(attach().flags("NEWSUB")),
             "the disks are busy until the resync is done: metastat tells",
-            detach().flags("NEWSUB").and(Command::new("metaclear NEWSUB")),
+            detach()
+                .flags("NEWSUB")
+                .and(Command::new("metaclear NEWSUB")),
         ))
         .step(Step::new(
             detach()

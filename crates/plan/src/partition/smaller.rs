@@ -96,7 +96,9 @@ pub(super) fn steps(
             let mount = file_system.mount.as_deref().unwrap_or("/MOUNT");
             Ok(vec![
                 Step::new(
-                    Command::new("btrfs filesystem resize").arg(len.0).path(mount),
+                    Command::new("btrfs filesystem resize")
+                        .arg(len.0)
+                        .path(mount),
                     "moves data from its end; refused where files need the room",
                     Command::new("btrfs filesystem resize max").path(mount),
                 ),

@@ -19,8 +19,8 @@ macro_rules! exits {
 
 /// Behind the flags of all of them, of those that begin something, of plans, and of those that go on with what was begun.
 const ALL: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown. resume and rollback ask no more: they go on with what \
-     was begun so.\n\
+    "Nothing is written without --yes NAME: what would be done is shown. resume and rollback go on without it where only root \
+     can have written the journal.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!(),
     "\n",
@@ -135,6 +135,9 @@ pub struct Resume {
     /// The disk, where it has another name than when the move began
     #[arg(long, value_name = "DEVICE")]
     pub disk: Option<PathBuf>,
+    /// Go on although others may have written the journal: the name of the disk, as it is shown without this
+    #[arg(long, value_name = "NAME")]
+    pub yes: Option<String>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -238,6 +241,9 @@ pub struct Act {
     /// Do it: the name of what is written to, as it is shown without this
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
+    /// Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished
+    #[arg(long, value_name = "NAME")]
+    pub ignore_marker: Option<String>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,

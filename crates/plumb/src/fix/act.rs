@@ -28,7 +28,7 @@ pub fn is_wanted(act: &Act, subject: &Subject) -> Result<bool, Failure> {
     let Some(yes) = &act.yes else {
         return Ok(false);
     };
-    if *yes == subject.name || Path::new(yes) == subject.path {
+    if subject.has_name(yes) {
         return Ok(true);
     }
     let name = &subject.name;

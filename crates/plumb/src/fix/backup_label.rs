@@ -29,7 +29,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
     let before = subject.label()?.ok_or_else(|| FixError::NoLabel {
         device: device.clone(),
     })?;
-    unfinished::must_be_none(&subject, Some(&before))?;
+    unfinished::must_be_none(&subject, Some(&before), args.act.ignore_marker.as_deref())?;
     let mended = mend(&before).map_err(|source| FixError::Mend {
         device: device.clone(),
         source,

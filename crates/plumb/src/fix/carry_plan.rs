@@ -72,10 +72,7 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Clean;
     for (plan, action) in actions {
-        output::print(&format!(
-            "{}\n",
-            plan["title"].as_str().unwrap_or("a plan without a title")
-        ))?;
+        output::print_line(plan["title"].as_str().unwrap_or("a plan without a title"))?;
         let yes = args.yes.clone().filter(|_| is_meant(&action));
         let is_done = yes.is_some();
         let ended = action.carry_out(plan, yes, &args.journal)?;
@@ -233,7 +230,11 @@ impl PlanAction {
         yes: Option<String>,
         journal: &Journal,
     ) -> Result<Exit, Failure> {
-        let act = Act { yes, json: false };
+        let act = Act {
+            yes,
+            ignore_marker: None,
+            json: false,
+        };
         match self {
             PlanAction::Move { node, to, stated } => {
                 must_be_as_stated(stated)?;
@@ -276,14 +277,14 @@ fn must_be_as_stated(stated: &Stated) -> Result<(), Failure> {
     };
     let subject = Subject::open(device, Access::Read)?;
     let label = subject.label()?;
-    unfinished::must_be_none(&subject, label.as_ref())?;
+    unfinished::must_be_none(&subject, label.as_ref(), None)?;
     Ok(stated.must_be_in(label.as_ref(), &subject)?)
 }
 
 /// The commands of the way that harms least.
 fn by_hand(plan: &Value) -> Result<Exit, Failure> {
     if let Some(why) = plan["refusal"].as_str() {
-        output::print(&format!("  no way: {why}\n"))?;
+        output::print_line(&format!("  no way: {why}"))?;
         return Ok(Exit::Unknown);
     }
     let Some(remedy) = plan["remedies"].get(0) else {
@@ -292,9 +293,10 @@ fn by_hand(plan: &Value) -> Result<Exit, Failure> {
     };
     output::print("  not done by plumb; by hand:\n")?;
     for step in remedy["steps"].as_array().into_iter().flatten() {
-        for line in step["command"].as_str().unwrap_or_default().lines() {
-            output::print(&format!("    {}\n", plumb_report::text::tame(line)))?;
-        }
+        output::print_line(&format!(
+            "    {}",
+            step["command"].as_str().unwrap_or_default()
+        ))?;
     }
     Ok(Exit::Clean)
 }

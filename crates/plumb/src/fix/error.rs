@@ -42,13 +42,25 @@ pub enum FixError {
         /// What.
         found: Vec<String>,
     },
+    /// The old label would be written into a partition that is in use.
+    #[error("{device}: nothing was written: found a place at byte {at} in a partition that is in use, expected places of a label: {}", users.join("; "))]
+    InPartition {
+        /// The disk.
+        device: String,
+        /// The first byte there.
+        at: u64,
+        /// Who uses the partition.
+        users: Vec<String>,
+    },
     /// A move has stopped there in its middle.
     #[error("{device}: nothing was written: {}", unfinished.text())]
     Unfinished {
         /// The disk.
         device: String,
+        /// What `--ignore-marker` has to name.
+        name: String,
         /// What shows it.
-        unfinished: Unfinished,
+        unfinished: Box<Unfinished>,
     },
     /// Its blocks cannot be written one by one.
     #[error(
@@ -185,8 +197,19 @@ impl From<FixError> for Failure {
                 }
                 _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
             },
-            FixError::Unfinished { device, .. } => {
-                failure.with_command(Command::new("plumb fix status").path(device))
+            FixError::Unfinished { device, name, unfinished } => {
+                let status = Command::new("plumb fix status").path(device);
+                match unfinished.entry {
+                    Some(_) => failure.with_command(status),
+                    // Any program can write such a mark.
+                    None => failure.with_commands([
+                        ("show the move", status),
+                        (
+                            "if no move of this disk is unfinished, pass over the mark",
+                            crate::typed::again().option("--ignore-marker", name),
+                        ),
+                    ]),
+                }
             }
             FixError::OtherThanPlanned { .. } => {
                 failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")

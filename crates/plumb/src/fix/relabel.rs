@@ -42,11 +42,12 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     subject.must_take_any_write()?;
     subject.must_be_unused()?;
     let before = subject.label()?;
-    unfinished::must_be_none(&subject, before.as_ref())?;
+    let ignored = args.act.ignore_marker.as_deref();
+    unfinished::must_be_none(&subject, before.as_ref(), ignored)?;
     let work = RelabelWork::prepare(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
-    unfinished::must_be_none_at(&subject, extent)?;
+    unfinished::must_be_none_at(&subject, extent, ignored)?;
     must_be_empty(&subject, before.as_ref(), extent, work.block)?;
     let path = save_path(&args.save, &subject);
     let mut notes = work.notes(extent);

@@ -9,7 +9,9 @@ use plumb_relocate::labels::change::Changed;
 use plumb_stack::Kind;
 use plumb_stack::node::keys;
 use plumb_sys::partitions::sharers;
-use plumb_sys::{Access, DirectDisk, Directory, Errno, FileId, Sharer, SysError, openers_of_any};
+use plumb_sys::{
+    Access, DirectDisk, Directory, Errno, FileId, Sharer, SysError, openers_of_any, writers_of_any,
+};
 
 use super::error::{FixError, of_system};
 use super::here::Here;
@@ -138,6 +140,11 @@ impl Subject {
         self.disk.lock().map_err(of_system)
     }
 
+    /// Whether somebody who names a disk means this one: by its name or its node.
+    pub fn has_name(&self, name: &str) -> bool {
+        name == self.name || Path::new(name) == self.path
+    }
+
     /// As errors and reports call it.
     pub fn device(&self) -> String {
         self.path.display().to_string()
@@ -158,6 +165,39 @@ impl Subject {
             .and_then(|root| sharers(&root, id))
             .map_err(read)?;
         self.must_be_without(self.here.users(), others)
+    }
+
+    /// That no other process has the disk as a whole open for writing, nor any of these nodes of partitions: a virtual
+    /// machine or a database on a raw device shows nothing else. Partitions of it may be in use otherwise.
+    ///
+    /// # Errors
+    /// Who has.
+    pub fn must_have_no_writers(&self, partitions: &[&Path]) -> Result<(), FixError> {
+        let mut ids = vec![self.id()?];
+        let mut names = vec![self.device()];
+        for node in partitions {
+            // A node that is gone has no users.
+            if let Ok(found) = std::fs::metadata(node) {
+                ids.push(FileId::from_metadata(&found));
+                names.push(node.display().to_string());
+            }
+        }
+        let open = writers_of_any(&ids).into_iter();
+        let users: Vec<String> = open
+            .map(|(at, by)| {
+                format!(
+                    "{} is open for writing in {} ({})",
+                    names[at], by.command, by.pid
+                )
+            })
+            .collect();
+        match users.is_empty() {
+            true => Ok(()),
+            false => Err(FixError::InUse {
+                device: self.device(),
+                users,
+            }),
+        }
     }
 
     /// The same of it as a whole; its partitions may be in use.

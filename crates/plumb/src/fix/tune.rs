@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use plumb_plan::shell::join_words;
 use plumb_stack::linux::{Mount, mounts};
 use thiserror::Error;
 
@@ -100,7 +99,7 @@ impl Tuning {
         };
         match mount {
             Err(NotTuned::NotBegun { why, .. }) if !is_wanted => {
-                output::print(&format!("  no way: {why}\n"))?;
+                output::print_line(&format!("  no way: {why}"))?;
                 Ok(Exit::Unknown)
             }
             Err(error) => Err(Failure::failed(&error)),
@@ -118,7 +117,7 @@ impl Tuning {
 }
 
 fn show(command: &[String]) -> Result<(), Failure> {
-    output::print(&format!("  {}\n", shell(command)))
+    output::print_line(&format!("  {}", shell(command)))
 }
 
 fn only_shown() -> Result<Exit, Failure> {
@@ -133,7 +132,8 @@ fn done(result: Result<(), NotTuned>) -> Result<Exit, Failure> {
 }
 
 fn shell(command: &[String]) -> String {
-    join_words(command.iter().map(String::as_str))
+    let line = plumb_quoting::Command::of_words(command).line();
+    line.map_or_else(|why| why.to_string(), |line| line.to_string())
 }
 
 fn run(command: &[String]) -> Result<(), NotTuned> {

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use plumb_geometry::Extent;
+use plumb_geometry::{Bytes, Extent};
 use plumb_label::{Label, Partition, PartitionPlace};
 use plumb_quoting::Command;
-use plumb_relocate::labels::SavedLabel;
+use plumb_relocate::labels::kernel::node_of;
+use plumb_relocate::labels::{Change, SavedLabel};
 use plumb_sys::Access;
 
 use super::act::{is_wanted, save_and_carry_out, save_path};
 use super::error::FixError;
+use super::moving::known_partitions;
 use super::subject::Subject;
 use super::view::{Shown, print};
 use super::{contents, unfinished};
@@ -31,7 +33,7 @@ pub fn command(saved: &Path, subject: &Subject) -> Command {
 /// When the file is none, the disk is another one or in use, somebody has written to its label since, or something came into
 /// a partition that would go away.
 pub fn run(args: &Undo) -> Result<Exit, Failure> {
-    let saved = SavedLabel::load(&args.file).map_err(FixError::from)?;
+    let (saved, doubt) = SavedLabel::load(&args.file).map_err(FixError::from)?;
     let device = args.device.as_deref().unwrap_or(Path::new(&saved.device));
     let subject = open(device, args, &saved)?;
     let is_wanted = is_wanted(&args.act, &subject)?;
@@ -42,8 +44,14 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         source,
     };
     let before = subject.label()?;
-    unfinished::must_be_none(&subject, before.as_ref())?;
+    unfinished::must_be_none(&subject, before.as_ref(), args.act.ignore_marker.as_deref())?;
     let mut notes = Vec::new();
+    if let Some(doubt) = doubt {
+        notes.push(format!(
+            "others than root may have written {}: {doubt}: see that the places are those of the label",
+            args.file.display()
+        ));
+    }
     match saved.change.must_be_either(&mut subject.raw()) {
         Err(error) if !args.force => {
             let help = "look what is there first; --force writes the old bytes all the same";
@@ -58,6 +66,7 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         .back()
         .to_new(&mut subject.raw())
         .map_err(failed)?;
+    must_spare_users(&subject, before.as_ref(), &back)?;
     let after = subject.label_after(&back, None)?;
     match parts_stay(before.as_ref(), after.as_ref()) {
         true => subject.must_be_unused_as_a_whole()?,
@@ -118,6 +127,40 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         json: args.act.json,
     })?;
     Ok(Exit::Clean)
+}
+
+/// That no byte is written in a partition that is mounted or used otherwise: the file may name any place.
+fn must_spare_users(
+    subject: &Subject,
+    label: Option<&Label>,
+    back: &Change,
+) -> Result<(), Failure> {
+    // Nobody mounts a part of a file without a device for it, and that device is opened then.
+    if subject.disk.is_image() {
+        return Ok(());
+    }
+    for part in known_partitions(subject, label)? {
+        let place = part.start_bytes..part.start_bytes.saturating_add(part.len_bytes);
+        let first_within = |(at, _, new): (Bytes, &[u8], &[u8])| {
+            let end = at.0.saturating_add(new.len() as u64).min(place.end);
+            let first = at.0.max(place.start);
+            (first < end).then_some(first)
+        };
+        let Some(at) = back.writes().find_map(first_within) else {
+            continue;
+        };
+        let node = node_of(Path::new(&subject.name), part.number);
+        let users = subject.here.users_on(&node.to_string_lossy());
+        if !users.is_empty() {
+            return Err(FixError::InPartition {
+                device: subject.device(),
+                at,
+                users,
+            }
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// Opens the disk: alone, but where all partitions stay where they are beside them, as `backup-label` did.

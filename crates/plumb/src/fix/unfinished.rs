@@ -3,25 +3,28 @@
 use plumb_geometry::Extent;
 use plumb_label::{Label, PartId};
 use plumb_relocate::Marker;
+use plumb_relocate::signatures::markers;
 
 use super::error::FixError;
-use super::moving::{marker_at_ends, moving_part};
+use super::moving::moving_part;
 use super::subject::Subject;
+use crate::failure::Failure;
 
 /// What a disk shows of a move that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// The entry of type *moving*, with its first byte.
     pub entry: Option<(PartId, u64)>,
-    /// A mark in a partition, with its first byte.
+    /// A mark in a partition, with its byte.
     pub mark: Option<(u64, Marker)>,
 }
 
 impl Unfinished {
-    /// Looks at the label, and for marks where most signatures are: at the ends of its partitions.
-    fn on(subject: &Subject, label: &Label) -> Option<Unfinished> {
+    /// Looks at the label, and for marks where a move writes them.
+    fn on(subject: &Subject, label: &Label, ignores_marks: bool) -> Option<Unfinished> {
         let entry = moving_part(label).map(|part| (part.id, part.extent.start().0));
-        let mark = marker_at_ends(subject, label.partitions.iter().map(|part| part.extent));
+        let places = label.partitions.iter().map(|part| part.extent);
+        let mark = mark_in(subject, places).filter(|_| !ignores_marks);
         (entry.is_some() || mark.is_some()).then_some(Unfinished { entry, mark })
     }
 
@@ -37,10 +40,10 @@ impl Unfinished {
         let found: Vec<String> = entry.into_iter().chain(mark).collect();
         let journal = match &self.mark {
             Some((_, marker)) if !marker.path.is_empty() => {
-                format!("its journal is {}", marker.path)
+                format!("the mark names the journal {}", marker.path)
             }
             Some((_, marker)) => format!(
-                "its journal is {}, of a path too long to be noted",
+                "the mark names the journal {}, whose path is too long for it",
                 marker.journal
             ),
             None => "no mark names its journal".to_owned(),
@@ -52,16 +55,47 @@ impl Unfinished {
     }
 }
 
+/// The first mark where a move writes one in any of these places.
+fn mark_in(subject: &Subject, places: impl IntoIterator<Item = Extent>) -> Option<(u64, Marker)> {
+    let (raw, block) = (subject.raw(), subject.disk.limits().logical_block_bytes);
+    places.into_iter().find_map(|place| {
+        let place = place.start().0..place.end().0;
+        markers(&raw, &place, block).into_iter().next()
+    })
+}
+
+/// Whether marks on the disk are to be ignored: somebody has named the disk for that.
+///
+/// # Errors
+/// When the name is that of another disk.
+pub fn ignores_marks(subject: &Subject, ignored: Option<&str>) -> Result<bool, Failure> {
+    match ignored {
+        None => Ok(false),
+        Some(name) if subject.has_name(name) => Ok(true),
+        Some(name) => Err(Failure::usage(format!(
+            "--ignore-marker: found `{name}`, expected `{}`, the disk whose marks would be ignored",
+            subject.name
+        ))),
+    }
+}
+
 /// That no move has stopped there in its middle: another label, also an older one, would take its places from it.
 ///
 /// # Errors
-/// When one has.
-pub fn must_be_none(subject: &Subject, label: Option<&Label>) -> Result<(), FixError> {
-    match label.and_then(|label| Unfinished::on(subject, label)) {
+/// When one has, unless the disk is the one whose marks are `ignored`; an entry of type *moving* is never ignored.
+pub fn must_be_none(
+    subject: &Subject,
+    label: Option<&Label>,
+    ignored: Option<&str>,
+) -> Result<(), Failure> {
+    let ignores_marks = ignores_marks(subject, ignored)?;
+    match label.and_then(|label| Unfinished::on(subject, label, ignores_marks)) {
         Some(unfinished) => Err(FixError::Unfinished {
             device: subject.device(),
-            unfinished,
-        }),
+            name: subject.name.clone(),
+            unfinished: Box::new(unfinished),
+        }
+        .into()),
         None => Ok(()),
     }
 }
@@ -69,19 +103,25 @@ pub fn must_be_none(subject: &Subject, label: Option<&Label>) -> Result<(), FixE
 /// The same of a place that a partition is to have: the move may have lost its label.
 ///
 /// # Errors
-/// When there is a mark.
-pub fn must_be_none_at(subject: &Subject, place: Extent) -> Result<(), FixError> {
-    match marker_at_ends(subject, [place]) {
-        Some(mark) => {
-            let unfinished = Unfinished {
+/// When there is a mark, unless the disk is the one whose marks are `ignored`.
+pub fn must_be_none_at(
+    subject: &Subject,
+    place: Extent,
+    ignored: Option<&str>,
+) -> Result<(), Failure> {
+    if ignores_marks(subject, ignored)? {
+        return Ok(());
+    }
+    match mark_in(subject, [place]) {
+        Some(mark) => Err(FixError::Unfinished {
+            device: subject.device(),
+            name: subject.name.clone(),
+            unfinished: Box::new(Unfinished {
                 entry: None,
                 mark: Some(mark),
-            };
-            Err(FixError::Unfinished {
-                device: subject.device(),
-                unfinished,
-            })
+            }),
         }
+        .into()),
         None => Ok(()),
     }
 }

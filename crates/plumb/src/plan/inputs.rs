@@ -8,6 +8,7 @@ use plumb_stack::{Builder, Stack, dump};
 
 use crate::failure::Failure;
 use crate::inputs;
+use crate::sandbox::{self, Files};
 
 /// The stack that dumps tell of.
 pub struct Dumps {
@@ -24,6 +25,10 @@ pub struct Dumps {
 /// # Errors
 /// When none can be read.
 pub fn read_dumps(paths: &[PathBuf]) -> Result<Dumps, Failure> {
+    sandbox::enter(&Files {
+        inputs: paths.to_vec(),
+        ..Files::default()
+    })?;
     let mut builder = Builder::default();
     let (mut inputs, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
@@ -67,6 +72,10 @@ fn read_dump(path: &Path, builder: &mut Builder) -> Result<PlanInput, Failure> {
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn read_profile(path: &Path) -> Result<(Vec<Profile>, PlanInput), Failure> {
+    sandbox::enter(&Files {
+        inputs: vec![path.to_owned()],
+        ..Files::default()
+    })?;
     let saved = inputs::profile(path)?;
     let profiles: Vec<Profile> = saved.profiles.iter().cloned().collect();
     let input = PlanInput {

@@ -2,6 +2,7 @@
 
 use plumb_diagnose::finding::{Basis, Confidence, Cost, Evidence, Fix};
 use plumb_diagnose::{Finding, MISALIGNED_TARGET, Severity, Target as Of, TargetLayer};
+use plumb_quoting::Command;
 use plumb_report::format;
 use plumb_report::probe as report;
 use plumb_stack::Kind;

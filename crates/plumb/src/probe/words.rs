@@ -4,6 +4,7 @@ use plumb_geometry::plural;
 use plumb_load::probe::media::Doubt;
 use plumb_load::probe::{Candidate, ProbeVerdict, Probed};
 use plumb_load::{Means, Target};
+use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_report::format;
 use plumb_report::probe as report;
 

@@ -56,6 +56,7 @@ fn alignment_offsets_long_blocks_and_what_is_in_use() {
         "scan 5, as it should",
         "stopped 6, as it should",
         "stopped-again 6, as it should",
+        "stick 6, as it should",
         "resumed status 0",
         "resumed-e2fsck status 0",
         "zones 5, as it should",

@@ -121,8 +121,9 @@ fn progress_and_control_c() {
     assert!(!node.exists(), "nobody finds it meanwhile");
     terminal.press(&[
         &format!(
-            "clear; {plumb} fix resume {}; echo status $?",
-            journal.display()
+            "clear; {plumb} fix resume {} --yes {}; echo status $?",
+            journal.display(),
+            disk.loops.name()
         ),
         "Enter",
     ]);

@@ -22,7 +22,7 @@ const REACHED: &[(&str, &[&str])] = &[
     ("load/src/vdbench/", &["vdbench"]),
     ("profile/src/codec", &["profile"]),
     ("relocate/src/labels/saved.rs", &["saved_label"]),
-    ("relocate/src/marker.rs", &["move_journal"]),
+    ("relocate/src/marker.rs", &["marker", "move_journal"]),
     ("stack/src/catalogue.rs", &["known_table"]),
     // The dumps in a collection, once they are unpacked.
     ("stack/src/collection/", &["dump"]),

@@ -39,6 +39,7 @@ mod probe_write;
 mod record;
 mod record_layers;
 mod replay;
+mod sandbox;
 mod schema;
 mod targets_refused;
 mod watch;

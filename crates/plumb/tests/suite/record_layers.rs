@@ -119,7 +119,8 @@ fn all_disks_are_in_the_file() {
     assert_eq!(profiles(&one), [(zram.name(), "bio".to_owned(), 114)]);
 }
 
-/// Bios that the disk had no room for come again: those that did not fail are what fio counts, each of them timed.
+/// Bios that the disk had no room for come again: those that did not fail are what fio counts. Where a task is preempted
+/// inside of a BPF program, the kernel skips that program for the I/O of another task: a few I/O have no time then.
 #[test]
 fn the_count_of_bios_is_that_of_fio() {
     require!(Bpf, Loop, Tool("fio"));
@@ -150,10 +151,10 @@ fn the_count_of_bios_is_that_of_fio() {
         .filter(|event| event.flags & flags::FAILED == 0)
         .collect();
     assert_eq!(done.len() as u64, sent);
-    assert!(
-        done.iter()
-            .all(|event| event.layer == Layer::Bio && event.device_ns.is_some())
-    );
+    assert!(done.iter().all(|event| event.layer == Layer::Bio));
+    let timed = done.iter().filter(|event| event.device_ns.is_some());
+    let timed = timed.count() as u64;
+    assert!(timed * 100 >= sent * 99, "{timed} of {sent} I/O are timed");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where a move stands, folded from every record of its journal.
 
 use super::record::{Ending, Image, JournalRecord, Turn};
+use crate::moving::edit;
 use crate::moving::plan::Plan;
 use crate::moving::script::Script;
 use crate::mutation::Mutations;
@@ -73,12 +74,7 @@ impl MoveState {
                 {
                     return Err("an image of the next step");
                 }
-                if at
-                    .checked_add(image.len_bytes())
-                    .is_none_or(|end| end > self.plan.disk_bytes)
-                {
-                    return Err("an image within the disk");
-                }
+                self.must_be_image_of(script, step, at, &image)?;
                 (self.next, self.unproven) = (step, None);
                 self.pending = Some(PendingImage { at, image });
                 Ok(())
@@ -97,6 +93,42 @@ impl MoveState {
                 Ok(())
             }
             _ => Err("a record that can stand here"),
+        }
+    }
+
+    /// An image has the blocks of its step, neither more nor less; and where it changes a few bytes of them, these bytes.
+    fn must_be_image_of(
+        &self,
+        script: &Script,
+        step: u64,
+        at: u64,
+        image: &Image,
+    ) -> Result<(), Expected> {
+        if let Some(index) = script.window_at(step) {
+            let window = script.windows().get(index);
+            let window = window.filter(|window| window.is_journalled);
+            let is_its = window
+                .is_some_and(|window| window.blocks == (at..at.saturating_add(image.len_bytes())));
+            return if is_its {
+                Ok(())
+            } else {
+                Err("an image of the blocks of its window")
+            };
+        }
+        let edit = script
+            .get(step)
+            .and_then(|action| edit::for_action(&self.plan, &self.saved, &action));
+        let (Some(edit), Image::Inline(bytes)) = (edit, image) else {
+            return Err("an image in a record, of a step that writes one");
+        };
+        let blocks = edit.blocks(&self.plan);
+        if (at, image.len_bytes()) != (blocks.start, blocks.end - blocks.start) {
+            return Err("an image of the blocks of its step");
+        }
+        let start = (edit.at - blocks.start) as usize;
+        match bytes.get(start..start + edit.bytes.len()) == Some(&edit.bytes[..]) {
+            true => Ok(()),
+            false => Err("an image with the bytes of its step"),
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) mod record;
 mod sum;
 
 pub use error::JournalError;
-pub(crate) use fold::{MoveState, Unproven};
+pub(crate) use fold::{MoveState, PendingImage, Unproven};
 pub use log::lengths;
 pub(crate) use log::{Journal, needed_bytes};
 pub use record::Ending;

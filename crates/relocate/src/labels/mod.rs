@@ -5,11 +5,12 @@
 //! use: that is for whoever opens it.
 //!
 //! - [`edit`]: a partition at another place; [`new`]: a label with one; [`mod@mend`]: a GPT with a broken or stranded copy
-//! - [`hidden`]: the label of a partition on its way
+//! - [`hidden`]: the label of a partition on its way; [`derived`]: whether a journal has that one
 //! - [`change`]: the writes with the flushes between; [`saved`]: their file
 //! - [`kernel`]: which partitions the kernel has to hear of
 
 pub mod change;
+pub mod derived;
 pub mod edit;
 pub mod hidden;
 pub mod kernel;
@@ -18,6 +19,7 @@ pub mod new;
 pub mod saved;
 
 pub use change::{Change, ChangeError, ChangeStep};
+pub use derived::{NotDerived, must_be_derived};
 pub use edit::EditError;
 pub use hidden::{LabelMove, label_move};
 pub use kernel::{KernelStep, kernel_steps};

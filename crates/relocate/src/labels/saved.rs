@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plumb_geometry::Bytes;
-use plumb_sys::direct::O_NONBLOCK;
+use plumb_sys::{Doubt, FileUse, NamedFile};
 
 use crate::labels::change::{Change, ChangeError, ChangeStep};
 
@@ -203,11 +203,11 @@ impl SavedLabel {
         directory.sync_all().map_err(error)
     }
 
-    /// Reads a file.
+    /// Reads a file, and returns the first reason not to rely on whoever can write to it.
     ///
     /// # Errors
-    /// When it cannot be read, or is no saved label.
-    pub fn load(path: &Path) -> Result<SavedLabel, SavedLabelError> {
+    /// When it is no regular file, cannot be read, or is no saved label.
+    pub fn load(path: &Path) -> Result<(SavedLabel, Option<Doubt>), SavedLabelError> {
         let name = path.display().to_string();
         let error = |source| SavedLabelError::Io {
             path: name.clone(),
@@ -215,14 +215,13 @@ impl SavedLabel {
             source,
         };
         let mut bytes = Vec::new();
-        // Without the flag a pipe would be waited for until somebody writes to it.
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(O_NONBLOCK)
-            .open(path)
+        let named = NamedFile::open(path, FileUse::Read).map_err(error)?;
+        named
+            .file()
+            .take(FILE_MAX)
+            .read_to_end(&mut bytes)
             .map_err(error)?;
-        file.take(FILE_MAX).read_to_end(&mut bytes).map_err(error)?;
-        Self::decode(&name, &bytes)
+        Ok((Self::decode(&name, &bytes)?, named.doubt().cloned()))
     }
 }
 
@@ -341,12 +340,12 @@ mod tests {
         let directory = plumb_testkit::temp_dir("saved-label");
         let path = directory.path().join("a.plumb-label");
         saved().save(&path).expect("a new file");
-        assert_eq!(SavedLabel::load(&path).expect("the file"), saved());
+        assert_eq!(SavedLabel::load(&path).expect("the file").0, saved());
         assert!(
             matches!(saved().save(&path), Err(SavedLabelError::Io { .. })),
             "never over another one"
         );
-        assert_eq!(SavedLabel::load(&path).expect("the file"), saved());
+        assert_eq!(SavedLabel::load(&path).expect("the file").0, saved());
     }
 
     /// The first bytes, laid by hand after the page of the format.

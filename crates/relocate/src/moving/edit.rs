@@ -18,6 +18,12 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
+    /// The blocks that are written with it.
+    pub(crate) fn blocks(&self, plan: &Plan) -> Range<u64> {
+        let end = self.at + self.bytes.len() as u64;
+        plan.unit.cover(&(self.at..end), plan.disk_bytes)
+    }
+
     /// Whether it may be written over what was found.
     pub(crate) fn fits(&self, found: &[u8]) -> bool {
         self.before.as_ref().is_none_or(|before| before == found) || self.bytes == found

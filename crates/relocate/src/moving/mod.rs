@@ -7,7 +7,7 @@
 
 mod ahead;
 mod copy;
-mod edit;
+pub(crate) mod edit;
 mod error;
 mod label;
 mod pace;
@@ -24,11 +24,11 @@ use plumb_sys::AlignedBuffer;
 
 pub use self::error::MoveError;
 pub use self::plan::{
-    ByteChange, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
-    WINDOWS_FROM_BYTES,
+    ByteChange, Copying, JournalId, PlaceKind, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
+    WINDOWS_FROM_BYTES, WrittenPlace,
 };
 pub use self::script::Stage;
-pub use self::status::{Status, status};
+pub use self::status::{Status, Torn, status};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Ending, Journal, JournalError, JournalRecord, MoveState, Turn};
 use crate::moving::ahead::Ahead;

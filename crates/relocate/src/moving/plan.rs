@@ -98,6 +98,28 @@ pub struct Plan {
     pub fix_ups: Vec<ByteChange>,
 }
 
+/// Which part of the disk a move writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// A copy of the label.
+    Label,
+    /// The place of the partition before the move.
+    Old,
+    /// The place of the partition after the move.
+    New,
+    /// What is left of a signature in free space.
+    Stray,
+}
+
+/// A place that a move writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenPlace {
+    /// Which part.
+    pub kind: PlaceKind,
+    /// Bytes of the disk.
+    pub range: Range<u64>,
+}
+
 /// A plan that cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: found {found}, expected {expected}")]
@@ -198,6 +220,52 @@ impl Plan {
             }
         }
         found
+    }
+
+    /// Every place of the disk that the move or its rollback writes, in whole blocks of the unit.
+    #[must_use]
+    pub fn places(&self) -> Vec<WrittenPlace> {
+        let labels = self.hide.iter().chain(&self.finish);
+        let labels = labels.map(|change| (PlaceKind::Label, change.range()));
+        let data = [
+            (PlaceKind::Old, self.old_place()),
+            (PlaceKind::New, self.new_place()),
+        ];
+        let strays = self.strays.iter().cloned();
+        let strays = strays.map(|range| (PlaceKind::Stray, range));
+        let start = self.union().start;
+        let mark = start..start.saturating_add(self.logical_block_bytes.into());
+        let mut places: Vec<WrittenPlace> = Vec::new();
+        for (kind, range) in labels
+            .chain(data)
+            .chain([(PlaceKind::New, mark)])
+            .chain(strays)
+        {
+            let place = WrittenPlace {
+                kind,
+                range: self.unit.cover(&range, self.disk_bytes),
+            };
+            let is_known = |known: &WrittenPlace| {
+                known.kind == kind
+                    && known.range.start <= place.range.start
+                    && place.range.end <= known.range.end
+            };
+            if !places.iter().any(is_known) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    /// Whether the move writes a marker at this byte of the disk.
+    #[must_use]
+    pub fn marks(&self, at: u64) -> bool {
+        let start = self.union().start;
+        let begins = start..start.saturating_add(self.logical_block_bytes.into());
+        let signatures = self.signatures.iter().flat_map(|range| {
+            [self.from, self.to].map(|place| place + range.start..place + range.end)
+        });
+        signatures.chain([begins]).any(|range| range.contains(&at))
     }
 
     /// Bytes that the journal's file should have, so that a move, a rollback of it from the very end and some

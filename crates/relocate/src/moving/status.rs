@@ -1,9 +1,12 @@
 //! Where a move stands, for who asks and writes nothing.
 
+use std::ops::Range;
+
+use super::plan::meet;
 use super::script::Stage;
 use super::{MoveError, Plan, Progress};
 use crate::disk::JournalStore;
-use crate::journal::{Ending, Journal, JournalError};
+use crate::journal::{Ending, Image, Journal, JournalError, PendingImage};
 use crate::mutation::Mutations;
 
 /// What a journal says.
@@ -16,8 +19,41 @@ pub struct Status {
     /// Whether the partition may have come back at its new place already, so that somebody may have used it there: what
     /// tells it there was begun to be written. A rollback would take from it what it has come to hold.
     pub may_be_in_use: bool,
+    /// Blocks that are about to be written, or were cut off while they were: what the disk has there proves nothing.
+    pub torn: Option<Torn>,
     /// How it ended, if it did.
     pub ending: Option<Ending>,
+}
+
+/// Blocks whose write was begun, and may have been cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    /// Their first byte on the disk.
+    pub at: u64,
+    /// Their length.
+    pub len: u64,
+    /// What they are to hold; empty for data of the partition, which the journal's slot has.
+    pub bytes: Vec<u8>,
+}
+
+impl Torn {
+    fn by(pending: &PendingImage) -> Torn {
+        let bytes = match &pending.image {
+            Image::Inline(bytes) => bytes.clone(),
+            Image::Slot { .. } => Vec::new(),
+        };
+        Torn {
+            at: pending.at,
+            len: pending.image.len_bytes(),
+            bytes,
+        }
+    }
+
+    /// Whether a byte of a range is one of them.
+    #[must_use]
+    pub fn meets(&self, range: &Range<u64>) -> bool {
+        meet(&(self.at..self.at.saturating_add(self.len)), range)
+    }
 }
 
 /// Reads a journal.
@@ -52,6 +88,7 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     Ok(Status {
         progress,
         may_be_in_use,
+        torn: state.pending.as_ref().map(Torn::by),
         ending: state.ending,
         plan: state.plan,
     })

@@ -25,9 +25,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// A few bytes, with all else of their blocks as it is.
     fn edit(&mut self, edit: &Edit) -> Result<(), MoveError> {
-        let end = edit.at + edit.bytes.len() as u64;
-        let plan = &self.state.plan;
-        let blocks = plan.unit.cover(&(edit.at..end), plan.disk_bytes);
+        let blocks = edit.blocks(&self.state.plan);
         let mut buffer = AlignedBuffer::new((blocks.end - blocks.start) as usize);
         read_into(&mut self.disk, blocks.start, &mut buffer)?;
         let start = (edit.at - blocks.start) as usize;

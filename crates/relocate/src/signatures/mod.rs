@@ -11,6 +11,7 @@ use std::ops::Range;
 use plumb_label::Disk;
 
 use self::known::At;
+use crate::marker::Marker;
 
 /// A place that tells something, whole logical blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,63 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
         }
     }
     joined
+}
+
+/// First bytes of all blocks of a place of `len` bytes in which a signature can begin, in their order, and of its first
+/// block. These are the places where a move writes markers.
+fn starts(len: u64, block: u64) -> Vec<u64> {
+    let before_end = |unit: u64, back: u64| (len - len % unit).checked_sub(back);
+    let known = known::KNOWN.iter().map(|(_, at, _)| match at {
+        At::Start(start) => Some(*start),
+        At::End(unit, back) => before_end(*unit, *back),
+    });
+    let swap = known::PAGES.iter().map(|page| Some(page - 10));
+    let ufs = known::UFS_AT.iter().map(|at| Some(at + known::UFS_MAGIC));
+    let promise = known::PROMISE_SECTORS.iter();
+    let promise = promise.map(|sectors| before_end(512, sectors * 512));
+    let label = known::ZFS_LABEL;
+    let zfs = [
+        Some(0),
+        Some(label),
+        before_end(label, 2 * label),
+        before_end(label, label),
+    ];
+    let zfs = zfs.into_iter().map(|at| at.map(|at| at + known::ZFS_LIST));
+    let all = known.chain(swap).chain(ufs).chain(promise).chain(zfs);
+    let mut starts: Vec<u64> = all
+        .flatten()
+        .chain([0])
+        .filter(|at| *at < len)
+        .map(|at| at - at % block)
+        .collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+/// Markers where a move writes them in `place`, a partition, each with its byte on the disk.
+///
+/// A move hides the signature that decides first and brings it back last. So a marker behind an intact signature is none
+/// of a move: it may be a part of any user's file, and is left out.
+#[must_use]
+pub fn markers(disk: &dyn Disk, place: &Range<u64>, block: u32) -> Vec<(u64, Marker)> {
+    let block = u64::from(block);
+    let len = place.end.saturating_sub(place.start);
+    // A block that cannot be read has no marker, and others may.
+    let marker_at = |at: u64| Marker::at(disk, place.start + at).ok().flatten();
+    let mut found: Vec<(u64, Marker)> = starts(len, block)
+        .into_iter()
+        .filter_map(|at| Some((place.start + at, marker_at(at)?)))
+        .collect();
+    if found.is_empty() {
+        return found;
+    }
+    let signatures = find(disk, place, block).unwrap_or_default();
+    found.retain(|(at, _)| {
+        let is_before = |signature: &Signature| place.start + signature.range.end <= *at;
+        !signatures.iter().any(is_before)
+    });
+    found
 }
 
 /// Every signature of `place`, read as a device of its own. Blocks of `block` bytes are named whole.
@@ -306,5 +364,51 @@ mod tests {
         assert_eq!(survey.signatures[0], 0..512);
         assert_eq!(survey.strays.len(), 1);
         assert_eq!(survey.strays[0], 42 * 512..43 * 512);
+    }
+
+    fn marker(path: &str) -> Marker {
+        Marker {
+            journal: crate::moving::JournalId([7; 16]),
+            path: path.to_owned(),
+        }
+    }
+
+    /// Markers at each place of a signature are found; elsewhere, and behind an intact signature, they are not.
+    #[test]
+    fn markers_are_found_where_a_move_writes_them() {
+        let mib = 1_usize << 20;
+        let sector = marker("/j").encode();
+        let place = (mib as u64)..(9 * mib) as u64;
+        let found = |marks: &[(usize, &[u8])]| -> Vec<u64> {
+            let mut disk = image(16 * mib, &[]);
+            for (at, bytes) in marks {
+                disk[mib + at..mib + at + bytes.len()].copy_from_slice(bytes);
+            }
+            let markers = markers(&disk, &place, 512);
+            markers.iter().map(|(at, _)| at - mib as u64).collect()
+        };
+        for (_, at, magic) in known::KNOWN {
+            let len = 8 * mib as u64;
+            let at = match at {
+                At::Start(start) => *start,
+                At::End(unit, back) => len - len % unit - back,
+            };
+            if at + magic.len() as u64 <= len {
+                let start = at - at % 512;
+                assert_eq!(found(&[(start as usize, &sector)]), [start], "{at}");
+            }
+        }
+        assert_eq!(
+            found(&[(5 * 512, &sector), (8 * mib - 2048, &sector)]),
+            [] as [u64; 0]
+        );
+        // The last sector of the partition, with an intact ext superblock, and with one behind it.
+        let end = 8 * mib - 512;
+        assert_eq!(found(&[(end, &sector)]), [end as u64]);
+        assert_eq!(
+            found(&[(1080, b"\x53\xef"), (end, &sector)]),
+            [] as [u64; 0]
+        );
+        assert_eq!(found(&[(1080, b"\x53\xef"), (0, &sector)]), [0]);
     }
 }

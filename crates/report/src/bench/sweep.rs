@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
-use crate::text::{Page};
+use crate::text::Page;
 
 /// The verdict of a sweep.
 #[derive(Debug, Serialize)]

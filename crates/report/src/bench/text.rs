@@ -246,13 +246,13 @@ fn target_summary(page: &mut Page, target: &BenchTarget) {
     page.wrapped(
         "",
         "  ",
-        &format!("{}: {}", target.target, rates(measured, seconds)),
+        format!("{}: {}", target.target, rates(measured, seconds)),
     );
     times(page, measured);
     page.wrapped(
         "  ",
         "    ",
-        &format!("by {}; ended {}", target.engine, target.ended),
+        format!("by {}; ended {}", target.engine, target.ended),
     );
     for failures in &measured.failures {
         let words = format!(
@@ -271,7 +271,7 @@ fn target_summary(page: &mut Page, target: &BenchTarget) {
         (measured.never_back, "I/O never came back"),
     ];
     for (ios, words) in missed.into_iter().filter(|(ios, _)| *ios > 0) {
-        page.wrapped("  ", "    ", &format!("{} {words}", count(ios)));
+        page.wrapped("  ", "    ", format!("{} {words}", count(ios)));
     }
 }
 

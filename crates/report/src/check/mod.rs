@@ -129,7 +129,7 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
             page.wrapped(
                 "  ",
                 "  ",
-                &format!("{many} more of {}: {others}", finding.id()),
+                format!("{many} more of {}: {others}", finding.id()),
             );
         }
     }
@@ -165,11 +165,7 @@ pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
         } else {
             listed(devices)
         };
-        page.wrapped(
-            "  ",
-            "    ",
-            &format!("{}: {devices}: {}", first.rule, why),
-        );
+        page.wrapped("  ", "    ", format!("{}: {devices}: {}", first.rule, why));
     }
 }
 
@@ -212,7 +208,7 @@ pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
         page.wrapped(
             "  ",
             "    ",
-            &format!("{}: {}", kind.text(), parts.join(", ")),
+            format!("{}: {}", kind.text(), parts.join(", ")),
         );
     }
 }
@@ -243,11 +239,7 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
     }
     page.heading("Stated and not believed");
     for (words, devices) in gathered {
-        page.wrapped(
-            "  ",
-            "    ",
-            &format!("{}: {}", listed(devices), words),
-        );
+        page.wrapped("  ", "    ", format!("{}: {}", listed(devices), words));
     }
 }
 

@@ -206,7 +206,7 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
     }
     if tree.cut > 0 {
         let words = format!("{} more above; --json has all", count(tree.cut as u64));
-        page.wrapped(&format!("{rest}└─ "), &format!("{rest}   "), &words);
+        page.wrapped(format!("{rest}└─ "), format!("{rest}   "), &words);
     }
 }
 
@@ -245,7 +245,7 @@ fn more(page: &mut Page, check: &Check<'_>, others: &[&Drawn], first: &str, rest
         count(others.len() as u64),
         listed(names)
     );
-    page.wrapped(first, &format!("{rest}  "), &words);
+    page.wrapped(first, format!("{rest}  "), &words);
 }
 
 /// Name, kind, size and where it begins on what is below.

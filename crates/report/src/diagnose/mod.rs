@@ -145,7 +145,7 @@ impl Diagnose<'_> {
 #[must_use]
 pub fn text(diagnose: &Diagnose<'_>, color: Color) -> String {
     let mut page = Page::new(color);
-    page.wrapped("", "  ", &diagnose.headline());
+    page.wrapped("", "  ", diagnose.headline());
     summary(&mut page, diagnose);
     check::findings(&mut page, &diagnose.check.diagnosis.findings);
     seen(&mut page, diagnose);
@@ -211,7 +211,7 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         page.wrapped(
             "  ",
             "  ",
-            &format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())),
+            format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())),
         );
     }
     senders(page, &watched.senders);
@@ -306,11 +306,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         0 => String::new(),
         more => format!(", and {} more", count(more as u64)),
     };
-    page.wrapped(
-        "  ",
-        "    ",
-        &format!("Sent by {}{more}.", shown.join(", ")),
-    );
+    page.wrapped("  ", "    ", format!("Sent by {}{more}.", shown.join(", ")));
 }
 
 /// What could not be seen, and what would see it.

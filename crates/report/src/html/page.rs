@@ -17,7 +17,10 @@ pub fn document(title: &str, body: impl FnOnce(&mut Markup)) -> String {
             m.el("meta", &[("charset", "utf-8")], |_| {});
             m.el(
                 "meta",
-                &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)],
+                &[
+                    ("http-equiv", "Content-Security-Policy"),
+                    ("content", POLICY),
+                ],
                 |_| {},
             );
             m.el(

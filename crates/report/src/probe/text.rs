@@ -28,7 +28,7 @@ pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> Str
     }
     page.gap();
     for (name, words) in figures(probed) {
-        page.wrapped(&format!("  {name:<9} "), &" ".repeat(12), &words);
+        page.wrapped(format!("  {name:<9} "), " ".repeat(12), &words);
     }
     bars(&mut page, probed);
     hints(&mut page, probed);
@@ -95,8 +95,8 @@ fn hints(page: &mut Page, probed: &ProbeReport<'_>) {
             grid_words(hint.grid)
         );
         page.wrapped(
-            &format!("  {:<10} ", hint.outcome.word()),
-            &" ".repeat(13),
+            format!("  {:<10} ", hint.outcome.word()),
+            " ".repeat(13),
             &words,
         );
     }

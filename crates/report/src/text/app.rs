@@ -111,7 +111,7 @@ pub(super) fn lines(page: &mut Page, app: &App) {
         page.wrapped(
             "  note: ",
             "    ",
-            &format!("{calls} calls of processes for which there was no room"),
+            format!("{calls} calls of processes for which there was no room"),
         );
     }
 }
@@ -136,7 +136,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
             page.wrapped(
                 "    ",
                 "    ",
-                &format!("at the device for each byte asked: {}", times.join(", ")),
+                format!("at the device for each byte asked: {}", times.join(", ")),
             );
         }
         if !of.unknown_ways.is_empty() {
@@ -145,7 +145,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
             page.wrapped(
                 "    ",
                 "    ",
-                &format!("not counted: {ways}; what is counted comes to {asked} bytes"),
+                format!("not counted: {ways}; what is counted comes to {asked} bytes"),
             );
         }
         if let Some(why) = &of.device_unknown {
@@ -189,7 +189,7 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
             true => String::new(),
             false => format!("; not counted: {}", by.unknown_ways.join(", ")),
         };
-        page.wrapped("    ", "    ", &format!("of {of}{ways}"));
+        page.wrapped("    ", "    ", format!("of {of}{ways}"));
     }
     if all.len() > PROCESSES {
         page.line(format!("  {} others", all.len() - PROCESSES));

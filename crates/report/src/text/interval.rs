@@ -90,7 +90,7 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
     let mut page = Page::new(color);
     page.heading(&interval.heading);
     if let Some(filter) = interval.filter {
-        page.wrapped("  filtered: ", "    ", &format!("only {filter}"));
+        page.wrapped("  filtered: ", "    ", format!("only {filter}"));
     }
     if interval.devices.is_empty() {
         page.line("  no I/O");

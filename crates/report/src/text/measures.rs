@@ -41,7 +41,7 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
         page.wrapped(
             "  ",
             "  ",
-            &format!("Starts are known modulo {modulus} only: there were too many different ones."),
+            format!("Starts are known modulo {modulus} only: there were too many different ones."),
         );
     }
 }
@@ -91,7 +91,7 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
                 )
             })
             .collect();
-        page.wrapped("  Commonest lengths: ", "    ", &listed.join(", "));
+        page.wrapped("  Commonest lengths: ", "    ", listed.join(", "));
     }
 }
 
@@ -227,7 +227,7 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
             None => continue,
         };
         page.wrapped(
-            &format!("    by fit on {}: ", fit.grid.granularity()),
+            format!("    by fit on {}: ", fit.grid.granularity()),
             "      ",
             &words,
         );

@@ -312,7 +312,8 @@ mod tests {
             wrapped("  ", "    ", within),
             "  the collection of the other host comes from there with\n    `plumb check --collect FILE`, as root\n"
         );
-        let command = plumb_quoting::Command::new("sgdisk").paths((0..30).map(|at| format!("/dev/a {at}")));
+        let command =
+            plumb_quoting::Command::new("sgdisk").paths((0..30).map(|at| format!("/dev/a {at}")));
         let command = command.line().expect("a command");
         let mut page = page();
         page.command("    ", &command);

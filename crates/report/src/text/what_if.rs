@@ -24,16 +24,12 @@ pub(super) fn lines(page: &mut Page, analysis: &Analysis) {
 
 fn heading(page: &mut Page, words: &str, class: Class) {
     page.gap();
-    page.wrapped(
-        "  What if: ",
-        "    ",
-        &format!("{words} ({})", class.text()),
-    );
+    page.wrapped("  What if: ", "    ", format!("{words} ({})", class.text()));
 }
 
 fn refusal(page: &mut Page, words: &str, why: &str) {
     page.gap();
-    page.wrapped("  What if: ", "    ", &format!("{words}: refused: {why}"));
+    page.wrapped("  What if: ", "    ", format!("{words}: refused: {why}"));
 }
 
 fn shift_lines(page: &mut Page, shifted: &Shifted) {
@@ -49,7 +45,7 @@ fn shift_lines(page: &mut Page, shifted: &Shifted) {
             let words = format!("of {} I/O would start off it ({share})", count(tally.ios));
             page.numbered(14, &count(tally.misaligned), &words);
         }
-        Err(why) => page.wrapped("    unknown: ", "      ", &why.to_string()),
+        Err(why) => page.wrapped("    unknown: ", "      ", why.to_string()),
     }
 }
 
@@ -76,7 +72,7 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
         page.numbered(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
     }
     if let Some(why) = &striped.members_unknown {
-        page.wrapped("    load by member unknown: ", "      ", &why.to_string());
+        page.wrapped("    load by member unknown: ", "      ", why.to_string());
     }
     for (member, load) in striped.members.iter().flatten().enumerate() {
         let moved = u64::try_from(load.bytes).unwrap_or(u64::MAX);

@@ -64,7 +64,10 @@ impl PartitionWork<'_> {
     }
 
     fn sfdisk_of_entry(&self, sfdisk: Command) -> Command {
-        sfdisk.flags("-N").arg(self.request.number).path(self.device)
+        sfdisk
+            .flags("-N")
+            .arg(self.request.number)
+            .path(self.device)
     }
 
     /// Only of a partition with a node; an image in a file has none.
@@ -83,7 +86,9 @@ impl PartitionWork<'_> {
                 .arg(&to)
         };
         // What is typed with --yes is the kernel's name, which a link does not show.
-        let name = node.strip_prefix("/dev/").filter(|name| !name.contains('/'));
+        let name = node
+            .strip_prefix("/dev/")
+            .filter(|name| !name.contains('/'));
         let done = match name {
             Some(name) => shown().option("--yes", name),
             None => {
@@ -94,8 +99,7 @@ impl PartitionWork<'_> {
             }
         };
         let smaller = self.made_smaller()?;
-        let save = (!smaller.is_empty())
-            .then(|| self.dump_saved());
+        let save = (!smaller.is_empty()).then(|| self.dump_saved());
         // The steps that shrink a file system unmount it themselves, some of them at their end.
         let is_shrunk = !smaller.is_empty();
         let unmount = self.unmount().filter(|_| !is_shrunk);

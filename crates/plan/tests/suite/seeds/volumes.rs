@@ -181,7 +181,7 @@ fn resync_blocks_are_of_512_bytes() {
         .remedies
         .iter()
         .flat_map(|way| &way.steps)
-        .map(|s| s.command.clone() + "\n")
+        .map(|s| format!("{}\n", s.command))
         .collect();
     assert!(all.contains("metasync -r 2048\n"), "{all}");
     assert!(

@@ -162,7 +162,7 @@ fn a_new_label_and_back() {
                 .steps
                 .iter()
                 .filter(|step| step.undo.contains(&device));
-            let undos: Vec<&str> = undos.map(|step| step.undo.as_str()).collect();
+            let undos: Vec<&str> = undos.map(|step| &*step.undo).collect();
             assert!(!undos.is_empty(), "{title}: no way back");
             for undo in undos {
                 sh(folder.path(), undo);
@@ -332,7 +332,8 @@ fn owner_and_mode_of_a_node_come_back() {
     let node = folder.path().join("it's sdb1").display().to_string();
     let nodes =
         plumb_plan::Nodes::for_names(plumb_plan::System::Linux, std::slice::from_ref(&node));
-    let node = plumb_plan::shell::word(&node);
+    let nodes = nodes.expect("commands");
+    let node = format!("'{}'", node.replace('\'', r"'\''"));
     sh(
         folder.path(),
         &format!("touch {node} && chown 12:34 {node} && chmod 640 {node}"),

@@ -11,6 +11,7 @@ use std::time::Instant;
 use plumb_geometry::Bytes;
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, wait_for};
+use plumb_relocate::labels::must_be_derived;
 use plumb_relocate::moving::Copying;
 use plumb_relocate::{Ending, JournalFile, Move, MoveError, Progress, Raw, Stage, Status};
 use plumb_report::fix::Moved;
@@ -18,10 +19,13 @@ use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
 
 use super::error::{DISK_HELP, MoveRefused};
 use super::evidence::{must_be_as_long, must_be_of};
-use super::identity::DiskWords;
+use super::identity::{Attachment, DiskWords};
 use super::preflight::Prepared;
 use super::progress::{ProgressLine, stage_word};
-use super::{Direction, MovePaths, blocks, journal_place, label_difference, look, neighbours};
+use super::trust::Reached;
+use super::{
+    Direction, MovePaths, blocks, journal_place, label_difference, look, neighbours, trust,
+};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,6 +33,7 @@ use crate::fix::act::{Owner, tell_kernel};
 use crate::fix::error::of_system;
 use crate::fix::here::Here;
 use crate::fix::subject::Subject;
+use crate::fix::view::given;
 
 /// Begins a move and carries it out.
 ///
@@ -39,49 +44,59 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     let journal = PathBuf::from(&prepared.plan.journal_path);
     journal_place::must_exist(&journal)?;
     // It takes its time, and the partition need not be away meanwhile.
-    let store = JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block)
+    let mut store = JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block)
         .map_err(|error| {
-            let needed = Bytes(prepared.journal_bytes);
-            let why = match error.kind() {
-                std::io::ErrorKind::StorageFull => format!("{error}: it takes {needed}"),
-                _ => error.to_string(),
-            };
-            MoveRefused::Place {
-                path: journal.display().to_string(),
-                why,
-            }
-        })?;
-    // As long as nothing was written to the disk the journal is of no use, and another one may be made.
-    let unused = |_: &Failure| drop(fs::remove_file(&journal));
+        let needed = Bytes(prepared.journal_bytes);
+        let why = match error.kind() {
+            std::io::ErrorKind::StorageFull => format!("{error}: it takes {needed}"),
+            _ => error.to_string(),
+        };
+        MoveRefused::Place {
+            path: journal.display().to_string(),
+            why,
+        }
+    })?;
     let owner = Owner::read(&prepared.node);
     let Taken {
         subject,
         locked: _locked,
         neighbours: _kept,
-    } = take_away(&prepared, &owner).inspect_err(unused)?;
+    } = take_away(&prepared, &owner).inspect_err(|_| unused(&store))?;
     let partition = prepared.plan.partition.clone();
-    let moving = match Move::start(prepared.plan.clone(), Raw(&subject.disk), store) {
+    let started = subject
+        .must_have_no_writers(&[])
+        .map_err(Failure::from)
+        .and_then(|()| {
+            let plan = prepared.plan.clone();
+            Move::start(plan, Raw(&subject.disk), &mut store)
+                .map_err(|source| MoveRefused::NotBegun { partition, source }.into())
+        });
+    let moving = match started {
         Ok(moving) => moving,
-        Err(source) => {
-            let failure = Failure::from(MoveRefused::NotBegun { partition, source });
-            unused(&failure);
+        Err(failure) => {
+            unused(&store);
             put_back(&subject.disk, &prepared, &owner);
             return Err(failure);
         }
     };
     let view = prepared.view("move", "complete");
-    let way = MovePaths {
-        journal,
-        disk: None,
-    };
-    MoveRun {
+    let doubt = trust::doubt_at(&journal);
+    let way = MovePaths::new(journal, None, Reached::Named).with_yes(doubt.as_ref(), &subject.path);
+    let mut run = MoveRun {
         subject: &subject,
         way,
         owner,
         view,
         is_json: args.act.json,
-    }
-    .carry_out(moving, &stop)
+    };
+    let ended = run.carry_out(moving, &stop);
+    run.close(ended, &store)
+}
+
+/// As long as nothing was written to the disk its journal is of no use, and another one may be made.
+fn unused(store: &JournalFile) {
+    // The failure before it is the one that tells.
+    let _ = store.remove();
 }
 
 /// Goes on with a move, or goes back.
@@ -90,11 +105,14 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
 /// When there is nothing to go on with, or it stops again.
 pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
-    let was = DiskWords::parse(&look(&way.journal)?.plan.disk);
+    let (mut store, status) = super::opened(&way.journal, JournalFile::open)?;
+    let doubt = trust::doubt_of(&store, &way.journal);
+    let asks = trust::judge(way.reached, doubt.as_ref(), &way.journal)?;
+    let was = DiskWords::parse(&status.plan.disk);
     let disk = args
         .disk
         .clone()
-        .or(way.disk)
+        .or_else(|| way.disk.clone())
         .unwrap_or_else(|| PathBuf::from(&was.path));
     // The node of a disk that was taken away may stay.
     let is_there = || disk.exists() && Here::find(&disk).is_ok();
@@ -103,11 +121,12 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
         false => failure.with_help(DISK_HELP),
     })?;
     subject.lock()?;
-    // Another process may have ended it while the lock was waited for.
-    let status = look(&way.journal)?;
+    let is_yes = trust::is_named(args.yes.as_deref(), &subject)?;
+    // Another process may have gone on with it, or have ended it, while the lock was waited for.
+    let status = still_says(&mut store, &way.journal)?;
     let way = MovePaths {
         disk: Some(subject.path.clone()),
-        ..way
+        ..way.with_yes(doubt.as_ref(), &subject.path)
     };
     // A disk that had to be named has to be named again.
     let way = if args.disk.is_some() {
@@ -139,6 +158,9 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     };
     let mut view = view(&status, &way, word);
     view.notes.extend(note);
+    if let Some(why) = asks.filter(|_| !is_yes) {
+        return ask(view, &status, &way, &subject, why, args.json);
+    }
     if let Some(ending) = status.ending {
         // It was cut off behind its last write: the kernel has to learn of it.
         return MoveRun {
@@ -148,7 +170,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
             view,
             is_json: args.json,
         }
-        .ended(ending);
+        .ended(ending, &store);
     }
     let changed = |error| incomplete(error, &way, &subject);
     if direction == Direction::Back && status.may_be_in_use {
@@ -156,25 +178,85 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     }
     must_be_as_long(&status, &subject).map_err(changed)?;
     blocks::must_make_up(status.plan.unit, &subject).map_err(changed)?;
+    must_be_derived(&status.plan, status.torn.as_ref(), &subject.raw()).map_err(|source| {
+        MoveRefused::NotDerived {
+            device: subject.device(),
+            path: way.journal.display().to_string(),
+            source,
+        }
+    })?;
+    must_have_no_writers(&subject, &status, label.as_ref())?;
     let _kept = neighbours::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
     forget(&subject, &status, label.as_ref())?;
-    let store = JournalFile::open(&way.journal).map_err(|source| MoveRefused::Journal {
-        path: way.journal.display().to_string(),
-        source,
-    })?;
+    // Once more: nobody can have opened a partition since that the kernel does not have any more.
+    subject.must_have_no_writers(&[])?;
     let moving = match direction {
-        Direction::On => Move::resume(store, Raw(&subject.disk)),
-        Direction::Back => Move::rollback(store, Raw(&subject.disk)),
+        Direction::On => Move::resume(&mut store, Raw(&subject.disk)),
+        Direction::Back => Move::rollback(&mut store, Raw(&subject.disk)),
     };
     let moving = moving.map_err(stopped)?;
-    MoveRun {
+    let mut run = MoveRun {
         subject: &subject,
         way,
         owner,
         view,
         is_json: args.json,
-    }
-    .carry_out(moving, &stop)
+    };
+    let ended = run.carry_out(moving, &stop);
+    run.close(ended, &store)
+}
+
+/// What the journal says by now, unless somebody has ended the move and removed it.
+fn still_says(store: &mut JournalFile, path: &Path) -> Result<Status, Failure> {
+    let named = store.has_name().and_then(|has_name| match has_name {
+        true => Ok(()),
+        false => Err(std::io::ErrorKind::NotFound.into()),
+    });
+    named.map_err(|source| MoveRefused::Journal {
+        path: path.display().to_string(),
+        source,
+    })?;
+    super::says(store, path)
+}
+
+/// Shows every place that would be written, and the command that writes there.
+fn ask(
+    view: Moved,
+    status: &Status,
+    way: &MovePaths,
+    subject: &Subject,
+    why: String,
+    is_json: bool,
+) -> Result<Exit, Failure> {
+    let way = MovePaths {
+        yes: Some(subject.name.clone()),
+        ..way.clone()
+    };
+    let mut shown = Moved {
+        state: "shown",
+        doubt: Some(why),
+        places: trust::places(status),
+        undo: None,
+        ..view
+    };
+    shown.command = given(Some(way.command(shown.action)), &mut shown.notes);
+    super::print(&shown, is_json)?;
+    Ok(Exit::Incomplete)
+}
+
+/// That no other process can write to the disk, or to a partition that lies in either place.
+fn must_have_no_writers(
+    subject: &Subject,
+    status: &Status,
+    label: Option<&Label>,
+) -> Result<(), Failure> {
+    let within = neighbours::within(&status.plan, subject, label)?;
+    let nodes: Vec<PathBuf> = within
+        .iter()
+        .map(|part| node_of(&subject.path, part.number))
+        .collect();
+    let nodes: Vec<&Path> = nodes.iter().map(PathBuf::as_path).collect();
+    Ok(subject.must_have_no_writers(&nodes)?)
 }
 
 /// Whose the partition's node was when the move began; its disk may be called otherwise now.
@@ -215,6 +297,13 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     let locked = Subject::open(&prepared.disk, Access::Read)?;
     // To the end: udev would open a partition that was closed, and read the table anew.
     locked.lock()?;
+    if Attachment::of(&locked.disk) != prepared.attachment {
+        return Err(MoveRefused::Exchanged {
+            device: locked.device(),
+        }
+        .into());
+    }
+    locked.must_have_no_writers(&[&prepared.node])?;
     let label = locked.label().ok().flatten();
     neighbours::must_be_all(&prepared.plan, prepared.number, &locked, label.as_ref())?;
     // First, so that nobody comes to use one while the partition is gone.
@@ -322,11 +411,12 @@ impl Verifying {
 }
 
 impl MoveRun<'_> {
+    /// Carries out all steps, until the end or a signal.
     fn carry_out(
-        mut self,
-        mut moving: Move<Raw<'_>, JournalFile>,
+        &mut self,
+        mut moving: Move<Raw<'_>, &mut JournalFile>,
         stop: &AtomicBool,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Option<Ending>, MoveError> {
         let (began, mut line) = (Instant::now(), ProgressLine::new());
         let mut verifying = Verifying::default();
         let ended = moving.run(|progress| {
@@ -341,15 +431,25 @@ impl MoveRun<'_> {
         self.note(&moving.progress());
         self.view.seconds = Some(began.elapsed().as_secs_f64());
         self.view.verifying_seconds = verifying.seconds();
-        drop(moving);
+        ended
+    }
+
+    /// Says how it ended, or how to go on.
+    fn close(
+        mut self,
+        ended: Result<Option<Ending>, MoveError>,
+        store: &JournalFile,
+    ) -> Result<Exit, Failure> {
         match ended {
-            Ok(Some(ending)) => self.ended(ending),
+            Ok(Some(ending)) => self.ended(ending, store),
             Ok(None) => {
                 self.view.state = "incomplete";
-                self.view.command = Some(self.way.command("resume"));
-                self.view.undo = look(&self.way.journal)
+                let back = look(&self.way.journal)
                     .ok()
                     .and_then(|status| self.way.back(&status));
+                let notes = &mut self.view.notes;
+                self.view.command = given(Some(self.way.command("resume")), notes);
+                self.view.undo = given(back, notes);
                 self.print()?;
                 Ok(Exit::Incomplete)
             }
@@ -371,7 +471,7 @@ impl MoveRun<'_> {
         )
     }
 
-    fn ended(mut self, ending: Ending) -> Result<Exit, Failure> {
+    fn ended(mut self, ending: Ending, store: &JournalFile) -> Result<Exit, Failure> {
         self.subject.disk.drop_cache().map_err(of_system)?;
         let label = self.subject.label()?;
         self.view
@@ -382,7 +482,7 @@ impl MoveRun<'_> {
             Ending::RolledBack => "rolled back",
         };
         // It ended, and what it holds are data of the partition.
-        if let Err(error) = fs::remove_file(&self.way.journal) {
+        if let Err(error) = store.remove() {
             self.view.notes.push(format!(
                 "{}: can be removed ({error})",
                 self.way.journal.display()
@@ -409,18 +509,18 @@ fn incomplete(error: MoveRefused, way: &MovePaths, subject: &Subject) -> Failure
             ..
         } => changed(&error, way, subject),
         MoveRefused::OtherSize { .. } => Failure::incomplete(&error, way.command("resume"))
-            .with_help(format!(
-                "{DISK_HELP}; the disk of the move has to have its old size again, then go on: {}",
-                way.command("resume")
-            )),
+            .with_help_and_command(
+                format!(
+                    "{DISK_HELP}; the disk of the move has to have its old size again, then go on"
+                ),
+                way.command("resume"),
+            ),
         MoveRefused::Move { source, .. } if !matches!(source, MoveError::Used { .. }) => {
             let failure = Failure::incomplete(&error, way.command("resume"));
             // What cannot be read, or not be written right, may stay so.
             match look(&way.journal).ok().and_then(|status| way.back(&status)) {
-                Some(back) => failure.with_help(format!(
-                    "to go on: {}; to go back: {back}",
-                    way.command("resume")
-                )),
+                Some(back) => failure
+                    .with_commands([("to go on", way.command("resume")), ("to go back", back)]),
                 None => failure,
             }
         }
@@ -443,10 +543,12 @@ fn changed(error: &MoveRefused, way: &MovePaths, subject: &Subject) -> Failure {
     } else {
         format!(" ({differences})")
     };
-    failure.with_help(format!(
-        "neither resume nor rollback goes on with this table: put it back as the move left it{differences}, then go on: {}",
-        way.command("resume")
-    ))
+    failure.with_help_and_command(
+        format!(
+            "neither resume nor rollback goes on with this table: put it back as the move left it{differences}, then go on"
+        ),
+        way.command("resume"),
+    )
 }
 
 /// What a journal says, in the form that is printed.
@@ -462,6 +564,8 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
         Some(Ending::RolledBack) => "rolled back",
     };
     let disk = way.disk.as_ref().map(|disk| disk.display().to_string());
+    let mut notes = Vec::new();
+    let on = status.ending.is_none().then(|| way.command("resume"));
     let node = Path::new(&plan.partition);
     Moved {
         action,
@@ -486,8 +590,10 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
         bytes_total: status.progress.bytes_total,
         seconds: None,
         verifying_seconds: None,
-        command: status.ending.is_none().then(|| way.command("resume")),
-        undo: way.back(status),
-        notes: Vec::new(),
+        doubt: None,
+        places: Vec::new(),
+        command: given(on, &mut notes),
+        undo: given(way.back(status), &mut notes),
+        notes,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use plumb_quoting::Command;
 use plumb_relocate::MoveError;
 use plumb_relocate::labels::hidden::LabelMoveError;
 use plumb_report::format::count;
@@ -52,8 +53,8 @@ pub enum MoveRefused {
         partition: String,
         /// The kernel's names.
         found: Vec<String>,
-        /// What removes the first of them from the kernel.
-        command: String,
+        /// The command that removes the first of them from the kernel.
+        command: Box<Command>,
     },
     /// It is no partition.
     #[error("{name}: found {found}, expected a partition of a disk: /dev/sdb1")]
@@ -139,6 +140,34 @@ pub enum MoveRefused {
         journal: String,
         /// What is there.
         found: String,
+    },
+    /// Another disk got the node meanwhile.
+    #[error(
+        "{device}: nothing was written: found another disk than the one that was checked, expected the same until the move begins"
+    )]
+    Exchanged {
+        /// The disk.
+        device: String,
+    },
+    /// A journal that others may have written, and that nobody has named.
+    #[error(
+        "{path}: found a journal that others than root may have written, expected one of root: {doubt}"
+    )]
+    Untrusted {
+        /// The file.
+        path: String,
+        /// Who may have.
+        doubt: plumb_sys::Doubt,
+    },
+    /// A journal whose changes of the label are not those of its move.
+    #[error("{device}: nothing was written: the journal {path} does not fit the disk")]
+    NotDerived {
+        /// The disk.
+        device: String,
+        /// The file.
+        path: String,
+        /// Why.
+        source: plumb_relocate::labels::NotDerived,
     },
     /// A move that was not begun.
     #[error("{partition}: nothing was written")]
@@ -239,21 +268,29 @@ impl From<MoveRefused> for Failure {
             MoveRefused::NeighbourInUse { .. } => failure.with_help(
                 "free it until the move has ended: what is written to that block meanwhile would be lost",
             ),
-            MoveRefused::OnlyInKernel { command, .. } => failure.with_help(format!(
+            MoveRefused::OnlyInKernel { command, .. } => failure.with_help_and_command(
                 "a partition that was deleted and is still needed has to come back into the label first; any other, or a slice \
-                 within the one that is moved, is removed from the kernel once nobody uses it: {command}"
-            )),
+                 within the one that is moved, is removed from the kernel once nobody uses it",
+                *command,
+            ),
             MoveRefused::JournalLost { .. } => failure.with_help(
                 "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
                  brings the partition back, and the disk must stay as it is",
             ),
             MoveRefused::OtherDisk { .. } | MoveRefused::NotShown { .. } => failure.with_help(DISK_HELP),
+            MoveRefused::Untrusted { path, .. } => failure.with_help_and_command(
+                "name the journal if you know that it is the one of your move",
+                Command::new("plumb fix status").path(path),
+            ),
             MoveRefused::Unwritten { .. } => failure.with_help(UNWRITTEN_HELP),
-            MoveRefused::BootGap { device, first, last, .. } => failure.with_help(format!(
-                "what nobody needs there can be overwritten with zeros first: dd if=/dev/zero of={device} bs=512 seek={first} \
-                 count={}",
-                last - first + 1
-            )),
+            MoveRefused::BootGap { device, first, last, .. } => failure.with_help_and_command(
+                "what nobody needs there can be overwritten with zeros first",
+                Command::new("dd if=/dev/zero")
+                    .arg(format!("of={device}"))
+                    .flags("bs=512")
+                    .arg(format!("seek={first}"))
+                    .arg(format!("count={}", last - first + 1)),
+            ),
             _ => failure,
         }
     }

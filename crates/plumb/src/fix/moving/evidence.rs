@@ -4,6 +4,7 @@
 
 use plumb_geometry::align_down;
 use plumb_label::{Disk, Label};
+use plumb_relocate::moving::ByteChange;
 use plumb_relocate::{Ending, Marker, Stage, Status};
 
 use super::error::MoveRefused;
@@ -85,7 +86,7 @@ impl CurrentDisk<'_> {
         let is_same = was.has_identity_of(is);
         let is_shown = match evidence {
             Some(Evidence::Written) => true,
-            Some(Evidence::Before) => self.is_named || is_same || was.path == is.path,
+            Some(Evidence::Before) => self.is_named || is_same || is.is_attached_as(&was),
             // Nothing is written any more.
             None if status.ending.is_some() && was.has_label_of(is) => true,
             // Whether this label is one to go on with is for the move to say.
@@ -129,15 +130,25 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     };
     let may = Possible::by(status);
     let written = [(may.is_hidden, &plan.hide), (may.is_finished, &plan.finish)];
-    let mut written = written
-        .into_iter()
-        .filter(|(may_be, _)| *may_be)
-        .flat_map(|(_, changes)| changes);
-    if written.any(|change| has(change.at, &change.new)) {
+    let mut written = written.into_iter().filter(|(may_be, _)| *may_be);
+    if written.any(|(_, changes)| shows(changes, status, &has)) {
         return Some(Evidence::Written);
     }
     let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at, &change.old));
     is_old.then_some(Evidence::Before)
+}
+
+/// Whether the disk shows one of these changes, and nothing but their old or new bytes in the places of the others. One
+/// change alone proves nothing: a journal can name any bytes.
+fn shows(changes: &[ByteChange], status: &Status, has: &impl Fn(u64, &[u8]) -> bool) -> bool {
+    let is_torn = |change: &&ByteChange| {
+        let end = change.at.saturating_add(change.new.len() as u64);
+        let torn = status.torn.as_ref();
+        torn.is_some_and(|torn| torn.meets(&(change.at..end)))
+    };
+    let whole = || changes.iter().filter(|change| !is_torn(change));
+    let is_any_new = whole().any(|change| has(change.at, &change.new));
+    is_any_new && whole().all(|change| has(change.at, &change.new) || has(change.at, &change.old))
 }
 
 /// Which labels parts of the disk can have.
@@ -183,7 +194,7 @@ fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
+    use plumb_relocate::moving::{Copying, JournalId, Plan};
     use plumb_relocate::{Progress, Unit};
 
     use super::*;
@@ -238,6 +249,7 @@ mod tests {
             plan,
             progress,
             may_be_in_use: false,
+            torn: None,
             ending,
         }
     }

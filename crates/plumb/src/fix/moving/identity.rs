@@ -1,17 +1,20 @@
 //! Which disk a journal is about, and which journal a disk is waiting for.
 
+use std::collections::HashSet;
 use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use plumb_geometry::Extent;
 use plumb_label::{Label, Partition};
-use plumb_relocate::Marker;
 use plumb_relocate::labels::kernel::node_of;
-use plumb_sys::Access;
+use plumb_relocate::moving::status;
+use plumb_relocate::signatures::markers;
+use plumb_relocate::{JournalFile, Marker};
+use plumb_sys::{Access, DirectDisk};
 
 use super::error::MoveRefused;
 use super::evidence::must_be_of;
-use super::journal_place::is_unwritten;
+use super::trust::Reached;
 use super::{MovePaths, look};
 use crate::failure::Failure;
 use crate::fix::act::{Ownership, STATE};
@@ -22,6 +25,10 @@ pub const JOURNAL: &str = "plumb-journal";
 /// What is read at once while a marker is looked for.
 const PIECE: u64 = 1 << 20;
 const SECTOR: usize = 512;
+/// So many different marks of one disk are followed; a disk of more of them was made to keep us busy.
+const MARKS_MAX: usize = 64;
+/// Names this boot of the kernel.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What tells a disk from others, as it is kept in the journal: its node, what identifies it, and its label; and whose the
 /// node of the partition was.
@@ -35,6 +42,39 @@ pub struct DiskWords {
     pub label: String,
     /// User, group and mode of the partition's node, when the move began.
     pub ownership: Option<Ownership>,
+    /// The boot and the kernel's number of the disk in it, when the move began.
+    pub attachment: Option<Attachment>,
+}
+
+/// A disk as the kernel numbered it: within one boot no other disk gets the number, whatever its node is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    boot: String,
+    sequence: u64,
+}
+
+impl Attachment {
+    /// Asks the kernel; `None` of images, and on kernels before 5.15.
+    pub fn of(disk: &DirectDisk) -> Option<Attachment> {
+        let boot = std::fs::read_to_string(BOOT).ok()?;
+        Some(Attachment {
+            boot: boot.trim().to_owned(),
+            sequence: disk.sequence()?,
+        })
+    }
+
+    fn parse(text: &str) -> Option<Attachment> {
+        let (boot, sequence) = text.split_once(' ')?;
+        Some(Attachment {
+            boot: boot.to_owned(),
+            sequence: sequence.parse().ok()?,
+        })
+    }
+
+    /// Whether both are of one boot, and are not the same disk.
+    fn contradicts(&self, other: &Attachment) -> bool {
+        self.boot == other.boot && self.sequence != other.sequence
+    }
 }
 
 impl DiskWords {
@@ -45,6 +85,7 @@ impl DiskWords {
             identity: subject.here.identity(),
             label: label.and_then(|label| label.id.clone()).unwrap_or_default(),
             ownership: None,
+            attachment: Attachment::of(&subject.disk),
         }
     }
 
@@ -56,8 +97,12 @@ impl DiskWords {
             .as_ref()
             .map(Ownership::to_string)
             .unwrap_or_default();
+        let attachment = self.attachment.as_ref();
+        let attachment = attachment
+            .map(|found| format!("{} {}", found.boot, found.sequence))
+            .unwrap_or_default();
         format!(
-            "{}\n{}\n{}\n{ownership}",
+            "{}\n{}\n{}\n{ownership}\n{attachment}",
             plain(&self.path),
             plain(&self.identity),
             plain(&self.label)
@@ -74,12 +119,22 @@ impl DiskWords {
             identity,
             label,
             ownership: Ownership::parse(&next()),
+            attachment: Attachment::parse(&next()),
         }
     }
 
     /// Whether both state the same identity.
     pub fn has_identity_of(&self, other: &DiskWords) -> bool {
         !self.identity.is_empty() && self.identity == other.identity
+    }
+
+    /// Whether both are one disk of this boot, or at least have the same name where the kernel does not know better.
+    pub fn is_attached_as(&self, other: &DiskWords) -> bool {
+        match (&self.attachment, &other.attachment) {
+            (Some(is), Some(was)) if is == was => true,
+            (Some(is), Some(was)) if is.contradicts(was) => false,
+            _ => self.path == other.path,
+        }
     }
 
     /// Whether both have labels of the same identity.
@@ -117,11 +172,10 @@ impl DiskWords {
 /// # Errors
 /// When nothing leads to a journal, or what leads there is another one.
 pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
-    if std::fs::metadata(name).is_ok_and(|found| found.is_file()) {
-        return Ok(MovePaths {
-            journal: name.to_owned(),
-            disk: None,
-        });
+    // A journal that is no regular file is refused when it is opened.
+    let kind = std::fs::metadata(name).map(|found| found.file_type());
+    if kind.is_ok_and(|kind| !kind.is_block_device()) {
+        return Ok(MovePaths::new(name.to_owned(), None, Reached::Named));
     }
     let disk = whole_disk(&by_name(name));
     if !disk.exists() {
@@ -130,10 +184,7 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
     }
     let subject = Subject::open(&disk, Access::Read)?;
     let label = subject.label().ok().flatten();
-    let way = |journal| MovePaths {
-        journal,
-        disk: Some(subject.path.clone()),
-    };
+    let way = |journal, reached| MovePaths::new(journal, Some(subject.path.clone()), reached);
     let mut known = known_journals(&subject, label.as_ref());
     if let [_, _, ..] = known[..] {
         let names: Vec<String> = known
@@ -147,11 +198,14 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
         )));
     }
     if let Some(journal) = known.pop() {
-        return Ok(way(journal));
+        return Ok(way(journal, Reached::State));
     }
     let device = subject.device();
-    if let Some(marker) = label.as_ref().and_then(|label| marker_on(&subject, label)) {
-        return named_by(&marker, &subject).map(way);
+    if let Some(journal) = label
+        .as_ref()
+        .and_then(|label| by_marks(&subject, label).transpose())
+    {
+        return journal.map(|journal| way(journal, Reached::Marked));
     }
     match label.as_ref().and_then(moving_part) {
         // What Plumb knows no signature of has no place for a mark.
@@ -165,8 +219,49 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
     }
 }
 
-/// The journal that a marker on a disk names; nobody can go on without it.
-fn named_by(marker: &Marker, subject: &Subject) -> Result<PathBuf, Failure> {
+/// The journal to which a mark on the disk leads; `None` where there is no mark.
+///
+/// # Errors
+/// What speaks against the first mark, where none of them leads to a journal.
+fn by_marks(subject: &Subject, label: &Label) -> Result<Option<PathBuf>, Failure> {
+    let (mut lost, mut refusal) = (HashSet::new(), None);
+    for (at, marker) in marks(subject, label) {
+        if lost.contains(&marker) {
+            continue;
+        }
+        match named_by(&marker, at, subject) {
+            Ok(path) => return Ok(Some(path)),
+            Err(failure) => {
+                refusal.get_or_insert(failure);
+            }
+        }
+        lost.insert(marker);
+        if lost.len() == MARKS_MAX {
+            break;
+        }
+    }
+    refusal.map_or(Ok(None), Err)
+}
+
+/// Marks where a move writes them: anywhere in the entry of type *moving*, whose first block has one but for a moment; or,
+/// since the last change of the label comes before the signatures, at the places of signatures in other partitions.
+fn marks<'a>(subject: &'a Subject, label: &'a Label) -> impl Iterator<Item = (u64, Marker)> + 'a {
+    let range = |part: &Partition| part.extent.start().0..part.extent.end().0;
+    let moving = moving_part(label).map(range);
+    let inside = moving
+        .into_iter()
+        .flat_map(|place| all_marks(subject, place));
+    let others = label
+        .partitions
+        .iter()
+        .filter(|part| !part.kind.is_moving());
+    let others =
+        others.flat_map(move |part| markers(&subject.raw(), &range(part), label.sector_bytes));
+    inside.chain(others)
+}
+
+/// The journal that a mark names, if it is the journal of a move that writes a mark there.
+fn named_by(marker: &Marker, at: u64, subject: &Subject) -> Result<PathBuf, Failure> {
     let device = subject.device();
     if marker.path.is_empty() {
         return Err(Failure::unknown(format!(
@@ -176,26 +271,33 @@ fn named_by(marker: &Marker, subject: &Subject) -> Result<PathBuf, Failure> {
     }
     let path = PathBuf::from(&marker.path);
     let lost = |found: String| {
-        let journal = marker.journal.to_string();
-        MoveRefused::JournalLost {
+        Failure::from(MoveRefused::JournalLost {
             device: device.clone(),
             path: marker.path.clone(),
-            journal,
+            journal: marker.journal.to_string(),
             found,
-        }
+        })
     };
-    if let Err(error) = std::fs::metadata(&path) {
-        return Err(lost(error.to_string()).into());
+    if !path.is_absolute() || marker.path.contains(char::is_control) {
+        return Err(lost("a path that no journal has".to_owned()));
     }
-    if is_unwritten(&path) {
-        return Err(lost("zeros at its start".to_owned()).into());
+    let mut store = JournalFile::open_to_look(&path).map_err(|error| lost(error.to_string()))?;
+    if store.is_unwritten() {
+        return Err(lost("zeros at its start".to_owned()));
     }
-    // What is damaged is told by whoever reads it.
-    match look(&path) {
+    match status(&mut store) {
         Ok(status) if status.plan.journal != marker.journal => {
-            Err(lost(format!("the journal {}", status.plan.journal)).into())
+            Err(lost(format!("the journal {}", status.plan.journal)))
         }
-        _ => Ok(path),
+        Ok(status) if !status.plan.marks(at) => Err(lost(format!(
+            "a journal whose move writes no mark at byte {at}"
+        ))),
+        Ok(_) => Ok(path),
+        Err(source) => Err(MoveRefused::NoMove {
+            path: marker.path.clone(),
+            source,
+        }
+        .into()),
     }
 }
 
@@ -237,49 +339,20 @@ pub fn moving_part(label: &Label) -> Option<&Partition> {
     label.partitions.iter().find(|part| part.kind.is_moving())
 }
 
-/// The first marker anywhere in the entry of type *moving*; or, since the last change of the label comes before the
-/// signatures, at the ends of any partition, where most of them are.
-fn marker_on(subject: &Subject, label: &Label) -> Option<Marker> {
-    let moving = moving_part(label).map(|part| part.extent.start().0..part.extent.end().0);
-    let inside = moving.and_then(|place| marker_in(subject, place));
-    let places = label.partitions.iter().map(|part| part.extent);
-    inside
-        .or_else(|| marker_at_ends(subject, places))
-        .map(|(_, marker)| marker)
-}
-
-/// The first marker at the ends of any of these places, and where it is.
-pub fn marker_at_ends(
-    subject: &Subject,
-    places: impl IntoIterator<Item = Extent>,
-) -> Option<(u64, Marker)> {
-    let mut ends = places.into_iter().flat_map(|place| {
-        let (start, end) = (place.start().0, place.end().0);
-        [
-            start..end.min(start + PIECE),
-            start.max(end.saturating_sub(PIECE))..end,
-        ]
-    });
-    ends.find_map(|place| marker_in(subject, place))
-}
-
-fn marker_in(subject: &Subject, place: Range<u64>) -> Option<(u64, Marker)> {
-    let mut buffer = vec![0; PIECE as usize];
-    let mut at = place.start;
-    while at < place.end {
-        let piece = &mut buffer[..(place.end - at).min(PIECE) as usize];
-        // A block that cannot be read has no marker, and others may.
-        let is_read = plumb_label::Disk::read_at(&subject.raw(), at, piece).is_ok();
-        let mut sectors = (at..)
-            .step_by(SECTOR)
-            .zip(piece.chunks(SECTOR))
-            .filter(|_| is_read);
-        if let Some(found) = sectors.find_map(|(at, sector)| Some((at, Marker::decode(sector)?))) {
-            return Some(found);
-        }
-        at += piece.len() as u64;
-    }
-    None
+/// Every sector of a place that holds a mark, in order.
+fn all_marks(subject: &Subject, place: Range<u64>) -> impl Iterator<Item = (u64, Marker)> {
+    let end = place.end;
+    place.step_by(PIECE as usize).flat_map(move |at| {
+        let mut piece = vec![0; (end - at).min(PIECE) as usize];
+        // A block that cannot be read has no mark, and others may.
+        let is_read = plumb_label::Disk::read_at(&subject.raw(), at, &mut piece).is_ok();
+        let sectors = (at..).step_by(SECTOR).zip(piece.chunks(SECTOR));
+        let found: Vec<(u64, Marker)> = sectors
+            .filter(|_| is_read)
+            .filter_map(|(at, sector)| Some((at, Marker::decode(sector)?)))
+            .collect();
+        found
+    })
 }
 
 #[cfg(test)]
@@ -293,6 +366,7 @@ mod tests {
             identity: "naa.5".into(),
             label: "guid".into(),
             ownership: Ownership::parse("1 2 640"),
+            attachment: Attachment::parse("boot 7"),
         };
         assert_eq!(DiskWords::parse(&was.text()), was);
         let with = |identity: &str, label: &str| DiskWords {
@@ -300,6 +374,7 @@ mod tests {
             identity: identity.into(),
             label: label.into(),
             ownership: None,
+            attachment: None,
         };
         for (found, is_it) in [
             (with("naa.5", "guid"), true),
@@ -321,5 +396,25 @@ mod tests {
             None,
             "journals of before have none"
         );
+    }
+
+    /// The kernel's number tells two disks of one name apart, and finds one under another name; that of another boot says
+    /// nothing.
+    #[test]
+    fn a_number_of_the_kernel_goes_before_a_name() {
+        let disk =
+            |path: &str, attachment: &str| DiskWords::parse(&format!("{path}\n\n\n\n{attachment}"));
+        let was = disk("/dev/sdb", "one 7");
+        for (found, is_it) in [
+            (disk("/dev/sdb", "one 7"), true),
+            (disk("/dev/sdc", "one 7"), true),
+            (disk("/dev/sdb", "one 8"), false),
+            (disk("/dev/sdb", "two 8"), true),
+            (disk("/dev/sdc", "two 7"), false),
+            (disk("/dev/sdb", ""), true),
+            (disk("/dev/sdc", ""), false),
+        ] {
+            assert_eq!(found.is_attached_as(&was), is_it, "{found:?}");
+        }
     }
 }

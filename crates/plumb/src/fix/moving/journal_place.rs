@@ -1,12 +1,11 @@
 //! Where a journal may lie: on a file system on a disk, not in memory, not on what is moved, and on another disk unless
 //! somebody says otherwise. The path is followed down through volumes, arrays and files shown as disks.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_relocate::JOURNAL_BLOCK_BYTES_MIN;
+use plumb_relocate::{JOURNAL_BLOCK_BYTES_MIN, JournalFile};
 
 use super::error::{MoveRefused, UNWRITTEN_HELP};
 use crate::failure::Failure;
@@ -31,9 +30,15 @@ pub fn check(
         path: journal.display().to_string(),
         why,
     };
+    // The path stands in the marks on the disk and in the commands that go on, a line each.
+    if journal.to_string_lossy().contains(char::is_control) {
+        return Err(no("found a control character in its path, expected none".to_owned()).into());
+    }
     if journal.symlink_metadata().is_ok() {
         let failure = Failure::from(no("found a file of that name, expected none".to_owned()));
-        return Err(match is_unwritten(journal) {
+        let is_unwritten =
+            JournalFile::open_to_look(journal).is_ok_and(|mut found| found.is_unwritten());
+        return Err(match is_unwritten {
             true => failure.with_help(format!(
                 "its start is zeros, as of a journal whose move never began: {UNWRITTEN_HELP}"
             )),
@@ -71,16 +76,6 @@ pub fn check(
                 .with_help("give a --journal on a file system that begins on a physical block")
         }),
     }
-}
-
-/// Whether a file begins as a journal does before its first record is written.
-pub fn is_unwritten(journal: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = File::open(journal).and_then(|file| {
-        file.take(JOURNAL_BLOCK_BYTES_MIN.into())
-            .read_to_end(&mut start)
-    });
-    read.is_ok() && start.iter().all(|byte| *byte == 0)
 }
 
 /// Blocks in which no record shares a physical block with the one before it: whoever writes to a part of one may, where the

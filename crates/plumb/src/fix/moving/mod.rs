@@ -1,16 +1,20 @@
 //! `plumb fix move`, `resume`, `rollback` and `status`: the outside of a move. What has to hold before it, where its journal
 //! lies, how far it is, and what the kernel is told when it ends. The move itself is `plumb_relocate::moving`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use plumb_quoting::Command;
 use plumb_relocate::moving::status;
 use plumb_relocate::{JournalError, JournalFile, MoveError, Status};
 use plumb_report::fix::{Moved, print_moved};
+use plumb_sys::Doubt;
 
 use crate::cli::fix::{Move, Resume, Status as StatusArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output;
+use crate::fix::view::given;
+use crate::{output, typed};
 
 mod blocks;
 mod boot_gap;
@@ -24,11 +28,14 @@ mod neighbours;
 mod preflight;
 mod progress;
 mod target;
+mod trust;
 mod write_cache;
 
 use error::MoveRefused;
-pub use identity::{marker_at_ends, moving_part};
+pub use identity::moving_part;
+pub use neighbours::known as known_partitions;
 use preflight::{Preflight, Prepared};
+use trust::Reached;
 
 /// What a move is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,19 +72,8 @@ pub fn run(args: &Move) -> Result<Exit, Failure> {
 }
 
 fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
-    let typed: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--json")
-        .collect();
-    let words = typed
-        .iter()
-        .map(String::as_str)
-        .chain(["--yes", &prepared.name]);
-    let command = format!("plumb {}", plumb_plan::shell::join_words(words));
-    let moved = Moved {
-        command: Some(command),
-        ..prepared.view("move", "shown")
-    };
+    let mut moved = prepared.view("move", "shown");
+    moved.command = given(Some(typed::with_yes(&prepared.name)), &mut moved.notes);
     print(&moved, is_json)?;
     Ok(Exit::Clean)
 }
@@ -102,9 +98,14 @@ pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
 /// When the journal is none.
 pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     let way = identity::way_to(&args.journal)?;
-    let status = look(&way.journal)?;
-    let way = way.beside(&status);
-    let moved = carry::view(&status, &way, "status");
+    let (store, status) = opened(&way.journal, JournalFile::open_to_look)?;
+    let doubt = trust::doubt_of(&store, &way.journal);
+    trust::judge(way.reached, doubt.as_ref(), &way.journal)?;
+    let said = identity::DiskWords::parse(&status.plan.disk).path;
+    let disk = way.disk.clone().unwrap_or_else(|| PathBuf::from(&said));
+    let way = way.beside(&status).with_yes(doubt.as_ref(), &disk);
+    let mut moved = carry::view(&status, &way, "status");
+    moved.places = trust::places(&status);
     let is_complete = status.ending.is_some();
     print(&moved, args.json)?;
     Ok(if is_complete {
@@ -116,22 +117,31 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
 
 /// What a journal says.
 fn look(path: &Path) -> Result<Status, Failure> {
-    let read = |source| MoveRefused::Journal {
+    opened(path, JournalFile::open_to_look).map(|(_, status)| status)
+}
+
+/// Opens a journal, once, and reads what it says.
+fn opened(
+    path: &Path,
+    open: impl FnOnce(&Path) -> io::Result<JournalFile>,
+) -> Result<(JournalFile, Status), Failure> {
+    let mut store = open(path).map_err(|source| MoveRefused::Journal {
         path: path.display().to_string(),
         source,
-    };
-    let store = JournalFile::open_to_look(path).map_err(read)?;
-    status(store).map_err(|source| {
-        let path_words = path.display().to_string();
+    })?;
+    let status = says(&mut store, path)?;
+    Ok((store, status))
+}
+
+/// What an open journal says.
+fn says(store: &mut JournalFile, path: &Path) -> Result<Status, Failure> {
+    status(&mut *store).map_err(|source| {
+        let path = path.display().to_string();
         match source {
-            MoveError::Journal(JournalError::None) if journal_place::is_unwritten(path) => {
-                MoveRefused::Unwritten { path: path_words }.into()
+            MoveError::Journal(JournalError::None) if store.is_unwritten() => {
+                MoveRefused::Unwritten { path }.into()
             }
-            source => MoveRefused::NoMove {
-                path: path_words,
-                source,
-            }
-            .into(),
+            source => MoveRefused::NoMove { path, source }.into(),
         }
     })
 }
@@ -143,9 +153,31 @@ pub struct MovePaths {
     pub journal: PathBuf,
     /// Its disk, where that is not the one that the journal names.
     pub disk: Option<PathBuf>,
+    /// What led to the journal.
+    pub reached: Reached,
+    /// What `--yes` has to name when somebody goes on, where that is needed.
+    pub yes: Option<String>,
 }
 
 impl MovePaths {
+    fn new(journal: PathBuf, disk: Option<PathBuf>, reached: Reached) -> MovePaths {
+        MovePaths {
+            journal,
+            disk,
+            reached,
+            yes: None,
+        }
+    }
+
+    /// With the name of the disk for `--yes`, where the journal needs it when it is named.
+    fn with_yes(self, doubt: Option<&Doubt>, disk: &Path) -> MovePaths {
+        let name = disk.file_name().unwrap_or_default().to_string_lossy();
+        MovePaths {
+            yes: doubt.map(|_| name.into_owned()),
+            ..self
+        }
+    }
+
     /// Without what the journal says as well.
     fn beside(self, status: &Status) -> MovePaths {
         let said = identity::DiskWords::parse(&status.plan.disk).path;
@@ -156,23 +188,22 @@ impl MovePaths {
     }
 
     /// The command that goes back, where that can be.
-    fn back(&self, status: &Status) -> Option<String> {
+    fn back(&self, status: &Status) -> Option<Command> {
         let can_be = status.ending.is_none() && !status.progress.is_back && !status.may_be_in_use;
         can_be.then(|| self.command("rollback"))
     }
 
     /// The command that goes on.
-    fn command(&self, what: &str) -> String {
+    fn command(&self, what: &'static str) -> Command {
         let journal = std::path::absolute(&self.journal).unwrap_or_else(|_| self.journal.clone());
-        let mut words = vec![
-            "plumb".to_owned(),
-            "fix".to_owned(),
-            what.to_owned(),
-            journal.display().to_string(),
-        ];
-        if let Some(disk) = &self.disk {
-            words.extend(["--disk".to_owned(), disk.display().to_string()]);
+        let command = Command::new("plumb fix").flags(what).path(journal);
+        let command = match &self.disk {
+            Some(disk) => command.option("--disk", disk),
+            None => command,
+        };
+        match &self.yes {
+            Some(yes) => command.option("--yes", yes),
+            None => command,
         }
-        plumb_plan::shell::join_words(words.iter().map(String::as_str))
     }
 }

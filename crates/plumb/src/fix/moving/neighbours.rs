@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use plumb_label::{Label, PartitionPlace};
+use plumb_quoting::Command;
 use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::Plan;
 use plumb_sys::{
@@ -88,7 +89,11 @@ pub fn must_be_all(
     Err(MoveRefused::OnlyInKernel {
         partition: plan.partition.clone(),
         found: names.collect(),
-        command: format!("partx --delete --nr {first} {}", subject.device()),
+        command: Box::new(
+            Command::new("partx --delete --nr")
+                .arg(first)
+                .path(subject.device()),
+        ),
     }
     .into())
 }

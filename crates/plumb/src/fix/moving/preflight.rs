@@ -14,10 +14,10 @@ use plumb_report::fix::Moved;
 use plumb_sys::{Access, KernelPartition};
 
 use super::error::MoveRefused;
-use super::identity::{DiskWords, JOURNAL};
+use super::identity::{Attachment, DiskWords, JOURNAL};
 use super::progress::ProgressLine;
 use super::target::MoveTarget;
-use super::{blocks, journal_place, neighbours, write_cache};
+use super::{blocks, journal_place, neighbours, trust, write_cache};
 use crate::cli::fix::Move;
 use crate::failure::Failure;
 use crate::fix::act::{Ownership, STATE};
@@ -50,6 +50,8 @@ pub struct Prepared {
     pub journal_bytes: u64,
     /// What its disk writes as a whole.
     pub journal_block: u32,
+    /// The disk as the kernel numbered it when it was looked at.
+    pub attachment: Option<Attachment>,
     /// Formats that were found in the partition.
     holds: Vec<&'static str>,
     /// Sentences that a reader must know.
@@ -128,10 +130,11 @@ impl Prepared {
         }
         subject.must_be_writable()?;
         subject.must_take_any_write()?;
+        subject.must_have_no_writers(&[&node])?;
         let label = subject.label()?.ok_or_else(|| FixError::NoLabel {
             device: subject.device(),
         })?;
-        unfinished::must_be_none(&subject, Some(&label))?;
+        unfinished::must_be_none(&subject, Some(&label), args.act.ignore_marker.as_deref())?;
         if let Some(problem) = label.problems.first() {
             return Err(FixError::LabelProblem {
                 device: subject.device(),
@@ -186,6 +189,12 @@ impl Prepared {
         let journal_block =
             journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
         let journal_bytes = plan.journal_bytes(journal_block);
+        if let Some(doubt) = trust::doubt_at(Path::new(&plan.journal_path)) {
+            notes.push(format!(
+                "others than root could write the journal there: {doubt}; resume and rollback will ask for {}",
+                format!("--yes {}", subject.name)
+            ));
+        }
         if args.scan {
             look.must_be_readable(&part)?;
         }
@@ -197,6 +206,7 @@ impl Prepared {
             plan,
             journal_bytes,
             journal_block,
+            attachment: Attachment::of(&subject.disk),
             holds,
             notes,
         };
@@ -229,6 +239,8 @@ impl Prepared {
             bytes_total: plan.len,
             seconds: None,
             verifying_seconds: None,
+            doubt: None,
+            places: Vec::new(),
             command: None,
             undo: None,
             notes: self.notes.clone(),
@@ -317,6 +329,8 @@ impl Look<'_> {
             bytes_total: len,
             seconds: None,
             verifying_seconds: None,
+            doubt: None,
+            places: Vec::new(),
             command: None,
             undo: None,
             notes: note.into_iter().collect(),

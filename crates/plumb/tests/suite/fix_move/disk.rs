@@ -123,7 +123,7 @@ impl MoveDisk {
     }
 
     fn labelled(format: DiskFormat, start: u64, mib: u64, options: &[&str]) -> MoveDisk {
-        let dir = plumb_testkit::temp_dir("fix-move");
+        let dir = plumb_testkit::root_dir("fix-move");
         let image = dir.path().join("disk.img");
         let len = mib * MIB / 512;
         let neighbour = start + len + 4 * MIB / 512 + 1;

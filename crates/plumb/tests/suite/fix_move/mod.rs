@@ -114,6 +114,7 @@ fn a_signal_stops_it_at_a_safe_point() {
     let resumed = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "resume"])
         .arg(disk.device.path())
+        .args(["--yes", &disk.device.name()])
         .output()
         .expect("plumb runs");
     assert_done(&resumed);

@@ -59,7 +59,7 @@ impl PreflightDisk {
     }
 
     fn image(bytes: u64) -> TempDir {
-        let dir = plumb_testkit::temp_dir("fix");
+        let dir = plumb_testkit::root_dir("fix");
         let image = fs::File::create(dir.path().join("disk.img"));
         image.and_then(|image| image.set_len(bytes)).expect("room");
         dir
@@ -219,6 +219,16 @@ pub fn disk_bytes(disk: &PreflightDisk) -> Vec<u8> {
     let mut bytes = vec![0; image.metadata().expect("the image").len() as usize];
     image.read_exact_at(&mut bytes, 0).expect("the image");
     bytes
+}
+
+/// `plumb fix WHAT ON`, where a mark on the disk leads to the journal: the caller has seen the places, and names the disk.
+pub fn fix_marked(what: &str, on: &Path, disk: &PreflightDisk) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["fix", what])
+        .arg(on)
+        .args(["--yes", &disk.device.name()])
+        .output()
+        .expect("plumb runs")
 }
 
 /// `plumb fix WHAT ON`.

@@ -10,7 +10,7 @@ use plumb_testkit::require;
 use plumb_testkit::zram::Zram;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, fix_marked, output_text,
 };
 
 fn with_journal(disk: &PreflightDisk, journal: &Path, args: &[&str]) -> Output {
@@ -316,14 +316,25 @@ fn journals_that_are_not_what_they_were() {
     assert!(disk_bytes(&disk) == before, "nothing was written meanwhile");
     fs::remove_file(&journal).expect("it");
     fs::rename(&aside, &journal).expect("it");
-    assert_done(&fix("resume", disk.device.path()));
+    // A mark leads to it: what would be written is shown first.
+    assert_refused(
+        &fix("resume", disk.device.path()),
+        6,
+        &[
+            "a mark on the disk led to the journal",
+            "nothing was written",
+            "--yes",
+        ],
+    );
+    assert!(disk_bytes(&disk) == before, "nothing was written");
+    assert_done(&fix_marked("resume", disk.device.path(), &disk));
     assert!(disk.bytes_of(1) == data);
     assert_refused(
         &fix("resume", disk.device.path()),
         2,
         &["no journal and no mark of a move"],
     );
-    assert_done(&fix("rollback", other.device.path()));
+    assert_done(&fix_marked("rollback", other.device.path(), &other));
 }
 
 /// Killed while the journal was being made: it holds zeros, and is in the way of another move.

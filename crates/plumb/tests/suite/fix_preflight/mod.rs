@@ -9,5 +9,6 @@ mod logical;
 mod neighbours;
 mod other_disks;
 mod refused;
+mod trust;
 mod unfinished;
 // end

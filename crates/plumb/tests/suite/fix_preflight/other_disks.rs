@@ -10,7 +10,7 @@ use plumb_testkit::require;
 use plumb_testkit::rng::noise;
 
 use crate::fix_preflight::disk::{
-    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, fix_marked, output_text,
 };
 
 /// 64 MiB, moved by 2 MiB: some tens of windows.
@@ -94,7 +94,7 @@ fn names_that_were_swapped() {
         is.device.path().display()
     );
     assert!(words.contains(&again), "{words}");
-    assert_done(&fix("resume", &is.node(1)));
+    assert_done(&fix_marked("resume", &is.node(1), &is));
     assert!(disk_bytes(&was) == stranger, "the other one is as it was");
     assert!(is.bytes_of(1) == data && !journal.exists());
     assert_eq!(is.start(1), Some(TO));

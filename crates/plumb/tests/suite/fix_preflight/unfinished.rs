@@ -55,7 +55,7 @@ fn assert_only_the_move_goes_on(disk: &PreflightDisk, found: &[&str]) {
         .expect("plumb runs");
     std::fs::write(&plan, planned.stdout).expect("room");
     let before = disk_bytes(disk);
-    let status = format!("help: run: plumb fix status {device}\n");
+    let status = format!("plumb fix status {device}");
     let words = [
         &[device.as_str(), "nothing was written", status.as_str()],
         found,

@@ -1,0 +1,267 @@
+//! Parsing without privilege: a command that only reads files gives up what it does not need before it reads the first byte.
+//!
+//! Three layers, each where the kernel has it, and each without a way back for the process:
+//!
+//! - Capabilities are dropped, and after sudo the process becomes the user who called it, where that user can read the
+//!   inputs and write the outputs. `CAP_DAC_OVERRIDE` stays where only that capability can.
+//! - Landlock leaves the inputs to be read, and the directories of the outputs to be written. Nothing else can be opened.
+//! - seccomp refuses system calls that no reader needs: programs, sockets, mounts, tracing, BPF, modules, namespaces.
+//!
+//! Landlock and capabilities belong to threads, so that this is called while there is one thread. What is missing is no
+//! failure: `plumb version --verbose` tells.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, path_beneath_rules,
+};
+use rustix::thread::{CapabilitySet, capabilities};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use crate::failure::Failure;
+use crate::privilege;
+
+/// The newest rules that are asked for; older kernels have a part of them.
+const RULES: ABI = ABI::V5;
+
+/// What the standard library reads to find out how many processors it may use.
+const HOST: [&str; 3] = ["/proc/self", "/proc/meminfo", "/sys/fs/cgroup"];
+
+/// System calls that reading a file never needs.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_clock_settime,
+    libc::SYS_settimeofday,
+];
+
+/// Files that a command reads and writes.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Files and directories that are read; `-` is standard input, which is open.
+    pub inputs: Vec<PathBuf>,
+    /// Files that are written.
+    pub outputs: Vec<PathBuf>,
+    /// Whether archives are unpacked into a temporary directory.
+    pub unpacks: bool,
+}
+
+/// Which protections are in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protection {
+    /// Whether no capability is left.
+    pub has_no_capability: bool,
+    /// How much of the rules on files the kernel enforces.
+    pub files: Enforced,
+    /// Whether system calls are filtered.
+    pub filters_calls: bool,
+}
+
+/// How much of a protection the kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforced {
+    /// All that was asked for.
+    Fully,
+    /// What an older kernel has of it.
+    Partly,
+    /// Nothing: the kernel lacks it, or was started without it.
+    Not,
+}
+
+/// Gives up all that reading these files and writing those does not need.
+///
+/// # Errors
+/// When capabilities cannot be dropped. A kernel without Landlock or seccomp is no error.
+pub fn enter(files: &Files) -> Result<Protection, Failure> {
+    privilege::drop_to(&files.readable(), &files.outputs)?;
+    let left = capabilities(None).map_or(CapabilitySet::all(), |held| held.permitted);
+    Ok(Protection {
+        has_no_capability: left.is_empty(),
+        files: restrict_files(files).unwrap_or(Enforced::Not),
+        filters_calls: filter_calls().is_ok(),
+    })
+}
+
+impl Files {
+    /// Inputs, with the directories of those that belong together with their neighbours.
+    fn readable(&self) -> Vec<PathBuf> {
+        let of_set = |path: &PathBuf| {
+            let name = path.file_name()?.to_string_lossy();
+            let is_one_of_many = name.contains(".blktrace.");
+            is_one_of_many.then(|| directory_of(path).to_owned())
+        };
+        let inputs = self.inputs.iter().filter(|path| path.as_os_str() != "-");
+        inputs
+            .clone()
+            .cloned()
+            .chain(inputs.filter_map(of_set))
+            .collect()
+    }
+
+    /// Where files are made, and files that are written in their place: devices and pipes.
+    fn writable(&self) -> Vec<PathBuf> {
+        let place = |path: &PathBuf| match fs::metadata(path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => path.clone(),
+            _ => directory_of(path).to_owned(),
+        };
+        let room = self.unpacks.then(std::env::temp_dir);
+        self.outputs.iter().map(place).chain(room).collect()
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    above.unwrap_or(Path::new("."))
+}
+
+/// Pipes and sockets lie in no file system that rules are about.
+fn has_rules(path: &PathBuf) -> bool {
+    fs::metadata(path).is_ok_and(|found| {
+        let kind = found.file_type();
+        kind.is_file() || kind.is_dir() || kind.is_block_device() || kind.is_char_device()
+    })
+}
+
+fn restrict_files(files: &Files) -> Result<Enforced, landlock::RulesetError> {
+    let host = HOST.iter().map(PathBuf::from);
+    let mut read = files.readable();
+    read.extend(host);
+    read.retain(has_rules);
+    let mut written = files.writable();
+    written.retain(has_rules);
+    let all = AccessFs::from_all(RULES);
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .create()?
+        .add_rules(path_beneath_rules(&read, AccessFs::from_read(RULES)))?
+        .add_rules(path_beneath_rules(&written, all & !AccessFs::Execute))?
+        .restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => Enforced::Fully,
+        RulesetStatus::PartiallyEnforced => Enforced::Partly,
+        RulesetStatus::NotEnforced => Enforced::Not,
+    })
+}
+
+fn filter_calls() -> Result<(), Box<dyn std::error::Error>> {
+    let rules: BTreeMap<i64, Vec<_>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let arch = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+    let program: BpfProgram = filter.try_into()?;
+    Ok(seccompiler::apply_filter_all_threads(&program)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// What a thread can do after it has entered: it cannot leave any more, so that each has one of its own.
+    fn inside<T: Send>(files: &Files, work: impl FnOnce() -> T + Send) -> (Protection, T) {
+        std::thread::scope(|scope| {
+            let entered = scope.spawn(|| {
+                privilege::drop_to(&files.readable(), &files.outputs).expect("fewer rights");
+                let files_enforced = restrict_files(files).expect("rules");
+                let left = capabilities(None).expect("its own").permitted;
+                let protection = Protection {
+                    has_no_capability: left.is_empty(),
+                    files: files_enforced,
+                    filters_calls: false,
+                };
+                (protection, work())
+            });
+            entered.join().expect("it ends")
+        })
+    }
+
+    #[test]
+    fn only_inputs_are_read_and_only_outputs_written() {
+        let dir = plumb_testkit::temp_dir("sandbox");
+        let (input, secret) = (dir.path().join("input"), dir.path().join("secret"));
+        let out = dir.path().join("out");
+        fs::create_dir(&out).expect("room");
+        for path in [&input, &secret] {
+            fs::write(path, "it").expect("room");
+        }
+        let files = Files {
+            inputs: vec![input.clone(), "-".into(), dir.path().join("absent")],
+            outputs: vec![out.join("report")],
+            unpacks: false,
+        };
+        let (protection, found) = inside(&files, || {
+            let read = |path: &Path| fs::read(path).is_ok();
+            let write = |path: &Path| fs::write(path, "new").is_ok();
+            [
+                read(&input),
+                write(&out.join("report")),
+                fs::rename(out.join("report"), out.join("renamed")).is_ok(),
+                read(&secret),
+                read(Path::new("/etc/passwd")),
+                write(&input),
+                write(&dir.path().join("other")),
+            ]
+        });
+        assert!(protection.has_no_capability);
+        match protection.files {
+            Enforced::Not => eprintln!("this kernel has no Landlock"),
+            _ => assert_eq!(found, [true, true, true, false, false, false, false]),
+        }
+    }
+
+    #[test]
+    fn programs_and_sockets_are_refused() {
+        // A filter is for the whole process: it is tried out in another one.
+        if std::env::var_os("PLUMB_TEST_FILTER").is_some() {
+            filter_calls().expect("seccomp");
+            assert!(Command::new("true").status().is_err(), "a program ran");
+            assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err());
+            return;
+        }
+        let name = "sandbox::tests::programs_and_sockets_are_refused";
+        let own = std::env::current_exe().expect("this program");
+        let tried = Command::new(own)
+            .args(["--exact", name])
+            .env("PLUMB_TEST_FILTER", "1")
+            .output()
+            .expect("it runs");
+        assert!(tried.status.success(), "{tried:?}");
+    }
+}
