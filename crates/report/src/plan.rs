@@ -276,8 +276,7 @@ mod tests {
         let command = Command::new("sgdisk -p").paths(paths);
         let mut plan = Plan::new("partition", "a long command");
         let way = Remedy::new(plumb_plan::Harm::Recreate, "with sgdisk", "nothing");
-        let step = Step::look(command).expect("a command");
-        plan.add([way.step(step)]);
+        plan.add([way.step(Step::look(command))]);
         let command = format!("sgdisk -p {}", paths.join(" "));
         assert!(text(&[], &[plan]).contains(&format!("\n    {command}\n")));
     }

@@ -191,8 +191,8 @@ impl Prepared {
         let journal_bytes = plan.journal_bytes(journal_block);
         if let Some(doubt) = trust::doubt_at(Path::new(&plan.journal_path)) {
             notes.push(format!(
-                "others than root could write the journal there: {doubt}; resume and rollback will ask for {}",
-                format!("--yes {}", subject.name)
+                "others than root could write the journal there: {doubt}; resume and rollback will ask for --yes {}",
+                subject.name
             ));
         }
         if args.scan {
