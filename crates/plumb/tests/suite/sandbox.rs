@@ -31,10 +31,14 @@ fn a_reader_has_no_capability_and_a_filter() {
     let path = format!("/proc/{}/status", child.id());
     let field = |name: &str| {
         let status = fs::read_to_string(&path).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name).map(str::to_owned));
         line.unwrap_or_default().trim().to_owned()
     };
-    wait::until("the filter of system calls", wait::PATIENCE, || field("Seccomp:") == "2");
+    wait::until("the filter of system calls", wait::PATIENCE, || {
+        field("Seccomp:") == "2"
+    });
     let none = "0000000000000000";
     let found = ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"].map(field);
     assert_eq!(found, [none; 4]);
@@ -52,13 +56,21 @@ fn a_link_out_of_the_inputs_leads_nowhere() {
     for made in [&inputs, &elsewhere] {
         fs::create_dir(made).expect("room");
     }
-    let trace = "8,0 1 1 0.000000000 100 D R 2048 + 8 [fio]\n8,0 1 2 0.000100000 100 C R 2048 + 8 [0]\n";
+    let trace =
+        "8,0 1 1 0.000000000 100 D R 2048 + 8 [fio]\n8,0 1 2 0.000100000 100 C R 2048 + 8 [0]\n";
     let secret = elsewhere.join("trace.txt");
     fs::write(&secret, trace).expect("room");
     let link = inputs.join("trace.txt");
     let status = |path: &std::path::Path| {
-        let done = plumb().arg("analyze").arg(path).output().expect("plumb runs");
-        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+        let done = plumb()
+            .arg("analyze")
+            .arg(path)
+            .output()
+            .expect("plumb runs");
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )
     };
     let (plain, said) = status(&secret);
     assert!(matches!(plain, Some(0 | 1 | 3)), "{said}");
@@ -67,7 +79,11 @@ fn a_link_out_of_the_inputs_leads_nowhere() {
     assert_eq!(status(&link).0, plain);
     // One within a directory that was named is none.
     fs::rename(&secret, elsewhere.join("sda.blktrace.0")).expect("room");
-    symlink(elsewhere.join("sda.blktrace.0"), inputs.join("sda.blktrace.0")).expect("room");
+    symlink(
+        elsewhere.join("sda.blktrace.0"),
+        inputs.join("sda.blktrace.0"),
+    )
+    .expect("room");
     fs::remove_file(&link).expect("room");
     let (refused, said) = status(&inputs);
     assert_eq!(refused, Some(4), "{said}");
@@ -77,7 +93,12 @@ fn a_link_out_of_the_inputs_leads_nowhere() {
 #[test]
 fn the_protections_are_listed() {
     let told = protections();
-    for words in ["plumb ", "capabilities ", "other files closed ", "system calls "] {
+    for words in [
+        "plumb ",
+        "capabilities ",
+        "other files closed ",
+        "system calls ",
+    ] {
         assert!(told.contains(words), "{told}");
     }
     let plain = plumb().arg("version").output().expect("plumb runs");
