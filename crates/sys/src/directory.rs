@@ -7,6 +7,8 @@ use std::path::Path;
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, open, openat, openat2, readlinkat};
 use rustix::io::{Errno, Result, read};
 
+/// Looks at a path before its reader gives up.
+const TRIES: u32 = 100;
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::RDONLY)
     .union(OFlags::CLOEXEC);
@@ -106,7 +108,14 @@ impl Directory {
 
     fn open_below(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        match openat2(&self.fd, path, flags, Mode::empty(), resolve) {
+        let open = || openat2(&self.fd, path, flags, Mode::empty(), resolve);
+        // A file that is renamed or mounted anywhere meanwhile hinders a look at `..`, and the next one may succeed.
+        let again = || {
+            (0..TRIES)
+                .map(|_| open())
+                .find(|opened| !matches!(opened, Err(Errno::AGAIN)))
+        };
+        match again().unwrap_or(Err(Errno::AGAIN)) {
             // The kernel is older than 5.6, or a filter of system calls does not know the call.
             Err(Errno::NOSYS | Errno::PERM) => self.open_by_steps(path, flags),
             result => result,

@@ -68,7 +68,7 @@ fn count_every_bio(by: Attached) {
     assert_eq!(table(profile), expected);
     assert_eq!(profile.ios(), 1009);
     let unseen = 1009 - profile.timed_ios();
-    process_one.explains(unseen);
+    process_one.explains(unseen, 1009);
     assert_eq!(
         profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(),
         1009 - unseen

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::{
     Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
 };
-use plumb_capture::{Attached, BlockWatch, Filter, Options, Reading, disk_of};
+use plumb_capture::{Attached, BlockWatch, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
 use plumb_profile::infer::{InferenceVerdict, infer};
@@ -30,15 +30,7 @@ fn a_full_table_loses_no_io() {
     require!(Bpf, Loop);
     let disk = LoopDisk::new();
     let mut process_one = disk.process_one();
-    // Not those who look what is on a new disk.
-    let filter = Filter {
-        pid: Some(std::process::id()),
-        ..Filter::default()
-    };
-    let mut block = disk.watch_with(Options {
-        filter,
-        ..Options::default()
-    });
+    let mut block = disk.watch();
     let mut file = disk.open();
     let mut rng = Rng::new(11);
     let (mut sent, mut bytes, mut misaligned) = (0u64, 0, 0);
@@ -58,7 +50,7 @@ fn a_full_table_loses_no_io() {
     let reading = block.read();
     let profile = disk.profile(&reading);
     assert_eq!((profile.ios(), profile.bytes()), (sent, bytes));
-    process_one.explains(sent - profile.timed_ios());
+    process_one.explains(sent - profile.timed_ios(), sent);
     assert_eq!(disk.misses(&reading).unplaced, 0);
     let table = &profile.places.table;
     assert!(table.are_lengths_rounded(), "{} rows", table.iter().count());
@@ -102,7 +94,7 @@ fn count_every_io(by: Attached) {
     );
     assert_eq!(profile.ios(), 1009);
     let unseen = 1009 - profile.timed_ios();
-    process_one.explains(unseen);
+    process_one.explains(unseen, 1009);
     assert_eq!(
         profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(),
         1009 - unseen
@@ -321,7 +313,7 @@ fn disks_do_not_mix() {
             (1009, 2003)
         );
         let unseen = 3012 - profile.timed_ios();
-        process_one.explains(unseen);
+        process_one.explains(unseen, 3012);
         // An end that hashes like a later one is forgotten, which ends a run: rare, and never more than that.
         let ordered = &profile.ordered;
         assert!(

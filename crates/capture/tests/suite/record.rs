@@ -124,7 +124,7 @@ fn every_io_is_recorded_as_it_was() {
         assert_eq!(found, expected);
         assert_eq!((tally.sent, tally.lost), (1009, 0));
         let unseen = tally.unmatched_issues + recorder.open_at_end();
-        process_one.explains(unseen);
+        process_one.explains(unseen, 1009);
         assert_eq!(
             events
                 .iter()
@@ -414,7 +414,7 @@ fn each_disk_is_recorded_at_its_layer() {
                     "{event:?}"
                 );
             }
-            process_one.explains(unseen);
+            process_one.explains(unseen, 614);
             for (name, layer) in [
                 (zram.name(), Layer::Bio),
                 (disk.device.name(), Layer::Request),
