@@ -203,11 +203,8 @@ fn check_without_requests(directory: &Path, kernel: &str) {
             BTreeSet::from(["bio".to_owned()]),
             "{which}"
         );
-        assert_eq!(
-            (on_disk.reads, on_disk.timed, on_disk.misaligned),
-            (312, 312, 211),
-            "{which}"
-        );
+        assert_eq!((on_disk.reads, on_disk.misaligned), (312, 211), "{which}");
+        assert_timed(&on_disk, 312, &which);
         assert_eq!(
             (on_disk.unmatched, on_disk.unmatched_completions),
             (0, 0),
@@ -257,10 +254,11 @@ fn check_without_requests(directory: &Path, kernel: &str) {
     if directory.join("zram.json").exists() {
         let zram = seen(directory, "zram");
         assert_eq!(
-            (zram.reads, zram.writes, zram.timed, zram.misaligned),
-            (211, 101, 312, 0),
+            (zram.reads, zram.writes, zram.misaligned),
+            (211, 101, 0),
             "{kernel}"
         );
+        assert_timed(&zram, 312, &format!("zram, {kernel}"));
         assert_eq!(
             (zram.unmatched, zram.unmatched_completions),
             (0, 0),
@@ -278,10 +276,21 @@ fn crossings(case: &str) -> u64 {
     if case == "linear" { 0 } else { crossing as u64 }
 }
 
+/// Every I/O is counted. A few have no time: the kernel skips a program that interrupts itself on a processor, which an
+/// emulated processor on a busy machine does more often than a real one.
+fn assert_timed(seen: &CaseTotals, ios: u64, which: &str) {
+    assert!(
+        seen.timed <= ios && seen.timed * 4 >= ios * 3,
+        "{which}: {} of {ios} I/Os are timed",
+        seen.timed
+    );
+}
+
 fn check(directory: &Path, kernel: &str) {
     let plain = seen(directory, "plain");
     assert_eq!((plain.reads, plain.writes), (211, 101), "{kernel}");
-    assert_eq!((plain.misaligned, plain.timed), (312, 312), "{kernel}");
+    assert_eq!(plain.misaligned, 312, "{kernel}");
+    assert_timed(&plain, 312, &format!("plain, {kernel}"));
     assert_eq!(
         (plain.requeues, plain.partial_completions, plain.unmatched),
         (0, 0, 0),
@@ -289,11 +298,8 @@ fn check(directory: &Path, kernel: &str) {
     );
 
     let busy = seen(directory, "busy");
-    assert_eq!(
-        (busy.reads, busy.timed, busy.unmatched),
-        (211, 211, 0),
-        "{kernel}"
-    );
+    assert_eq!((busy.reads, busy.unmatched), (211, 0), "{kernel}");
+    assert_timed(&busy, 211, &format!("busy, {kernel}"));
     assert!(
         busy.requeues >= 211 / 7,
         "{kernel}: {} came again",
@@ -309,11 +315,8 @@ fn check(directory: &Path, kernel: &str) {
     );
 
     let short = seen(directory, "short");
-    assert_eq!(
-        (short.reads, short.timed, short.unmatched),
-        (211, 211, 0),
-        "{kernel}"
-    );
+    assert_eq!((short.reads, short.unmatched), (211, 0), "{kernel}");
+    assert_timed(&short, 211, &format!("short, {kernel}"));
     assert!(short.partial_completions > 0, "{kernel}: none in part");
 }
 
