@@ -21,12 +21,11 @@ const TOOLS: [&str; 63] = [
     "btrfs",
     "chattr",
     "chmod",
-    "diff",
-    "chmod",
-    "diff",
     "chown",
+    "cmp",
     "cp",
     "dd",
+    "diff",
     "dumpe2fs",
     "e2fsck",
     "find",
@@ -50,6 +49,7 @@ const TOOLS: [&str; 63] = [
     "mkfs.ext4",
     "mkfs.xfs",
     "mount",
+    "mv",
     "newfs",
     "parted",
     "partx",
@@ -291,13 +291,15 @@ fn without_guards(started: &Started, name: &str) -> Started {
             if !name.starts_with('-') {
                 return vec![text];
             }
-            match text.split_once(name) {
-                Some(("./", rest)) => vec![format!("{name}{rest}")],
-                Some((option, rest)) if option.starts_with("--") && option.ends_with('=') => {
-                    vec![
-                        option.trim_end_matches('=').to_owned(),
-                        format!("{name}{rest}"),
-                    ]
+            let behind_folder = text.strip_prefix("./");
+            if let Some(path) = behind_folder.filter(|path| path.starts_with(name)) {
+                return vec![path.to_owned()];
+            }
+            match text.split_once('=') {
+                Some((option, value))
+                    if option.starts_with("--") && value.starts_with('-') && value.contains(name) =>
+                {
+                    vec![option.to_owned(), value.to_owned()]
                 }
                 _ => vec![text],
             }
