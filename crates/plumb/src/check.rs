@@ -171,7 +171,7 @@ fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) ->
     format!(
         "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
          no content of files and no keys; tar --zstd -tvf shows what is in it\n",
-        path.display(),
+        plumb_quoting::visible(&path.display().to_string()),
         group_digits(len as u64),
         held.join("\n  ")
     )

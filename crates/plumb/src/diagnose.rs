@@ -60,10 +60,10 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
     match (&args.save, &seen) {
         (Some(path), Some(seen)) => seen.whole.save(path)?,
-        (Some(path), None) => eprintln!(
+        (Some(path), None) => output::say(&format!(
             "plumb: {}: not written, since nothing was watched",
             path.display()
-        ),
+        )),
         (None, _) => {}
     }
     report(args, &host, &disks, seen.as_ref(), &joined, &unseen)

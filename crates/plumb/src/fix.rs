@@ -10,7 +10,7 @@ use crate::failure::Failure;
 mod act;
 mod backup_label;
 mod carry_plan;
-mod contents;
+pub mod contents;
 mod durable;
 mod error;
 mod from_plan;

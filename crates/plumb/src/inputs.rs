@@ -1,19 +1,25 @@
 //! Files that are read whole: output of other tools, and saved profiles.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use plumb_geometry::group_digits;
 use plumb_profile::codec::{self, Saved};
 use plumb_stack::Builder;
 use plumb_stack::dump::{self, DumpError};
 use plumb_trace::input::Input;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::failure::Failure;
 
 /// No dump is larger: `lsblk -J -O` of ten thousand devices takes 30 MB.
 pub const DUMP_BYTES_MAX: u64 = 256 << 20;
+
+/// How long a pipe may stay silent: a tool of a remote host has to log in first.
+const PIPE_WAIT: Duration = Duration::from_secs(60);
 
 /// As many bytes as tell that a file is a saved profile.
 const MAGIC_BYTES: usize = 8;
@@ -32,7 +38,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     };
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(std::io::stdin().lock()),
-        _ => Box::new(File::open(path).map_err(failed)?),
+        _ => open(path, PIPE_WAIT).map_err(failed)?,
     };
     let mut bytes = Vec::new();
     input
@@ -46,6 +52,48 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
         }));
     }
     Ok(bytes)
+}
+
+/// Opens a file to read it from its beginning. A pipe must not keep the program waiting for a writer that never comes.
+fn open(path: &Path, wait: Duration) -> io::Result<Box<dyn Read>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    Ok(match file.metadata()?.file_type().is_fifo() {
+        true => Box::new(Pipe { file, wait }),
+        false => Box::new(file),
+    })
+}
+
+/// A named pipe, or one of the shell's `<(command)`.
+struct Pipe {
+    file: File,
+    wait: Duration,
+}
+
+impl Read for Pipe {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let limit = Timespec::try_from(self.wait).map_err(io::Error::other)?;
+        let begun = Instant::now();
+        loop {
+            let mut polled = [PollFd::new(&self.file, PollFlags::IN)];
+            match rustix::event::poll(&mut polled, Some(&limit)) {
+                Ok(0) => {
+                    return Err(io::Error::other(format!(
+                        "found a pipe on which nothing came for {} s, expected the output of a tool",
+                        self.wait.as_secs_f64()
+                    )));
+                }
+                Ok(_) => match self.file.read(bytes) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read,
+                },
+                Err(rustix::io::Errno::INTR) if begun.elapsed() < self.wait => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
 }
 
 /// What a tool has printed, told to a builder.
@@ -131,4 +179,55 @@ struct Unreadable {
 struct TooLong {
     name: String,
     bytes_max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn fifo() -> (plumb_testkit::tempdir::TempDir, std::path::PathBuf) {
+        let folder = plumb_testkit::temp_dir("fifo");
+        let path = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo of coreutils").success());
+        (folder, path)
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_ends() {
+        let (_folder, path) = fifo();
+        for is_written in [false, true] {
+            // A writer that says nothing is no better than none.
+            let writer = is_written.then(|| {
+                let options = OpenOptions::new().read(true).write(true).open(&path);
+                options.expect("opens both ends")
+            });
+            let mut pipe = open(&path, Duration::from_millis(200)).expect("opens");
+            let error = pipe.read(&mut [0; 8]).expect_err("nothing comes");
+            assert!(
+                error.to_string().contains("nothing came for 0.2 s"),
+                "{error}"
+            );
+            drop(writer);
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let (_folder, path) = fifo();
+        let script = format!(
+            "(sleep 0.2; printf one; sleep 0.2; printf two) >{}",
+            path.display()
+        );
+        let mut writer = Command::new("sh")
+            .args(["-c", &script])
+            .spawn()
+            .expect("a shell");
+        let mut text = String::new();
+        let mut pipe = open(&path, Duration::from_secs(30)).expect("opens");
+        pipe.read_to_string(&mut text).expect("reads");
+        assert_eq!(text, "onetwo");
+        assert!(writer.wait().expect("the shell").success());
+    }
 }

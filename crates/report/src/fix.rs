@@ -223,7 +223,7 @@ fn moved_text(moved: &Moved) -> String {
         ("rolled back", None) => page.line("the move was rolled back"),
         ("shown", _) => {
             page.line("the partition must not be in use until the move has ended");
-            page.line("nothing was written; this does it:");
+            page.line(not_written(moved.command.is_some()));
         }
         _ => {
             let stage = moved.stage.unwrap_or("not begun");
@@ -231,7 +231,10 @@ fn moved_text(moved: &Moved) -> String {
             page.line(format!(
                 "incomplete: {stage}, {done} of {total} at their place"
             ));
-            page.line("until it has ended the partition must not be used; this goes on:");
+            page.line(match moved.command {
+                Some(_) => "until it has ended the partition must not be used; this goes on:",
+                None => "until it has ended the partition must not be used",
+            });
         }
     }
     if let Some(command) = &moved.command {
@@ -242,6 +245,14 @@ fn moved_text(moved: &Moved) -> String {
         page.command("  ", undo);
     }
     page.text
+}
+
+/// Introduces the command that acts, where there is one: a name that no command can hold has none.
+const fn not_written(has_command: bool) -> &'static str {
+    match has_command {
+        true => "nothing was written; this does it:",
+        false => "nothing was written",
+    }
 }
 
 /// Every place that is written, by its bytes on the disk.

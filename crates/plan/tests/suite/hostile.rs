@@ -9,77 +9,10 @@ use plumb_plan::record::{self, Keeper, Load, RecordRequest};
 use plumb_plan::softpart::{self, SoftPartition, SoftpartRequest, Submirror};
 use plumb_plan::stripe::{self, IoStarts, Manager, StripeRequest};
 use plumb_plan::{Plan, PlanError};
-use plumb_testkit::hostile::{Started, names, run_by};
+use plumb_testkit::hostile::{Started, TOOLS, names, run_by};
 use plumb_testkit::{require, temp_dir};
 
 use crate::common::partition;
-
-/// All tools that plans name.
-const TOOLS: [&str; 63] = [
-    "awk",
-    "basename",
-    "btrfs",
-    "chattr",
-    "chmod",
-    "chown",
-    "cmp",
-    "cp",
-    "dd",
-    "diff",
-    "dumpe2fs",
-    "e2fsck",
-    "find",
-    "fmthard",
-    "format",
-    "fstyp",
-    "grep",
-    "ls",
-    "lsattr",
-    "lvcreate",
-    "lvremove",
-    "lvs",
-    "mdadm",
-    "metaclear",
-    "metadetach",
-    "metainit",
-    "metastat",
-    "metasync",
-    "metattach",
-    "mkfs.btrfs",
-    "mkfs.ext4",
-    "mkfs.xfs",
-    "mount",
-    "mv",
-    "newfs",
-    "parted",
-    "partx",
-    "plumb",
-    "prtvtoc",
-    "pvcreate",
-    "pvmove",
-    "pvremove",
-    "pvs",
-    "readlink",
-    "resize2fs",
-    "sed",
-    "sfdisk",
-    "sgdisk",
-    "sh",
-    "sort",
-    "stat",
-    "sudo",
-    "tune2fs",
-    "tunefs",
-    "udevadm",
-    "umount",
-    "vgextend",
-    "vgreduce",
-    "xfs_db",
-    "xfs_info",
-    "zdb",
-    "zfs",
-    "zpool",
-];
 
 /// Of names that need no quotes: what is in the place of the hostile one in the commands that are compared. A file name
 /// has a hyphen for the `@`; names with a slash are paths; some tools take no `@`.
@@ -297,7 +230,9 @@ fn without_guards(started: &Started, name: &str) -> Started {
             }
             match text.split_once('=') {
                 Some((option, value))
-                    if option.starts_with("--") && value.starts_with('-') && value.contains(name) =>
+                    if option.starts_with("--")
+                        && value.starts_with('-')
+                        && value.contains(name) =>
                 {
                     vec![option.to_owned(), value.to_owned()]
                 }

@@ -1,13 +1,18 @@
 //! Opens what is to be loaded: for writing only once its name was typed.
 
+use std::fs::File;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
+use plumb_label::FileDisk;
 use plumb_load::series::{Needed, Series, Targets};
 use plumb_load::{Durability, MayWrite, Target, WriteRefused, permit_writes_until};
+use plumb_quoting::visible;
 
 use crate::cli::Bench;
 use crate::failure::Failure;
+use crate::fix::contents;
+use crate::output::say;
 
 /// A target with what may be done to it.
 pub struct Opened {
@@ -124,7 +129,8 @@ pub fn open_to_write(
     done: Durability,
 ) -> Result<Opened, Failure> {
     // A name that cannot be opened needs no question.
-    drop(Target::open(path).map_err(|error| Failure::of_system(&error))?);
+    let block_bytes = block_bytes(path)?;
+    let held = held(path, block_bytes);
     let last = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
@@ -133,8 +139,13 @@ pub fn open_to_write(
         .iter()
         .find(|name| **name == given || last.as_ref() == Some(name));
     let typed = match named {
-        Some(name) => name.clone(),
-        None => ask(path, fate)?,
+        Some(name) => {
+            if fate == Fate::Lost && !held.is_empty() {
+                say(&format!("{given} holds {held}, which will be lost"));
+            }
+            name.clone()
+        }
+        None => ask(path, &held, fate)?,
     };
     let (target, may_write) =
         permit_writes_until(path, &typed, done).map_err(|error| match &error {
@@ -148,18 +159,30 @@ pub fn open_to_write(
     })
 }
 
+/// The formats that a target has, in words; empty where it has none, or cannot be read.
+fn held(path: &Path, block_bytes: u32) -> String {
+    let disk = File::open(path).and_then(FileDisk::new);
+    let formats = disk.map(|disk| contents::of_whole(&disk, "the target", block_bytes));
+    formats.unwrap_or_default().join(", ")
+}
+
 /// Has the name typed, where somebody can.
-fn ask(path: &Path, fate: Fate) -> Result<String, Failure> {
+fn ask(path: &Path, held: &str, fate: Fate) -> Result<String, Failure> {
     let (shown, fate) = (path.display(), fate.word());
+    let on_it = match held {
+        "" => format!("what is on {shown}"),
+        held => format!("{shown} holds {held}, which"),
+    };
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Failure::usage(format!(
             "{shown}: found no --yes with its name, expected --yes {shown}"
         ))
         .with_help(format!(
-            "what is on it would be {fate}: --yes says that this is wanted"
+            "{on_it} would be {fate}; --yes says that this is wanted"
         )));
     }
-    eprint!("What is on {shown} will be {fate}. Type its name to go on: ");
+    let question = format!("{on_it} will be {fate}. Type its name to go on: ");
+    eprint!("{}", visible(&question));
     // A terminal that has gone away answers nothing, which is another name.
     std::io::stderr().flush().ok();
     let mut typed = String::new();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use plumb_geometry::Bytes;
+use plumb_quoting::Command;
 use plumb_relocate::labels::kernel::node_of;
 use plumb_sys::Access;
 use serde_json::Value;
@@ -84,10 +85,7 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
             if is_done {
                 exit = graver(exit, look(what, &node)?);
             } else {
-                output::print(&format!(
-                    "and afterwards: plumb {what} {}\n",
-                    node.display()
-                ))?;
+                output::print_line(&format!("and afterwards: {}", look_command(what, &node)))?;
             }
         }
     }
@@ -111,9 +109,16 @@ fn graver(one: Exit, other: Exit) -> Exit {
         .unwrap_or(Exit::Clean)
 }
 
+/// The command that looks at a device, or the reason why its name gives none.
+fn look_command(what: &'static str, node: &Path) -> String {
+    let line = Command::new("plumb").flags(what).path(node).line();
+    line.map_or_else(|why| why.to_string(), |line| line.to_string())
+}
+
 /// What a command says of a device now.
-fn look(what: &str, node: &Path) -> Result<Exit, Failure> {
-    output::print(&format!("\nplumb {what} {}\n", node.display()))?;
+fn look(what: &'static str, node: &Path) -> Result<Exit, Failure> {
+    output::print("\n")?;
+    output::print_line(&look_command(what, node))?;
     let typed = ["plumb".as_ref(), what.as_ref(), node.as_os_str()];
     match Cli::try_parse_from(typed).map(|cli| cli.command) {
         Ok(cli::Command::Check(args)) => check::run(&args),

@@ -9,7 +9,7 @@ use plumb_relocate::signatures;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
-use plumb_stack::{Builder, Kind};
+use plumb_stack::{Builder, Kind, Stack};
 
 /// So much of a place tells whether something lies there that has no signature.
 const FIRST_BYTES: u64 = 1 << 20;
@@ -52,8 +52,37 @@ pub fn first_bytes(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String
     found.collect()
 }
 
+/// The formats of a disk or partition and of what lies in it, in words: of its readers, or of signatures that have none.
+pub fn of_whole(disk: &dyn Disk, name: &str, block: u32) -> Vec<String> {
+    let stack = scanned(disk, name, &[]);
+    let contents = stack
+        .nodes()
+        .filter_map(|(_, node)| node.word(keys::CONTENT));
+    let mut found: Vec<String> = contents.map(ToString::to_string).collect();
+    if found.is_empty() {
+        let signatures = signatures::find(disk, &(0..disk.size_bytes()), block.into());
+        let names = signatures.unwrap_or_default();
+        found.extend(names.iter().map(|signature| signature.name.to_owned()));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// By their readers, which know what belongs together.
 fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
+    let stack = scanned(disk, name, places);
+    let holds = stack
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
+    let holds = holds.filter_map(|(_, node)| {
+        node.word(keys::CONTENT)
+            .map(|content| format!("{} holds {content}", node.name))
+    });
+    holds.chain(stack.notes().iter().cloned()).collect()
+}
+
+fn scanned(disk: &dyn Disk, name: &str, places: &[Extent]) -> Stack {
     let mut builder = Builder::default();
     let mut scan = Scan::default();
     let source = Source::User;
@@ -74,15 +103,7 @@ fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
         );
     }
     scan.finish(&mut builder);
-    let stack = builder.finish();
-    let holds = stack
-        .nodes()
-        .filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
-    let holds = holds.filter_map(|(_, node)| {
-        node.word(keys::CONTENT)
-            .map(|content| format!("{} holds {content}", node.name))
-    });
-    holds.chain(stack.notes().iter().cloned()).collect()
+    builder.finish()
 }
 
 /// A part of a disk as a disk.

@@ -158,7 +158,7 @@ impl Files {
                 Failure::failed(&error).with_help(format!("deleting {}", file.path))
             })?;
             file.deleted = true;
-            eprintln!("{}: deleted, {keep} files are kept", file.path);
+            output::say(&format!("{}: deleted, {keep} files are kept", file.path));
         }
         Ok(())
     }

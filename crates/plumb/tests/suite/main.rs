@@ -28,6 +28,7 @@ mod fuzz_seeds;
 mod fuzz_targets;
 mod generated;
 mod guests;
+mod hostile_text;
 mod inputs;
 mod outputs;
 mod pages;

@@ -425,3 +425,38 @@ fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
         assert!(page.contains(&row), "{row} is missing");
     }
 }
+
+#[test]
+fn the_page_allows_its_own_style_and_nothing_else() {
+    require!(Tool("sha256sum"), Tool("base64"), Tool("xxd"));
+    let page = render(&ProfileSet::default(), &Questions::default());
+    let (_, behind) = page.split_once("<style>").expect("a style");
+    let (style, _) = behind.split_once("</style>").expect("its end");
+    let folder = plumb_testkit::temp_dir("policy");
+    let file = folder.path().join("style");
+    std::fs::write(&file, style).expect("a file");
+    let script = format!(
+        "sha256sum <{} | cut -d' ' -f1 | xxd -r -p | base64",
+        file.display()
+    );
+    let done = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("a shell");
+    let hash = String::from_utf8(done.stdout).expect("text");
+    let policy = format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src &#39;sha256-{}&#39;; \
+         base-uri &#39;none&#39;; form-action &#39;none&#39;\">",
+        hash.trim()
+    );
+    let at = page.find("<meta http-equiv").expect("a policy");
+    assert!(
+        page.contains(&policy),
+        "found {}\nexpected {policy}",
+        &page[at..at + 250]
+    );
+    assert!(
+        !page.contains("style=\"") && !page.contains("<script"),
+        "no other style and no script"
+    );
+}
