@@ -199,6 +199,11 @@ fn file_name(path: &str) -> String {
 fn expected(plain: &Started, in_place_of: &str, name: &str) -> Started {
     let argument = |bytes: &Vec<u8>| {
         let text = String::from_utf8(bytes.clone()).expect("a plain name");
+        // The pool of a data set.
+        let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+        if in_place_of.contains('/') && text == first(in_place_of) {
+            return first(name).into_bytes();
+        }
         let in_file = "plain-name";
         let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         let text = text

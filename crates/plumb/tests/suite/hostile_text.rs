@@ -157,8 +157,27 @@ fn commands_for_hostile_files_run_nothing_else() {
             "{injection:?}: {}",
             ran.out
         );
-        // The error of a probe names commands for the file.
-        let ran = plumb(["probe".as_ref(), named.as_os_str()]);
+        // A probe of a file without media names commands that write and probe it.
+        let hole = folder.file(&format!("a{injection}hole"), "");
+        let file = fs::File::options()
+            .write(true)
+            .open(&hole)
+            .expect("it is there");
+        file.set_len(4 << 20).expect("a length");
+        let ran = plumb(["probe".as_ref(), hole.as_os_str()]);
+        let named = ran.err.lines().chain(ran.out.lines()).map(str::trim);
+        let named: Vec<String> = named
+            .filter(|line| line.starts_with("dd "))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(
+            named.is_empty(),
+            injection.contains('\n'),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
+        lines.extend(named);
         is_plain(&ran, injection);
     }
     start_tools_only(&lines);
