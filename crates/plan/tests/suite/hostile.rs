@@ -276,7 +276,7 @@ fn pairs(at: usize, name: &str, pairs: &mut Vec<Pair>) -> usize {
         };
         let candidates = PLAIN.iter().filter(|plain| plain.contains('/') == is_path);
         let (plain_name, plain) = candidates
-            .filter_map(|plain| same(&plain).map(|same| (*plain, same)))
+            .filter_map(|plain| same(plain).map(|same| (*plain, same)))
             .next()
             .unwrap_or_else(|| {
                 panic!("{name:?} gives commands that no plain name gives: {lines:?}")
