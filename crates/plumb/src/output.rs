@@ -26,7 +26,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// Prints a line to standard output, with hidden characters as escapes: names in it are from anywhere.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_line(line: &str) -> Result<(), Failure> {
     print(&format!("{}\n", visible(line)))
 }

@@ -491,12 +491,12 @@ fn names_reach_no_terminal_as_commands() {
     let text = msr(pages(1000, 512, 8192)).replace(",host,", &format!(",{evil},"));
     let file = folder.file("evil.csv", &text);
     let ran = analyze(&file, "");
-    ran.ends(1).says("device sd\u{fffd}]0;owned");
+    ran.ends(1).says("device sd\\u{1b}]0;owned");
     let sent = folder.file("sent.txt", parted().replace("[db]", "[d\u{1b}[2Jb]"));
     let sent = analyze(&sent, "");
-    sent.ends(1).says("d\u{fffd}[2Jb");
+    sent.ends(1).says("d\\u{1b}[2Jb");
     let named = analyze(&file, "--device nothing");
-    named.ends(3).complains("sd\u{fffd}]0;owned");
+    named.ends(3).complains("sd\\u{1b}]0;owned");
     let bad = folder.file("\u{1b}[31mname", "nonsense");
     let failed = analyze(&bad, "");
     let converted = plumb([

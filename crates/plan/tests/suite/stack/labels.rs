@@ -105,7 +105,7 @@ fn slices_on_x86_count_from_their_fdisk_partition() {
     assert!(
         commands
             .iter()
-            .any(|command| command.contains("\n0\nusr\nwm\n7\n10c\n")),
+            .any(|command| command.contains(" 0 usr wm 7 10c ")),
         "{commands:?}"
     );
     let mut first = request.clone();

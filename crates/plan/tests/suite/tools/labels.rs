@@ -447,7 +447,7 @@ fn the_new_vtoc_differs_in_one_line() {
         .iter()
         .find(|step| step.command.contains("awk"));
     let script = &write.expect("a step that writes").command;
-    let (make, call) = script.split_once('\n').expect("two lines");
+    let (make, call) = script.rsplit_once(" && ").expect("two commands");
     assert_eq!(call, "fmthard -s c1t0d0.new /dev/rdsk/c1t0d0s2");
     sh(folder.path(), make);
     let made = std::fs::read_to_string(folder.path().join("c1t0d0.new")).expect("the new file");

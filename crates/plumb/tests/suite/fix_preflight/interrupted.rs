@@ -330,7 +330,8 @@ fn a_neighbour_that_was_resized_meanwhile() {
             6,
             &[
                 "neither resume nor rollback",
-                "then go on: plumb fix resume",
+                "then go on",
+                "run: plumb fix resume",
             ],
         );
         let words = output_text(&refused)
