@@ -183,7 +183,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
     let page = render(&profiles, &questions);
     check(&page);
     assert!(page.contains(
-        "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;\u{fffd} (request layer)"
+        "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;\\u{202e} (request layer)"
     ));
     for part in [
         "Findings",
