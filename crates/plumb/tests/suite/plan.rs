@@ -556,7 +556,7 @@ fn nothing_is_moved_that_shares_bytes() {
         assert!(
             findings
                 .iter()
-                .any(|finding| finding["id"] == "overlapping-partitions"),
+                .any(|finding| finding["rule"] == "overlapping-partitions"),
             "{}",
             check.out
         );
