@@ -1,6 +1,6 @@
 //! A share with its interval: how many of how many, and what that says of the I/O that were not seen.
 
-use plumb_model::Counted;
+use plumb_model::CountedShare;
 use serde::Serialize;
 
 /// Width of intervals in standard errors: 95 of 100 hold the true share.
@@ -53,9 +53,9 @@ impl Share {
 
     /// The share with its interval.
     #[must_use]
-    pub fn counted(self) -> Counted {
+    pub fn counted(self) -> CountedShare {
         let (share_low, share_high) = self.interval();
-        Counted {
+        CountedShare {
             count: self.part,
             of: self.whole,
             share_low,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// So many of so many, with the 95 % interval of the share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct CountedShare {
     /// How many have the defect.
     pub count: u64,
     /// Of how many.
@@ -28,7 +28,7 @@ pub struct LostEvents {
     pub share_high: f64,
 }
 
-impl Counted {
+impl CountedShare {
     /// The share, 0 to 1; 0 of nothing is 0.
     #[must_use]
     pub fn value(&self) -> f64 {

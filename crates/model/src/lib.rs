@@ -15,7 +15,7 @@ pub mod seen;
 pub mod target;
 
 pub use advice::{Advice, Fix};
-pub use counted::{Counted, LostEvents};
+pub use counted::{CountedShare, LostEvents};
 pub use finding::{Basis, Confidence, Cost, CostOf, Finding, Severity, Unjudged};
 pub use grid::GridOf;
 pub use io_size::{IoSize, IoSizeBasis};

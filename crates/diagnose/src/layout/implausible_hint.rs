@@ -2,7 +2,7 @@
 //! places.
 
 use plumb_geometry::{Bytes, SECTOR};
-use plumb_model::facts::{Doubt, Hint, ImplausibleHint};
+use plumb_model::facts::{Hint, HintDoubt, ImplausibleHint};
 use plumb_model::{Confidence, Facts, RuleId, Severity};
 use plumb_stack::grid::Belief;
 use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId, Placing};
@@ -78,10 +78,10 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
 }
 
 /// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
-fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<Doubt> {
+fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<HintDoubt> {
     let told = match &fact.belief {
         Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => {
-            Some(Doubt::Told { why: why.clone() })
+            Some(HintDoubt::Told { why: why.clone() })
         }
         _ => None,
     };
@@ -96,10 +96,10 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<Doubt> {
             .map(GridFact::granularity)
     };
     if size.0 == BRIDGE_BYTES {
-        return Some(Doubt::Bridge);
+        return Some(HintDoubt::Bridge);
     }
     if size.0 > OPTIMAL_BYTES_MAX {
-        return Some(Doubt::TooLarge {
+        return Some(HintDoubt::TooLarge {
             most_bytes: Bytes(OPTIMAL_BYTES_MAX),
         });
     }
@@ -107,14 +107,14 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<Doubt> {
         [CellKind::PhysicalBlock, CellKind::MinimumIo].map(|what| (what, stated(what)))
     {
         if let Some(unit_bytes) = unit.filter(|unit| !sizes::is_multiple(size, *unit)) {
-            return Some(Doubt::NoMultiple {
+            return Some(HintDoubt::NoMultiple {
                 of: what,
                 unit_bytes,
             });
         }
     }
     if !size.0.is_multiple_of(2 * SECTOR) {
-        return Some(Doubt::OddSectors);
+        return Some(HintDoubt::OddSectors);
     }
     if told.is_some() {
         return told;
@@ -131,7 +131,7 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<Doubt> {
             .iter()
             .any(|fact| fact.what == CellKind::OptimalIo)
     });
-    Some(Doubt::NotTheStripe {
+    Some(HintDoubt::NotTheStripe {
         stripe_bytes: stripe,
         is_multiple_of_members: below,
     })

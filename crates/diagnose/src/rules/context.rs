@@ -1,7 +1,7 @@
 //! What a rule looks at, and what all rules share: shares, doubts, lost events.
 
 use plumb_model::reason::Counting;
-use plumb_model::{Confidence, Counted, Facts, Finding, LostEvents, Reason, Severity, Target};
+use plumb_model::{Confidence, CountedShare, Facts, Finding, LostEvents, Reason, Severity, Target};
 use plumb_profile::Profile;
 use plumb_profile::fit::{self, FitTally, Unknown};
 use plumb_trace::Layer;
@@ -103,7 +103,7 @@ impl Context<'_> {
     }
 
     /// A share with the events that the source lost.
-    pub(crate) fn counted(&self, share: Share) -> Counted {
+    pub(crate) fn counted(&self, share: Share) -> CountedShare {
         let events = self.analysis.losses.lost;
         let (share_low, share_high) = with_lost(share, events);
         let lost = LostEvents {
@@ -111,14 +111,14 @@ impl Context<'_> {
             share_low,
             share_high,
         };
-        Counted {
+        CountedShare {
             lost: (events > 0).then_some(lost),
             ..share.counted()
         }
     }
 
     /// How sure a conclusion from a share of I/O is, if it would be so sure without lost events.
-    pub(crate) fn confidence(&self, counted: &Counted, confidence: Confidence) -> Confidence {
+    pub(crate) fn confidence(&self, counted: &CountedShare, confidence: Confidence) -> Confidence {
         match counted.lost {
             Some(lost) if lost.share_low <= SHARE_MIN => confidence.lowered(),
             _ => confidence,

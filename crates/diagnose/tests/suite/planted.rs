@@ -63,7 +63,7 @@ fn kinds() -> Vec<(MisfitKind, &'static str, RuleBench)> {
     ]
 }
 
-/// Counted from the definition of the misfit, event by event.
+/// CountedShare from the definition of the misfit, event by event.
 fn brute_force(plan: &PlantedMisfits) -> u64 {
     plan.iter().filter(|event| plan.kind.matches(event)).count() as u64
 }

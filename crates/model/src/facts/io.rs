@@ -6,7 +6,7 @@ use plumb_profile::latency_fit::LatencyByFit;
 use serde::{Deserialize, Serialize};
 
 use super::OfLength;
-use crate::counted::Counted;
+use crate::counted::CountedShare;
 use crate::finding::Confidence;
 
 /// Where the grid is from by which I/O are judged.
@@ -56,7 +56,7 @@ pub struct MisalignedIo {
     /// Where it is from.
     pub grid_source: GridSource,
     /// I/O that start off it.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// Whether only I/O outside of all partitions count.
     pub is_outside_partitions: bool,
     /// Mean distance from the boundary before; absent for I/O outside of all partitions.
@@ -155,7 +155,7 @@ pub struct OddLengthIo {
     /// The unit.
     pub unit_bytes: Bytes,
     /// I/O whose length is no multiple of it.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// The commonest such lengths.
     pub commonest: Vec<OfLength>,
     /// Whether single I/O were seen, and not only counts of a source.
@@ -168,7 +168,7 @@ pub struct SmallRandomWrites {
     /// The longest write that is small.
     pub longest_bytes: Bytes,
     /// Small writes that continue no stream, of all I/O.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// Small writes that one gathered write may hold.
     pub gathered: u64,
     /// Gathered writes that would do.
@@ -185,7 +185,7 @@ pub struct LooksSequential {
     /// The length from which on random I/O is as good as sequential.
     pub below_bytes: Bytes,
     /// Random I/O of such lengths, of all I/O.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// All I/O of such lengths.
     pub of_that_size: u64,
 }
@@ -198,7 +198,7 @@ pub struct MemberSkew {
     /// Members.
     pub members: u64,
     /// Pieces of I/O on that member, of all pieces.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// Its load by that of an even share.
     pub ratio: f64,
 }

@@ -5,7 +5,7 @@ use plumb_stack::Source;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayEvidence;
-use crate::counted::Counted;
+use crate::counted::CountedShare;
 use crate::io_size::IoSize;
 
 /// `narrow-stripe`.
@@ -39,7 +39,7 @@ pub struct SplitIo {
     /// Who states the chunk; absent where the user gave it for a trace.
     pub source: Option<Source>,
     /// I/O that touch more chunks than their length needs; absent for a layout without a profile.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountedShare>,
     /// The device whose I/O were counted, if that is not the target.
     pub counted_on: Option<String>,
     /// Share that must touch more chunks, from the layout; absent where I/O were counted.
@@ -116,7 +116,7 @@ pub struct ParitySmallWrites {
     /// Disk operations of a small write.
     pub operations: u64,
     /// Writes that cover a stripe only in part; absent without a profile.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountedShare>,
     /// The device whose I/O were counted, if that is not the target.
     pub counted_on: Option<String>,
     /// Size of the I/O; absent where I/O were counted.

@@ -5,7 +5,7 @@ use plumb_stack::{CellKind, Source};
 use serde::{Deserialize, Serialize};
 
 use super::OfLength;
-use crate::counted::Counted;
+use crate::counted::CountedShare;
 use crate::grid::GridOf;
 use crate::io_size::IoSizeBasis;
 
@@ -25,7 +25,7 @@ pub struct RequestsAndRecords {
     /// The record.
     pub record_bytes: Bytes,
     /// Requests that cover a record only in part.
-    pub counted: Counted,
+    pub counted: CountedShare,
     /// Bytes moved per byte read, at most; absent without reads.
     pub read_amplification: Option<f64>,
     /// Bytes moved per byte written, at most; absent without writes.
@@ -138,13 +138,13 @@ pub struct Hint {
     /// Who states it.
     pub source: Source,
     /// Why it cannot be true.
-    pub doubt: Doubt,
+    pub doubt: HintDoubt,
 }
 
 /// Why a size cannot be true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum HintDoubt {
     /// 65,535 sectors, the value of USB bridges that do not know.
     Bridge,
     /// Larger than the optimal I/O of any device.

@@ -1,7 +1,7 @@
 //! `implausible-hint` in words.
 
 use plumb_model::Target;
-use plumb_model::facts::{Doubt, Hint, ImplausibleHint};
+use plumb_model::facts::{Hint, HintDoubt, ImplausibleHint};
 
 use super::phrase::{capital, place};
 use super::{Sentences, target};
@@ -34,17 +34,17 @@ fn reason(hint: &Hint) -> String {
     )
 }
 
-fn doubt(doubt: &Doubt) -> String {
+fn doubt(doubt: &HintDoubt) -> String {
     match doubt {
-        Doubt::Bridge => "USB bridges state 65,535 sectors if they do not know".to_owned(),
-        Doubt::TooLarge { most_bytes } => {
+        HintDoubt::Bridge => "USB bridges state 65,535 sectors if they do not know".to_owned(),
+        HintDoubt::TooLarge { most_bytes } => {
             format!("no device needs I/O of more than {most_bytes} to be at its best")
         }
-        Doubt::NoMultiple { of, unit_bytes } => {
+        HintDoubt::NoMultiple { of, unit_bytes } => {
             format!("it is no multiple of the {} of {unit_bytes}", of.text())
         }
-        Doubt::OddSectors => "it is an odd number of sectors".to_owned(),
-        Doubt::NotTheStripe {
+        HintDoubt::OddSectors => "it is an odd number of sectors".to_owned(),
+        HintDoubt::NotTheStripe {
             stripe_bytes,
             is_multiple_of_members,
         } => {
@@ -55,6 +55,6 @@ fn doubt(doubt: &Doubt) -> String {
             };
             format!("the true stripe is {stripe_bytes}{cause}")
         }
-        Doubt::Told { why } => why.clone(),
+        HintDoubt::Told { why } => why.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! Phrases that sentences of several rules share: places, shares, lists, grids.
 
 use plumb_geometry::{Bytes, Share, group_digits, plural};
-use plumb_model::{Counted, GridOf};
+use plumb_model::{CountedShare, GridOf};
 use plumb_stack::CellKind;
 
 use crate::format;
@@ -47,12 +47,12 @@ pub(super) fn part_of(part: u64, whole: u64) -> String {
 }
 
 /// As [`part_of`].
-pub(super) fn counted(counted: &Counted) -> String {
+pub(super) fn counted(counted: &CountedShare) -> String {
     part_of(counted.count, counted.of)
 }
 
 /// The interval of a share, and what lost events may change.
-pub(super) fn interval(counted: &Counted) -> Vec<String> {
+pub(super) fn interval(counted: &CountedShare) -> Vec<String> {
     let mut sentences = vec![format!(
         "The 95 % interval of that share is {} to {}.",
         format::percent(counted.share_low),

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, group_digits};
 use plumb_model::facts::{SplitInTrace, SplitIo};
-use plumb_model::{Counted, Target};
+use plumb_model::{CountedShare, Target};
 
 use super::phrase::{counted, interval, place, share};
 use super::{Sentences, io_size, target};
@@ -48,7 +48,7 @@ fn summary(on: &Target, facts: &SplitIo) -> String {
     }
 }
 
-fn in_trace(counted: &Counted, trace: &SplitInTrace) -> Vec<String> {
+fn in_trace(counted: &CountedShare, trace: &SplitInTrace) -> Vec<String> {
     let mut sentences = vec![format!(
         "Random starts would split {} of them.",
         percent(trace.random_share)

@@ -6,7 +6,7 @@ use plumb_model::facts::*;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
 use plumb_model::{
-    Advice, Confidence, Counted, Facts, Finding, GridOf, HostLayer, IoSize, IoSizeBasis,
+    Advice, Confidence, CountedShare, Facts, Finding, GridOf, HostLayer, IoSize, IoSizeBasis,
     LostEvents, RULES, Reason, RuleId, Seen, Severity, Target, TargetLayer,
 };
 use plumb_profile::infer::{InferenceVerdict, Phase};
@@ -41,8 +41,8 @@ fn block() -> GridOf {
 }
 
 /// 10 % of a thousand.
-fn counted() -> Counted {
-    Counted {
+fn counted() -> CountedShare {
+    CountedShare {
         count: 100,
         of: 1000,
         share_low: 0.0829,
@@ -338,16 +338,16 @@ fn units() -> Vec<Facts> {
         doubt,
     };
     let doubts = [
-        Doubt::Bridge,
-        Doubt::TooLarge {
+        HintDoubt::Bridge,
+        HintDoubt::TooLarge {
             most_bytes: Bytes(16 << 20),
         },
-        Doubt::NoMultiple {
+        HintDoubt::NoMultiple {
             of: CellKind::PhysicalBlock,
             unit_bytes: Bytes(4096),
         },
-        Doubt::OddSectors,
-        Doubt::NotTheStripe {
+        HintDoubt::OddSectors,
+        HintDoubt::NotTheStripe {
             stripe_bytes: Bytes(128 << 10),
             is_multiple_of_members: true,
         },
@@ -709,7 +709,7 @@ fn io() -> Vec<Facts> {
         Facts::MemberSkew(MemberSkew {
             member: 2,
             members: 4,
-            counted: Counted {
+            counted: CountedShare {
                 count: 400,
                 ..counted()
             },

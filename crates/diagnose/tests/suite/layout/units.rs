@@ -4,7 +4,7 @@
 use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::Confidence;
-use plumb_model::facts::{BadSetting, Doubt, Keeper, RateBasis};
+use plumb_model::facts::{BadSetting, HintDoubt, Keeper, RateBasis};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::{Layer, Op};
@@ -85,16 +85,16 @@ fn hinting(optimal: u64, physical: u64) -> Judged {
 #[test]
 fn implausible_hint() {
     let rule = "implausible-hint";
-    let off_block = || Doubt::NoMultiple {
+    let off_block = || HintDoubt::NoMultiple {
         of: CellKind::PhysicalBlock,
         unit_bytes: Bytes(4096),
     };
     let most_bytes = Bytes(16 << 20);
     for (optimal, physical, doubt) in [
-        (33_553_920, 512, Doubt::Bridge),
-        (64 << 20, 512, Doubt::TooLarge { most_bytes }),
+        (33_553_920, 512, HintDoubt::Bridge),
+        (64 << 20, 512, HintDoubt::TooLarge { most_bytes }),
         (6144, 4096, off_block()),
-        (1536, 512, Doubt::OddSectors),
+        (1536, 512, HintDoubt::OddSectors),
         (2048, 4096, off_block()),
     ] {
         let judged = hinting(optimal, physical);
@@ -127,7 +127,7 @@ fn what_a_source_doubts_is_said() {
     let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
     let why = "no offset fits".to_owned();
     let facts = facts!(judged.finding(rule), ImplausibleHint);
-    assert_eq!(facts.hints[0].doubt, Doubt::Told { why });
+    assert_eq!(facts.hints[0].doubt, HintDoubt::Told { why });
     assert!(
         judge(Kind::Loop, CellKind::PhysicalBlock).is_not_asked(rule),
         "not its own word"
@@ -165,7 +165,7 @@ fn a_hint_of_an_array_is_not_its_stripe() {
     let judged = lab.judge();
     assert_eq!(judged.found_on("implausible-hint"), ["md0"]);
     let facts = facts!(judged.finding("implausible-hint"), ImplausibleHint);
-    let doubt = Doubt::NotTheStripe {
+    let doubt = HintDoubt::NotTheStripe {
         stripe_bytes: Bytes(128 << 10),
         is_multiple_of_members: true,
     };
