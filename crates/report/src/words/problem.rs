@@ -9,7 +9,12 @@ use super::target::name;
 
 /// The sentences of a finding.
 pub(super) fn words(rule: RuleId, on: &Target, facts: &NoticedProblem) -> Sentences {
-    let summary = format!("{}: {}.", name(on), facts.text);
+    let name = name(on);
+    let summary = if facts.text.starts_with(&name) {
+        format!("{}.", facts.text)
+    } else {
+        format!("{name}: {}.", facts.text)
+    };
     if facts.is_move_unfinished && rule != RuleId::UnfinishedMove {
         return Sentences::new(summary).say(
             "A move on this disk has not ended, so do not change its label: run `plumb fix status` for the disk, then end the \

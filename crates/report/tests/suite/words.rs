@@ -556,6 +556,10 @@ fn problems() -> Vec<Facts> {
         Facts::AshiftBelowBlock(plain()),
         Facts::BeyondDevice(plain()),
         Facts::Contradiction(plain()),
+        Facts::Contradiction(NoticedProblem {
+            text: "dev1 is 1 GiB and 2 GiB long".to_owned(),
+            ..plain()
+        }),
     ]
 }
 
