@@ -8,6 +8,7 @@
 //! callers say and check nothing of it: `relocate` is the one that calls them.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
+//! - [`file_tree`]: the same for files in memory, which an archive had
 //! - [`block`]: a block device opened for reading, its size and queue limits
 //! - [`device_mapper`]: tables of mapped devices, without the keys of encrypted ones
 //! - [`mod@nvme`] asks a drive to identify itself
@@ -27,6 +28,7 @@ pub mod direct;
 pub mod directory;
 pub mod error;
 pub mod extents;
+pub mod file_tree;
 pub mod io_target;
 mod ioctl;
 mod kind;
@@ -47,6 +49,7 @@ pub use direct::{Access, DirectDisk};
 pub use directory::Directory;
 pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
+pub use file_tree::{FileTree, TreeError};
 pub use io_target::{Durability, FileId, IoTarget};
 pub use memory::MemoryShape;
 pub use named_file::{Doubt, FileUse, NamedFile, doubt_of_directory};

@@ -10,6 +10,7 @@ mod check_fix;
 mod check_images;
 mod check_join;
 mod check_live;
+mod collection_attacks;
 mod collectors;
 mod common;
 mod compare;
