@@ -108,6 +108,20 @@ fn bombs_of_directories_and_depth() {
     check(&path).ends(5).complains("512 MiB with all names");
 }
 
+/// Values of JSON take a hundred times as much memory as their text.
+#[test]
+fn a_dump_of_many_small_values() {
+    let lab = Lab::new();
+    let mut host = lab.host("values");
+    host.disk(&FakeDisk::named("sda"));
+    let values = "{\"a\":1},".repeat((30 << 20) / 8);
+    let text = format!("{{\"blockdevices\": [{values}{{}}]}}");
+    let path = lab.pack(&host, "values", FORM_OF_FILES, &[("dumps/lsblk", &text)]);
+    check(&path)
+        .ends(3)
+        .says("of memory, expected at most 512 MiB");
+}
+
 /// One device's bytes, listed a thousand times.
 #[test]
 fn a_list_copies_no_bytes() {

@@ -10,7 +10,7 @@ use plumb_geometry::group_digits;
 use plumb_sys::{FileTree, TreeError};
 use tar::{Archive, Entry, EntryType, PaxExtensions};
 
-use super::{ArchiveError, FILE_BYTES_MAX, Form, MARK, MARK_TEXT};
+use super::{ArchiveError, DUMPS, FILE_BYTES_MAX, Form, MARK, MARK_TEXT};
 
 /// What the first form said, which had files and outputs of tools alone.
 const MARK_OF_FILES: &str = "plumb-collection 1\n";
@@ -19,6 +19,8 @@ const WINDOW_LOG_MAX: u32 = 23;
 
 /// Most entries: ten thousand devices have about a million files.
 const ENTRIES_MAX: u64 = 4_000_000;
+/// All outputs of tools: what is made of a line takes up to twenty times as much memory as the line.
+const DUMPS_BYTES_MAX: u64 = 32 << 20;
 /// All of the archive, unpacked.
 const ALL_BYTES_MAX: u64 = 1 << 30;
 /// Memory for names and files: a million files of sysfs take some 300 MB.
@@ -69,7 +71,8 @@ fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem>
         inner: frame,
         left: ALL_BYTES_MAX,
     });
-    let (mut tree, mut form) = (FileTree::new(MEMORY_BYTES_MAX), None);
+    let mut files = Files::new();
+    let mut form = None;
     let mut next = NextEntry::default();
     for entry in archive.entries()?.raw(true) {
         *at += 1;
@@ -84,14 +87,14 @@ fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem>
         let named = std::mem::take(&mut next).of(&entry)?;
         match form {
             None => form = Some(mark(&named.path, &mut entry)?),
-            Some(_) => add(&mut tree, named, &mut entry)?,
+            Some(_) => files.add(named, &mut entry)?,
         }
     }
     let expected = "a collection of `plumb check --collect`";
     let form = form.ok_or(Problem::Found("nothing".to_owned(), expected))?;
     // The checksum of the frame is behind its last byte.
     io::copy(&mut archive.into_inner(), &mut io::sink())?;
-    Ok((form, tree))
+    Ok((form, files.tree))
 }
 
 /// What is unpacked, up to a length.
@@ -220,36 +223,61 @@ fn content(
     Ok(bytes)
 }
 
-/// Adds an entry to the files of the collection.
-fn add(tree: &mut FileTree, named: Named, entry: &mut Entry<'_, impl Read>) -> Result<(), Problem> {
-    let Named { path, target } = named;
-    let added = match entry.header().entry_type() {
-        EntryType::Regular => {
-            let (len, left) = (entry.size(), tree.left_bytes());
-            if len > FILE_BYTES_MAX.min(left) {
-                let found = format!("{} of {} bytes", shown(&path), group_digits(len));
-                return Err(Problem::Found(found, FITS));
+/// The files of the collection so far.
+struct Files {
+    tree: FileTree,
+    left_for_dumps: u64,
+}
+
+impl Files {
+    fn new() -> Files {
+        Files {
+            tree: FileTree::new(MEMORY_BYTES_MAX),
+            left_for_dumps: DUMPS_BYTES_MAX,
+        }
+    }
+
+    fn add(&mut self, named: Named, entry: &mut Entry<'_, impl Read>) -> Result<(), Problem> {
+        let Named { path, target } = named;
+        let added = match entry.header().entry_type() {
+            EntryType::Regular => {
+                self.must_fit(&path, entry.size())?;
+                let content = content(entry, FILE_BYTES_MAX, FITS)?;
+                self.tree.add_file(&path, content)
             }
-            tree.add_file(&path, content(entry, FILE_BYTES_MAX, FITS)?)
+            EntryType::Directory => self.tree.add_directory(&path),
+            EntryType::Symlink => {
+                let target = bounded_path(&target)?;
+                let target = String::from_utf8_lossy(&target);
+                self.tree.add_link(&path, &target)
+            }
+            other => {
+                let found = format!("{} of type {other:?}", shown(&path));
+                return Err(Problem::Found(found, "a file, a directory or a link"));
+            }
+        };
+        added.map_err(|error| match error {
+            TreeError::Twice => Problem::Found(format!("{} twice", shown(&path)), "each name once"),
+            TreeError::NoDirectory => {
+                let found = format!("{} below a file or link", shown(&path));
+                Problem::Found(found, "directories above it")
+            }
+            TreeError::Full => Problem::Found(shown(&path), FITS),
+        })
+    }
+
+    fn must_fit(&mut self, path: &str, len: u64) -> Result<(), Problem> {
+        let found = || format!("{} of {} bytes", shown(path), group_digits(len));
+        if len > FILE_BYTES_MAX.min(self.tree.left_bytes()) {
+            return Err(Problem::Found(found(), FITS));
         }
-        EntryType::Directory => tree.add_directory(&path),
-        EntryType::Symlink => {
-            let target = bounded_path(&target)?;
-            tree.add_link(&path, &String::from_utf8_lossy(&target))
+        if path.split('/').next() == Some(DUMPS) {
+            let left = self.left_for_dumps.checked_sub(len);
+            self.left_for_dumps =
+                left.ok_or_else(|| Problem::Found(found(), "32 MiB in all outputs of tools"))?;
         }
-        other => {
-            let found = format!("{} of type {other:?}", shown(&path));
-            return Err(Problem::Found(found, "a file, a directory or a link"));
-        }
-    };
-    added.map_err(|error| match error {
-        TreeError::Twice => Problem::Found(format!("{} twice", shown(&path)), "each name once"),
-        TreeError::NoDirectory => {
-            let found = format!("{} below a file or link", shown(&path));
-            Problem::Found(found, "directories above it")
-        }
-        TreeError::Full => Problem::Found(shown(&path), FITS),
-    })
+        Ok(())
+    }
 }
 
 const FITS: &str = "less than 64 MiB a file, and 512 MiB with all names";
@@ -466,6 +494,13 @@ mod tests {
                 words,
             );
         }
+        let dumps = |packer: &mut Packer<Vec<u8>>| {
+            let half = vec![b' '; DUMPS_BYTES_MAX as usize / 2];
+            ["one", "two", "three"]
+                .iter()
+                .try_for_each(|name| packer.file(&Path::new(DUMPS).join(name), &half))
+        };
+        refused(&dumps, "entry 4: found dumps/three");
         let deep = ["d"; DEPTH_MAX + 1].join("/");
         refused(
             &|packer| packer.file(Path::new(&deep), b""),
