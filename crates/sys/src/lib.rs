@@ -16,6 +16,7 @@
 //! - [`extents`]: where the bytes of a file lie on its device
 //! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
+//! - [`new_file`]: a file made beside its name, which it gets when it is whole; [`signals`]: what ends this program early
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -34,12 +35,14 @@ mod ioctl;
 mod kind;
 pub mod memory;
 pub mod named_file;
+pub mod new_file;
 pub mod nvme;
 pub mod openers;
 pub mod partitions;
 pub mod ring;
 pub mod scsi;
 pub mod server;
+pub mod signals;
 
 pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};
@@ -53,6 +56,7 @@ pub use file_tree::{FileTree, TreeError};
 pub use io_target::{Durability, FileId, IoTarget};
 pub use memory::MemoryShape;
 pub use named_file::{Doubt, FileUse, NamedFile, doubt_of_directory};
+pub use new_file::{FileContent, NameRefused, NewFile, must_be_own_in_public};
 pub use openers::{Opener, openers, openers_of_any, writers_of_any};
 pub use partitions::{KernelPartition, Sharer};
 pub use ring::{Completion, Ring};

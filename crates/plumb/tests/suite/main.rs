@@ -31,6 +31,7 @@ mod generated;
 mod guests;
 mod hostile_text;
 mod inputs;
+mod output_files;
 mod outputs;
 mod pages;
 mod places;
