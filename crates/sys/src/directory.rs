@@ -119,16 +119,26 @@ impl Directory {
         Ok(text)
     }
 
-    /// Where a link of this directory points; bytes that are no UTF-8 are replaced.
+    /// Where a link below points; directories above it are found as by [`Directory::below`]. Bytes that are no UTF-8 are
+    /// replaced.
     ///
     /// # Errors
     /// What the kernel says; `EINVAL` where it is no link.
-    pub fn link(&self, name: &str) -> Result<String> {
+    pub fn link(&self, path: &str) -> Result<String> {
+        match path.rsplit_once('/') {
+            Some(("", name)) => self.link_on_way(name),
+            Some((above, name)) => self.below(above)?.link_on_way(name),
+            None => self.link_on_way(path),
+        }
+    }
+
+    /// A link by a path on which there is no other one.
+    fn link_on_way(&self, path: &str) -> Result<String> {
         match &self.0 {
-            Place::Open(fd) => Ok(readlinkat(fd, name, Vec::new())?
+            Place::Open(fd) => Ok(readlinkat(fd, path, Vec::new())?
                 .to_string_lossy()
                 .into_owned()),
-            Place::Tree(tree) => tree.link(name),
+            Place::Tree(tree) => tree.link(path),
         }
     }
 
@@ -189,7 +199,7 @@ impl Directory {
                 continue;
             }
             way.push(step);
-            let target = match self.link(&way.join("/")) {
+            let target = match self.link_on_way(&way.join("/")) {
                 Ok(target) => target,
                 Err(Errno::INVAL) => continue,
                 Err(errno) => return Err(errno),
@@ -282,6 +292,10 @@ mod tests {
         let a = root.below("a").expect("a directory");
         assert!(a.child("absolute").is_err(), "a child is no link");
         assert_eq!(a.link("absolute").as_deref(), Ok("/etc"));
+        // Neither leads a directory on the way to a link out of the root.
+        symlink("here", dir.path().join("root/etc/link")).expect("a link");
+        symlink("there", dir.path().join("etc/link")).expect("a link");
+        assert_eq!(root.link("a/b/upward/link").as_deref(), Ok("here"));
     }
 
     /// A tree in memory gives the answers that the same files on a disk give.

@@ -311,23 +311,25 @@ impl Target {
     }
 }
 
-/// That a pipe to write to is not one that another user has put into a directory for all, to read what it is given.
+/// That a pipe or device to write to is not one that another user has chosen: by a link in a directory for all, or by a pipe
+/// there that they read from.
 ///
 /// # Errors
 /// [`NameRefused`] inside of an [`io::Error`].
 pub fn must_be_own_in_public(path: &Path, found: &Metadata) -> io::Result<()> {
     let uid = found.uid();
-    if uid == 0 || uid == geteuid().as_raw() {
-        return Ok(());
-    }
-    let whole = path.canonicalize().unwrap_or_default();
-    let above = [path, &whole].map(|path| path.parent().map(Path::to_owned));
-    let is_public = |directory: PathBuf| {
-        directory
-            .metadata()
-            .is_ok_and(|found| found.mode() & WRITABLE_BY_ALL != 0)
+    let is_in_public = |path: &Path| {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new(".")).metadata();
+        above.is_ok_and(|above| above.mode() & WRITABLE_BY_ALL != 0)
     };
-    if above.into_iter().flatten().any(is_public) {
+    if path.is_symlink() && is_in_public(path) {
+        let path = path.to_owned();
+        return Err(NameRefused::LinkInPublic { path }.into());
+    }
+    let is_own = uid == 0 || uid == geteuid().as_raw();
+    // A pipe of the shell has no path.
+    if !is_own && path.canonicalize().is_ok_and(|whole| is_in_public(&whole)) {
         let path = path.to_owned();
         return Err(NameRefused::FileOfOther { path, uid }.into());
     }
@@ -566,5 +568,9 @@ mod tests {
             judged(&places.at("pipe")),
             "who may write here has put it here"
         );
+        // A pipe of root that somebody leads root to.
+        chown(places.at("pipe"), Some(0), None).expect("root may");
+        symlink("../pipe", places.at("public/way")).expect("room");
+        assert!(!judged(&places.at("public/way")));
     }
 }

@@ -65,7 +65,7 @@ impl Output {
             path: path.display().to_string(),
             source,
         };
-        if let Some(old) = fs::metadata(path).ok() {
+        if let Ok(old) = fs::metadata(path) {
             let is_stdout = is_standard_output(&old);
             if is_stdout && !old.is_dir() && !old.file_type().is_block_device() {
                 return Ok(Output::to(
