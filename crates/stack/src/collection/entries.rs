@@ -550,6 +550,82 @@ mod tests {
         assert!(message(&empty).contains("found nothing"));
     }
 
+    /// Whatever the archive says, reading ends with an answer.
+    #[test]
+    fn damaged_archives_have_an_answer() {
+        let mut packer = Packer::new(Vec::new()).expect("an archive in memory");
+        let long = ["directory"; 30].join("/");
+        let files = [
+            ("root/sys/devices/sda/size", "2048\n"),
+            ("root/sys/devices/sda/dev", "8:0\n"),
+            (
+                "root/proc/self/mountinfo",
+                "1 1 8:0 / / rw - ext4 /dev/sda rw\n",
+            ),
+            ("answers.json", "{}"),
+            ("devices.json", r#"{"devices": [], "images": []}"#),
+            ("dumps/zpool-status", "  pool: tank\n"),
+            (&long, "long"),
+        ];
+        let added = files
+            .iter()
+            .try_for_each(|(path, text)| packer.file(Path::new(path), text.as_bytes()));
+        added.expect("room");
+        let link = packer.link(
+            Path::new("root/sys/class/block/sda"),
+            Path::new("../../devices/sda"),
+        );
+        link.expect("room");
+        let whole = packer.tar.into_inner().expect("the archive");
+        let mut taken = 0;
+        for seed in 0..3000 {
+            let mut random = plumb_testkit::Rng::new(seed);
+            let mut tar = whole.clone();
+            for _ in 0..1 + random.below(4) {
+                let at = random.below(tar.len() as u64) as usize;
+                tar[at] = [0, b'/', b'.', b'7', b'L', b'x', 0xff][random.below(7) as usize];
+            }
+            right_sums(&mut tar);
+            let bytes = zstd::encode_all(&tar[..], 1).expect("a frame");
+            let Ok(contents) = super::super::Contents::read("c.tar.zst", &bytes) else {
+                continue;
+            };
+            taken += 1;
+            let _ = contents.own_name();
+            let Ok(collected) = contents.collected() else {
+                continue;
+            };
+            if let Ok(root) = contents.root(&collected.answers) {
+                let mut builder = crate::Builder::default();
+                let _ = crate::linux::collect(&root, &mut builder);
+            }
+        }
+        // Most damage is in content, of which any is taken.
+        assert!(taken > 300, "{taken}");
+    }
+
+    /// Writes the checksum of each header that the lengths lead to.
+    fn right_sums(tar: &mut [u8]) {
+        let mut at = 0;
+        while let Some(block) = tar.get_mut(at..at + 512) {
+            let mut header = Header::new_old();
+            header.as_mut_bytes().copy_from_slice(block);
+            if block.iter().all(|byte| *byte == 0) {
+                return;
+            }
+            header.set_cksum();
+            block.copy_from_slice(header.as_bytes());
+            let Ok(len) = header.entry_size() else {
+                return;
+            };
+            let blocks = len.div_ceil(512).saturating_add(1);
+            at = usize::try_from(blocks.saturating_mul(512))
+                .ok()
+                .and_then(|len| at.checked_add(len))
+                .unwrap_or(usize::MAX - 512);
+        }
+    }
+
     /// The last bytes of a frame are its checksum, behind everything that is in it.
     #[test]
     fn a_wrong_checksum_is_damage() {
