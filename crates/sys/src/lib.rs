@@ -3,9 +3,10 @@
 //!
 //! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
 //! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
-//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`. Nothing
-//! is written but through a target that was opened for writing, and by [`direct`] and [`partitions`], which do what their
-//! callers say and check nothing of it: `relocate` is the one that calls them.
+//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`, that of
+//! handlers in `signals.rs`. Nothing is written but through a target that was opened for writing, to files that [`new_file`]
+//! makes, and by [`direct`] and [`partitions`], which do what their callers say and check nothing of it: `relocate` is the one
+//! that calls them.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
 //! - [`file_tree`]: the same for files in memory, which an archive had

@@ -132,7 +132,7 @@ impl Screen {
             );
             Line::from(format!(
                 "{:<13} {:>7} {:>6} {off:>7} {:>3}",
-                visible(&sent.comm),
+                visible(sent.comm),
                 sent.pid,
                 count(sent.ios),
                 sent.threads
