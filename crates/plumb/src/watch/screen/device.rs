@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_diagnose::Analysis;
 use plumb_profile::latency_fit::LatencyByFit;
+use plumb_quoting::visible;
 use plumb_report::format::{bytes, count, percent};
 use plumb_report::words;
 use ratatui::Frame;
@@ -132,7 +133,7 @@ impl Screen {
             );
             Line::from(format!(
                 "{:<13} {:>7} {:>6} {off:>7} {:>3}",
-                sent.comm,
+                visible(sent.comm),
                 sent.pid,
                 count(sent.ios),
                 sent.threads
