@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid, plural};
+use plumb_geometry::{Bytes, Grid};
+use plumb_model::{Part, Reason, Target};
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
@@ -11,7 +12,6 @@ use plumb_profile::profile::{Losses, Places, Profile};
 use plumb_profile::what_if::{self, Class, Recorded, Refusal, Striped};
 use plumb_trace::Op;
 
-use crate::finding::{Target, TargetLayer};
 use crate::question::{GridSource, Questions};
 
 /// Of the I/O at most so many, in percent, may have come without their order before streams say nothing.
@@ -227,7 +227,7 @@ const LISTED: usize = 12;
 
 /// Computes everything about a profile. `part` names the part of the device that the events were filtered to.
 #[must_use]
-pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -> Analysis {
+pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> Analysis {
     let table = &profile.places.table;
     let span_ns = match (profile.first_ns, profile.last_ns) {
         (Some(first), Some(last)) if last > first => Some(last.abs_diff(first)),
@@ -245,11 +245,7 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
         });
     let most = profile.top.most(LISTED);
     Analysis {
-        target: Target {
-            device: profile.device.clone(),
-            part,
-            layer: TargetLayer::Seen(profile.layer),
-        },
+        target: Target::seen(&profile.device, part, profile.layer),
         size_bytes: profile.size_bytes,
         ios: profile.ios(),
         bytes: profile.bytes(),
@@ -444,13 +440,13 @@ impl Analysis {
 
     /// Why nothing can be said of streams; `None` when it can.
     #[must_use]
-    pub fn streams_unknown(&self, profile: &Profile) -> Option<String> {
+    pub fn streams_unknown(&self, profile: &Profile) -> Option<Reason> {
         if profile.completion_order {
-            return Some("streams cannot be told from completions alone".to_owned());
+            return Some(Reason::CompletionsOnly);
         }
         if self.losses.missing_files > 0 {
-            let missing = plural(self.losses.missing_files, "file");
-            return Some(format!("streams have holes: the recording lacks {missing}"));
+            let files = self.losses.missing_files;
+            return Some(Reason::MissingFiles { files });
         }
         let ordered = profile
             .ordered
@@ -460,10 +456,7 @@ impl Analysis {
         let unordered = u128::from(profile.ios().saturating_sub(ordered));
         let too_many =
             unordered * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX);
-        too_many.then(|| {
-            "streams cannot be told from counts by place: the source does not tell the order"
-                .to_owned()
-        })
+        too_many.then_some(Reason::Unordered)
     }
 
     /// Mean length of a read or write in bytes; absent without any.

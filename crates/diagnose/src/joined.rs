@@ -4,25 +4,26 @@
 use std::collections::BTreeSet;
 
 use plumb_geometry::Grid;
+use plumb_model::{Finding, RuleId};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::grid::Source;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
-use crate::finding::Finding;
+use crate::layout::context::identity;
 use crate::layout::{self, Known};
 use crate::question::{GridSource, Questions};
 use crate::rules::{Diagnosis, IOS_MIN, diagnose};
 
 /// Findings about a start: they explain why I/O behind it are off.
-const ABOUT_STARTS: [&str; 2] = ["misaligned-partition", "soft-partition-drift"];
+const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPartitionDrift];
 
 /// Findings that small writes have of a unit: starts and lengths off it are the same once more.
-const ABOUT_UNITS: &str = "indirection-unit";
+const ABOUT_UNITS: RuleId = RuleId::IndirectionUnit;
 
 /// Nothing here adds devices up, so that nobody has to be told not to.
-const ABOUT_SUMS: &str = "double-counted";
+const ABOUT_SUMS: RuleId = RuleId::DoubleCounted;
 
 /// What both came to.
 pub struct Joined<'a> {
@@ -45,7 +46,7 @@ pub fn join<'a>(
     let mut diagnosis = layout::diagnose(stack, known, profiles);
     diagnosis
         .findings
-        .retain(|finding| finding.id() != ABOUT_SUMS);
+        .retain(|finding| finding.rule() != ABOUT_SUMS);
     let mut joined = Joined {
         diagnosis,
         seen: Vec::new(),
@@ -58,7 +59,11 @@ pub fn join<'a>(
         .filter(|profile| profile.ios() > 0)
     {
         let questions = questions(stack, &of_layout, profile, given);
-        let analysis = analyze(profile, None, &questions);
+        let mut analysis = analyze(profile, None, &questions);
+        if let Some(id) = stack.find(&profile.device) {
+            analysis.target.node = Some(id);
+            analysis.target.identity = identity(stack, id);
+        }
         if profile.placed_ios() < IOS_MIN {
             joined.too_few.push(&profile.device);
         } else {
@@ -101,7 +106,7 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
 
 /// The grids below a device and in it, as they lie in its address space; none where one is only assumed.
 fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
-    let is_told = about(stack, found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
+    let is_told = about(found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
     let is_wanted = |fact: &GridFact| {
         fact.what != CellKind::Assumed && !(is_told && fact.what == CellKind::IndirectionUnit)
     };
@@ -130,7 +135,7 @@ fn explained(
     profile: &Profile,
     device: NodeId,
 ) -> BTreeSet<String> {
-    let off: BTreeSet<NodeId> = about(stack, found, &ABOUT_STARTS)
+    let off: BTreeSet<NodeId> = about(found, &ABOUT_STARTS)
         .flat_map(|id| stack.under(id))
         .collect();
     let is_off = |name: &&String| stack.find(name).is_some_and(|id| off.contains(&id));
@@ -144,14 +149,10 @@ fn explained(
         .collect()
 }
 
-/// What findings of these names are about.
-fn about<'a>(
-    stack: &'a Stack,
-    found: &'a [Finding],
-    ids: &'a [&str],
-) -> impl Iterator<Item = NodeId> + 'a {
+/// The targets of findings of these rules.
+fn about<'a>(found: &'a [Finding], rules: &'a [RuleId]) -> impl Iterator<Item = NodeId> + 'a {
     let mine = found
         .iter()
-        .filter(move |finding| ids.contains(&finding.id()));
-    mine.filter_map(|finding| stack.find(&finding.target().device))
+        .filter(move |finding| rules.contains(&finding.rule()));
+    mine.filter_map(|finding| finding.target.node)
 }

@@ -2,48 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
 use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
 
-use crate::finding::Confidence;
-
-/// Where a grid is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GridSource {
-    /// Nobody said anything: 4 KiB at offset 0.
-    Assumed,
-    /// The user gave it.
-    User,
-    /// The stack below the device states it.
-    Stated,
-    /// A virtual disk states it, and what is below cannot be seen.
-    Shown,
-}
-
-impl GridSource {
-    /// The word used in output.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            GridSource::Assumed => "assumed",
-            GridSource::User => "given",
-            GridSource::Stated => "stated",
-            GridSource::Shown => "stated by a virtual disk",
-        }
-    }
-
-    /// How sure a conclusion from such a grid is.
-    #[must_use]
-    pub const fn confidence(self) -> Confidence {
-        match self {
-            GridSource::User | GridSource::Stated => Confidence::High,
-            GridSource::Assumed | GridSource::Shown => Confidence::Medium,
-        }
-    }
-}
+pub use plumb_model::facts::GridSource;
 
 /// What is asked.
 #[derive(Clone, Debug, Default, PartialEq)]

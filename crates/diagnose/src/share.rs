@@ -1,5 +1,6 @@
 //! A share with its interval: how many of how many, and what that says of the I/O that were not seen.
 
+use plumb_model::CountedShare;
 use serde::Serialize;
 
 /// Width of intervals in standard errors: 95 of 100 hold the true share.
@@ -48,6 +49,19 @@ impl Share {
             ((middle - reach) / weight).max(0.0),
             ((middle + reach) / weight).min(1.0),
         )
+    }
+
+    /// The share with its interval.
+    #[must_use]
+    pub fn counted(self) -> CountedShare {
+        let (share_low, share_high) = self.interval();
+        CountedShare {
+            count: self.part,
+            of: self.whole,
+            share_low,
+            share_high,
+            lost: None,
+        }
     }
 
     /// Lower end of the interval.

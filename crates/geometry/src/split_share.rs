@@ -8,13 +8,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::units::{Bytes, gcd};
 
 /// An exact share, 0 to 1, in lowest terms; the denominator is at least 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "RawShare")]
 pub struct Share {
     /// Starts that count.
     pub numerator: u64,
@@ -36,6 +37,24 @@ impl Share {
             numerator: part / common,
             denominator: whole / common,
         }
+    }
+}
+
+/// The serialized form, which may come from anywhere.
+#[derive(Deserialize)]
+struct RawShare {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl TryFrom<RawShare> for Share {
+    type Error = &'static str;
+
+    fn try_from(raw: RawShare) -> Result<Self, &'static str> {
+        if raw.denominator == 0 || raw.numerator > raw.denominator {
+            return Err("found a share that is no number from 0 to 1, expected one");
+        }
+        Ok(Self::reduced(raw.numerator, raw.denominator))
     }
 }
 

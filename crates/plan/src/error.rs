@@ -1,6 +1,7 @@
 //! Why there is no plan.
 
 use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_model::RuleId;
 use thiserror::Error;
 
 /// Why there is no plan.
@@ -109,8 +110,8 @@ pub enum PlanError {
     LabelProblem {
         /// What has the label.
         disk: String,
-        /// The name of the finding about it.
-        problem: &'static str,
+        /// The rule that found it.
+        problem: RuleId,
     },
     /// A disk whose label says less than the journal of its unfinished move.
     #[error(

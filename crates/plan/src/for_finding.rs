@@ -3,8 +3,8 @@
 //! Findings that no layout mends (a read policy, a mount option, hints that lie) have no plan here; their page tells the
 //! remedy.
 
-use plumb_diagnose::PlanKind;
 use plumb_geometry::{Bytes, Share};
+use plumb_model::PlanKind;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 

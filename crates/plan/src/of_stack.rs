@@ -1,8 +1,8 @@
 //! The same requests, filled in from a node of a stack: what a finding about that node asks to be planned.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
-use plumb_stack::problem_ids as ids;
 use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
 
 use crate::error::PlanError;
@@ -11,12 +11,12 @@ use crate::partition::{self, Content, FileSystem, LabelScheme};
 use crate::softpart::{self, SoftPartition, Submirror};
 
 /// What must be mended before anything is written to a label, the first to be mended first.
-const LABEL_PROBLEMS: [&str; 5] = [
-    ids::UNFINISHED_MOVE,
-    ids::BROKEN_LABEL,
-    ids::BEYOND_DEVICE,
-    ids::OVERLAPPING_PARTITIONS,
-    ids::SECTOR_SIZE_MISMATCH,
+const LABEL_PROBLEMS: [ProblemId; 5] = [
+    ProblemId::UnfinishedMove,
+    ProblemId::BrokenLabel,
+    ProblemId::BeyondDevice,
+    ProblemId::OverlappingPartitions,
+    ProblemId::SectorSizeMismatch,
 ];
 
 /// That nothing that a plan would move, and nothing below it, has bytes that may be those of others.
@@ -158,8 +158,11 @@ pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanErro
         if let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) {
             let disk = stack.node(disk).own_name().to_owned();
             return Err(match problem.id {
-                ids::UNFINISHED_MOVE => PlanError::UnfinishedMove { disk },
-                problem => PlanError::LabelProblem { disk, problem },
+                ProblemId::UnfinishedMove => PlanError::UnfinishedMove { disk },
+                problem => PlanError::LabelProblem {
+                    disk,
+                    problem: problem.into(),
+                },
             });
         }
     }

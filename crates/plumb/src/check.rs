@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::{self, Known};
 use plumb_geometry::{group_digits, plural};
+use plumb_model::Target;
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::linux::Live;
@@ -82,7 +83,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     let survey = Survey::judge(&stack);
     let mut diagnosis = judge(args, target, &stack, profile.as_ref());
     if let Some(wanted) = &wanted {
-        keep(&mut diagnosis, &stack, wanted);
+        keep(&mut diagnosis, wanted);
     }
     advice::with_commands(&args.beneath, args.image, &stack, &mut diagnosis);
     let report = Report {
@@ -199,14 +200,14 @@ fn judge(
 }
 
 /// Leaves out what was found on other devices than those asked about; what is true of the host stays.
-pub(crate) fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<NodeId>) {
-    let is_wanted = |device: &str| stack.find(device).is_none_or(|id| wanted.contains(&id));
+pub(crate) fn keep(diagnosis: &mut Diagnosis, wanted: &HashSet<NodeId>) {
+    let is_wanted = |target: &Target| target.node.is_none_or(|id| wanted.contains(&id));
     diagnosis
         .findings
-        .retain(|finding| is_wanted(&finding.target().device));
+        .retain(|finding| is_wanted(&finding.target));
     diagnosis
         .unknown
-        .retain(|unjudged| is_wanted(&unjudged.target.device));
+        .retain(|unjudged| is_wanted(&unjudged.target));
 }
 
 fn exit_of(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Exit {
@@ -235,5 +236,5 @@ pub(crate) fn is_unknown(report: &Report<'_>) -> bool {
             .stand(id)
             .is_some_and(|stand| stand.overall == Overall::Unknown)
     };
-    unknown.any(|one| plumb_diagnose::decides(one.rule)) || tops.any(is_unknown)
+    unknown.any(|one| one.rule.rule().decides) || tops.any(is_unknown)
 }

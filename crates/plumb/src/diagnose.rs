@@ -55,7 +55,7 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     let profiles = seen.as_ref().map(|seen| &seen.profiles);
     let mut joined = joined::join(&host.stack, &known, profiles, &args.beneath.grid);
     if let Some(wanted) = &host.wanted {
-        check::keep(&mut joined.diagnosis, &host.stack, wanted);
+        check::keep(&mut joined.diagnosis, wanted);
     }
     advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
     match (&args.save, &seen) {

@@ -2,7 +2,6 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_diagnose::Finding;
 use plumb_load::probe::beside as load_beside;
 use plumb_load::probe::conclusion::{Conclusion, Facts, Why};
 use plumb_load::probe::counters::{self, DiskCounters};
@@ -11,6 +10,7 @@ use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
 use plumb_load::probe::{self, Broken, Settings};
 use plumb_load::{EngineChoice, Session, Target};
+use plumb_model::Finding;
 use plumb_report::probe as report;
 use plumb_stack::Kind;
 use plumb_stats::Interval;
@@ -274,7 +274,7 @@ impl ProbeRun {
             report::ReportedVerdict::Inconclusive => Exit::Unknown,
             _ if findings
                 .iter()
-                .any(|finding| args.fail_on.covers(finding.severity())) =>
+                .any(|finding| args.fail_on.covers(finding.severity)) =>
             {
                 Exit::Findings
             }

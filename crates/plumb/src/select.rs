@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use plumb_model::Part;
 use plumb_profile::Profile;
+use plumb_report::words;
 use plumb_trace::names::partition_number;
 use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo, UNKNOWN_NS};
 
@@ -82,7 +84,7 @@ impl Selection {
             let words: Vec<&str> = self.op.iter().map(|op| op.word()).collect();
             parts.push(words.join(", "));
         }
-        parts.extend(self.part());
+        parts.extend(self.part().as_ref().map(words::part));
         parts.extend(self.since.map(|since| format!("from {since} on")));
         parts.extend(self.until.map(|until| format!("before {until}")));
         (!parts.is_empty())
@@ -99,15 +101,17 @@ impl Selection {
             .any(|moment| matches!(moment, Moment::SinceFirst(_)))
     }
 
-    /// Which part of each device is meant, in words; `None` is all of it.
+    /// The part of each device that is meant; `None` for all of it.
     #[must_use]
-    pub fn part(&self) -> Option<String> {
-        let (first, second) = match (self.partition, self.range) {
-            (Some(number), _) => return Some(format!("partition {number}")),
-            (None, Some(range)) => range,
-            (None, None) => return None,
-        };
-        Some(format!("bytes {first} to {second}"))
+    pub fn part(&self) -> Option<Part> {
+        match (self.partition, self.range) {
+            (Some(number), _) => Some(Part::Partition(number.to_string())),
+            (None, Some((start_bytes, end_bytes))) => Some(Part::Range {
+                start_bytes,
+                end_bytes,
+            }),
+            (None, None) => None,
+        }
     }
 }
 

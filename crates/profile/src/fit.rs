@@ -1,6 +1,6 @@
 //! How the I/O of a residue table lie on a grid: exact sums, or why the table cannot tell.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use plumb_geometry::{Bytes, Fit, Grid, GridKind, group_digits};
 use plumb_trace::Op;
@@ -9,7 +9,7 @@ use crate::histogram::{Counts, power_index};
 use crate::table::{Key, Row, Table};
 
 /// Why a question has no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Unknown {
     /// The granularity does not divide M.

@@ -6,7 +6,7 @@
 //! them, are two answers: also where both lie on one grid of a smaller granularity, which then says less.
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use plumb_geometry::{Bytes, plural};
 
@@ -51,7 +51,7 @@ pub struct GranularityStep {
 }
 
 /// A grid that the I/O reveal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// Granularity.
     pub granularity_bytes: Bytes,
@@ -64,7 +64,7 @@ pub struct Phase {
 }
 
 /// What inference comes to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum InferenceVerdict {
     /// One grid.

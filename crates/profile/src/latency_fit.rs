@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use plumb_geometry::{Bytes, Grid, group_digits};
 
@@ -20,7 +20,7 @@ pub const COVERAGE_PERCENT_MIN: u64 = 20;
 const Z: f64 = 1.96;
 
 /// The comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum LatencyByFit {
     /// There was enough to compare.

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::names::Names;
@@ -310,8 +310,21 @@ fn quoted(word: &str) -> Cow<'_, str> {
 
 /// A command to be typed as it stands: one line without hidden characters. Only [`Command::line`] makes one, and nothing
 /// may break it: a line in two parts is two other commands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct CommandLine(String);
+
+impl TryFrom<String> for CommandLine {
+    type Error = NoCommand;
+
+    /// Takes a line that was written out before. It is still only text to be shown.
+    fn try_from(line: String) -> Result<CommandLine, NoCommand> {
+        match unfit(&line) {
+            Some(why) => Err(why),
+            None => Ok(CommandLine(line)),
+        }
+    }
+}
 
 impl CommandLine {
     /// The line.
@@ -393,18 +406,20 @@ impl Undo {
     /// As [`Command::line`].
     pub fn way_back(self) -> Result<WayBack, NoCommand> {
         match self {
-            Undo::Words(words) => Ok(WayBack::Words(words)),
+            Undo::Words(words) => Ok(WayBack::Words(Cow::Borrowed(words))),
             Undo::Command(command) => command.line().map(WayBack::Command),
         }
     }
 }
 
 /// The way back from a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+///
+/// Both are strings in JSON, so one that is read back is words: nothing runs a command that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum WayBack {
     /// Words of the program's own.
-    Words(&'static str),
+    Words(Cow<'static, str>),
     /// A command.
     Command(CommandLine),
 }

@@ -49,7 +49,7 @@ pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json
         schema: "plumb.compare/1",
         plumb: version,
         inputs: compared.inputs.to_vec(),
-        findings: &[],
+        findings: Vec::new(),
         result: compared,
     })
 }

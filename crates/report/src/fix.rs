@@ -161,7 +161,7 @@ pub fn print_moved(
         schema: "plumb.fix/1",
         plumb: version,
         inputs: Vec::<()>::new(),
-        findings: &[],
+        findings: Vec::new(),
         result: moved,
     };
     Ok(plumb_quoting::json::pretty(&document)? + "\n")
@@ -284,7 +284,7 @@ pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Erro
         schema: "plumb.fix/1",
         plumb: version,
         inputs: Vec::<()>::new(),
-        findings: &[],
+        findings: Vec::new(),
         result: fixed,
     })
 }

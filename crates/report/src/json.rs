@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use plumb_diagnose::{Analysis, Diagnosis, Finding, Unjudged};
+use plumb_diagnose::{Analysis, Diagnosis};
+use plumb_model::{Finding, RuleId, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
 use crate::text::{Apart, App, SeenAgain, Sender, WatchInterval};
+use crate::words;
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
@@ -46,9 +48,45 @@ pub(crate) struct TraceInput<'a> {
 #[derive(Serialize)]
 struct AnalyzeResult<'a> {
     profiles: Vec<&'a Analysis>,
-    unknown: &'a [Unjudged],
-    silent: &'a [&'static str],
+    unknown: Vec<UnjudgedOut<'a>>,
+    silent: &'a [RuleId],
     notes: &'a [String],
+}
+
+/// A finding, with its summary for readers that do not know its facts.
+#[derive(Serialize)]
+pub(crate) struct FindingOut<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    summary: String,
+}
+
+pub(crate) fn findings(findings: &[Finding]) -> Vec<FindingOut<'_>> {
+    findings
+        .iter()
+        .map(|finding| FindingOut {
+            finding,
+            summary: words::finding(finding).summary,
+        })
+        .collect()
+}
+
+/// What a rule could not judge, with a summary.
+#[derive(Serialize)]
+pub(crate) struct UnjudgedOut<'a> {
+    #[serde(flatten)]
+    unjudged: &'a Unjudged,
+    summary: String,
+}
+
+pub(crate) fn unknown(unknown: &[Unjudged]) -> Vec<UnjudgedOut<'_>> {
+    unknown
+        .iter()
+        .map(|unjudged| UnjudgedOut {
+            unjudged,
+            summary: words::reason(&unjudged.reason),
+        })
+        .collect()
 }
 
 /// What every command prints.
@@ -57,7 +95,7 @@ pub(crate) struct Document<'a, I, R> {
     pub schema: &'static str,
     pub plumb: &'a str,
     pub inputs: Vec<I>,
-    pub findings: &'a [Finding],
+    pub findings: Vec<FindingOut<'a>>,
     pub result: R,
 }
 
@@ -106,17 +144,17 @@ pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
 /// When a number cannot be written as JSON.
 pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, serde_json::Error> {
     let document = Document {
-        schema: "plumb.analyze/1",
+        schema: "plumb.analyze/2",
         plumb: report.version,
         inputs: inputs.iter().map(input).collect(),
-        findings: &report.diagnosis.findings,
+        findings: findings(&report.diagnosis.findings),
         result: AnalyzeResult {
             profiles: report
                 .sections
                 .iter()
                 .map(|section| section.analysis)
                 .collect(),
-            unknown: &report.diagnosis.unknown,
+            unknown: unknown(&report.diagnosis.unknown),
             silent: &report.diagnosis.silent,
             notes: report.notes,
         },
@@ -142,8 +180,8 @@ struct WatchResult<'a> {
 #[derive(Serialize)]
 struct WholeResult<'a> {
     seconds: f64,
-    unknown: &'a [Unjudged],
-    silent: &'a [&'static str],
+    unknown: Vec<UnjudgedOut<'a>>,
+    silent: &'a [RuleId],
     app: Option<&'a App>,
 }
 
@@ -178,10 +216,10 @@ pub fn watch(
         ..
     } = *interval;
     plumb_quoting::json::line(&Document {
-        schema: "plumb.watch/1",
+        schema: "plumb.watch/2",
         plumb: version,
         inputs: Vec::<TraceInput<'_>>::new(),
-        findings: whole.map_or(&[], |whole| &whole.diagnosis.findings),
+        findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {
             time,
             seconds,
@@ -194,7 +232,7 @@ pub fn watch(
             notes,
             whole: whole.map(|whole| WholeResult {
                 seconds: whole.seconds,
-                unknown: &whole.diagnosis.unknown,
+                unknown: unknown(&whole.diagnosis.unknown),
                 silent: &whole.diagnosis.silent,
                 app: whole.app.as_ref(),
             }),

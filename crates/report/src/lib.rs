@@ -16,10 +16,11 @@ pub mod probe;
 pub mod record;
 pub mod replay;
 pub mod text;
+pub mod words;
 
 pub use html::html;
 
-use plumb_diagnose::TargetLayer;
+use plumb_model::{Target, TargetLayer};
 
 /// One analysed profile.
 pub struct Section<'a> {
@@ -31,7 +32,7 @@ pub struct Section<'a> {
 
 impl Section<'_> {
     /// Whether something is about the I/O of this section, or about the layer that is its device or a partition of it.
-    fn is_of(&self, target: &plumb_diagnose::Target) -> bool {
+    fn is_of(&self, target: &Target) -> bool {
         let mine = &self.analysis.target;
         let mut parts = self
             .analysis

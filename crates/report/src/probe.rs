@@ -3,7 +3,7 @@
 mod text;
 mod words;
 
-use plumb_diagnose::Finding;
+use plumb_model::Finding;
 use plumb_quoting::CommandLine;
 use serde::Serialize;
 
@@ -349,10 +349,10 @@ pub fn json(
     findings: &[Finding],
 ) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.probe/1",
+        schema: "plumb.probe/2",
         plumb: version,
         inputs: Vec::<()>::new(),
-        findings,
+        findings: crate::json::findings(findings),
         result: probed,
     })
 }

@@ -78,7 +78,7 @@ pub fn json(version: &str, recorded: &Recorded<'_>) -> Result<String, serde_json
         schema: "plumb.record/1",
         plumb: version,
         inputs: Vec::<()>::new(),
-        findings: &[],
+        findings: Vec::new(),
         result: recorded,
     })
 }

@@ -183,7 +183,7 @@ pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Er
         schema: "plumb.replay/1",
         plumb: version,
         inputs: vec![input(replay.trace)],
-        findings: &[],
+        findings: Vec::new(),
         result: replay,
     })
 }

@@ -1,15 +1,15 @@
 //! The report as text, for 80 columns: findings first, then what they were found in.
 
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
-use plumb_diagnose::finding::{Basis, Finding};
-use plumb_diagnose::rules::Unjudged;
 use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
+use plumb_model::{Finding, Reason, RuleId, Target};
 use plumb_profile::fit::FitTally;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::{CommandLine, WayBack};
 
 use crate::Report;
 use crate::format::{count, percent};
+use crate::words;
 
 mod app;
 mod chart;
@@ -67,53 +67,26 @@ fn headline(page: &mut Page, report: &Report<'_>) {
 
 pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
-    let severity = page.severity(finding.severity());
+    let severity = page.severity(finding.severity);
+    let sentences = words::finding(finding);
     page.wrapped(
         severity + "  ",
         "  ",
-        format!("{}: {}", finding.id(), finding.target()),
+        format!("{}: {}", finding.rule(), words::target(&finding.target)),
     );
-    page.wrapped("  ", "  ", finding.summary());
-    let share = |name: &str| {
-        finding
-            .evidence()
-            .iter()
-            .find(|evidence| evidence.name == name)
-            .map(|e| e.value)
-    };
-    if let (Some(low), Some(high)) = (share("share_low"), share("share_high")) {
-        page.line(format!(
-            "  95 % interval of that share: {} to {}",
-            percent(low),
-            percent(high)
-        ));
-    }
-    for sentence in finding.explanation() {
+    page.wrapped("  ", "  ", sentences.summary);
+    for sentence in sentences.explanation {
         page.wrapped("  - ", "    ", sentence);
     }
-    if let Some(cost) = finding.cost() {
-        let basis = if cost.basis == Basis::Measured {
-            "measured"
-        } else {
-            "estimated, not measured"
-        };
-        let value = if cost.value.fract() == 0.0 {
-            format!("{}", cost.value)
-        } else {
-            format!("{:.2}", cost.value)
-        };
-        page.wrapped(
-            "  cost: ",
-            "    ",
-            format!("{value} {} ({basis})", cost.unit),
-        );
+    if let Some(cost) = &finding.cost {
+        page.wrapped("  cost: ", "    ", words::cost(cost));
     }
-    page.line(format!("  confidence: {}", finding.confidence().word()));
-    if !finding.fix().is_empty() {
+    page.line(format!("  confidence: {}", finding.confidence.word()));
+    if !finding.fix.is_empty() {
         page.line("  next:");
     }
-    for step in finding.fix() {
-        step_lines(page, &step.command, step.risk, &step.undo);
+    for step in &finding.fix {
+        step_lines(page, &step.command, &step.risk, &step.undo);
     }
 }
 
@@ -139,30 +112,32 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
     page.heading("Unknown");
     let several = report.sections.len() > 1;
     // One reason often stands in the way of several rules.
-    let mut gathered: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    let mut gathered: Vec<(&Target, &Reason, Vec<RuleId>)> = Vec::new();
     for unjudged in &report.diagnosis.unknown {
-        let same = |(first, _): &&mut (&Unjudged, Vec<&str>)| {
-            first.target == unjudged.target && first.why == unjudged.why
-        };
-        match gathered.iter_mut().find(same) {
-            Some((_, rules)) => rules.push(unjudged.rule),
-            None => gathered.push((unjudged, vec![unjudged.rule])),
+        let (target, reason) = (&unjudged.target, &unjudged.reason);
+        match gathered
+            .iter_mut()
+            .find(|(on, why, _)| (*on, *why) == (target, reason))
+        {
+            Some((.., rules)) => rules.push(unjudged.rule),
+            None => gathered.push((target, reason, vec![unjudged.rule])),
         }
     }
-    for (first, rules) in gathered {
+    for (target, reason, rules) in gathered {
         let whole = report
             .sections
             .iter()
-            .any(|section| section.analysis.target == first.target);
+            .any(|section| section.analysis.target == *target);
         let on = if several || !whole {
-            format!(" on {}", first.target)
+            format!(" on {}", words::target(target))
         } else {
             String::new()
         };
+        let rules: Vec<&str> = rules.into_iter().map(RuleId::name).collect();
         page.wrapped(
             "  ",
             "    ",
-            format!("{}{on}: {}", rules.join(", "), first.why),
+            format!("{}{on}: {}", rules.join(", "), words::reason(reason)),
         );
     }
 }
@@ -184,7 +159,7 @@ fn source_lines(page: &mut Page, report: &Report<'_>) {
 }
 
 fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::Profile) {
-    let name = analysis.target.to_string();
+    let name = words::target(&analysis.target);
     let mut letters = name.chars();
     let heading: String = letters
         .next()

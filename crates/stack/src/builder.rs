@@ -12,7 +12,7 @@ use crate::graph::{HOST, NodeId, Stack};
 use crate::grid::{GridFact, Source};
 use crate::node::{Fact, Kind, Node, Placing, Problem};
 use crate::overlaps::{self, Overlap};
-use crate::problem_ids::{self, BEYOND_DEVICE, CONTRADICTION, OVERLAPPING_PARTITIONS};
+use crate::problem_ids::ProblemId;
 
 mod hosts;
 mod identities;
@@ -214,13 +214,8 @@ impl Builder {
         self.nodes[id.at()].opaque.get_or_insert_with(|| why.into());
     }
 
-    /// Notes something that is not as it should be, by one of the names of [`problem_ids`].
+    /// Notes something that is not as it should be.
     pub fn problem(&mut self, problem: Problem) {
-        debug_assert!(
-            problem_ids::is_known(problem.id),
-            "{} is not listed",
-            problem.id
-        );
         self.problems.push(problem);
     }
 
@@ -253,7 +248,7 @@ impl Builder {
         if self.said.insert(text.clone()) {
             self.problem(Problem {
                 node: Some(id),
-                id: CONTRADICTION,
+                id: ProblemId::Contradiction,
                 text,
                 source: source.clone(),
             });
@@ -274,7 +269,7 @@ impl Builder {
                 .unwrap_or(Source::Layout);
             self.problems.push(Problem {
                 node,
-                id: OVERLAPPING_PARTITIONS,
+                id: ProblemId::OverlappingPartitions,
                 text,
                 source,
             });
@@ -325,7 +320,7 @@ impl Builder {
                         let source = self.nodes[at].placed_by.clone().unwrap_or(Source::Layout);
                         self.problem(Problem {
                             node: Some(NodeId(at as u32)),
-                            id: CONTRADICTION,
+                            id: ProblemId::Contradiction,
                             text: text.clone(),
                             source,
                         });
@@ -362,7 +357,7 @@ impl Builder {
                 {
                     found.push(Problem {
                         node: Some(NodeId(at as u32)),
-                        id: BEYOND_DEVICE,
+                        id: ProblemId::BeyondDevice,
                         text: format!(
                             "{} takes {len} from {} on of {}, which is {size} long",
                             node.name, part.start, member.name

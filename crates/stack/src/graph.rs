@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::builder::device_name;
 use crate::node::{Node, Problem};
 use crate::overlaps::Overlap;
-use crate::problem_ids::BEYOND_DEVICE;
+use crate::problem_ids::ProblemId;
 
 /// Name of the node that carries what is true of a host as a whole.
 pub const HOST: &str = "(host)";
@@ -195,7 +195,7 @@ fn conflicts(
     }
     for problem in problems
         .iter()
-        .filter(|problem| problem.id == BEYOND_DEVICE)
+        .filter(|problem| problem.id == ProblemId::BeyondDevice)
     {
         if let Some(id) = problem
             .node

@@ -1,10 +1,12 @@
 //! A grid with its pedigree: what it is, who said so, and whether to believe it.
 
+use std::borrow::Cow;
+
 use plumb_geometry::{Bytes, Grid};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Kind of the cells of a grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellKind {
     /// The smallest addressable block.
@@ -82,7 +84,7 @@ impl CellKind {
 }
 
 /// Who stated something.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
     /// A limit that the kernel states in sysfs, by its path.
@@ -105,7 +107,7 @@ pub enum Source {
     /// Output of a tool.
     Dump {
         /// `metastat -p`.
-        tool: &'static str,
+        tool: Cow<'static, str>,
         /// Name of the input.
         file: String,
         /// Line in it, from 1; 0 where lines mean nothing.
@@ -132,7 +134,7 @@ pub enum Source {
 impl Source {
     /// The same in a word or two, where many stand in a row.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub fn word(&self) -> &str {
         match self {
             Source::Kernel { .. } => "kernel",
             Source::Drive { .. } => "drive",

@@ -44,5 +44,6 @@ pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, CellKind, GridFact, Source};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
+pub use problem_ids::ProblemId;
 pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

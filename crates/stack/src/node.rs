@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use plumb_geometry::{Bytes, ParityLayout, gcd};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source};
+use crate::problem_ids::ProblemId;
 
 /// What a layer is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Named by somebody, described by nobody.
@@ -252,8 +255,8 @@ pub struct Fact {
 pub struct Problem {
     /// The node, if it is about one.
     pub node: Option<NodeId>,
-    /// Name of the finding that it becomes: `broken-label`.
-    pub id: &'static str,
+    /// What kind of problem it is.
+    pub id: ProblemId,
     /// One sentence.
     pub text: String,
     /// Where it was seen.

@@ -11,7 +11,6 @@ use plumb_stats::equivalence::{Difference, Margin, difference};
 use super::measures::{IN_FLIGHT, LATENCY, Measure, RATE, Ratio};
 use super::mix::{self, Mix};
 use super::{Observed, Terms};
-use crate::rules::percent;
 
 /// What came of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -302,4 +301,13 @@ fn unlike(mix: &Mix) -> Option<String> {
             percent(mix.overlap)
         )
     })
+}
+
+/// `7.6 %`; small shares keep two digits.
+fn percent(value: f64) -> String {
+    if value > 0.0 && value < 0.01 {
+        format!("{:.2} %", value * 100.0)
+    } else {
+        format!("{:.1} %", value * 100.0)
+    }
 }

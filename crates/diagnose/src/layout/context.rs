@@ -5,18 +5,20 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid};
+use plumb_model::facts::ArrayEvidence;
+use plumb_model::{Confidence, Facts, Finding, HostLayer, Reason, Severity, Target, TargetLayer};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::graph::HOST;
 use plumb_stack::node::{Fact, keys};
 use plumb_stack::{
-    CellKind, Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing,
+    CellKind, Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Source, Stack,
+    Standing,
 };
 
 use super::known::Known;
+use super::seen;
 use super::seen::Passed;
-use super::{LayoutRule, seen};
-use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target, TargetLayer};
-use crate::rules::IOS_MIN;
+use crate::rules::{IOS_MIN, Outcome};
 
 /// Tags of slices that are no place for data: 1 boot blocks, 5 the whole disk, 9 alternate sectors, 11 reserved
 /// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
@@ -52,7 +54,7 @@ pub struct Top {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hardware {
     /// A LUN of an array, for this reason.
-    Array(String),
+    Array(ArrayEvidence),
     /// A drive.
     Drive,
     /// Nobody said.
@@ -142,9 +144,12 @@ impl<'a> Context<'a> {
             return self.host_target();
         }
         Target {
+            host: node.host.clone(),
             device: node.name.clone(),
             part: None,
             layer: TargetLayer::Stack(node.kind),
+            identity: identity(self.stack, id),
+            node: Some(id),
         }
     }
 
@@ -152,28 +157,46 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn host_target(&self) -> Target {
         Target {
+            host: None,
             device: HOST.to_owned(),
             part: None,
             layer: TargetLayer::Host(HostLayer::Host),
+            identity: None,
+            node: None,
         }
     }
 
     /// A finding about a node.
+    #[must_use]
     pub fn finding(
         &self,
-        rule: &LayoutRule,
+        facts: Facts,
         (id, severity, confidence): (NodeId, Severity, Confidence),
-        summary: String,
-        evidence: Evidence,
     ) -> Finding {
-        Finding::new(
-            rule.id,
-            severity,
-            &self.target(id),
-            confidence,
-            summary,
-            evidence,
-        )
+        Finding::new(facts, self.target(id), severity, confidence)
+    }
+
+    /// A finding about the host.
+    #[must_use]
+    pub fn host_finding(
+        &self,
+        facts: Facts,
+        severity: Severity,
+        confidence: Confidence,
+    ) -> Finding {
+        Finding::new(facts, self.host_target(), severity, confidence)
+    }
+
+    /// The answer that a rule cannot tell of a node.
+    #[must_use]
+    pub fn unknown(&self, id: NodeId, reason: Reason) -> Outcome {
+        Outcome::UnknownOf(self.target(id), reason)
+    }
+
+    /// Who stated how a node places its bytes.
+    #[must_use]
+    pub fn placed_by(&self, id: NodeId) -> Option<Source> {
+        self.stack.node(id).placed_by.clone()
     }
 
     /// The device on which a file system or swap lies without a gap; any other node is its own.
@@ -245,11 +268,10 @@ impl<'a> Context<'a> {
             .iter()
             .find(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
         if let Some(unit) = unit {
-            return Hardware::Array(format!(
-                "it has an array unit of {} ({})",
-                unit.granularity(),
-                unit.source
-            ));
+            return Hardware::Array(ArrayEvidence::Unit {
+                granularity_bytes: unit.granularity(),
+                source: unit.source.clone(),
+            });
         }
         if let Some(above) = self
             .stack
@@ -257,11 +279,15 @@ impl<'a> Context<'a> {
             .iter()
             .find(|above| self.stack.node(**above).kind == Kind::Multipath)
         {
-            return Hardware::Array(format!("it is a path of {}", self.name(*above)));
+            return Hardware::Array(ArrayEvidence::PathOf {
+                device: self.name(*above).to_owned(),
+            });
         }
         match node.word(keys::MODEL) {
             Some(model) if model.split_whitespace().any(is_array) => {
-                Hardware::Array(format!("its model is {model}"))
+                Hardware::Array(ArrayEvidence::Model {
+                    model: model.to_owned(),
+                })
             }
             Some(_) if node.kind == Kind::Disk => Hardware::Drive,
             _ => Hardware::Unknown,
@@ -270,22 +296,15 @@ impl<'a> Context<'a> {
 
     /// The segment of the array that a leaf is a LUN of: what the stack states, else what the user does.
     #[must_use]
-    pub fn segment(&self, leaf: NodeId) -> Option<(Bytes, String)> {
+    pub fn segment(&self, leaf: NodeId) -> Option<(Bytes, Source)> {
         let node = self.stack.node(leaf);
         let unit = node
             .grids
             .iter()
             .find(|fact| fact.what == CellKind::ArrayUnit && fact.is_believed());
-        unit.map(|unit| {
-            (
-                unit.granularity(),
-                format!("{} of {}", unit.source, node.name),
-            )
-        })
-        .or_else(|| {
-            let segment = self.known.segment.filter(|segment| segment.0 > 0)?;
-            Some((segment, "segment given by the user".to_owned()))
-        })
+        let given = || self.known.segment.filter(|segment| segment.0 > 0);
+        unit.map(|unit| (unit.granularity(), unit.source.clone()))
+            .or_else(|| Some((given()?, Source::User)))
     }
 
     /// The believed grids of a kind on a node, those that follow from its layout as well.
@@ -294,6 +313,21 @@ impl<'a> Context<'a> {
         grids.retain(|fact| wanted(fact.what) && fact.is_believed());
         grids
     }
+}
+
+/// WWN, UUID or serial of a device; that of a partition is its number on a disk that has one.
+pub(crate) fn identity(stack: &Stack, id: NodeId) -> Option<String> {
+    let node = stack.node(id);
+    let own = [keys::IDENTITY, keys::UUID, keys::SERIAL];
+    if let Some(identity) = own.iter().find_map(|key| node.word(key)) {
+        return Some(identity.to_owned());
+    }
+    let number = node.word(keys::PARTITION_NUMBER)?;
+    // Only a disk has partitions with numbers, so that this ends.
+    let disk = *node.placing.below().first()?;
+    let is_disk = stack.node(disk).kind != Kind::Partition;
+    let identity = is_disk.then(|| identity(stack, disk)).flatten()?;
+    Some(format!("{identity}-part{number}"))
 }
 
 fn is_array(word: &str) -> bool {

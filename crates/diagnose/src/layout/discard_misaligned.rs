@@ -3,24 +3,21 @@
 use std::collections::HashSet;
 
 use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_model::facts::DiscardMisaligned;
+use plumb_model::{Cost, CostOf, Facts, GridOf, Reason, RuleId, Severity};
 use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 
 use super::context::{Context, Top};
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Cost, Severity};
+use super::{LayoutRule, sizes};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "discard-misaligned",
-    title: "data begin off the unit of discards",
-    needs: "nothing",
-    decides: true,
+    id: RuleId::DiscardMisaligned,
     thresholds: || vec![format!("units of {} or more", Bytes(UNIT_BYTES_MIN))],
-    plan: None,
     judge,
 };
 
@@ -80,39 +77,29 @@ fn judge_landing(
     landing: &Landing,
     fact: &GridFact,
 ) -> Outcome {
-    let (on, unit) = (context.name(landing.on), fact.granularity());
-    let past = match landing.phase(&grid(context, landing.on, fact)) {
+    let on = context.name(landing.on);
+    let grid = grid(context, landing.on, fact);
+    let past_bytes = match landing.phase(&grid) {
         Phase::Past(Bytes(0)) => return Outcome::Silent,
         Phase::Past(past) => past,
-        Phase::Varies(step) => {
-            let why = format!(
-                "chunks between move it by multiples of {step}, so it stands differently on the {unit} discard unit of {on}"
-            );
-            return Outcome::UnknownOf(context.target(device), why);
+        Phase::Varies(step_bytes) => {
+            let reason = Reason::DiscardVaries {
+                unit_bytes: fact.granularity(),
+                step_bytes,
+                on: on.to_owned(),
+            };
+            return context.unknown(device, reason);
         }
     };
-    let summary = format!(
-        "begins {} past the {unit} discard unit of {on}",
-        words::place(past)
-    );
-    let finding = context
-        .finding(
-            &RULE,
-            (device, Severity::Note, words::confidence_in(&fact.source)),
-            summary,
-            words::bytes("past_unit_bytes", past, "layout of the layers between"),
-        )
-        .with_evidence(words::bytes("discard_unit_bytes", unit, format!("{}, of {on}", fact.source)))
-        // Each hole of n units gives back n - 1.
-        .with_cost(Some(Cost { value: 1.0, unit: "units kept per discarded range", basis: Basis::Estimated }))
-        .explained(
-            "a discard gives back whole units only: ranges that begin and end on units of the file system keep one \
-             that lies across their ends",
-        )
-        .explained(format!(
-            "begin it {} further on, or let the file system discard in larger ranges (a scheduled trim instead of one \
-             for each file)",
-            words::place(Bytes(unit.0 - past.0))
-        ));
-    Outcome::Found(finding)
+    let facts = Facts::DiscardMisaligned(DiscardMisaligned {
+        grid: GridOf {
+            offset_bytes: grid.offset(),
+            ..GridOf::new(fact, on)
+        },
+        past_bytes,
+    });
+    let about = (device, Severity::Note, sizes::confidence_in(&fact.source));
+    // Each hole of n units gives back n - 1.
+    let cost = Cost::estimated(CostOf::KeptUnits, 1.0);
+    Outcome::found(context.finding(facts, about).with_cost(cost))
 }

@@ -2,22 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use plumb_model::facts::DoubleCounted;
+use plumb_model::{Confidence, Facts, RuleId, Severity};
 use plumb_stack::NodeId;
 
+use super::LayoutRule;
 use super::context::Context;
 use super::rates::Rate;
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Severity};
 use crate::rules::{Outcome, share_words};
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "double-counted",
-    title: "rates of layered devices are one load",
-    needs: "`iostat` or a profile",
-    decides: false,
+    id: RuleId::DoubleCounted,
     thresholds: || vec![share_words(SAME_WITHIN)],
-    plan: None,
     judge,
 };
 
@@ -127,44 +124,16 @@ fn judge_load(
         .map(|id| context.name(*id).to_owned())
         .collect();
     names.sort_by(|a, b| plumb_stack::graph::natural(a, b));
-    let source = rates.get(&top).map(|rate| rate.source.as_str());
-    let summary = format!(
-        "{} carry one load of {}/s, not {}/s",
-        words::list(&names),
-        words::rate(asked),
-        words::rate(all)
-    );
-    let mut finding = context
-        .finding(
-            &RULE,
-            (top, Severity::Note, confidence),
-            summary,
-            words::real(
-                "asked_ios_per_second",
-                asked,
-                "ios/s",
-                source.unwrap_or_default(),
-            ),
-        )
-        .with_evidence(words::real(
-            "sum_ios_per_second",
-            all,
-            "ios/s",
-            "all devices added up",
-        ))
-        .with_evidence(words::real(
-            "bottom_ios_per_second",
-            done,
-            "ios/s",
-            "devices at the bottom",
-        ))
-        .explained(
-            "each layer counts the I/O that pass through it: add up the devices of one layer only",
-        );
-    if !is_same {
-        finding = finding.explained(
-            "the bottom does not do what the top asks: splits, copies, merges, caches, or others that use the same disks",
-        );
-    }
-    Outcome::Found(finding)
+    let Some(rate) = rates.get(&top) else {
+        return Outcome::NotAsked;
+    };
+    let facts = Facts::DoubleCounted(DoubleCounted {
+        devices: names,
+        asked_ios_per_second: asked,
+        asked_by: rate.basis.clone(),
+        sum_ios_per_second: all,
+        bottom_ios_per_second: done,
+        is_same,
+    });
+    Outcome::found(context.finding(facts, (top, Severity::Note, confidence)))
 }

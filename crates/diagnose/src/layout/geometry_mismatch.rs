@@ -1,22 +1,19 @@
 //! `geometry-mismatch`: the stripe that a file system was told is not the one that it lies on.
 
 use plumb_geometry::Bytes;
+use plumb_model::facts::{GeometryMismatch, StripeBelow};
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Chunks, NodeId, Placing};
 
+use super::LayoutRule;
 use super::context::{Context, Hardware};
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::{Outcome, PlanKind};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "geometry-mismatch",
-    title: "a file system was told another stripe than it lies on",
-    needs: "its superblock",
-    decides: true,
+    id: RuleId::GeometryMismatch,
     thresholds: || vec![TOLD.join(", ")],
-    plan: Some(PlanKind::FileSystem),
     judge,
 };
 
@@ -38,15 +35,14 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 }
 
 fn judge_one(context: &Context<'_>, id: NodeId) -> Outcome {
-    let unknown = |why: String| Outcome::UnknownOf(context.target(id), why);
     let stripe = true_stripe(context, id);
     let told = context.number(id, keys::FS_STRIPE_UNIT).map(Bytes);
     match (told, stripe) {
         (None, None) => Outcome::NotAsked,
-        (None, Some((on, _))) => unknown(format!(
-            "what stripe it was told is not known; it lies on {}",
-            context.name(on)
-        )),
+        (None, Some((on, _))) => {
+            let on = context.name(on).to_owned();
+            context.unknown(id, Reason::StripeNotTold { on })
+        }
         (Some(Bytes(0)), None) => Outcome::Silent,
         (Some(told), None) => on_no_stripe(context, id, told),
         (Some(unit), Some((on, chunks))) => compare(context, id, unit, (on, chunks)),
@@ -69,17 +65,13 @@ fn on_no_stripe(context: &Context<'_>, id: NodeId, told: Bytes) -> Outcome {
         .iter()
         .find(|leaf| context.hardware(**leaf) != Hardware::Drive);
     if let Some(leaf) = hidden {
-        let why = format!(
-            "it was told a stripe unit of {told}; whether {} has one cannot be seen from here",
-            context.name(*leaf)
-        );
-        return Outcome::UnknownOf(context.target(id), why);
+        let reason = Reason::StripeNotVisible {
+            told_bytes: told,
+            on: context.name(*leaf).to_owned(),
+        };
+        return context.unknown(id, reason);
     }
-    let summary = format!("was told a stripe unit of {told} and lies on no stripe");
-    let finding = mismatch(context, id, (Severity::Note, told), summary).explained(
-        "allocation is rounded for nothing; a hint of the drive was probably taken for a stripe",
-    );
-    Outcome::Found(finding)
+    mismatch(context, (id, Severity::Note), told, None)
 }
 
 fn compare(
@@ -88,71 +80,37 @@ fn compare(
     unit: Bytes,
     (on, chunks): (NodeId, &Chunks),
 ) -> Outcome {
-    let (chunk, width) = (chunks.chunk, chunks.stripe_bytes());
+    let stripe = StripeBelow {
+        on: context.name(on).to_owned(),
+        chunk_bytes: chunks.chunk,
+        data_chunks: chunks.data_chunks(),
+        width_bytes: chunks.stripe_bytes(),
+    };
     let told_width = context.number(id, keys::FS_STRIPE_WIDTH).map(Bytes);
-    if unit == chunk && told_width.is_none_or(|told| Some(told) == width) {
+    let is_width_right = told_width.is_none_or(|told| Some(told) == stripe.width_bytes);
+    if unit == stripe.chunk_bytes && is_width_right {
         return Outcome::Silent;
     }
-    let name = context.name(on);
-    let width_words = width.map_or_else(
-        || "more than 64 bits can say".to_owned(),
-        |width| width.to_string(),
-    );
-    let (severity, summary) = if unit == Bytes(0) {
-        (
-            Severity::Note,
-            format!("was told no stripe and lies on chunks of {chunk} of {name}"),
-        )
-    } else if unit != chunk {
-        (
-            Severity::Warning,
-            format!("was told a stripe unit of {unit}, and chunks of {name} are {chunk}"),
-        )
+    let severity = if unit == Bytes(0) {
+        Severity::Note
     } else {
-        let told = told_width.unwrap_or_default();
-        (
-            Severity::Warning,
-            format!("was told a stripe width of {told}, and that of {name} is {width_words}"),
-        )
+        Severity::Warning
     };
-    let mut finding = mismatch(context, id, (severity, unit), summary).with_evidence(words::bytes(
-        "chunk_bytes",
-        chunk,
-        format!("layout of {name}"),
-    ));
-    if let Some(width) = width {
-        finding = finding.with_evidence(words::bytes(
-            "stripe_width_bytes",
-            width,
-            format!("layout of {name}"),
-        ));
-    }
-    if let Some(told) = told_width {
-        finding =
-            finding.with_evidence(words::bytes("told_width_bytes", told, source(context, id)));
-    }
-    Outcome::Found(finding.explained(format!(
-        "allocation is spread by the stripe it was told: a wrong one puts metadata on few members and splits files. The \
-         true one is {chunk} × {} = {width_words}; optimal_io_size of a stacked device is no stripe width",
-        chunks.data_chunks()
-    )))
-}
-
-fn source(context: &Context<'_>, id: NodeId) -> String {
-    context
-        .fact(id, keys::FS_STRIPE_UNIT)
-        .map(|fact| fact.source.to_string())
-        .unwrap_or_default()
+    mismatch(context, (id, severity), unit, Some(stripe))
 }
 
 fn mismatch(
     context: &Context<'_>,
-    id: NodeId,
-    (severity, told): (Severity, Bytes),
-    summary: String,
-) -> Finding {
-    let evidence = words::bytes("told_unit_bytes", told, source(context, id));
-    context
-        .finding(&RULE, (id, severity, Confidence::High), summary, evidence)
-        .explained("stripe unit and width are hints and can be changed without moving data: retrofit them, or mount with them")
+    (id, severity): (NodeId, Severity),
+    told: Bytes,
+    stripe: Option<StripeBelow>,
+) -> Outcome {
+    let source = context.fact(id, keys::FS_STRIPE_UNIT);
+    let facts = Facts::GeometryMismatch(GeometryMismatch {
+        told_unit_bytes: told,
+        told_width_bytes: context.number(id, keys::FS_STRIPE_WIDTH).map(Bytes),
+        source: source.map(|fact| fact.source.clone()),
+        stripe,
+    });
+    Outcome::found(context.finding(facts, (id, severity, Confidence::High)))
 }

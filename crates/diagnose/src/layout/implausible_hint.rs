@@ -2,27 +2,24 @@
 //! places.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_model::facts::{Hint, HintDoubt, ImplausibleHint};
+use plumb_model::{Confidence, Facts, RuleId, Severity};
 use plumb_stack::grid::Belief;
 use plumb_stack::{CellKind, GridFact, Kind, Node, NodeId, Placing};
 
 use super::context::Context;
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Finding, Severity};
+use super::{LayoutRule, sizes};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "implausible-hint",
-    title: "a stated size cannot be true",
-    needs: "nothing",
-    decides: true,
+    id: RuleId::ImplausibleHint,
     thresholds: || {
         vec![
             format!("above {}", Bytes(OPTIMAL_BYTES_MAX)),
             BRIDGE_BYTES.to_string(),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -47,22 +44,22 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         .filter(|fact| is_hint(node, fact))
         .peekable();
     hints.peek()?;
-    let mut finding: Option<Finding> = None;
-    for fact in hints {
-        let Some(why) = doubt(context, node, fact) else {
-            continue;
-        };
-        let sentence = format!(
-            "{} of {}: {why}",
-            fact.what.text(),
-            words::place(fact.granularity())
-        );
-        finding = Some(match finding {
-            None => found(context, id, fact, sentence),
-            Some(finding) => finding.with_evidence(evidence(fact)).explained(sentence),
-        });
+    let hints: Vec<Hint> = hints
+        .filter_map(|fact| {
+            Some(Hint {
+                what: fact.what,
+                stated_bytes: fact.granularity(),
+                source: fact.source.clone(),
+                doubt: doubt(context, node, fact)?,
+            })
+        })
+        .collect();
+    if hints.is_empty() {
+        return Some(Outcome::Silent);
     }
-    Some(finding.map_or(Outcome::Silent, Outcome::Found))
+    let facts = Facts::ImplausibleHint(ImplausibleHint { hints });
+    let about = (id, Severity::Note, Confidence::High);
+    Some(Outcome::found(context.finding(facts, about)))
 }
 
 /// Optimal I/O sizes, and what a drive states of itself that is not believed. Limits that the kernel works out for a
@@ -81,10 +78,10 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
 }
 
 /// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
-fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> {
+fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<HintDoubt> {
     let told = match &fact.belief {
         Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => {
-            Some(why.clone())
+            Some(HintDoubt::Told { why: why.clone() })
         }
         _ => None,
     };
@@ -99,23 +96,25 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
             .map(GridFact::granularity)
     };
     if size.0 == BRIDGE_BYTES {
-        return Some("65,535 sectors is what bridges state for want of an answer".to_owned());
+        return Some(HintDoubt::Bridge);
     }
     if size.0 > OPTIMAL_BYTES_MAX {
-        return Some(format!(
-            "no device is at its best with more than {}",
-            Bytes(OPTIMAL_BYTES_MAX)
-        ));
+        return Some(HintDoubt::TooLarge {
+            most_bytes: Bytes(OPTIMAL_BYTES_MAX),
+        });
     }
     for (what, unit) in
         [CellKind::PhysicalBlock, CellKind::MinimumIo].map(|what| (what, stated(what)))
     {
-        if let Some(unit) = unit.filter(|unit| !words::is_multiple(size, *unit)) {
-            return Some(format!("no multiple of the {} of {unit}", what.text()));
+        if let Some(unit_bytes) = unit.filter(|unit| !sizes::is_multiple(size, *unit)) {
+            return Some(HintDoubt::NoMultiple {
+                of: what,
+                unit_bytes,
+            });
         }
     }
     if !size.0.is_multiple_of(2 * SECTOR) {
-        return Some("an odd number of sectors".to_owned());
+        return Some(HintDoubt::OddSectors);
     }
     if told.is_some() {
         return told;
@@ -132,29 +131,8 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
             .iter()
             .any(|fact| fact.what == CellKind::OptimalIo)
     });
-    let cause = if below {
-        ": it is the least common multiple with those of its members"
-    } else {
-        ""
-    };
-    Some(format!("the true stripe is {stripe}{cause}"))
-}
-
-fn evidence(fact: &GridFact) -> crate::finding::Evidence {
-    words::bytes("stated_bytes", fact.granularity(), &fact.source)
-}
-
-fn found(context: &Context<'_>, id: NodeId, fact: &GridFact, sentence: String) -> Finding {
-    let summary = format!(
-        "its {} of {} is not believed",
-        fact.what.text(),
-        fact.granularity()
-    );
-    context
-        .finding(&RULE, (id, Severity::Note, Confidence::High), summary, evidence(fact))
-        .explained(sentence)
-        .explained(
-            "it is not used here, but other tools may: give partitioning tools, pvcreate and mkfs their alignment and \
-             stripe yourself",
-        )
+    Some(HintDoubt::NotTheStripe {
+        stripe_bytes: stripe,
+        is_multiple_of_members: below,
+    })
 }

@@ -3,28 +3,25 @@
 use std::collections::HashSet;
 
 use plumb_geometry::Bytes;
+use plumb_model::facts::{IndirectionUnit, SmallestWrite};
+use plumb_model::{Confidence, Cost, CostOf, Facts, GridOf, Reason, RuleId, Severity};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, NodeId};
 
 use super::context::{Context, Top};
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Confidence, Cost, Severity};
+use super::{LayoutRule, sizes};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "indirection-unit",
-    title: "writes are smaller than the unit of the flash below",
-    needs: "a unit; `--page`, an ashift or a profile",
-    decides: true,
+    id: RuleId::IndirectionUnit,
     thresholds: || {
         vec![
             format!("units of {} or more", Bytes(UNIT_BYTES_MIN)),
             format!("warning from {AMPLIFICATION_WARNING} times"),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -34,10 +31,10 @@ pub const UNIT_BYTES_MIN: u64 = 8192;
 /// From so many bytes moved per byte written on it is worth mending rather than knowing.
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
-/// The smallest that a top writes, and who said so.
-struct SmallestWrite {
+/// The smallest write of a top, and what determines it.
+struct Written {
     bytes: Bytes,
-    words: String,
+    by: SmallestWrite,
     confidence: Confidence,
 }
 
@@ -65,8 +62,11 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     let device = context.device_of(top.id);
     let (on, size) = (context.name(leaf), unit.granularity());
     let Some(written) = written(context, top) else {
-        let why = format!("{on} keeps blocks of {size}; what is written is not known: give --page");
-        return Outcome::UnknownOf(context.target(device), why);
+        let reason = Reason::WritesToFlash {
+            on: on.to_owned(),
+            unit_bytes: size,
+        };
+        return context.unknown(device, reason);
     };
     if written.bytes >= size {
         return Outcome::Silent;
@@ -83,39 +83,26 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     } else {
         Severity::Note
     };
-    let confidence = words::lesser(written.confidence, words::confidence_in(&unit.source));
-    let summary = format!(
-        "{} of {} are less than the {size} unit of {on}",
-        written.words, written.bytes
-    );
+    let confidence = written.confidence.min(sizes::confidence_in(&unit.source));
+    let facts = Facts::IndirectionUnit(IndirectionUnit {
+        grid: GridOf::new(unit, on),
+        written_bytes: written.bytes,
+        written_by: written.by,
+        amplification,
+    });
     let finding = context
-        .finding(
-            &RULE,
-            (device, severity, confidence),
-            summary,
-            words::bytes("unit_bytes", size, format!("{}, of {on}", unit.source)),
-        )
-        .with_evidence(words::bytes("written_bytes", written.bytes, &written.words))
-        .with_cost(Some(Cost {
-            value: amplification,
-            unit: "bytes programmed per byte written",
-            basis: Basis::Estimated,
-        }))
-        .explained("a random write of less than a unit makes the drive read the unit, change it and write it elsewhere")
-        .explained(format!(
-            "an upper bound: writes in sequence fill units. Where the choice is free, take blocks, records or an ashift \
-             that make writes of {size} or more"
-        ));
-    Outcome::Found(finding)
+        .finding(facts, (device, severity, confidence))
+        .with_cost(Cost::estimated(CostOf::ProgrammedBytes, amplification));
+    Outcome::found(finding)
 }
 
-fn written(context: &Context<'_>, top: &Top) -> Option<SmallestWrite> {
+fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     let io = context.io_size(top.id);
     if !io.is_assumed() {
-        return Some(SmallestWrite {
+        return Some(Written {
             bytes: io.bytes,
-            words: format!("I/O ({})", io.source),
-            confidence: io.confidence,
+            confidence: io.confidence(),
+            by: SmallestWrite::Io { basis: io.basis },
         });
     }
     let nodes = || top.landings.all.iter().map(|landing| landing.on);
@@ -137,19 +124,17 @@ fn written(context: &Context<'_>, top: &Top) -> Option<SmallestWrite> {
             .or_else(grid)
     });
     if let Some(bytes) = ashift {
-        let words = "blocks of the pool (2^ashift)".to_owned();
-        return Some(SmallestWrite {
+        return Some(Written {
             bytes,
-            words,
+            by: SmallestWrite::PoolBlocks,
             confidence: Confidence::Medium,
         });
     }
     let block = nodes().find_map(|id| context.stack.node(id).number(keys::FS_BLOCK))?;
     // A file system writes blocks one by one only if its user does.
-    let words = "blocks of the file system".to_owned();
-    (block > 0).then_some(SmallestWrite {
+    (block > 0).then_some(Written {
         bytes: Bytes(block),
-        words,
+        by: SmallestWrite::FileSystemBlocks,
         confidence: Confidence::Low,
     })
 }

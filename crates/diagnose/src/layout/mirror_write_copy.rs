@@ -1,22 +1,18 @@
 //! `mirror-write-copy`: each write to a mirror is copied in memory first, for applications that change a buffer while
 //! it is being written.
 
-use plumb_geometry::plural;
+use plumb_model::facts::MirrorWriteCopy;
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 
 use super::context::Context;
-use super::{LayoutRule, solaris, words};
-use crate::finding::{Confidence, Finding, Severity};
+use super::{LayoutRule, solaris};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "mirror-write-copy",
-    title: "writes to mirrors are copied first",
-    needs: "`/etc/system`",
-    decides: false,
+    id: RuleId::MirrorWriteCopy,
     thresholds: || vec![format!("{COPY_FLAG:#x}")],
-    plan: None,
     judge,
 };
 
@@ -32,22 +28,17 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         return vec![if solaris::is_system_file_read(context) {
             Outcome::Silent
         } else {
-            Outcome::Unknown("/etc/system is not known: md_mirror_wow_flg may be set".to_owned())
+            Outcome::Unknown(Reason::SystemFile)
         }];
     };
     if flag & COPY_FLAG == 0 {
         return vec![Outcome::Silent];
     }
-    let finding = Finding::new(
-        RULE.id,
-        Severity::Warning,
-        &context.host_target(),
-        Confidence::Medium,
-        format!("md_mirror_wow_flg is {flag:#x}: writes to {} are copied before they are written", plural(mirrors as u64, "mirror")),
-        words::number("md_mirror_wow_flg", flag, "flags", source),
-    )
-    .with_evidence(words::number("mirrors", mirrors as u64, "devices", "layout"))
-    .explained("it slows down writing much, and helps only applications that change a buffer while it is being written")
-    .explained("Oracle does not; where none does, take the line out of /etc/system, which takes a boot");
-    vec![Outcome::Found(finding)]
+    let facts = Facts::MirrorWriteCopy(MirrorWriteCopy {
+        flags: flag,
+        mirrors: mirrors as u64,
+        source,
+    });
+    let finding = context.host_finding(facts, Severity::Warning, Confidence::Medium);
+    vec![Outcome::found(finding)]
 }

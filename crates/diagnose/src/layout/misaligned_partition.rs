@@ -5,25 +5,22 @@
 
 use std::collections::HashSet;
 
-use plumb_geometry::{Bytes, plural};
+use plumb_geometry::Bytes;
+use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, WantedStart};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Severity};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, NodeId, Placing, Standing, Verdict};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
-use super::{LayoutRule, cylinder, hole, seen, words};
-use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
-use crate::rules::{Outcome, PlanKind};
+use super::{LayoutRule, cylinder, hole, seen, sizes};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "misaligned-partition",
-    title: "data begin off a grid of a layer below",
-    needs: "nothing; `--grid` confirms it",
-    decides: true,
+    id: RuleId::MisalignedPartition,
     thresholds: || vec![format!("units of {} or more", Bytes(WARNING_BYTES_MIN))],
-    plan: Some(PlanKind::Start),
     judge,
 };
 
@@ -51,7 +48,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             && let Some((device, found)) = judge_above_hole(context, top)
             && known.insert(device)
         {
-            outcomes.push(Outcome::Found(found));
+            outcomes.push(Outcome::found(found));
         }
     }
     outcomes
@@ -85,10 +82,9 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let moved = match held(context, top) {
         Held::Data => None,
         Held::From(start) => Some(moved(context, &top.standings, start)),
-        Held::Elsewhere(what) => {
-            let why =
-                format!("it holds a {what} of which nothing more is known: where data begin in it");
-            return vec![Outcome::UnknownOf(context.target(device), why)];
+        Held::Elsewhere(layer) => {
+            let layer = layer.to_owned();
+            return vec![context.unknown(device, Reason::HoldsLayer { layer })];
         }
     };
     let standings = moved.as_ref().unwrap_or(&top.standings);
@@ -113,7 +109,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let Some(worst) = off.first() else {
         return vec![unknown(context, top, standings).unwrap_or(Outcome::Silent)];
     };
-    let finding = Outcome::Found(found(context, (top, device), worst, (&off, standings)));
+    let finding = Outcome::found(found(context, (top, device), worst, (&off, standings)));
     let unknown = unknown(context, top, standings).filter(|_| severity(worst) == Severity::Note);
     [finding].into_iter().chain(unknown).collect()
 }
@@ -138,26 +134,22 @@ fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<O
     reasons.dedup();
     let more = reasons.len().saturating_sub(REASONS_MAX);
     reasons.truncate(REASONS_MAX);
-    let target = context.target(context.device_of(top.id));
-    match (reasons.is_empty(), standings.is_empty()) {
-        (false, _) => {
-            let more = if more > 0 {
-                format!("; and {}", plural(more as u64, "more reason"))
-            } else {
-                String::new()
-            };
-            Some(Outcome::UnknownOf(
-                target,
-                format!("{}{more}", reasons.join("; ")),
-            ))
-        }
-        (true, true) => {
-            let why = context.stack.why_nowhere(&top.landings);
-            let why = why.unwrap_or_else(|| "no grid is known below it".to_owned());
-            Some(Outcome::UnknownOf(target, why))
-        }
-        (true, false) => None,
-    }
+    let device = context.device_of(top.id);
+    let reason = match (reasons.is_empty(), standings.is_empty()) {
+        (false, _) => Reason::Stack {
+            said: reasons,
+            more: more as u64,
+        },
+        (true, true) => match context.stack.why_nowhere(&top.landings) {
+            Some(why) => Reason::Stack {
+                said: vec![why],
+                more: 0,
+            },
+            None => Reason::NoGrid,
+        },
+        (true, false) => return None,
+    };
+    Some(context.unknown(device, reason))
 }
 
 /// What is in a top on which nothing is known to stand.
@@ -204,7 +196,7 @@ fn severity(standing: &Standing) -> Severity {
 }
 
 fn confidence(context: &Context<'_>, standing: &Standing) -> Confidence {
-    let stated = words::confidence_in(&standing.fact.source);
+    let stated = sizes::confidence_in(&standing.fact.source);
     let is_virtual = context.stack.node(standing.landing.on).kind == Kind::VirtualDisk;
     if is_virtual && standing.fact.source != Source::User {
         stated.lowered()
@@ -220,76 +212,35 @@ fn found(
     (off, all): (&[&Standing], &[Standing]),
 ) -> Finding {
     let (on, fact) = (context.name(worst.landing.on), &worst.fact);
-    let unit = format!("{} {}", fact.granularity(), fact.what.text());
-    let (summary, evidence) = match worst.verdict {
-        Verdict::Varies { step } => (
-            format!(
-                "blocks lie off the {unit} of {on} in some chunks: chunks move them by multiples of {}",
-                words::place(step)
-            ),
-            words::bytes("phase_step_bytes", step, "layout of the layers between"),
-        ),
-        Verdict::Misaligned { by } => (
-            format!(
-                "begins {} past a boundary of the {unit} of {on}",
-                words::place(by)
-            ),
-            words::bytes("past_boundary_bytes", by, "layout of the layers between"),
-        ),
-        _ => (
-            String::new(),
-            words::bytes("past_boundary_bytes", Bytes(0), "layout"),
-        ),
+    let (past_bytes, varies_by_bytes) = match worst.verdict {
+        Verdict::Varies { step } => (None, Some(step)),
+        Verdict::Misaligned { by } => (Some(by), None),
+        _ => (None, None),
     };
+    let not_known = top.landings.lost.iter().take(REASONS_MAX);
+    let given = || sizes::given(context, worst.landing.on);
+    let facts = Facts::MisalignedPartition(MisalignedPartition {
+        grid: GridOf::new(fact, on),
+        past_bytes,
+        varies_by_bytes,
+        byte: worst.landing.upper,
+        start_bytes: start_below(worst),
+        given_bytes: (fact.what == CellKind::Assumed).then(given).flatten(),
+        grids_off: off.len() as u64,
+        grids: all.len() as u64,
+        movers: movers(context, worst),
+        also_off: others(context, worst, off),
+        not_known: not_known.map(|(_, why)| why.clone()).collect(),
+        wanted: wanted(context, device, worst, all),
+    });
     let about = (device, severity(worst), confidence(context, worst));
-    let mut finding = context
-        .finding(&RULE, about, summary, evidence)
-        .with_evidence(words::bytes(
-            "granularity_bytes",
-            fact.granularity(),
-            format!("{}, of {on}", fact.source),
-        ))
-        .with_evidence(words::bytes(
-            "grid_offset_bytes",
-            fact.grid.offset(),
-            format!("of {on}"),
-        ))
-        .with_evidence(words::number(
-            "grids_off",
-            off.len() as u64,
-            "grids",
-            format!("of {} below", all.len()),
-        ))
+    let finding = context
+        .finding(facts, about)
         .with_cost(cost(context, worst));
-    if fact.what == CellKind::Assumed {
-        let why = match words::given(context, worst.landing.on) {
-            Some(given) => {
-                format!(
-                    "none larger than the {given} given is known of {on}: a larger --grid replaces it"
-                )
-            }
-            None => format!("nothing is known of {on}: a probe or --grid makes it sure"),
-        };
-        finding = finding.explained(format!(
-            "the grid of {} is assumed, since {why}",
-            fact.granularity()
-        ));
+    Finding {
+        seen: seen::through(context, device, worst),
+        ..finding
     }
-    for sentence in way(context, worst)
-        .into_iter()
-        .chain(others(context, worst, off))
-    {
-        finding = finding.explained(sentence);
-    }
-    for (_, why) in top.landings.lost.iter().take(REASONS_MAX) {
-        finding = finding.explained(format!("not all below is known: {why}"));
-    }
-    seen::explain(
-        context,
-        finding.explained(remedy(context, device, worst, all)),
-        device,
-        worst,
-    )
 }
 
 /// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.
@@ -309,52 +260,38 @@ fn cost(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
     }
     let touched = by.0.checked_add(page)?.div_ceil(granularity);
     let value = touched as f64 / (page / granularity) as f64;
-    Some(Cost {
-        value,
-        unit: "cells touched per cell needed",
-        basis: Basis::Estimated,
-    })
+    Some(Cost::estimated(CostOf::Cells, value))
 }
 
-/// Where it begins on the layer that it is off, and which layers on the way move it.
-fn way(context: &Context<'_>, standing: &Standing) -> Vec<String> {
+/// The place of the judged byte on the layer that it is off; `None` if it has several.
+fn start_below(standing: &Standing) -> Option<Bytes> {
     let landing = &standing.landing;
-    let mut sentences = Vec::new();
-    if landing.period.is_none()
-        && let Some(start) = words::shifted(landing.upper, landing.shift)
-    {
-        let which = if landing.upper == Bytes(0) {
-            "it".to_owned()
-        } else {
-            format!("its byte {}", landing.upper)
-        };
-        sentences.push(format!(
-            "{which} lies at {} of {}",
-            words::place(start),
-            context.name(landing.on)
-        ));
+    if landing.period.is_some() {
+        return None;
+    }
+    sizes::shifted(landing.upper, landing.shift)
+}
+
+/// Layers on the way down that start off the unit, if there are several layers.
+fn movers(context: &Context<'_>, standing: &Standing) -> Vec<Mover> {
+    let landing = &standing.landing;
+    if landing.via.len() <= 2 {
+        return Vec::new();
     }
     let granularity = standing.fact.granularity().0;
-    let movers: Vec<String> = landing
-        .via
-        .windows(2)
+    let pairs = landing.via.windows(2);
+    pairs
         .filter_map(|pair| {
             let start = only_start(context, pair[0], pair[1])?;
             let past = start.0 % granularity;
-            let (above, below) = (context.name(pair[0]), context.name(pair[1]));
-            (past != 0).then(|| {
-                format!(
-                    "{above} begins at {} of {below}: {} over",
-                    words::place(start),
-                    Bytes(past)
-                )
+            (past != 0).then(|| Mover {
+                device: context.name(pair[0]).to_owned(),
+                on: context.name(pair[1]).to_owned(),
+                start_bytes: start,
+                past_bytes: Bytes(past),
             })
         })
-        .collect();
-    if landing.via.len() > 2 && !movers.is_empty() {
-        sentences.push(format!("on the way down {}", words::list(&movers)));
-    }
-    sentences
+        .collect()
 }
 
 /// Where a layer begins on one below; `None` where it does so in several places.
@@ -379,23 +316,19 @@ fn only_start(context: &Context<'_>, above: NodeId, below: NodeId) -> Option<Byt
     }
 }
 
-/// The other grids that it is off, summed up by what they are.
-fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Option<String> {
-    let mut named: Vec<String> = off
+/// The other grids that it is off.
+fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Vec<OtherGrid> {
+    let mut others: Vec<OtherGrid> = off
         .iter()
         .filter(|other| other.landing.on != worst.landing.on || other.fact != worst.fact)
-        .map(|other| {
-            let fact = &other.fact;
-            format!(
-                "{} {} of {}",
-                fact.granularity(),
-                fact.what.text(),
-                context.name(other.landing.on)
-            )
+        .map(|other| OtherGrid {
+            granularity_bytes: other.fact.granularity(),
+            what: other.fact.what,
+            on: context.name(other.landing.on).to_owned(),
         })
         .collect();
-    named.dedup();
-    (!named.is_empty()).then(|| format!("it is off as well on the {}", words::list(&named)))
+    others.dedup();
+    others
 }
 
 /// Whether another member with such units has the same bytes elsewhere in them.
@@ -415,73 +348,67 @@ fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
     })
 }
 
-const ANEW: &str = "an empty one is made anew, one with data is moved";
-
 /// The start to take where slices begin at cylinders.
-fn cylinder_of(context: &Context<'_>, device: NodeId, all: &[Standing]) -> Option<String> {
+fn cylinder_of(context: &Context<'_>, device: NodeId, all: &[Standing]) -> Option<WantedStart> {
     if context.stack.node(device).kind != Kind::Partition {
         return None;
     }
     let cylinder = cylinder::next(context, device, all)?;
-    Some(match cylinder.next {
-        Some(next) => format!(
-            "begin it at a cylinder that is on the unit: the next is at {} of {}",
-            words::place(next),
-            context.name(cylinder.disk)
-        ),
-        None => "begin it at a cylinder that is on the unit".to_owned(),
+    Some(WantedStart::Cylinder {
+        disk: context.name(cylinder.disk).to_owned(),
+        next_bytes: cylinder.next,
     })
 }
 
-fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standing]) -> String {
+/// The place where the device should start.
+fn wanted(
+    context: &Context<'_>,
+    device: NodeId,
+    worst: &Standing,
+    all: &[Standing],
+) -> WantedStart {
     let Verdict::Misaligned { by } = worst.verdict else {
-        return "make the layers between anew with chunks and extents that are multiples of the unit"
-            .to_owned();
+        return WantedStart::NoStart;
     };
-    let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
+    let up_bytes = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
     if let Some(other) = all.iter().find(|other| stands_otherwise(worst, other)) {
         let mover = lowest_mover(context, worst).unwrap_or(device);
-        return format!(
-            "it stands otherwise on {}, so no place of its own is right: begin {} {} further on",
-            context.name(other.landing.on),
-            context.name(mover),
-            words::place(on_by)
-        );
+        return WantedStart::BelowFirst {
+            differs_on: context.name(other.landing.on).to_owned(),
+            mover: context.name(mover).to_owned(),
+            up_bytes,
+        };
     }
     if let Some(cylinder) = cylinder_of(context, device, all) {
-        return format!("{cylinder}; {ANEW}");
+        return cylinder;
     }
-    let back = if is_free_behind(context, device, by) {
-        format!(" or {} back", words::place(by))
-    } else {
-        String::new()
-    };
-    let moved = format!("{} further on{back}", words::place(on_by));
+    let down_bytes = is_free_behind(context, device, by).then_some(by);
     match context.stack.node(device).kind {
-        Kind::Partition => {
-            let place = next_start(context, device, on_by).unwrap_or_default();
-            format!("begin it {moved}{place}; {ANEW}")
-        }
-        Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
-        _ => format!(
-            "begin it, or a layer between, {moved}; the layer that is easiest to move will do"
-        ),
+        Kind::Partition => WantedStart::Partition {
+            up_bytes,
+            down_bytes,
+            next: next_start(context, device, up_bytes),
+        },
+        Kind::SoftPartition => WantedStart::SoftPartition {
+            up_bytes,
+            down_bytes,
+        },
+        _ => WantedStart::Layer { up_bytes },
     }
 }
 
-/// Where a partition would begin that much further on, as its own table counts.
-fn next_start(context: &Context<'_>, device: NodeId, on_by: Bytes) -> Option<String> {
+/// The start of a partition that moves up by so much, as its own table counts.
+fn next_start(context: &Context<'_>, device: NodeId, up: Bytes) -> Option<NextStart> {
     let Placing::Parts { parts } = &context.stack.node(device).placing else {
         return None;
     };
     let [part] = parts.as_slice() else {
         return None;
     };
-    let next = words::place(part.start.checked_add(on_by)?);
-    Some(format!(
-        ": the next such start is {next} of {}",
-        context.name(part.node)
-    ))
+    Some(NextStart {
+        on: context.name(part.node).to_owned(),
+        start_bytes: part.start.checked_add(up)?,
+    })
 }
 
 /// Whether a partition or soft partition surely has as much room in front of it, with nothing of the label, of a

@@ -4,7 +4,7 @@
 use plumb_profile::ProfileSet;
 use plumb_stack::Stack;
 
-use crate::rules::{Diagnosis, Outcome, PlanKind, Rule};
+use crate::rules::{Diagnosis, Judge, Outcome};
 
 pub mod context;
 mod cylinder;
@@ -30,6 +30,7 @@ pub mod read_policy;
 pub mod record_mismatch;
 mod seen;
 pub mod single_path;
+mod sizes;
 pub mod small_maxphys;
 pub mod small_resync_io;
 pub mod small_segmap;
@@ -41,13 +42,12 @@ pub mod split_io;
 pub mod stripe_segment_mismatch;
 pub mod too_few_disks;
 pub mod too_many_metadevices;
-mod words;
 
 pub use context::{Context, Top};
 pub use known::{Known, Sender, Watch};
 
 /// A rule on layouts.
-pub type LayoutRule = Rule<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
+pub type LayoutRule = Judge<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
 
 /// All rules, in the order in which findings of one severity are shown.
 pub static RULES: &[LayoutRule] = &[
@@ -55,7 +55,12 @@ pub static RULES: &[LayoutRule] = &[
     problems::BEYOND_DEVICE,
     problems::CONTRADICTION,
     problems::STRANDED_BACKUP_LABEL,
-    problems::OTHERS,
+    problems::OVERLAPPING_PARTITIONS,
+    problems::UNFINISHED_MOVE,
+    problems::SECTOR_SIZE_MISMATCH,
+    problems::BROKEN_SUPERBLOCK,
+    problems::HIDDEN_SECTORS,
+    problems::ASHIFT_BELOW_BLOCK,
     misaligned_partition::RULE,
     soft_partition_drift::RULE,
     split_io::RULE,
@@ -84,12 +89,6 @@ pub static RULES: &[LayoutRule] = &[
     double_counted::RULE,
 ];
 
-/// Returns the plan that mends the findings of this name.
-#[must_use]
-pub fn plan_kind(finding: &str) -> Option<PlanKind> {
-    RULES.iter().find(|rule| rule.id == finding)?.plan
-}
-
 /// Applies all rules to a stack.
 #[must_use]
 pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> Diagnosis {
@@ -104,7 +103,7 @@ pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> 
         diagnosis
             .findings
             .iter_mut()
-            .for_each(|finding| seen::tell(&context, finding));
+            .for_each(|finding| seen::add(&context, finding));
     }
     diagnosis.settle();
     diagnosis

@@ -1,21 +1,19 @@
 //! `narrow-stripe`: the chunk of a stripe is small against the I/O, so random I/O are split often and a member never
 //! sees enough in a row to read ahead.
 
-use plumb_geometry::{Bytes, Grid, SECTOR, split_share};
+use plumb_geometry::{Bytes, Grid, SECTOR, Share, split_share};
+use plumb_model::facts::NarrowStripe;
+use plumb_model::{Facts, IoSize, Reason, RuleId, Severity};
 use plumb_stack::grid::Belief;
 use plumb_stack::{CellKind, Chunks, Node, NodeId, Placing};
 
+use super::LayoutRule;
 use super::context::Context;
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Severity};
-use crate::rules::{Outcome, PlanKind};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "narrow-stripe",
-    title: "the chunk of a stripe is small against the I/O",
-    needs: "`--page` or a profile",
-    decides: false,
+    id: RuleId::NarrowStripe,
     thresholds: || {
         vec![
             format!("less than {IOS_PER_CHUNK_MIN} I/O"),
@@ -23,7 +21,6 @@ pub const RULE: LayoutRule = LayoutRule {
             format!("{} or more is never narrow", Bytes(WIDE_BYTES)),
         ]
     },
-    plan: Some(PlanKind::Chunk),
     judge,
 };
 
@@ -57,7 +54,10 @@ fn without_chunk(context: &Context<'_>) -> impl Iterator<Item = Outcome> {
         .stack
         .nodes()
         .filter_map(move |(id, node)| match &node.placing {
-            Placing::Unknown { .. } => Some(Outcome::UnknownOf(context.target(id), guessed(node)?)),
+            Placing::Unknown { .. } => {
+                let why = guessed(node)?;
+                Some(context.unknown(id, Reason::ChunkDoubted { why }))
+            }
             _ => None,
         })
 }
@@ -72,60 +72,36 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     let ios = chunk.0 / io.bytes.0.max(1);
     if ios >= IOS_PER_CHUNK_MIN {
         return if io.is_assumed() {
-            let why = format!(
-                "a chunk of {chunk} is wide enough for I/O of {}, which are assumed; unknown for larger ones: give --page \
-                 or a profile",
-                io.bytes
-            );
-            Outcome::UnknownOf(context.target(id), why)
+            let reason = Reason::WideForAssumed {
+                chunk_bytes: chunk,
+                io,
+            };
+            context.unknown(id, reason)
         } else {
             Outcome::Silent
         };
     }
-    let severity = if ios <= IOS_PER_CHUNK_WARNING && io.confidence != Confidence::Low {
+    let severity = if ios <= IOS_PER_CHUNK_WARNING && !io.is_assumed() {
         Severity::Warning
     } else {
         Severity::Note
     };
-    let summary = format!("a chunk of {chunk} holds {ios} I/O of {}", io.bytes);
-    let source = context
-        .stack
-        .node(id)
-        .placed_by
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let mut finding = context
-        .finding(
-            &RULE,
-            (id, severity, io.confidence),
-            summary,
-            words::bytes("chunk_bytes", chunk, source),
-        )
-        .with_evidence(io.evidence());
-    let random = Grid::boundary(chunk)
-        .ok()
-        .and_then(|grid| split_share(io.bytes, &grid, Bytes(SECTOR)));
-    if let Some(random) = random {
-        let evidence = words::real(
-            "split_share_random",
-            random.value(),
-            "share",
-            "starts on random sectors",
-        );
-        finding = finding.with_evidence(evidence).explained(format!(
-            "{} I/O of {} at random sectors are split: {} exactly",
-            words::share(random),
-            io.bytes,
-            random
-        ));
-    }
-    if io.is_assumed() {
-        finding = finding.explained("the size of the I/O is assumed: give --page or a profile");
-    }
-    Outcome::Found(finding.explained(format!(
-        "a chunk cannot be changed on most systems: make the stripe anew with {} or more, or lay soft partitions on \
-         chunk boundaries meanwhile",
-        Bytes(WIDE_BYTES)
-    )))
+    let wanted = Bytes(WIDE_BYTES);
+    let confidence = io.confidence();
+    let facts = Facts::NarrowStripe(NarrowStripe {
+        chunk_bytes: chunk,
+        members: chunks.members.len() as u64,
+        ios_per_chunk: ios,
+        split: split(&io, chunk),
+        wanted_chunk_bytes: wanted,
+        wanted_split: split(&io, wanted),
+        io,
+        source: context.placed_by(id),
+    });
+    Outcome::found(context.finding(facts, (id, severity, confidence)))
+}
+
+/// Share of I/O at random sectors that touch two chunks.
+fn split(io: &IoSize, chunk: Bytes) -> Option<Share> {
+    split_share(io.bytes, &Grid::boundary(chunk).ok()?, Bytes(SECTOR))
 }

@@ -1,20 +1,18 @@
 //! `no-direct-io`: a database on UFS goes through the file cache, with its lock for a single writer.
 
 use plumb_geometry::Bytes;
+use plumb_model::facts::NoDirectIo;
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId};
 
 use super::context::Context;
-use super::{LayoutRule, solaris, words};
-use crate::finding::{Confidence, Severity};
+use super::{LayoutRule, sizes, solaris};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "no-direct-io",
-    title: "a database on UFS goes through the file cache",
-    needs: "mount options, `--page`",
-    decides: false,
+    id: RuleId::NoDirectIo,
     thresholds: || {
         vec![format!(
             "pages of {} to {}",
@@ -22,7 +20,6 @@ pub const RULE: LayoutRule = LayoutRule {
             Bytes(*PAGE_BYTES.end())
         )]
     },
-    plan: None,
     judge,
 };
 
@@ -45,39 +42,15 @@ fn judge_mount(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
         return Outcome::NotAsked;
     };
     match solaris::option(node, "forcedirectio") {
-        None => {
-            return Outcome::UnknownOf(
-                context.target(id),
-                "its mount options are not known".to_owned(),
-            );
-        }
+        None => return context.unknown(id, Reason::MountOptions),
         Some(true) => return Outcome::Silent,
         Some(false) => {}
     }
-    let options = node
-        .facts
-        .get(keys::MOUNT_OPTIONS)
-        .map(|fact| fact.source.to_string())
-        .unwrap_or_default();
-    let mut finding = context
-        .finding(
-            &RULE,
-            (id, Severity::Note, Confidence::Low),
-            "is mounted without forcedirectio".to_owned(),
-            words::number("forcedirectio", 0, "flag", options),
-        )
-        .with_evidence(words::bytes("page_bytes", page, "page given by the user"));
     let block = context.number(id, keys::FS_BLOCK).map(Bytes);
-    if let Some(block) = block.filter(|block| page < *block) {
-        finding = finding.explained(format!(
-            "a write of {page} makes the file system read a block of {block} first; direct I/O moves the page alone"
-        ));
-    }
-    Outcome::Found(
-        finding
-            .explained("direct I/O lets several writers into one file at once (from Solaris 8 3/01 on) and saves a copy")
-            .explained(
-                "try it first: what a database leaves to the file cache is read from disk then, and may become slower",
-            ),
-    )
+    let facts = Facts::NoDirectIo(NoDirectIo {
+        page_bytes: page,
+        block_bytes: block.filter(|block| page < *block),
+        source: sizes::source(node, keys::MOUNT_OPTIONS),
+    });
+    Outcome::found(context.finding(facts, (id, Severity::Note, Confidence::Low)))
 }

@@ -1,72 +1,82 @@
 //! What was noticed while a stack was read, as findings: broken and stranded labels, layers that end beyond what they lie
 //! on, sources that contradict each other, and whatever else a source reports by a name of its own.
 
-use plumb_stack::problem_ids as ids;
-use plumb_stack::{Problem, Source};
+use plumb_model::facts::NoticedProblem;
+use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
+use plumb_stack::{Problem, ProblemId};
 
 use super::LayoutRule;
 use super::context::Context;
-use crate::finding::{Confidence, Evidence, Finding, Severity};
 use crate::rules::Outcome;
 
-const BROKEN: &str = ids::BROKEN_LABEL;
-const STRANDED: &str = ids::STRANDED_BACKUP_LABEL;
-const BEYOND: &str = ids::BEYOND_DEVICE;
-const CONTRADICTS: &str = ids::CONTRADICTION;
-
 /// A label of which one copy is damaged.
-pub const BROKEN_LABEL: LayoutRule = rule(BROKEN, |context| judge(context, BROKEN));
+pub const BROKEN_LABEL: LayoutRule = rule(RuleId::BrokenLabel, |context| {
+    judge(context, ProblemId::BrokenLabel)
+});
 /// A backup label that is not at the end of the disk.
-pub const STRANDED_BACKUP_LABEL: LayoutRule = rule(STRANDED, |context| judge(context, STRANDED));
-/// A layer that ends beyond what it lies on.
-pub const BEYOND_DEVICE: LayoutRule = rule(BEYOND, |context| judge(context, BEYOND));
+pub const STRANDED_BACKUP_LABEL: LayoutRule = rule(RuleId::StrandedBackupLabel, |context| {
+    judge(context, ProblemId::StrandedBackupLabel)
+});
+/// A layer that ends beyond the layer below it.
+pub const BEYOND_DEVICE: LayoutRule = rule(RuleId::BeyondDevice, |context| {
+    judge(context, ProblemId::BeyondDevice)
+});
 /// Sources that contradict each other.
-pub const CONTRADICTION: LayoutRule = rule(CONTRADICTS, |context| judge(context, CONTRADICTS));
-/// All that have no rule of their own; findings bear the name that the source gave.
-pub const OTHERS: LayoutRule = LayoutRule {
-    id: "other-problem",
-    title: "something else is not as it should be",
-    needs: "",
-    decides: true,
-    thresholds: Vec::new,
-    plan: None,
-    judge: others,
-};
+pub const CONTRADICTION: LayoutRule = rule(RuleId::Contradiction, |context| {
+    judge(context, ProblemId::Contradiction)
+});
+/// Two partitions that share bytes.
+pub const OVERLAPPING_PARTITIONS: LayoutRule = rule(RuleId::OverlappingPartitions, |context| {
+    noticed(context, ProblemId::OverlappingPartitions)
+});
+/// A move that has not ended.
+pub const UNFINISHED_MOVE: LayoutRule = rule(RuleId::UnfinishedMove, |context| {
+    noticed(context, ProblemId::UnfinishedMove)
+});
+/// A label for sectors of another size.
+pub const SECTOR_SIZE_MISMATCH: LayoutRule = rule(RuleId::SectorSizeMismatch, |context| {
+    noticed(context, ProblemId::SectorSizeMismatch)
+});
+/// A superblock that is damaged.
+pub const BROKEN_SUPERBLOCK: LayoutRule = rule(RuleId::BrokenSuperblock, |context| {
+    noticed(context, ProblemId::BrokenSuperblock)
+});
+/// A file system that notes another start.
+pub const HIDDEN_SECTORS: LayoutRule = rule(RuleId::HiddenSectors, |context| {
+    noticed(context, ProblemId::HiddenSectors)
+});
+/// A pool with blocks smaller than those of the disk.
+pub const ASHIFT_BELOW_BLOCK: LayoutRule = rule(RuleId::AshiftBelowBlock, |context| {
+    noticed(context, ProblemId::AshiftBelowBlock)
+});
 
-/// The rule of a problem. Its words in the index of findings are in [`ids::ALL`].
-const fn rule(
-    id: &'static str,
-    judge: for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>,
-) -> LayoutRule {
+const fn rule(id: RuleId, judge: for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>) -> LayoutRule {
     LayoutRule {
         id,
-        title: "",
-        needs: "",
-        decides: true,
         thresholds: Vec::new,
-        plan: None,
         judge,
     }
 }
 
 /// How bad each kind is: what loses data when somebody relies on it is critical.
 #[must_use]
-pub fn severity(id: &str) -> Severity {
+pub const fn severity(id: ProblemId) -> Severity {
     match id {
-        BEYOND | ids::OVERLAPPING_PARTITIONS | ids::UNFINISHED_MOVE => Severity::Critical,
-        STRANDED | ids::HIDDEN_SECTORS => Severity::Note,
-        _ => Severity::Warning,
+        ProblemId::BeyondDevice | ProblemId::OverlappingPartitions | ProblemId::UnfinishedMove => {
+            Severity::Critical
+        }
+        ProblemId::StrandedBackupLabel | ProblemId::HiddenSectors => Severity::Note,
+        ProblemId::BrokenLabel
+        | ProblemId::SectorSizeMismatch
+        | ProblemId::BrokenSuperblock
+        | ProblemId::AshiftBelowBlock
+        | ProblemId::Contradiction => Severity::Warning,
     }
 }
 
-fn judge(context: &Context<'_>, id: &str) -> Vec<Outcome> {
-    let mut found: Vec<Outcome> = context
-        .stack
-        .problems()
-        .iter()
-        .filter(|problem| problem.id == id)
-        .map(|one| outcome(context, one))
-        .collect();
+/// Problems of a kind for which readers look on every device, so that *none* is an answer.
+fn judge(context: &Context<'_>, id: ProblemId) -> Vec<Outcome> {
+    let mut found = noticed(context, id);
     if found.is_empty() {
         // An empty stack was not looked at.
         found.push(if context.stack.nodes().next().is_some() {
@@ -78,54 +88,48 @@ fn judge(context: &Context<'_>, id: &str) -> Vec<Outcome> {
     found
 }
 
-fn others(context: &Context<'_>) -> Vec<Outcome> {
-    let named = [BROKEN, STRANDED, BEYOND, CONTRADICTS];
-    let others = context
-        .stack
-        .problems()
-        .iter()
-        .filter(|problem| !named.contains(&problem.id));
-    others.map(|problem| outcome(context, problem)).collect()
+fn noticed(context: &Context<'_>, id: ProblemId) -> Vec<Outcome> {
+    let problems = context.stack.problems().iter();
+    problems
+        .filter(|problem| problem.id == id)
+        .map(|problem| outcome(context, problem))
+        .collect()
 }
 
 fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
     let target = problem
         .node
         .map_or_else(|| context.host_target(), |id| context.target(id));
-    // Whoever saw it says where; that it was seen is the number.
-    let evidence = Evidence {
-        name: "seen",
-        value: 1.0,
-        unit: "times",
-        source: problem.source.to_string(),
+    let facts = NoticedProblem {
+        text: problem.text.clone(),
+        source: problem.source.clone(),
+        is_move_unfinished: has_unfinished_move(context, problem),
     };
-    let finding = Finding::new(
-        problem.id,
-        severity(problem.id),
-        &target,
-        Confidence::High,
-        problem.text.clone(),
-        evidence,
-    );
-    let remedy = match has_unfinished_move(context, problem) {
-        true => Some(END_THE_MOVE),
-        false => remedy(problem),
+    let facts = match problem.id {
+        ProblemId::BrokenLabel => Facts::BrokenLabel(facts),
+        ProblemId::StrandedBackupLabel => Facts::StrandedBackupLabel(facts),
+        ProblemId::OverlappingPartitions => Facts::OverlappingPartitions(facts),
+        ProblemId::UnfinishedMove => Facts::UnfinishedMove(facts),
+        ProblemId::SectorSizeMismatch => Facts::SectorSizeMismatch(facts),
+        ProblemId::BrokenSuperblock => Facts::BrokenSuperblock(facts),
+        ProblemId::HiddenSectors => Facts::HiddenSectors(facts),
+        ProblemId::AshiftBelowBlock => Facts::AshiftBelowBlock(facts),
+        ProblemId::BeyondDevice => Facts::BeyondDevice(facts),
+        ProblemId::Contradiction => Facts::Contradiction(facts),
     };
-    Outcome::Found(match remedy {
-        Some(remedy) => finding.explained(remedy),
-        None => finding,
-    })
+    let severity = severity(problem.id);
+    Outcome::found(Finding::new(facts, target, severity, Confidence::High))
 }
-
-/// A change of the label takes the place of the one that the journal of a move knows.
-const END_THE_MOVE: &str = "a move on this disk has not ended: do not change its label; run plumb fix status of the disk, \
-                            then end the move with plumb fix resume or rollback";
 
 /// Whether a problem is one of a label on a disk with an unfinished move.
 fn has_unfinished_move(context: &Context<'_>, problem: &Problem) -> bool {
     let of_label = matches!(
         problem.id,
-        BROKEN | STRANDED | BEYOND | ids::OVERLAPPING_PARTITIONS | ids::SECTOR_SIZE_MISMATCH
+        ProblemId::BrokenLabel
+            | ProblemId::StrandedBackupLabel
+            | ProblemId::BeyondDevice
+            | ProblemId::OverlappingPartitions
+            | ProblemId::SectorSizeMismatch
     );
     let leaves = |problem: &Problem| {
         problem
@@ -138,54 +142,6 @@ fn has_unfinished_move(context: &Context<'_>, problem: &Problem) -> bool {
         .stack
         .problems()
         .iter()
-        .filter(|other| other.id == ids::UNFINISHED_MOVE);
+        .filter(|other| other.id == ProblemId::UnfinishedMove);
     of_label && moves.any(|other| leaves(other).iter().any(|disk| disks.contains(disk)))
-}
-
-fn remedy(problem: &Problem) -> Option<&'static str> {
-    match problem.id {
-        BROKEN if has_one_copy(problem) => Some(
-            "there is no second copy of such a label: save its sectors, find out where the partitions truly lie, and do \
-             not let a tool write the label before that",
-        ),
-        BROKEN => Some(
-            "what was read comes from the copy that is good, where one is; save both copies, then let a tool for labels \
-             write the bad one anew, and do not touch the label otherwise before that",
-        ),
-        STRANDED => Some(
-            "the disk has grown, or was copied to a larger one: let a tool for labels move the backup to the end, which \
-             leaves all partitions where they are",
-        ),
-        BEYOND => Some(
-            "do not mount or grow anything on it: find out whether the device shrank, another one stands in for it, or \
-             the dumps are of different days",
-        ),
-        CONTRADICTS => Some(
-            "a dump of another host or another day, or a device that changed in between: collect all of them anew, at once",
-        ),
-        ids::OVERLAPPING_PARTITIONS => Some(
-            "mount neither: what one writes destroys what the other has stored; copy both, keep the one that is whole, and \
-             make the other anew elsewhere",
-        ),
-        ids::UNFINISHED_MOVE => Some(
-            "its data lie in part at the old place and in part at the new one, so neither make a file system there nor change \
-             the label: plumb fix status of the disk tells how far it came, and plumb fix resume or rollback ends it",
-        ),
-        ids::SECTOR_SIZE_MISMATCH => Some(
-            "show the disk with the sectors that its label was written for, or write the label anew with numbers for these",
-        ),
-        ids::BROKEN_SUPERBLOCK => {
-            Some("copy the device before any tool mends it, and try on the copy")
-        }
-        ids::HIDDEN_SECTORS => {
-            Some("only booting depends on it: leave it where nothing boots from there")
-        }
-        ids::ASHIFT_BELOW_BLOCK => Some("a vdev keeps its ashift: a new pool takes a new one"),
-        _ => None,
-    }
-}
-
-/// An MBR and the chain of its logical partitions are on a disk once.
-fn has_one_copy(problem: &Problem) -> bool {
-    matches!(&problem.source, Source::OnDisk { format } if format == "MBR")
 }

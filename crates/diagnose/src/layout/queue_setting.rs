@@ -1,22 +1,20 @@
 //! `queue-setting`: read-ahead, request size or scheduler of a queue that do harm.
 
 use plumb_geometry::Bytes;
+use plumb_model::facts::{BadSetting, QueueSetting};
+use plumb_model::{Advice, Confidence, Facts, Fix, Reason, RuleId, Severity};
 use plumb_quoting::names::KERNEL_DEVICE;
 use plumb_quoting::{Command, NoCommand};
 use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId, Placing};
 
 use super::context::Context;
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Evidence, Finding, Fix, Severity};
+use super::{LayoutRule, sizes};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "queue-setting",
-    title: "read-ahead, request size or scheduler do harm",
-    needs: "a live Linux host",
-    decides: false,
+    id: RuleId::QueueSetting,
     thresholds: || {
         vec![
             format!("read-ahead above {}", Bytes(READ_AHEAD_BYTES_MAX)),
@@ -26,7 +24,6 @@ pub const RULE: LayoutRule = LayoutRule {
             SEEK_SCHEDULERS.join(" or "),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -60,8 +57,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .collect()
 }
 
-/// What is wrong: evidence, one sentence, how bad, and what mends it.
-type Point = (Evidence, String, Severity, Setting);
+/// A setting that does harm, how bad it is, and the change that remedies it.
+type Point = (BadSetting, Severity, Setting);
 
 /// A file of the queue, what it should hold, and what it holds.
 struct Setting {
@@ -104,49 +101,31 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         .then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
-    points.sort_by_key(|(_, _, severity, _)| std::cmp::Reverse(*severity));
-    let mut points = points.into_iter();
-    let Some((evidence, sentence, severity, setting)) = points.next() else {
+    points.sort_by_key(|(_, severity, _)| std::cmp::Reverse(*severity));
+    let Some((_, severity, _)) = points.first() else {
         // A request size without what the hardware takes cannot be judged.
         let is_half_known = node.number(keys::MAX_REQUEST).is_some()
             && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
         return Some(if is_half_known && node.kind.is_leaf() {
-            let why = "what the hardware takes in one request is not known".to_owned();
-            Outcome::UnknownOf(context.target(id), why)
+            context.unknown(id, Reason::HardwareRequest)
         } else {
             Outcome::Silent
         });
     };
-    let finding: Finding = context.finding(
-        &RULE,
-        (id, severity, Confidence::Medium),
-        sentence,
-        evidence,
-    );
-    let finding = finding.with_fix(setting.fix(node));
-    let finding = points.fold(finding, |finding, (evidence, sentence, _, setting)| {
-        finding
-            .with_evidence(evidence)
-            .explained(sentence)
-            .with_fix(setting.fix(node))
+    let about = (id, *severity, Confidence::Medium);
+    let settings = points.iter().map(|(bad, _, _)| bad.clone()).collect();
+    let facts = Facts::QueueSetting(QueueSetting { settings });
+    let mut finding = context.finding(facts, about);
+    if let Some(host) = &node.host {
+        finding.advice.push(Advice::RunOn {
+            host: Some(host.clone()),
+            changes: None,
+        });
+    }
+    let finding = points.iter().fold(finding, |finding, (_, _, setting)| {
+        finding.with_fix(setting.fix(node))
     });
-    let finding = match &node.host {
-        Some(host) => finding.explained(format!(
-            "commands are for {host}, with the names that it has for its devices"
-        )),
-        None => finding,
-    };
-    Some(Outcome::Found(finding.explained(
-        "settings of a queue are changed at once and without risk to data; keep them in a udev rule, or they are gone \
-         after a boot",
-    )))
-}
-
-fn source(node: &Node, key: &str) -> String {
-    node.facts
-        .get(key)
-        .map(|fact| fact.source.to_string())
-        .unwrap_or_default()
+    Some(Outcome::found(finding))
 }
 
 fn read_ahead(node: &Node) -> Option<Point> {
@@ -161,23 +140,14 @@ fn read_ahead(node: &Node) -> Option<Point> {
     let bytes = node
         .number(keys::READ_AHEAD)
         .filter(|bytes| *bytes > most)?;
-    let evidence = words::bytes(
-        "read_ahead_bytes",
-        Bytes(bytes),
-        source(node, keys::READ_AHEAD),
-    );
-    let sentence = format!(
-        "read-ahead of {}: each small read in a row may bring in as much; more than {} serves no stream",
-        Bytes(bytes),
-        Bytes(most)
-    );
+    let bad = BadSetting::ReadAhead {
+        bytes: Bytes(bytes),
+        most_bytes: Bytes(most),
+        source: sizes::source(node, keys::READ_AHEAD),
+    };
     let better = READ_AHEAD_BYTES.max(stripes);
-    Some((
-        evidence,
-        sentence,
-        Severity::Warning,
-        Setting::of_kib("read_ahead_kb", better, bytes),
-    ))
+    let setting = Setting::of_kib("read_ahead_kb", better, bytes);
+    Some((bad, Severity::Warning, setting))
 }
 
 fn request(node: &Node) -> Option<Point> {
@@ -186,18 +156,13 @@ fn request(node: &Node) -> Option<Point> {
         .filter(|bytes| *bytes < REQUEST_BYTES_MIN)?;
     let hardware = node.number(keys::MAX_REQUEST_HARDWARE)?;
     (hardware >= bytes.saturating_mul(REQUEST_RATIO)).then_some(())?;
-    let evidence = words::bytes(
-        "max_request_bytes",
-        Bytes(bytes),
-        source(node, keys::MAX_REQUEST),
-    );
-    let sentence = format!(
-        "requests are cut at {}, and the hardware takes {}: large I/O become many commands",
-        Bytes(bytes),
-        Bytes(hardware)
-    );
+    let bad = BadSetting::Request {
+        bytes: Bytes(bytes),
+        hardware_bytes: Bytes(hardware),
+        source: sizes::source(node, keys::MAX_REQUEST),
+    };
     let setting = Setting::of_kib("max_sectors_kb", hardware.min(REQUEST_BYTES), bytes);
-    Some((evidence, sentence, Severity::Note, setting))
+    Some((bad, Severity::Note, setting))
 }
 
 fn scheduler(node: &Node) -> Option<Point> {
@@ -206,15 +171,14 @@ fn scheduler(node: &Node) -> Option<Point> {
         .filter(|word| SEEK_SCHEDULERS.contains(word))?;
     let is_flash = node.word(keys::ROTATIONAL) == Some("0") || node.name.starts_with("nvme");
     is_flash.then_some(())?;
-    let evidence = words::number("rotational", 0, "flag", source(node, keys::ROTATIONAL));
-    let sentence = format!(
-        "scheduler {scheduler} on a drive without a head: it costs time for each I/O and limits depth; none or \
-         mq-deadline does better for most"
-    );
+    let bad = BadSetting::Scheduler {
+        name: scheduler.to_owned(),
+        source: sizes::source(node, keys::ROTATIONAL),
+    };
     let setting = Setting {
         file: "scheduler",
         better: "none".to_owned(),
         now: scheduler.to_owned(),
     };
-    Some((evidence, sentence, Severity::Note, setting))
+    Some((bad, Severity::Note, setting))
 }

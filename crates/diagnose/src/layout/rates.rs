@@ -1,5 +1,6 @@
 //! I/O a second of a device, as somebody counted them: iostat, or a profile by its mean.
 
+use plumb_model::facts::RateBasis;
 use plumb_profile::Profile;
 use plumb_stack::NodeId;
 use plumb_stack::node::keys;
@@ -14,7 +15,7 @@ pub(super) struct Rate {
     /// Of these the share of writes, if that was counted.
     pub(super) write_share: Option<f64>,
     /// Who counted.
-    pub(super) source: String,
+    pub(super) basis: RateBasis,
     /// First and last I/O of a profile, ns of its clock. iostat has one time for all devices.
     window_ns: Option<(i64, i64)>,
 }
@@ -38,7 +39,9 @@ impl Rate {
         Some(Rate {
             ios_per_second,
             write_share: writes.map(|writes| (writes / ios_per_second).min(1.0)),
-            source: node.facts.get(keys::IOS_PER_SECOND)?.source.to_string(),
+            basis: RateBasis::Printed {
+                source: node.facts.get(keys::IOS_PER_SECOND)?.source.clone(),
+            },
             window_ns: None,
         })
     }
@@ -51,11 +54,10 @@ impl Rate {
         (ios > 0).then(|| Rate {
             ios_per_second: ios as f64 * 1e9 / span_ns as f64,
             write_share: Some(writes as f64 / ios as f64),
-            source: format!(
-                "mean of what was seen on {} ({} layer)",
-                profile.device,
-                profile.layer.word()
-            ),
+            basis: RateBasis::Profile {
+                on: profile.device.clone(),
+                layer: profile.layer,
+            },
             window_ns: Some((first, last)),
         })
     }

@@ -2,23 +2,20 @@
 
 use std::collections::HashSet;
 
+use plumb_model::facts::ReadPolicy;
+use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId};
 
+use super::LayoutRule;
 use super::context::Context;
 use super::solaris;
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "read-policy",
-    title: "a mirror does not share its reads evenly",
-    needs: "`metastat -p`",
-    decides: false,
+    id: RuleId::ReadPolicy,
     thresholds: || vec![format!("other than {EVEN}")],
-    plan: None,
     judge,
 };
 
@@ -33,10 +30,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 
 fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let Some(policy) = node.facts.get(keys::READ_POLICY) else {
-        return Outcome::UnknownOf(
-            context.target(id),
-            "its read policy is not known".to_owned(),
-        );
+        return context.unknown(id, Reason::ReadPolicy);
     };
     if policy.value == EVEN {
         return Outcome::Silent;
@@ -51,30 +45,14 @@ fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     } else {
         Severity::Note
     };
-    let summary = format!("reads by policy \"{}\" from {sides} sides", policy.value);
-    let mut finding = context.finding(
-        &RULE,
-        (id, severity, Confidence::Medium),
-        summary,
-        words::number("sides", sides, "devices", &policy.source),
-    );
-    if is_first {
-        finding = finding
-            .with_cost(Some(Cost {
-                value: sides as f64,
-                unit: "reads on the busiest side per read of an even share",
-                basis: Basis::Estimated,
-            }))
-            .explained("all reads go to the first side: right only where the others are slower");
-    } else {
-        finding = finding.explained(
-            "addresses are shared out in ranges: that helps sequential reads of a balanced load and hurts one that \
-             has a hot range",
-        );
-    }
-    Outcome::Found(finding.explained(format!(
-        "{EVEN} is the default and right for most; the policy is changed at once and without risk to data"
-    )))
+    let facts = Facts::ReadPolicy(ReadPolicy {
+        policy: policy.value.clone(),
+        sides,
+        source: policy.source.clone(),
+    });
+    let cost = is_first.then(|| Cost::estimated(CostOf::SideReads, sides as f64));
+    let finding = context.finding(facts, (id, severity, Confidence::Medium));
+    Outcome::found(finding.with_cost(cost))
 }
 
 /// Whether the sides are of different make, which is what policy "first" is for.

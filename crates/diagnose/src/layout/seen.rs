@@ -1,27 +1,23 @@
-//! What passed through a layer while its device was looked at, told beside what is wrong with the layer.
+//! I/O that passed through a layer while its device was watched, beside the defect of the layer.
 //!
 //! I/O are counted where requests are made, by disk and by the partition that they were sent to. What came through a volume
 //! above a partition is in the count of the partition.
 
 use std::collections::HashMap;
 
-use plumb_geometry::{Bytes, Grid, group_digits, plural};
-use plumb_profile::fit::{FitTally, Select};
+use plumb_geometry::{Bytes, Grid};
+use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
+use plumb_model::{Facts, Finding, Seen};
+use plumb_profile::fit::Select;
 use plumb_profile::what_if;
 use plumb_profile::{Places, Profile, ProfileSet};
 use plumb_stack::{Kind, NodeId, Stack, Standing, Verdict};
 use plumb_trace::{Layer, Op};
 
 use super::context::Context;
-use super::words;
-use crate::finding::{Evidence, Finding};
-use crate::rules::{latency_words, share_text};
-use crate::share::Share;
 
 /// Processes that are named.
 const NAMED: usize = 3;
-
-const MIB: f64 = 1_048_576.0;
 
 /// What was counted of a disk or a partition.
 #[derive(Clone, Copy)]
@@ -77,13 +73,8 @@ pub(super) fn passed<'a>(
     passed
 }
 
-/// Adds to a finding about a start what the I/O through it show: how many are off for it, and what they took.
-pub(super) fn explain(
-    context: &Context<'_>,
-    finding: Finding,
-    device: NodeId,
-    worst: &Standing,
-) -> Finding {
+/// I/O through what starts off a grid: how many are off for it, and how long they took. `None` if nothing was watched.
+pub(super) fn through(context: &Context<'_>, device: NodeId, worst: &Standing) -> Option<Seen> {
     let way = worst
         .landing
         .via
@@ -91,99 +82,83 @@ pub(super) fn explain(
         .copied()
         .filter(|id| *id != worst.landing.on || *id == device);
     let mut layers = std::iter::once(device).chain(way);
-    let Some((id, seen)) = layers.find_map(|id| Some((id, context.passed.get(&id)?))) else {
-        return finding;
-    };
-    let through = if id == device {
-        "it".to_owned()
-    } else {
-        format!("{}, which it lies on,", context.name(id))
-    };
-    let Some(places) = seen
+    let (id, passed) = layers.find_map(|id| Some((id, context.passed.get(&id)?)))?;
+    let seen = of_layer(context, (id, passed), id != device);
+    let places = passed
         .places
-        .filter(|places| places.table.count(Select::DATA) > 0)
-    else {
-        return finding.explained(format!("no I/O through {through} seen{}", in_time(context)));
+        .filter(|places| places.table.count(Select::DATA) > 0);
+    let Some(places) = places else {
+        return Some(seen);
     };
-    let grid = grid_on(context, seen.disk, worst);
-    let Some((grid, tally)) =
-        grid.and_then(|grid| Some((grid, places.table.fit(&grid, Select::DATA).ok()?)))
-    else {
-        return finding;
+    let (senders, more_senders) = senders(context, id);
+    Some(Seen {
+        fit: fit(context, passed, places, worst),
+        senders,
+        more_senders,
+        ..seen
+    })
+}
+
+/// Adds to any other finding the I/O that passed through its target.
+pub(super) fn add(context: &Context<'_>, finding: &mut Finding) {
+    // Findings about I/O have counts of their own.
+    let is_counted = finding.seen.is_some() || counts_ios(finding);
+    let Some(id) = finding.target.node.map(|id| context.device_of(id)) else {
+        return;
     };
-    let share = Share::new(tally.misaligned, tally.ios);
-    let finding = finding
-        .with_evidence(counted(
-            context,
-            id,
-            seen,
-            "ios_unfit",
-            share.part as f64,
-            "ios",
-        ))
-        .with_evidence(counted(context, id, seen, "ios", share.whole as f64, "ios"))
-        .explained(format!(
-            "I/O through {through}{}: {}; {} start off the {} {} of {}",
-            in_time(context),
-            moved(places),
-            share_text(share),
-            worst.fact.granularity(),
-            worst.fact.what.text(),
-            context.name(worst.landing.on)
-        ));
-    let finding = with_latency(context, finding, (id, seen), places);
-    let finding = after(finding, places, &grid, &tally, worst);
+    if let Some(passed) = context.passed.get(&id).filter(|_| !is_counted) {
+        finding.seen = Some(of_layer(context, (id, passed), false));
+    }
+}
+
+fn counts_ios(finding: &Finding) -> bool {
+    match &finding.facts {
+        Facts::SplitIo(facts) => facts.counted.is_some(),
+        Facts::ParitySmallWrites(facts) => facts.counted.is_some(),
+        _ => false,
+    }
+}
+
+/// The counts of a layer, without their fit.
+fn of_layer(context: &Context<'_>, (id, passed): (NodeId, &Passed<'_>), is_below: bool) -> Seen {
+    let count = |op| {
+        passed
+            .places
+            .map_or(0, |places| places.table.count(Select::op(op)))
+    };
+    let watch = context.known.watch.as_ref();
+    Seen {
+        on: context.name(id).to_owned(),
+        is_below,
+        layer: passed.profile.layer,
+        seconds: watch.map(|watch| watch.seconds),
+        reads: count(Op::Read),
+        writes: count(Op::Write),
+        moved_bytes: passed.places.map_or(Bytes(0), moved),
+        mean_ns: passed.places.and_then(mean_ns),
+        fit: None,
+        senders: Vec::new(),
+        more_senders: 0,
+    }
+}
+
+/// How the I/O lie on the grid that the layer is off; `None` if the table cannot tell.
+fn fit(
+    context: &Context<'_>,
+    passed: &Passed<'_>,
+    places: &Places,
+    worst: &Standing,
+) -> Option<SeenFit> {
+    let grid = grid_on(context, passed.disk, worst)?;
+    let tally = places.table.fit(&grid, Select::DATA).ok()?;
     // All I/O through one partition mostly stand alike, so the others of the disk are what to compare with.
-    let finding = match seen.profile.places.table.latency_by_fit(&grid) {
-        Ok(latency) if seen.profile.timed_ios() > 0 => finding.explained(latency_words(&latency)),
-        _ => finding,
-    };
-    by_whom(context, finding, id)
-}
-
-/// Adds to any other finding what was seen of the device that it is about.
-pub(super) fn tell(context: &Context<'_>, finding: &mut Finding) {
-    let is_told = finding
-        .evidence()
-        .iter()
-        .any(|evidence| matches!(evidence.name, "ios" | "ios_unfit"));
-    let Some(id) = context
-        .stack
-        .find(&finding.target().device)
-        .map(|id| context.device_of(id))
-    else {
-        return;
-    };
-    let Some(seen) = context.passed.get(&id).filter(|_| !is_told) else {
-        return;
-    };
-    let Some(places) = seen.places.filter(|places| !places.table.is_empty()) else {
-        let words = format!("no I/O through it seen{}", in_time(context));
-        // A rule that looked has said so.
-        if !finding.explanation().contains(&words) {
-            finding.explain(words);
-        }
-        return;
-    };
-    let ios = places.table.count(Select::DATA);
-    finding.add_evidence(counted(context, id, seen, "ios", ios as f64, "ios"));
-    let took = mean_ns(places)
-        .map(|ns| format!(", {:.1} µs each on average", ns / 1e3))
-        .unwrap_or_default();
-    finding.explain(format!(
-        "I/O through it{}: {}{took}",
-        in_time(context),
-        moved(places)
-    ));
-}
-
-/// ` in 10.0 s`; nothing where it is a profile of another time.
-fn in_time(context: &Context<'_>) -> String {
-    context
-        .known
-        .watch
-        .as_ref()
-        .map_or_else(String::new, |watch| format!(" in {:.1} s", watch.seconds))
+    let latency = passed.profile.places.table.latency_by_fit(&grid).ok();
+    Some(SeenFit {
+        ios: tally.ios,
+        misaligned: tally.misaligned,
+        moved: after(places, &grid, worst),
+        latency: latency.filter(|_| passed.profile.timed_ios() > 0),
+    })
 }
 
 /// The grid that a start is off, as it lies on the disk whose I/O were counted.
@@ -198,45 +173,17 @@ fn grid_on(context: &Context<'_>, disk: NodeId, worst: &Standing) -> Option<Grid
         .map(|fact| fact.grid)
 }
 
-fn counted(
-    context: &Context<'_>,
-    id: NodeId,
-    seen: &Passed<'_>,
-    name: &'static str,
-    value: f64,
-    unit: &'static str,
-) -> Evidence {
-    let source = format!(
-        "counted on {} ({} layer){}",
-        context.name(id),
-        seen.profile.layer.word(),
-        in_time(context)
-    );
-    words::real(name, value, unit, source)
-}
-
-/// `211 reads and 101 writes, 2.4 MiB`.
-fn moved(places: &Places) -> String {
+/// Bytes read and written.
+fn moved(places: &Places) -> Bytes {
     let table = &places.table;
-    let some = |op, one: &str| plural(table.count(Select::op(op)), one);
     let data = table
         .iter()
         .filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
     let units: u128 = data
         .map(|(key, row)| u128::from(key.length()) * u128::from(row.ios))
         .sum();
-    let bytes = (units * u128::from(table.unit_bytes())) as f64;
-    let (size, unit) = if bytes < MIB {
-        (bytes / 1024.0, "KiB")
-    } else {
-        (bytes / MIB, "MiB")
-    };
-    format!(
-        "{} and {}, {} {unit}",
-        some(Op::Read, "read"),
-        some(Op::Write, "write"),
-        words::rate(size)
-    )
+    let bytes = units * u128::from(table.unit_bytes());
+    Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Mean latency of what was timed, ns.
@@ -251,55 +198,23 @@ fn mean_ns(places: &Places) -> Option<f64> {
     (timed > 0).then(|| sum / timed as f64)
 }
 
-fn with_latency(
-    context: &Context<'_>,
-    finding: Finding,
-    (id, seen): (NodeId, &Passed<'_>),
-    places: &Places,
-) -> Finding {
-    match mean_ns(places) {
-        Some(ns) => finding
-            .with_evidence(counted(context, id, seen, "device_ns_mean", ns, "ns"))
-            .explained(format!(
-                "they took {:.1} µs each on average, from issue to completion",
-                ns / 1e3
-            )),
-        None => finding,
-    }
-}
-
-/// How many of these very I/O a start on the grid would leave off it.
-fn after(
-    finding: Finding,
-    places: &Places,
-    grid: &Grid,
-    tally: &FitTally,
-    worst: &Standing,
-) -> Finding {
+/// The same I/O, if the layer started on the grid.
+fn after(places: &Places, grid: &Grid, worst: &Standing) -> Option<FitAfterMove> {
     let Verdict::Misaligned { by } = worst.verdict else {
-        return finding;
+        return None;
     };
-    let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
-    let shifted = i64::try_from(on_by.0)
-        .ok()
-        .map(|by| what_if::shifted(&places.table, grid, by, Select::DATA));
-    let Some(Ok(then)) = shifted else {
-        return finding;
-    };
-    let left = Share::new(then.misaligned, then.ios);
-    let less = if then.misaligned < tally.misaligned {
-        ""
-    } else {
-        ": it is not the start alone"
-    };
-    finding.explained(format!(
-        "begun {} further on, {} of them would still start off it{less} (exact for these I/O)",
-        words::place(on_by),
-        share_text(left)
-    ))
+    let up = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
+    let by = i64::try_from(up.0).ok()?;
+    let then = what_if::shifted(&places.table, grid, by, Select::DATA).ok()?;
+    Some(FitAfterMove {
+        by_bytes: up,
+        ios: then.ios,
+        misaligned: then.misaligned,
+    })
 }
 
-fn by_whom(context: &Context<'_>, finding: Finding, id: NodeId) -> Finding {
+/// The processes that sent most, and the number of the others.
+fn senders(context: &Context<'_>, id: NodeId) -> (Vec<SentBy>, u64) {
     let watch = context.known.watch.iter();
     let mine = watch
         .flat_map(|watch| &watch.senders)
@@ -308,20 +223,10 @@ fn by_whom(context: &Context<'_>, finding: Finding, id: NodeId) -> Finding {
     mine.for_each(|one| *by_name.entry(&one.comm).or_default() += one.ios);
     let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();
     names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
-    if names.is_empty() {
-        return finding;
-    }
-    let shown = names
-        .iter()
-        .take(NAMED)
-        .map(|(name, ios)| format!("{name} {}", group_digits(*ios)));
-    let more = if names.len() > NAMED {
-        format!(" and {} more", names.len() - NAMED)
-    } else {
-        String::new()
-    };
-    finding.explained(format!(
-        "sent by {}{more}",
-        shown.collect::<Vec<_>>().join(", ")
-    ))
+    let more = names.len().saturating_sub(NAMED) as u64;
+    let named = names.into_iter().take(NAMED).map(|(comm, ios)| SentBy {
+        comm: comm.to_owned(),
+        ios,
+    });
+    (named.collect(), more)
 }

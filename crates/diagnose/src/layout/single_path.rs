@@ -2,22 +2,19 @@
 
 use std::collections::HashMap;
 
+use plumb_model::facts::{PathCase, SinglePath};
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, NodeId};
+use plumb_stack::{Kind, NodeId, Source};
 
+use super::LayoutRule;
 use super::context::{Context, Hardware};
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "single-path",
-    title: "a LUN of an array has one path, or several unjoined",
-    needs: "nothing",
-    decides: false,
+    id: RuleId::SinglePath,
     thresholds: || vec![format!("less than {PATHS_MIN} paths")],
-    plan: None,
     judge,
 };
 
@@ -66,36 +63,38 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 fn judge_multipath(context: &Context<'_>, id: NodeId) -> Outcome {
     let paths = context.stack.node(id).placing.below();
     match paths.len() as u64 {
-        0 => Outcome::UnknownOf(context.target(id), "its paths are not known".to_owned()),
+        0 => context.unknown(id, Reason::Paths),
         PATHS_MIN.. => Outcome::Silent,
-        number => {
-            let source = context
-                .stack
-                .node(id)
-                .placed_by
-                .as_ref()
-                .map(ToString::to_string);
-            let finding = context
-                .finding(
-                    &RULE,
-                    (id, Severity::Warning, Confidence::High),
-                    "has a single path".to_owned(),
-                    words::number("paths", number, "paths", source.unwrap_or_default()),
-                )
-                .explained("it fails with its path; a second one adds bandwidth as well")
-                .explained("look for cables, zoning and LUN masking before anything else: paths seldom go by themselves");
-            Outcome::Found(finding)
+        paths => {
+            let about = (id, Severity::Warning, Confidence::High);
+            found(
+                context,
+                about,
+                (paths, PathCase::Multipath),
+                context.placed_by(id),
+            )
         }
     }
+}
+
+fn found(
+    context: &Context<'_>,
+    about: (NodeId, Severity, Confidence),
+    (paths, case): (u64, PathCase),
+    source: Option<Source>,
+) -> Outcome {
+    let facts = Facts::SinglePath(SinglePath {
+        paths,
+        case,
+        source,
+    });
+    Outcome::found(context.finding(facts, about))
 }
 
 /// A disk that nobody joined with another and that has no identity to look for one by.
 fn unnamed(context: &Context<'_>, id: NodeId) -> Outcome {
     match context.hardware(id) {
-        Hardware::Array(why) => Outcome::UnknownOf(
-            context.target(id),
-            format!("{why}, and it has no identity by which other paths to it could be told"),
-        ),
+        Hardware::Array(because) => context.unknown(id, Reason::NoIdentity { because }),
         Hardware::Drive | Hardware::Unknown => Outcome::NotAsked,
     }
 }
@@ -106,38 +105,18 @@ fn judge_unjoined(context: &Context<'_>, disks: &[NodeId]) -> Outcome {
         return Outcome::NotAsked;
     };
     let identity = context.stack.node(*first).facts.get(keys::IDENTITY);
-    let source = identity
-        .map(|fact| fact.source.to_string())
-        .unwrap_or_default();
+    let source = identity.map(|fact| fact.source.clone());
     if rest.is_empty() {
-        let Hardware::Array(why) = context.hardware(*first) else {
+        let Hardware::Array(because) = context.hardware(*first) else {
             return Outcome::NotAsked;
         };
-        let finding = context
-            .finding(
-                &RULE,
-                (*first, Severity::Note, Confidence::Medium),
-                "is a LUN of an array and has one path".to_owned(),
-                words::number("paths", 1, "paths", source),
-            )
-            .explained(why)
-            .explained("it fails with its path; a second one adds bandwidth as well");
-        return Outcome::Found(finding);
+        let about = (*first, Severity::Note, Confidence::Medium);
+        return found(context, about, (1, PathCase::Lun { because }), source);
     }
-    let names: Vec<String> = disks
-        .iter()
-        .map(|id| context.name(*id).to_owned())
-        .collect();
-    let finding = context
-        .finding(
-            &RULE,
-            (*first, Severity::Warning, Confidence::Medium),
-            format!("{} are one LUN, and nothing joins them", words::list(&names)),
-            words::number("paths", disks.len() as u64, "paths", source),
-        )
-        .explained(
-            "whoever writes to both writes to one disk twice: volume managers may refuse it or damage it",
-        )
-        .explained("let a multipath driver join them, and use its device only");
-    Outcome::Found(finding)
+    let devices = disks.iter().map(|id| context.name(*id).to_owned());
+    let case = PathCase::Unjoined {
+        devices: devices.collect(),
+    };
+    let about = (*first, Severity::Warning, Confidence::Medium);
+    found(context, about, (disks.len() as u64, case), source)
 }

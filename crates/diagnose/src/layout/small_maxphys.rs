@@ -1,22 +1,19 @@
 //! `small-maxphys`: the kernel cuts I/O into pieces of less than 1 MiB.
 
 use plumb_geometry::Bytes;
+use plumb_model::facts::SmallMaxphys;
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 
 use super::context::Context;
 use super::small_resync_io::RESYNC_BYTES_MIN;
-use super::{LayoutRule, solaris, words};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::{Outcome, PlanKind};
+use super::{LayoutRule, solaris};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "small-maxphys",
-    title: "the kernel cuts large I/O",
-    needs: "`/etc/system`",
-    decides: false,
+    id: RuleId::SmallMaxphys,
     thresholds: || vec![format!("less than {}", Bytes(MAXPHYS_BYTES_MIN))],
-    plan: Some(PlanKind::Resync),
     judge,
 };
 
@@ -28,9 +25,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         return vec![Outcome::NotAsked];
     }
     let Some((maxphys, source)) = solaris::setting(context, keys::MAXPHYS) else {
-        return vec![Outcome::Unknown(
-            "maxphys is not known: 256 KiB by default, or less".to_owned(),
-        )];
+        return vec![Outcome::Unknown(Reason::Maxphys)];
     };
     if maxphys >= MAXPHYS_BYTES_MIN {
         return vec![Outcome::Silent];
@@ -48,30 +43,13 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     } else {
         Severity::Note
     };
-    let mut finding = Finding::new(
-        RULE.id,
-        severity,
-        &context.host_target(),
-        Confidence::Medium,
-        format!("maxphys is {}: larger I/O are cut", Bytes(maxphys)),
-        words::bytes("maxphys_bytes", Bytes(maxphys), source),
-    );
-    if let Some(chunk) = chunk {
-        finding = finding
-            .with_evidence(words::bytes("largest_chunk_bytes", Bytes(chunk), "layout"))
-            .explained(format!(
-                "a chunk of {} cannot be moved in one I/O",
-                Bytes(chunk)
-            ));
-    }
-    if let Some(resync) = resync.filter(|resync| *resync > maxphys) {
-        finding = finding.explained(format!(
-            "resyncs in pieces of {} are cut as well",
-            Bytes(resync)
-        ));
-    }
-    vec![Outcome::Found(finding.explained(format!(
-        "set maxphys to {} or more in /etc/system, which takes a boot; drivers of disks may have a limit of their own",
-        Bytes(MAXPHYS_BYTES_MIN)
-    )))]
+    let facts = Facts::SmallMaxphys(SmallMaxphys {
+        maxphys_bytes: Bytes(maxphys),
+        wanted_bytes: Bytes(MAXPHYS_BYTES_MIN),
+        chunk_bytes: chunk.map(Bytes),
+        resync_bytes: resync.filter(|resync| *resync > maxphys).map(Bytes),
+        source,
+    });
+    let finding = context.host_finding(facts, severity, Confidence::Medium);
+    vec![Outcome::found(finding)]
 }

@@ -4,21 +4,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
-use plumb_stack::{CellKind, Kind, NodeId, Part, Placing};
+use plumb_model::facts::SoftPartitionDrift;
+use plumb_model::{Confidence, Facts, GridOf, Reason, RuleId, Severity};
+use plumb_stack::{CellKind, GridFact, Kind, NodeId, Part, Placing, Source};
 
 use super::context::{Context, seen_from_above};
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::rules::{Outcome, PlanKind};
+use super::{LayoutRule, sizes};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "soft-partition-drift",
-    title: "extents are pushed off the unit by their headers",
-    needs: "`metastat -p`",
-    decides: true,
+    id: RuleId::SoftPartitionDrift,
     thresholds: || vec![format!("exactly {HEADER_SECTORS} sector behind")],
-    plan: Some(PlanKind::Start),
     judge,
 };
 
@@ -30,8 +27,10 @@ pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 /// What offsets on a component should be multiples of.
 struct ComponentUnit {
     grid: Grid,
-    words: String,
-    source: String,
+    /// The grid as the device below has it.
+    below: GridOf,
+    /// The largest unit that the user gave, where the unit is assumed.
+    given: Option<Bytes>,
     confidence: Confidence,
 }
 
@@ -83,12 +82,12 @@ fn judge_component(
 ) -> Vec<Outcome> {
     extents.sort_by_key(|extent| (extent.start, extent.owner));
     let Some(unit) = unit(context, component) else {
-        let why = format!(
-            "chunks below {} are no multiples of the unit",
-            context.name(component)
-        );
-        let owner = |extent: &Extent| Outcome::UnknownOf(context.target(extent.owner), why.clone());
-        return extents.iter().map(owner).collect();
+        let on = context.name(component).to_owned();
+        let reason = Reason::ChunksBelow { on };
+        return extents
+            .iter()
+            .map(|extent| context.unknown(extent.owner, reason.clone()))
+            .collect();
     };
     let ends: HashMap<Bytes, usize> = extents
         .iter()
@@ -113,23 +112,21 @@ fn judge_component(
             if unit.confidence != Confidence::Low {
                 outcomes.push(Outcome::Silent);
             } else if doubted.insert(extent.owner) {
-                let why = format!("on {}; unknown beyond that", unit.words);
-                outcomes.push(Outcome::UnknownOf(context.target(extent.owner), why));
+                let reason = Reason::OnAssumedUnit {
+                    grid: unit.below.clone(),
+                    given_bytes: unit.given,
+                };
+                outcomes.push(context.unknown(extent.owner, reason));
             }
         } else if follows {
             if reported.insert(extent.owner) {
                 let previous = ends.get(&before).map(|at| &extents[*at]);
-                outcomes.push(Outcome::Found(found(
-                    context, component, extent, previous, &unit, free,
-                )));
+                outcomes.push(found(context, component, extent, previous, &unit, free));
             }
         } else if !are_lengths_known {
             if doubted.insert(extent.owner) {
-                let why = format!(
-                    "how long the extents on {} are is not known",
-                    context.name(component)
-                );
-                outcomes.push(Outcome::UnknownOf(context.target(extent.owner), why));
+                let on = context.name(component).to_owned();
+                outcomes.push(context.unknown(extent.owner, Reason::ExtentLengths { on }));
             }
         } else {
             outcomes.push(Outcome::Silent);
@@ -152,9 +149,9 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
         {
             return Some(ComponentUnit {
                 grid: seen_from_above(landing, &fact.grid)?,
-                words: format!("the {} chunk of {name}", fact.granularity()),
-                source: format!("{}, of {name}", fact.source),
-                confidence: words::confidence_in(&fact.source),
+                below: GridOf::new(fact, name),
+                given: None,
+                confidence: sizes::confidence_in(&fact.source),
             });
         }
         if leaf.is_none() && context.stack.is_leaf(landing.on) {
@@ -166,47 +163,26 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let name = context.name(landing.on);
     if let Some((segment, source)) = context.segment(landing.on) {
         let grid = Grid::unit(segment).ok()?;
-        let grid = seen_from_above(landing, &grid)?;
-        let words = format!("the {segment} segment of {name}");
+        let fact = GridFact::believed(grid, CellKind::ArrayUnit, source);
         return Some(ComponentUnit {
-            grid,
-            words,
-            source,
+            grid: seen_from_above(landing, &grid)?,
+            below: GridOf::new(&fact, name),
+            given: None,
             confidence: Confidence::High,
         });
     }
     let facts = context.stack.deciding_grids(landing.on);
-    let fact = facts.into_iter().max_by_key(|fact| fact.granularity());
-    let (grid, words, source, confidence) = match fact {
-        Some(fact) if fact.what != CellKind::Assumed => (
-            fact.grid,
-            format!("the {} {} of {name}", fact.granularity(), fact.what.text()),
-            format!("{}, of {name}", fact.source),
-            words::confidence_in(&fact.source),
-        ),
-        _ => (
-            Grid::ASSUMED,
-            match words::given(context, landing.on) {
-                Some(given) => format!(
-                    "the {} assumed, since none larger than the {given} given is known of {name}",
-                    Grid::ASSUMED.granularity()
-                ),
-                None => {
-                    format!(
-                        "the {} assumed, since nothing is known of {name}",
-                        Grid::ASSUMED.granularity()
-                    )
-                }
-            },
-            "assumed".to_owned(),
-            Confidence::Low,
-        ),
-    };
+    let fact = facts
+        .into_iter()
+        .max_by_key(|fact| fact.granularity())
+        .filter(|fact| fact.what != CellKind::Assumed)
+        .unwrap_or_else(|| GridFact::believed(Grid::ASSUMED, CellKind::Assumed, Source::Assumed));
+    let is_assumed = fact.what == CellKind::Assumed;
     Some(ComponentUnit {
-        grid: seen_from_above(landing, &grid)?,
-        words,
-        source,
-        confidence,
+        grid: seen_from_above(landing, &fact.grid)?,
+        below: GridOf::new(&fact, name),
+        given: sizes::given(context, landing.on).filter(|_| is_assumed),
+        confidence: sizes::confidence_in(&fact.source),
     })
 }
 
@@ -226,76 +202,30 @@ fn found(
     previous: Option<&Extent>,
     unit: &ComponentUnit,
     free: Option<Bytes>,
-) -> Finding {
-    let component = context.name(component);
-    let past = unit.grid.past_boundary(extent.start);
-    let summary = format!(
-        "begins {} past {}, one sector behind {}",
-        words::place(past),
-        unit.words,
-        previous.map_or_else(
-            || format!("the beginning of {component}"),
-            |previous| format!("the end of {}", context.name(previous.owner))
-        )
-    );
-    let source = context
-        .stack
-        .node(extent.owner)
-        .placed_by
-        .as_ref()
-        .map(ToString::to_string);
-    let source = source.unwrap_or_default();
-    let mut finding = context
-        .finding(
-            &RULE,
-            (extent.owner, Severity::Warning, unit.confidence),
-            summary,
-            words::bytes("offset_bytes", extent.start, source),
-        )
-        .with_evidence(words::bytes(
-            "past_unit_bytes",
-            past,
-            format!("on {component}"),
-        ))
-        .with_evidence(words::bytes(
-            "unit_bytes",
-            unit.grid.granularity(),
-            &unit.source,
-        ));
+) -> Outcome {
     let end = extent.start.0 - HEADER_BYTES;
-    if let Some(better) = next_on(&unit.grid, Bytes(end)) {
-        finding = finding
-            .with_evidence(words::bytes("offset_wanted_bytes", better, "arithmetic"))
-            .explained(format!(
-                "the next offset on the unit behind a header is {} of {component}",
-                words::place(better)
-            ));
-        finding = rule_of_thumb(finding, previous, &unit.grid);
-    }
-    if let Some(free) = free {
-        finding = finding
-            .with_evidence(words::bytes("next_offset_bytes", free, "arithmetic"))
-            .explained(format!(
-                "a new soft partition on {component} begins well at {}",
-                words::place(free)
-            ));
-    }
-    finding.explained(
-        "each extent has a header of one sector in front: give offsets yourself (-o), or let them be aligned (-A)",
-    )
+    let facts = Facts::SoftPartitionDrift(SoftPartitionDrift {
+        component: context.name(component).to_owned(),
+        start_bytes: extent.start,
+        past_bytes: unit.grid.past_boundary(extent.start),
+        grid: GridOf {
+            granularity_bytes: unit.grid.granularity(),
+            offset_bytes: unit.grid.offset(),
+            ..unit.below.clone()
+        },
+        given_bytes: unit.given,
+        behind: previous.map(|previous| context.name(previous.owner).to_owned()),
+        wanted_bytes: next_on(&unit.grid, Bytes(end)),
+        rule_of_thumb_bytes: rule_of_thumb(previous, &unit.grid),
+        next_free_bytes: free,
+        source: context.placed_by(extent.owner),
+    });
+    let about = (extent.owner, Severity::Warning, unit.confidence);
+    Outcome::found(context.finding(facts, about))
 }
 
-/// The formula last offset + last size + unit, where it does not lead to the unit.
-fn rule_of_thumb(finding: Finding, previous: Option<&Extent>, grid: &Grid) -> Finding {
-    let thumb = previous
-        .and_then(Extent::end)
-        .and_then(|end| end.checked_add(grid.granularity()));
-    match thumb {
-        Some(thumb) if grid.past_boundary(thumb) != Bytes(0) => finding.explained(format!(
-            "last offset + last size + unit would give {}, which is off the unit: that formula holds only where both \
-             are multiples of it",
-            words::place(thumb)
-        )),
-        _ => finding,
-    }
+/// What the formula last offset + last size + unit gives, where that is off the unit.
+fn rule_of_thumb(previous: Option<&Extent>, grid: &Grid) -> Option<Bytes> {
+    let thumb = previous?.end()?.checked_add(grid.granularity())?;
+    (grid.past_boundary(thumb) != Bytes(0)).then_some(thumb)
 }

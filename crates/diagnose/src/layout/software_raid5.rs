@@ -1,22 +1,19 @@
 //! `software-raid5`: parity in software, where each small write reads before it writes and a crash leaves stripes open.
 
+use plumb_model::facts::SoftwareRaid5;
+use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Node, NodeId, Placing};
 
+use super::LayoutRule;
 use super::context::Context;
 use super::parity_small_writes::write_cost;
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "software-raid5",
-    title: "parity is computed in software",
-    needs: "nothing",
-    decides: true,
+    id: RuleId::SoftwareRaid5,
     thresholds: || vec![format!("at least {PARITY_MIN} chunk of parity")],
-    plan: None,
     judge,
 };
 
@@ -36,16 +33,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 fn judge_array(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let manager = node.facts.get(keys::MANAGER);
     let Some(manager) = manager else {
-        return Outcome::UnknownOf(
-            context.target(id),
-            "who computes its parity is not known".to_owned(),
-        );
+        return context.unknown(id, Reason::ParityManager);
     };
     let Placing::Chunks(chunks) = &node.placing else {
-        return Outcome::UnknownOf(
-            context.target(id),
-            "its chunks and parity are not known".to_owned(),
-        );
+        return context.unknown(id, Reason::ParityLayout);
     };
     // RAID-Z writes whole stripes of its own.
     if manager.value == "zfs" || chunks.parity < PARITY_MIN {
@@ -57,28 +48,14 @@ fn judge_array(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     } else {
         Severity::Note
     };
-    let cost = write_cost(chunks.parity);
-    let summary = format!(
-        "{} computes parity over {} devices",
-        manager.value,
-        chunks.members.len()
-    );
-    let finding = context
-        .finding(
-            &RULE,
-            (id, severity, Confidence::Medium),
-            summary,
-            words::number("parity_chunks", u64::from(chunks.parity), "chunks", &manager.source),
-        )
-        .with_evidence(words::number("members", chunks.members.len() as u64, "devices", "layout"))
-        .with_cost(Some(Cost {
-            value: cost as f64,
-            unit: "disk operations per small write",
-            basis: Basis::Estimated,
-        }))
-        .explained(format!(
-            "a small write takes {cost} disk operations, on a mirror 2: for databases take mirrors, or an array with a \
-             cache that survives a power cut"
-        ));
-    Outcome::Found(finding)
+    let operations = write_cost(chunks.parity);
+    let facts = Facts::SoftwareRaid5(SoftwareRaid5 {
+        manager: manager.value.clone(),
+        members: chunks.members.len() as u64,
+        parity: chunks.parity,
+        operations,
+        source: manager.source.clone(),
+    });
+    let finding = context.finding(facts, (id, severity, Confidence::Medium));
+    Outcome::found(finding.with_cost(Cost::estimated(CostOf::DiskOperations, operations as f64)))
 }

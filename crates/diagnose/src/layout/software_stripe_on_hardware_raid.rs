@@ -1,20 +1,17 @@
 //! `software-stripe-on-hardware-raid`: software stripes over LUNs that an array stripes already.
 
+use plumb_model::facts::SoftwareStripeOnHardwareRaid;
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::{Chunks, NodeId};
 
+use super::LayoutRule;
 use super::context::{Context, Hardware};
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "software-stripe-on-hardware-raid",
-    title: "software stripes what an array stripes already",
-    needs: "nothing",
-    decides: true,
+    id: RuleId::SoftwareStripeOnHardwareRaid,
     thresholds: || vec![format!("at least {LUNS_MIN} LUN")],
-    plan: None,
     judge,
 };
 
@@ -51,30 +48,19 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
             .find(|(_, kind)| **kind == Hardware::Unknown);
         return match unseen {
             Some((leaf, _)) => {
-                let name = context.name(*leaf);
-                let why = format!("whether {name} is a drive or a LUN of an array is not known");
-                Outcome::UnknownOf(context.target(id), why)
+                let device = context.name(*leaf).to_owned();
+                context.unknown(id, Reason::DriveOrLun { device })
             }
             None if leaves.is_empty() => Outcome::NotAsked,
             None => Outcome::Silent,
         };
     };
-    let summary = format!(
-        "{luns} of {} devices below are LUNs of an array",
-        leaves.len()
-    );
-    let finding = context
-        .finding(
-            &RULE,
-            (id, Severity::Note, Confidence::Medium),
-            summary,
-            words::number("luns", luns, "devices", "devices below"),
-        )
-        .with_evidence(words::bytes("chunk_bytes", chunks.chunk, "layout"))
-        .explained(format!("{} for one: {why}", context.name(lun)))
-        .explained(
-            "two stripes over each other split I/O twice. Let the array stripe, or, where several LUNs have to be joined, \
-             take a large chunk that is a multiple of the segment",
-        );
-    Outcome::Found(finding)
+    let facts = Facts::SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid {
+        chunk_bytes: chunks.chunk,
+        luns,
+        devices: leaves.len() as u64,
+        lun: context.name(lun).to_owned(),
+        because: why.clone(),
+    });
+    Outcome::found(context.finding(facts, (id, Severity::Note, Confidence::Medium)))
 }

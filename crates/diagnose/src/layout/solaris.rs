@@ -1,7 +1,7 @@
 //! What several rules ask of a Solaris host.
 
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Node, NodeId};
+use plumb_stack::{Kind, Node, NodeId, Source};
 
 use super::context::Context;
 
@@ -12,9 +12,9 @@ pub fn option(node: &Node, option: &str) -> Option<bool> {
 }
 
 /// A number among the settings of the host, and who said so.
-pub fn setting(context: &Context<'_>, key: &str) -> Option<(u64, String)> {
+pub fn setting(context: &Context<'_>, key: &str) -> Option<(u64, Source)> {
     let host = context.stack.host()?;
-    Some((host.number(key)?, host.facts.get(key)?.source.to_string()))
+    Some((host.number(key)?, host.facts.get(key)?.source.clone()))
 }
 
 /// Whether `/etc/system` was read: what it does not set has its default then.

@@ -6,33 +6,28 @@
 use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, Grid, Share as Exact, split_share_from};
+use plumb_model::facts::SplitIo;
+use plumb_model::{Confidence, Cost, CostOf, Facts, IoSize, Reason, RuleId, Severity};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
 use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 use plumb_trace::Layer;
 
 use super::context::{Context, Top, seen_from_above};
-use super::io_size::IoSize;
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Cost, Finding, Severity};
-use crate::rules::{
-    IOS_MIN, Outcome, PlanKind, lengths_unknown, severity_of, share_text, share_words,
-};
+use super::{LayoutRule, sizes};
+use crate::rules::context::too_few_ios;
+use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_words};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "split-io",
-    title: "I/O have to lie across a chunk boundary",
-    needs: "`--page` or a profile",
-    decides: true,
+    id: RuleId::SplitIo,
     thresholds: || {
         vec![
             format!("from {} of I/O on", share_words(SHARE_MIN)),
             format!("warning from {}", share_words(SHARE_WARNING)),
         ]
     },
-    plan: Some(PlanKind::Chunk),
     judge,
 };
 
@@ -115,46 +110,31 @@ fn observed(
     landing: &Landing,
     fact: &GridFact,
 ) -> Outcome {
-    let unknown = |why: String| Outcome::UnknownOf(context.target(device), why);
     let Some(grid) = seen_from_above(landing, &fact.grid) else {
-        return unknown(no_phase(context, landing));
+        return context.unknown(device, no_phase(context, landing));
     };
     let tally = match profile.places.table.fit(&grid, Select::DATA) {
         Ok(tally) => tally,
-        Err(why) => return unknown(why.to_string()),
+        Err(why) => return context.unknown(device, Reason::Table { why }),
     };
     if tally.ios < IOS_MIN {
-        return unknown(format!("{} I/O seen, {IOS_MIN} needed", tally.ios));
+        return context.unknown(device, too_few_ios(tally.ios));
     }
-    if let Some(why) = lengths_unknown(tally.ios, tally.unknown_length) {
-        return unknown(why);
+    if let Some(reason) = lengths_unknown(tally.ios, tally.unknown_length) {
+        return context.unknown(device, reason);
     }
     let share = Share::new(tally.split, tally.known_length());
     let Some(severity) = severity_of(share) else {
         return Outcome::Silent;
     };
-    let summary = format!(
-        "{} I/O touch more {} chunks of {} than their length needs",
-        share_text(share),
-        fact.granularity(),
-        context.name(landing.on)
-    );
-    let source = format!(
-        "counted on {} ({} layer)",
-        profile.device,
-        profile.layer.word()
-    );
-    let about = (device, severity, words::confidence_in(&fact.source));
-    let finding = context
-        .finding(
-            &RULE,
-            about,
-            summary,
-            words::number("ios_unfit", share.part, "ios", &source),
-        )
-        .with_evidence(words::number("ios", share.whole, "ios", &source))
-        .with_evidence(words::real("share_low", share.low(), "share", &source));
-    Outcome::Found(explain(context, finding, landing, fact, share.value()))
+    let is_own = context.name(device) == profile.device;
+    let facts = SplitIo {
+        counted: Some(share.counted()),
+        counted_on: (!is_own).then(|| profile.device.clone()),
+        ..facts(context, landing, fact)
+    };
+    let about = (device, severity, sizes::confidence_in(&fact.source));
+    found(context, facts, about, share.value())
 }
 
 fn expected(
@@ -164,11 +144,10 @@ fn expected(
     landings: &[&Landing],
     fact: &GridFact,
 ) -> Outcome {
-    let unknown = |why: String| Outcome::UnknownOf(context.target(device), why);
     let mut worst: Option<(Exact, &Landing)> = None;
     for landing in landings {
         let Some(share) = share_of(landing, &fact.grid, io.bytes) else {
-            return unknown(no_phase(context, landing));
+            return context.unknown(device, no_phase(context, landing));
         };
         if worst.is_none_or(|(known, _)| share.value() > known.value()) {
             worst = Some((share, *landing));
@@ -177,23 +156,19 @@ fn expected(
     let Some((share, landing)) = worst else {
         return Outcome::NotAsked;
     };
-    let on = context.name(landing.on);
     if share.value() < SHARE_MIN {
-        return if io.is_assumed() && fact.what == CellKind::IoBoundary {
+        return match (io.is_assumed(), fact.what) {
             // Boundaries of drives are wide, and nothing here speaks against them.
-            Outcome::NotAsked
-        } else if io.is_assumed() {
-            let some = if share.numerator == 0 {
-                "no".to_owned()
-            } else {
-                words::share(share)
-            };
-            unknown(format!(
-                "{some} I/O of {}, which are assumed, lie across chunks of {on}; unknown for others: give --page or a profile",
-                io.bytes
-            ))
-        } else {
-            Outcome::Silent
+            (true, CellKind::IoBoundary) => Outcome::NotAsked,
+            (true, _) => {
+                let reason = Reason::FewSplitForAssumed {
+                    io: io.clone(),
+                    on: context.name(landing.on).to_owned(),
+                    split: share,
+                };
+                context.unknown(device, reason)
+            }
+            (false, _) => Outcome::Silent,
         };
     }
     let severity = if share.value() >= SHARE_WARNING {
@@ -201,31 +176,18 @@ fn expected(
     } else {
         Severity::Note
     };
-    let confidence = words::lesser(io.confidence, words::confidence_in(&fact.source));
-    let summary = format!(
-        "{} I/O of {} have to lie across a {} chunk of {on}",
-        words::share(share),
-        io.bytes,
-        fact.granularity()
-    );
-    let evidence = words::real(
-        "split_share_expected",
-        share.value(),
-        "share",
-        "over one period of the starts",
-    );
-    let finding = context
-        .finding(&RULE, (device, severity, confidence), summary, evidence)
-        .with_evidence(io.evidence());
-    let finding = if io.is_assumed() {
-        finding.explained(format!(
-            "I/O of {} are assumed: give --page or a profile",
-            io.bytes
-        ))
-    } else {
-        finding
+    let confidence = io.confidence().min(sizes::confidence_in(&fact.source));
+    let facts = SplitIo {
+        expected: Some(share),
+        io: Some(io.clone()),
+        ..facts(context, landing, fact)
     };
-    Outcome::Found(explain(context, finding, landing, fact, share.value()))
+    found(
+        context,
+        facts,
+        (device, severity, confidence),
+        share.value(),
+    )
 }
 
 /// Share of pages of a volume that lie across a boundary of a layer below; `None` where that differs from one chunk
@@ -235,47 +197,35 @@ fn share_of(landing: &Landing, grid: &Grid, page: Bytes) -> Option<Exact> {
     split_share_from(Bytes(0), page, &from_above, page)
 }
 
-fn no_phase(context: &Context<'_>, landing: &Landing) -> String {
-    let between: Vec<String> = landing
-        .via
-        .iter()
-        .map(|id| context.name(*id).to_owned())
-        .collect();
-    format!(
-        "chunks between ({}) are no multiples of those below: it differs from one to the next",
-        words::list(&between)
-    )
+fn no_phase(context: &Context<'_>, landing: &Landing) -> Reason {
+    let between = landing.via.iter().map(|id| context.name(*id).to_owned());
+    Reason::ChunksBetween {
+        devices: between.collect(),
+    }
 }
 
-fn explain(
-    context: &Context<'_>,
-    finding: Finding,
-    landing: &Landing,
-    fact: &GridFact,
-    share: f64,
-) -> Finding {
-    let on = context.name(landing.on);
-    let finding = finding
-        .with_evidence(words::bytes(
-            "chunk_bytes",
-            fact.granularity(),
-            format!("{}, of {on}", fact.source),
-        ))
-        .with_cost(Some(Cost {
-            value: 1.0 + share,
-            unit: "commands per command needed",
-            basis: Basis::Estimated,
-        }));
+/// The chunk, and where the target starts on it.
+fn facts(context: &Context<'_>, landing: &Landing, fact: &GridFact) -> SplitIo {
     let past = landing.shift.rem_euclid(i128::from(fact.granularity().0)) as u64;
-    let past = fact.grid.past_boundary(Bytes(past));
-    if past == Bytes(0) {
-        return finding.explained(format!(
-            "it begins on a chunk of {on}: a chunk that is a multiple of the I/O size, or a larger one, lowers the share"
-        ));
+    SplitIo {
+        chunk_bytes: fact.granularity(),
+        on: Some(context.name(landing.on).to_owned()),
+        source: Some(fact.source.clone()),
+        counted: None,
+        counted_on: None,
+        expected: None,
+        io: None,
+        past_bytes: Some(fact.grid.past_boundary(Bytes(past))),
+        trace: None,
     }
-    finding.with_evidence(words::bytes("past_chunk_bytes", past, "layout of the layers between")).explained(format!(
-        "it begins {} past a chunk of {on}: begin it on one, and I/O at multiples of their size that fit a chunk are \
-         never split",
-        words::place(past)
-    ))
+}
+
+fn found(
+    context: &Context<'_>,
+    facts: SplitIo,
+    about: (NodeId, Severity, Confidence),
+    share: f64,
+) -> Outcome {
+    let finding = context.finding(Facts::SplitIo(facts), about);
+    Outcome::found(finding.with_cost(Cost::estimated(CostOf::Commands, 1.0 + share)))
 }

@@ -1,21 +1,18 @@
 //! `stripe-segment-mismatch`: the chunk of a software stripe is no multiple of the segment of the array below it.
 
-use plumb_geometry::{Bytes, plural};
-use plumb_stack::{Chunks, NodeId};
+use plumb_geometry::Bytes;
+use plumb_model::facts::{Segment, StripeSegmentMismatch};
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
+use plumb_stack::{Chunks, NodeId, Source};
 
 use super::context::{Context, Hardware};
-use super::{LayoutRule, words};
-use crate::finding::{Confidence, Severity};
-use crate::rules::{Outcome, PlanKind, percent};
+use super::{LayoutRule, sizes};
+use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "stripe-segment-mismatch",
-    title: "a software chunk is no multiple of the segment of the array below",
-    needs: "a known array or `--segment`",
-    decides: true,
+    id: RuleId::StripeSegmentMismatch,
     thresholds: || vec![format!("proposed up to {}", Bytes(PROPOSED_BYTES_MAX))],
-    plan: Some(PlanKind::Chunk),
     judge,
 };
 
@@ -33,7 +30,7 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     let leaves = context.leaves(id);
     // The segment given by the user is that of arrays: a drive that is known to be one has none.
     let is_lun = |leaf: &NodeId| context.hardware(*leaf) != Hardware::Drive;
-    let segments: Vec<(NodeId, Bytes, String)> = leaves
+    let segments: Vec<(NodeId, Bytes, Source)> = leaves
         .iter()
         .filter(|leaf| is_lun(leaf))
         .filter_map(|leaf| {
@@ -42,9 +39,9 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
                 .map(|(segment, source)| (*leaf, segment, source))
         })
         .collect();
-    let off: Vec<&(NodeId, Bytes, String)> = segments
+    let off: Vec<&(NodeId, Bytes, Source)> = segments
         .iter()
-        .filter(|(_, segment, _)| !words::is_multiple(chunks.chunk, *segment))
+        .filter(|(_, segment, _)| !sizes::is_multiple(chunks.chunk, *segment))
         .collect();
     let Some((leaf, segment, source)) = off.first() else {
         return match leaves
@@ -52,59 +49,31 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
             .find(|leaf| matches!(context.hardware(**leaf), Hardware::Array(_)))
         {
             Some(array) if segments.is_empty() => {
-                let why = format!(
-                    "the segment of the array behind {} is not known: give --segment",
-                    context.name(*array)
-                );
-                Outcome::UnknownOf(context.target(id), why)
+                let on = context.name(*array).to_owned();
+                context.unknown(id, Reason::Segment { on })
             }
             _ if segments.is_empty() => Outcome::NotAsked,
             _ => Outcome::Silent,
         };
     };
     let (chunk, segment) = (chunks.chunk, *segment);
-    let summary = format!(
-        "a chunk of {chunk} is no multiple of the {segment} segment of {} of {} below",
-        off.len(),
-        plural(leaves.len() as u64, "device")
-    );
-    let stated = context
-        .stack
-        .node(id)
-        .placed_by
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
     let below = chunk.0 / segment.0 * segment.0;
     let above = below.checked_add(segment.0);
-    let near: Vec<String> = [Some(below).filter(|below| *below > 0), above]
-        .into_iter()
-        .flatten()
-        .map(|n| Bytes(n).to_string())
-        .collect();
-    let largest = Bytes(PROPOSED_BYTES_MAX / segment.0 * segment.0);
-    let mut finding = context
-        .finding(
-            &RULE,
-            (id, Severity::Warning, Confidence::High),
-            summary,
-            words::bytes("chunk_bytes", chunk, stated),
-        )
-        .with_evidence(words::bytes("segment_bytes", segment, format!("{source}, below {}", context.name(*leaf))))
-        .with_evidence(words::bytes("chunk_past_segment_bytes", Bytes(chunk.0 % segment.0), "arithmetic"))
-        .explained(format!(
-            "chunks begin at other places of a segment each time, so I/O that lie well in a chunk are cut again by \
-             the array: {} of a segment is left over",
-            percent((chunk.0 % segment.0) as f64 / segment.0 as f64)
-        ))
-        .explained(format!("the nearest multiples of the segment are {}", words::list(&near)));
-    if largest.0 > 0 {
-        finding = finding.explained(format!(
-            "for random I/O the chunk should be large, such as {largest} = {} × {segment}",
-            largest.0 / segment.0
-        ));
-    }
-    Outcome::Found(
-        finding.explained("a chunk cannot be changed in place: make the stripe anew and copy"),
-    )
+    let nearest = [Some(below).filter(|below| *below > 0), above];
+    let proposed = Bytes(PROPOSED_BYTES_MAX / segment.0 * segment.0);
+    let facts = Facts::StripeSegmentMismatch(StripeSegmentMismatch {
+        chunk_bytes: chunk,
+        segment: Segment {
+            bytes: segment,
+            on: context.name(*leaf).to_owned(),
+            source: source.clone(),
+        },
+        past_bytes: Bytes(chunk.0 % segment.0),
+        devices_off: off.len() as u64,
+        devices: leaves.len() as u64,
+        nearest_bytes: nearest.into_iter().flatten().map(Bytes).collect(),
+        proposed_bytes: (proposed.0 > 0).then_some(proposed),
+        source: context.placed_by(id),
+    });
+    Outcome::found(context.finding(facts, (id, Severity::Warning, Confidence::High)))
 }

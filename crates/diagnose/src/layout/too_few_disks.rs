@@ -2,24 +2,20 @@
 
 use std::collections::HashSet;
 
-use plumb_geometry::plural;
+use plumb_model::facts::{RateBasis, TooFewDisks};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_stack::{Kind, Landings, NodeId, Placing};
 
+use super::LayoutRule;
 use super::context::Context;
 use super::parity_small_writes::write_cost;
 use super::rates::Rate;
-use super::{LayoutRule, words};
-use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::{Outcome, share_words};
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "too-few-disks",
-    title: "more I/O are asked than the disks give",
-    needs: "`--disk-rate`; `--writes`, a profile or `iostat`",
-    decides: false,
+    id: RuleId::TooFewDisks,
     thresholds: || vec![format!("{} more", share_words(MARGIN_MIN))],
-    plan: None,
     judge,
 };
 
@@ -31,7 +27,7 @@ pub const MARGIN_MIN: f64 = 0.20;
 struct Demand {
     ios_per_second: f64,
     write_share: f64,
-    source: String,
+    basis: RateBasis,
     confidence: Confidence,
 }
 
@@ -47,7 +43,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             let demand = Demand {
                 ios_per_second: rate,
                 write_share: known.write_share.map_or(1.0, |share| share.clamp(0.0, 1.0)),
-                source: "given by the user".to_owned(),
+                basis: RateBasis::Given,
                 confidence: Confidence::Medium,
             };
             vec![given(context, &demand, disk)]
@@ -62,15 +58,12 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
         _ => None,
     });
     let Some(volume) = volume else {
-        return Outcome::Unknown(format!(
-            "{}: say which one the rate is asked of",
-            plural(context.tops.len() as u64, "volume")
-        ));
+        return Outcome::Unknown(Reason::WhichVolume {
+            volumes: context.tops.len() as u64,
+        });
     };
     let Some(disk) = disk else {
-        let why = "what one disk gives is not known: measure it with the I/O of the application"
-            .to_owned();
-        return Outcome::UnknownOf(context.target(volume), why);
+        return context.unknown(volume, Reason::DiskRate);
     };
     judge_volume(context, volume, demand, disk)
 }
@@ -86,16 +79,14 @@ fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
         let demand = Demand {
             ios_per_second: rate.ios_per_second,
             write_share: rate.write_share.unwrap_or(1.0),
-            source: rate.source,
+            basis: rate.basis,
             confidence: Confidence::Medium,
         };
         Some(judge_volume(context, top.id, &demand, disk))
     });
     let outcomes: Vec<Outcome> = volumes.collect();
     if outcomes.is_empty() {
-        return vec![Outcome::Unknown(
-            "how many I/O are asked is not known: give a rate, a profile or iostat".to_owned(),
-        )];
+        return vec![Outcome::Unknown(Reason::Demand)];
     }
     outcomes
 }
@@ -144,11 +135,10 @@ fn disks(context: &Context<'_>, volume: NodeId) -> usize {
 }
 
 fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f64) -> Outcome {
-    let unknown = |why: String| Outcome::UnknownOf(context.target(volume), why);
     let disks = disks(context, volume);
     let Some(factor) = write_factor(context, &context.landings(volume)).filter(|_| disks > 0)
     else {
-        return unknown("how its bytes lie on disks is not known".to_owned());
+        return context.unknown(volume, Reason::PlaceOnDisks);
     };
     let writes = demand.ios_per_second * demand.write_share;
     let needed = demand.ios_per_second - writes + writes * factor as f64;
@@ -172,77 +162,24 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
         (.., true) => Severity::Note,
         _ => return Outcome::Silent,
     };
-    let summary = format!(
-        "needs {needed:.0} I/O a second of {} for {given:.0}",
-        plural(disks as u64, "disk")
-    );
-    let mut finding = context
-        .finding(
-            &RULE,
-            (volume, severity, demand.confidence),
-            summary,
-            words::real(
-                "asked_ios_per_second",
-                demand.ios_per_second,
-                "ios/s",
-                &demand.source,
-            ),
-        )
-        .with_evidence(words::real(
-            "needed_ios_per_second",
-            needed,
-            "ios/s",
-            "asked, with the cost of writes",
-        ))
-        .with_evidence(words::real(
-            "given_ios_per_second",
-            given,
-            "ios/s",
-            "disks × what one gives",
-        ))
-        .with_evidence(words::number("disks", disks as u64, "disks", "layout"))
-        .with_evidence(words::number(
-            "operations_per_write",
-            factor,
-            "ios",
-            "layout",
-        ))
-        .with_evidence(words::real(
-            "utilisation",
-            utilisation,
-            "ratio",
-            "needed by given",
-        ))
-        .with_cost(response_ns.map(|response| Cost {
-            value: response / service_ns,
-            unit: "mean response times of an idle disk",
-            basis: Basis::Estimated,
-        }));
-    if let Some(response) = response_ns {
-        finding = finding.explained(format!(
-            "at {:.0} % utilisation the mean response is {:.1} ms, where an idle disk answers in {:.1} ms",
-            utilisation * 100.0,
-            response / 1e6,
-            service_ns / 1e6
-        ));
-    }
-    match disks_wanted(needed, disk, limit_ns) {
-        Some(wanted) => {
-            finding = finding.explained(format!(
-                "{} of this kind would do, with {:.0} % more than is needed",
-                plural(wanted, "disk"),
-                (wanted as f64 * disk / needed - 1.0) * 100.0
-            ))
-        }
-        None => {
-            finding = finding.explained(
-                "no number of such disks answers within the limit: an idle one takes longer",
-            )
-        }
-    }
-    Outcome::Found(finding.explained(
-        "before buying disks look at the I/O: sequential or gathered writes may do with one",
-    ))
+    let wanted = disks_wanted(needed, disk, limit_ns);
+    let facts = Facts::TooFewDisks(TooFewDisks {
+        asked_ios_per_second: demand.ios_per_second,
+        asked_by: demand.basis.clone(),
+        needed_ios_per_second: needed,
+        given_ios_per_second: given,
+        disks: disks as u64,
+        operations_per_write: factor,
+        utilisation,
+        response_ns,
+        idle_ns: service_ns,
+        wanted_disks: wanted,
+        wanted_margin: wanted.map(|wanted| wanted as f64 * disk / needed - 1.0),
+    });
+    let cost =
+        response_ns.map(|response| Cost::estimated(CostOf::IdleResponses, response / service_ns));
+    let finding = context.finding(facts, (volume, severity, demand.confidence));
+    Outcome::found(finding.with_cost(cost))
 }
 
 /// Disks that give the rate with its margin, and within the limit if there is one.

@@ -3,21 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::{group_digits, plural};
+use plumb_geometry::group_digits;
+use plumb_model::facts::TooManyMetadevices;
+use plumb_model::{Confidence, Facts, Finding, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, Placing};
 
 use super::context::Context;
-use super::{LayoutRule, solaris, words};
-use crate::finding::{Confidence, Finding, Severity};
+use super::{LayoutRule, solaris};
 use crate::rules::Outcome;
 
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
-    id: "too-many-metadevices",
-    title: "more metadevices than need be, or can be",
-    needs: "`metastat -p`; `md.conf`",
-    decides: true,
+    id: RuleId::TooManyMetadevices,
     thresholds: || {
         vec![
             format!("{PERCENT_NOTE} % of nmd"),
@@ -26,7 +24,6 @@ pub const RULE: LayoutRule = LayoutRule {
             format!("{TIMES_NEEDED} times"),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -58,7 +55,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .iter()
         .map(|(set, count)| judge_set(context, set, *count))
         .collect();
-    outcomes.extend(parts(context).map(Outcome::Found));
+    outcomes.extend(parts(context).map(Outcome::found));
     outcomes
 }
 
@@ -68,10 +65,10 @@ fn judge_set(context: &Context<'_>, set: &str, count: u64) -> Outcome {
         Some((limit, source)) => (limit, source),
         None if count * 100 < NMD_DEFAULT * PERCENT_NOTE => return Outcome::Silent,
         None => {
-            return Outcome::Unknown(format!(
-                "{}, and nmd of md.conf is not known: {NMD_DEFAULT} by default, made as needed from Solaris 10 on",
-                plural(count, "metadevice")
-            ));
+            return Outcome::Unknown(Reason::Nmd {
+                metadevices: count,
+                default: NMD_DEFAULT,
+            });
         }
     };
     if count * 100 < limit.saturating_mul(PERCENT_NOTE) {
@@ -82,25 +79,14 @@ fn judge_set(context: &Context<'_>, set: &str, count: u64) -> Outcome {
     } else {
         Severity::Note
     };
-    let of_set = if set.is_empty() {
-        String::new()
-    } else {
-        format!(" of set {set}")
-    };
-    let finding = Finding::new(
-        RULE.id,
-        severity,
-        &context.host_target(),
-        Confidence::Medium,
-        format!("{}{of_set} with nmd = {}", plural(count, "metadevice"), group_digits(limit)),
-        words::number("metadevices", count, "devices", "counted in the stack"),
-    )
-    .with_evidence(words::number("nmd", limit, "devices", source))
-    .explained(format!(
-        "nmd can be raised up to {} in md.conf and takes effect with a boot -r; fewer volumes are the better remedy",
-        group_digits(NMD_MAX)
-    ));
-    Outcome::Found(finding)
+    let facts = Facts::TooManyMetadevices(TooManyMetadevices::Limit {
+        set: (!set.is_empty()).then(|| set.to_owned()),
+        metadevices: count,
+        nmd: limit,
+        nmd_max: NMD_MAX,
+        source,
+    });
+    Outcome::found(context.host_finding(facts, severity, Confidence::Medium))
 }
 
 /// Stripes that are built of soft partitions, one for each column: with v stripes over d disks v·d + v metadevices, where
@@ -122,19 +108,11 @@ fn parts(context: &Context<'_>) -> Option<Finding> {
     if stripes == 0 || used < needed * TIMES_NEEDED {
         return None;
     }
-    let finding = Finding::new(
-        RULE.id,
-        Severity::Note,
-        &context.host_target(),
-        Confidence::Medium,
-        format!("{} for {}, {} would do", plural(used, "metadevice"), plural(stripes, "stripe"), group_digits(needed)),
-        words::number("metadevices_of_stripes", used, "devices", "counted in the stack"),
-    )
-    .with_evidence(words::number("metadevices_needed", needed, "devices", "one stripe and a soft partition a volume"))
-    .explained(format!(
-        "{} as columns of {}: one stripe over whole slices, with soft partitions on it, holds as many volumes",
-        plural(columns, "soft partition"),
-        plural(stripes, "stripe")
-    ));
-    Some(finding)
+    let facts = Facts::TooManyMetadevices(TooManyMetadevices::Columns {
+        metadevices: used,
+        needed,
+        stripes,
+        columns,
+    });
+    Some(context.host_finding(facts, Severity::Note, Confidence::Medium))
 }

@@ -1,18 +1,16 @@
 //! `looks-sequential`: random I/O so large that an array may take it for sequential, and treat it so.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::Bytes;
+use plumb_model::facts::LooksSequential;
+use plumb_model::{Confidence, Facts, RuleId, Severity};
 use plumb_profile::fit::Select;
 
-use super::{Context, IoRule, Outcome, severity_of, share_text, thresholds_of_shares};
-use crate::finding::{Confidence, Severity};
+use super::{Context, IoRule, Outcome, severity_of, thresholds_of_shares};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "looks-sequential",
-    title: "random I/O of a size that passes for sequential",
-    needs: "issue order",
-    decides: false,
+    id: RuleId::LooksSequential,
     thresholds: || {
         let sizes = [
             format!("requests of {} KiB or more", LARGE_BYTES_MIN >> 10),
@@ -20,7 +18,6 @@ pub const RULE: IoRule = IoRule {
         ];
         [thresholds_of_shares(), sizes.to_vec()].concat()
     },
-    plan: None,
     judge,
 };
 
@@ -63,25 +60,13 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     } else {
         severity
     };
-    let summary = format!(
-        "{} I/O are random and of {} or more, but less than {}",
-        share_text(share),
-        Bytes(LARGE_BYTES_MIN),
-        Bytes(HUGE_BYTES_MIN)
-    );
-    let of_that_size = between(Select::DATA);
-    let finding = context
-        .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_evidence(context.evidence("large_ios", of_that_size as f64, "ios"))
-        .explained(format!(
-            "of {} I/O of that size, {} continue no stream; an array that judges by size would cache or prefetch them \
-             wrongly, one that follows positions would not",
-            group_digits(of_that_size),
-            group_digits(large),
-        ))
-        .explained(
-            "a file-system record larger than the application's request is a usual cause; where the application asks for \
-             so much at once, nothing is wrong with it",
-        );
-    vec![Outcome::Found(finding)]
+    let counted = context.counted(share);
+    let confidence = context.confidence(&counted, Confidence::Medium);
+    let facts = Facts::LooksSequential(LooksSequential {
+        from_bytes: Bytes(LARGE_BYTES_MIN),
+        below_bytes: Bytes(HUGE_BYTES_MIN),
+        counted,
+        of_that_size: between(Select::DATA),
+    });
+    vec![Outcome::found(context.finding(facts, severity, confidence))]
 }

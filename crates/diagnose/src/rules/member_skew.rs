@@ -1,18 +1,17 @@
 //! `member-skew`: the members of a stripe are loaded unevenly.
 
-use plumb_geometry::{group_digits, plural};
+use plumb_model::facts::MemberSkew;
+use plumb_model::reason::Counting;
+use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 
+use super::context::table;
 use super::split_io::stripe;
-use super::{Context, IOS_MIN, IoRule, Outcome, percent};
-use crate::finding::{Basis, Confidence, Cost, Severity};
+use super::{Context, IOS_MIN, IoRule, Outcome};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "member-skew",
-    title: "members of a stripe are loaded unevenly",
-    needs: "`--chunk`, `--members`",
-    decides: true,
+    id: RuleId::MemberSkew,
     thresholds: || {
         vec![
             format!("at least {IOS_MIN} I/O"),
@@ -23,7 +22,6 @@ pub const RULE: IoRule = IoRule {
             ),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -47,7 +45,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let loads = match (&striped.members, &striped.members_unknown) {
         (Some(loads), _) if loads.len() > 1 => loads,
-        (_, Some(why)) => return vec![Outcome::Unknown(why.to_string())],
+        (_, Some(why)) => return vec![Outcome::Unknown(table(why.clone()))],
         _ => return vec![Outcome::NotAsked],
     };
     let pieces = loads
@@ -55,11 +53,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .fold(0u64, |pieces, load| pieces.saturating_add(load.pieces));
     let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
     if pieces < needed {
-        return vec![Outcome::Unknown(format!(
-            "{} seen, {needed} needed for {}",
-            plural(pieces, "piece"),
-            plural(loads.len() as u64, "member")
-        ))];
+        let members = loads.len() as u64;
+        return vec![Outcome::Unknown(Reason::TooFew {
+            what: Counting::Pieces { members },
+            seen: pieces,
+            needed,
+        })];
     }
     let Some((member, load)) = loads.iter().enumerate().max_by_key(|(_, load)| load.pieces) else {
         return vec![Outcome::Silent];
@@ -76,20 +75,16 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     } else {
         Severity::Note
     };
-    let summary = format!(
-        "member {member} (of 0 to {}) gets {} of {} pieces ({}), its even part is {}",
-        loads.len() - 1,
-        group_digits(share.part),
-        group_digits(share.whole),
-        percent(share.value()),
-        percent(part),
-    );
+    let facts = Facts::MemberSkew(MemberSkew {
+        member: member as u64,
+        members: loads.len() as u64,
+        counted: context.counted(share),
+        ratio,
+    });
     let finding = context
-        .counted_finding(&RULE, severity, Confidence::High, (share, "pieces"), summary)
-        .with_evidence(context.evidence("ratio_to_even", ratio, "ratio"))
-        .with_cost(Some(Cost { value: ratio, unit: "load of the busiest member per even load", basis: Basis::Estimated }))
-        .explained("the busiest member limits the stripe; look for metadata or hot blocks that repeat at the stripe's width");
-    vec![Outcome::Found(finding)]
+        .finding(facts, severity, Confidence::High)
+        .with_cost(Cost::estimated(CostOf::MemberLoad, ratio));
+    vec![Outcome::found(finding)]
 }
 
 /// What the fullest of `members` gets beyond its part by chance in 99 of 100 cases: the normal bound of a maximum,

@@ -4,28 +4,24 @@
 //! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
 //! partitions that do not stand alike, each is judged by itself.
 
-use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_model::facts::{GridSource, MisalignedIo};
+use plumb_model::{Cost, CostOf, Facts, Finding, Part, Reason, RuleId, Severity, Target};
 use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
 use plumb_profile::infer::InferenceVerdict;
-use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, share_text, thresholds_with_warning};
+use super::context::table;
+use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, thresholds_with_warning};
 use crate::analysis::{GridFit, PlaceAnalysis};
-use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
-use crate::question::GridSource;
 use crate::share::Share;
 
 mod offset;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "misaligned-io",
-    title: "I/O start off the grid",
-    needs: "nothing; `--grid` confirms it",
-    decides: true,
+    id: RuleId::MisalignedIo,
     thresholds: thresholds_with_warning,
-    plan: None,
     judge,
 };
 
@@ -142,24 +138,27 @@ fn beside(device: &GridFit, parts: &[JudgedPlace<'_>]) -> Option<Share> {
 
 fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outcome> {
     let severity = severity_of(rest)?;
-    let summary = format!(
-        "{} I/O that went through none of the partitions start off {}",
-        share_text(rest),
-        grid_words(&fit.grid, fit.source)
-    );
-    Some(Outcome::Found(context.share_finding(
-        &RULE,
-        severity,
-        fit.source.confidence(),
-        rest,
-        summary,
-    )))
+    let facts = MisalignedIo {
+        grid: fit.grid,
+        grid_source: fit.source,
+        counted: context.counted(rest),
+        is_outside_partitions: true,
+        mean_past_bytes: None,
+        offset: None,
+        latency: None,
+    };
+    Some(Outcome::found(found(context, facts, severity)))
+}
+
+fn found(context: &Context<'_>, facts: MisalignedIo, severity: Severity) -> Finding {
+    let confidence = context.confidence(&facts.counted, facts.grid_source.confidence());
+    context.finding(Facts::MisalignedIo(facts), severity, confidence)
 }
 
 fn judge_part(context: &Context<'_>, part: JudgedPlace<'_>) -> Outcome {
     let name = part.place.name.as_deref().unwrap_or_default();
     let target = Target {
-        part: Some(format!("partition {name}")),
+        part: Some(Part::Partition(name.to_owned())),
         ..context.target.clone()
     };
     match judge_place(
@@ -178,7 +177,7 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     let fit = at.fit;
     let tally = match &fit.all {
         Ok(tally) => tally,
-        Err(why) => return Outcome::Unknown(why.to_string()),
+        Err(why) => return Outcome::Unknown(table(why.clone())),
     };
     if let Some(unknown) = context.too_few(tally.ios) {
         return unknown;
@@ -186,52 +185,34 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     let share = Share::new(tally.misaligned, tally.ios);
     let Some(severity) = severity_of(share) else {
         return match fit.source {
-            GridSource::Assumed => Outcome::Unknown(beyond_assumed(share, fit.grid.granularity())),
-            GridSource::Shown => Outcome::Unknown(beyond_shown(share, &fit.grid)),
-            GridSource::User | GridSource::Stated => context.none_found(share),
+            GridSource::Assumed => Outcome::Unknown(Reason::BeyondAssumed {
+                count: share.part,
+                of: share.whole,
+                granularity_bytes: fit.grid.granularity(),
+            }),
+            GridSource::Shown => Outcome::Unknown(Reason::BeyondShown {
+                count: share.part,
+                of: share.whole,
+                grid: fit.grid,
+            }),
+            GridSource::User | GridSource::Stated | GridSource::Tested => context.none_found(share),
         };
     };
-    let summary = format!(
-        "{} I/O start off {}",
-        share_text(share),
-        grid_words(&fit.grid, fit.source)
-    );
-    let finding = context
-        .share_finding(&RULE, severity, fit.source.confidence(), share, summary)
-        .with_evidence(context.evidence("head_bytes_mean", mean_head(tally), "bytes"))
-        .with_cost(cost(tally));
-    let finding = offset::explain(context, finding, at.place, fit, tally);
-    Outcome::Found(if context.analysis.timed > 0 {
-        explain_latency(finding, fit)
-    } else {
-        finding
+    let (offset, fix) = offset::of_place(context, at.place, fit, tally);
+    let facts = MisalignedIo {
+        grid: fit.grid,
+        grid_source: fit.source,
+        counted: context.counted(share),
+        is_outside_partitions: false,
+        mean_past_bytes: Some(mean_head(tally)),
+        offset: Some(offset),
+        latency: fit.latency.clone().filter(|_| context.analysis.timed > 0),
+    };
+    let finding = found(context, facts, severity).with_cost(cost(tally));
+    Outcome::found(match fix {
+        Some(fix) => finding.with_fix(fix),
+        None => finding,
     })
-}
-
-/// Never "aligned" where nobody knows of a grid.
-fn beyond_assumed(share: Share, granularity: Bytes) -> String {
-    format!(
-        "{} start off the assumed grid of {granularity}; unknown beyond {granularity}, since no grid is known: give one \
-         with --grid",
-        share_text(share)
-    )
-}
-
-/// Nor where a virtual disk states one: what it lies on is another matter.
-fn beyond_shown(share: Share, grid: &Grid) -> String {
-    format!(
-        "{} start off the {grid} that the virtual disk states; what is below it cannot be seen",
-        share_text(share)
-    )
-}
-
-fn grid_words(grid: &Grid, source: GridSource) -> String {
-    match source {
-        GridSource::Assumed => format!("the grid of {grid}, assumed since none is known"),
-        GridSource::User => format!("the given grid of {grid}"),
-        GridSource::Stated => format!("the grid of {grid} that is stated below"),
-        GridSource::Shown => format!("the grid of {grid} that the virtual disk states"),
-    }
 }
 
 fn mean_head(tally: &FitTally) -> f64 {
@@ -242,45 +223,7 @@ fn mean_head(tally: &FitTally) -> f64 {
 fn cost(tally: &FitTally) -> Option<Cost> {
     // One that touches no more than it needs costs nothing that can be told from here.
     let value = tally.cells_ratio().filter(|value| *value >= 1.005)?;
-    Some(Cost {
-        value,
-        unit: "cells touched per cell needed",
-        basis: Basis::Estimated,
-    })
-}
-
-fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
-    match &fit.latency {
-        Some(latency) => finding.explained(latency_words(latency)),
-        None => finding,
-    }
-}
-
-/// How much longer I/O off the grid took.
-pub(crate) fn latency_words(latency: &LatencyByFit) -> String {
-    match latency {
-        LatencyByFit::Difference {
-            difference_ns,
-            low_ns,
-            high_ns,
-            fitting_ns_mean,
-            compared,
-            unfitting,
-            ..
-        } => {
-            format!(
-                "latency difference to fitting I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, \
-                 from {} of {} unfitting I/O; a difference, not a measured cost",
-                difference_ns / 1e3,
-                low_ns / 1e3,
-                high_ns / 1e3,
-                fitting_ns_mean / 1e3,
-                group_digits(*compared),
-                group_digits(*unfitting),
-            )
-        }
-        LatencyByFit::NotComparable { why } => format!("latency by fit is not comparable: {why}"),
-    }
+    Some(Cost::estimated(CostOf::Cells, value))
 }
 
 /// Judges totals of `align.d`, all observations together.
@@ -296,26 +239,24 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let share = Share::new(misaligned, ios);
     let unit = Bytes(totals.first().map_or(0, |totals| totals.start_unit_bytes));
     let Some(severity) = severity_of(share) else {
-        return Outcome::Unknown(format!(
-            "{} start off {unit}; unknown beyond it: the source tested no larger unit",
-            share_text(share)
-        ));
+        return Outcome::Unknown(Reason::BeyondTested {
+            count: share.part,
+            of: share.whole,
+            granularity_bytes: unit,
+        });
     };
-    let summary = format!(
-        "{} I/O start off the {unit} that the source tested",
-        share_text(share)
-    );
     let head: u128 = totals
         .iter()
         .map(|totals| u128::from(totals.mean_offset_bytes) * u128::from(totals.ios))
         .sum();
-    let finding = context
-        .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_evidence(context.evidence(
-            "head_bytes_mean",
-            head as f64 / ios.max(1) as f64,
-            "bytes",
-        ))
-        .explained("the source counted; which devices, operations and lengths it cannot tell");
-    Outcome::Found(finding)
+    let facts = MisalignedIo {
+        grid: Grid::new(unit, Bytes(0), GridKind::Unit).unwrap_or(Grid::ASSUMED),
+        grid_source: GridSource::Tested,
+        counted: context.counted(share),
+        is_outside_partitions: false,
+        mean_past_bytes: Some(head as f64 / ios.max(1) as f64),
+        offset: None,
+        latency: None,
+    };
+    Outcome::found(found(context, facts, severity))
 }

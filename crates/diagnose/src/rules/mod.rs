@@ -1,15 +1,13 @@
 //! The rules. Each looks at one profile and says what it found, that it found nothing, or why it cannot tell.
 
-use serde::Serialize;
-
+use plumb_model::{Finding, Reason, RuleId, Severity, Target, Unjudged};
 use plumb_profile::Profile;
 
 use crate::analysis::Analysis;
-use crate::finding::{Finding, Severity, Target};
 use crate::question::Questions;
 use throughput_inflation::Throughput;
 
-mod context;
+pub(crate) mod context;
 pub mod looks_sequential;
 pub mod member_skew;
 pub mod misaligned_io;
@@ -20,10 +18,7 @@ pub mod split_io;
 pub mod throughput_inflation;
 
 pub use context::Context;
-pub(crate) use context::{
-    lengths_unknown, percent, severity_of, share_text, tally_lengths_unknown,
-};
-pub(crate) use misaligned_io::latency_words;
+pub(crate) use context::{lengths_unknown, severity_of, tally_lengths_unknown};
 
 /// No rule judges fewer I/O: with 200 a share is known to about 7 points.
 pub const IOS_MIN: u64 = 200;
@@ -39,52 +34,36 @@ pub const SHARE_WARNING: f64 = 0.10;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A defect.
-    Found(Finding),
+    Found(Box<Finding>),
     /// It looked and found none.
     Silent,
     /// It cannot tell, for this reason.
-    Unknown(String),
+    Unknown(Reason),
     /// It cannot tell of a part of the device, for this reason.
-    UnknownOf(Target, String),
-    /// It was not asked: it takes something that the user did not give.
+    UnknownOf(Target, Reason),
+    /// It was not asked: it needs something that the user did not give.
     NotAsked,
 }
 
-/// A rule on I/O.
-pub type IoRule = Rule<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
-
-/// A rule: everything that lists, pages and exit statuses take from it, and the function that looks.
-pub struct Rule<Judge> {
-    /// Name of the defect, and of its page.
-    pub id: &'static str,
-    /// The defect in one line, for the index of findings.
-    pub title: &'static str,
-    /// Input that it needs beside a trace or a layout, in Markdown, for the index of findings.
-    pub needs: &'static str,
-    /// Whether a check is *unknown* when the rule cannot tell. Rules on settings, paths and load need facts that a layout does
-    /// not hold: the report says that they cannot tell, and the exit status stays.
-    pub decides: bool,
-    /// Its thresholds, in the words of the line `Threshold:` of its page.
-    pub thresholds: fn() -> Vec<String>,
-    /// The plan that mends its findings.
-    pub plan: Option<PlanKind>,
-    /// Looks.
-    pub judge: Judge,
+impl Outcome {
+    /// The outcome of a rule that found a defect.
+    #[must_use]
+    pub fn found(finding: Finding) -> Outcome {
+        Outcome::Found(Box::new(finding))
+    }
 }
 
-/// A kind of plan, by the thing that it changes. `plumb-plan` makes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanKind {
-    /// The start of a partition, or of all soft partitions of a component.
-    Start,
-    /// The stripe that a file system is told.
-    FileSystem,
-    /// The chunk of a stripe.
-    Chunk,
-    /// The record or block that holds pages.
-    Record,
-    /// The size of the I/O that resync a mirror.
-    Resync,
+/// A rule on I/O.
+pub type IoRule = Judge<for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>>;
+
+/// The way in which a rule judges. Everything else about the rule is in [`plumb_model::RULES`].
+pub struct Judge<Look> {
+    /// The rule.
+    pub id: RuleId,
+    /// Its thresholds, in the words of the line `Threshold:` of its page.
+    pub thresholds: fn() -> Vec<String>,
+    /// Looks.
+    pub judge: Look,
 }
 
 /// Formats a share for a page of a finding.
@@ -120,26 +99,15 @@ pub static RULES: &[IoRule] = &[
     throughput_inflation::RULE,
 ];
 
-/// A rule that could not tell, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unjudged {
-    /// Name of the defect.
-    pub rule: &'static str,
-    /// What it could not be judged on.
-    pub target: Target,
-    /// Why.
-    pub why: String,
-}
-
 /// What all rules came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnosis {
     /// Defects, worst first.
     pub findings: Vec<Finding>,
     /// What could not be judged.
     pub unknown: Vec<Unjudged>,
     /// Rules that looked and found nothing.
-    pub silent: Vec<&'static str>,
+    pub silent: Vec<RuleId>,
 }
 
 impl Diagnosis {
@@ -152,10 +120,16 @@ impl Diagnosis {
     }
 
     /// Adds what a rule came to; `target` is what it looked at, unless it says otherwise.
-    pub(crate) fn take(&mut self, rule: &'static str, target: &Target, outcome: Outcome) {
-        let mut unknown = |target, why| self.unknown.push(Unjudged { rule, target, why });
+    pub(crate) fn take(&mut self, rule: RuleId, target: &Target, outcome: Outcome) {
+        let mut unknown = |target, reason| {
+            self.unknown.push(Unjudged {
+                rule,
+                target,
+                reason,
+            })
+        };
         match outcome {
-            Outcome::Found(finding) => self.findings.push(finding),
+            Outcome::Found(finding) => self.findings.push(*finding),
             Outcome::Unknown(why) => unknown(target.clone(), why),
             Outcome::UnknownOf(target, why) => unknown(target, why),
             Outcome::Silent if self.silent.contains(&rule) => {}
@@ -166,12 +140,12 @@ impl Diagnosis {
 
     pub(crate) fn settle(&mut self) {
         self.findings
-            .sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
-        let spoke = |rule: &'static str| {
-            self.findings.iter().any(|finding| finding.id() == rule)
+            .sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let spoke = |rule: RuleId| {
+            self.findings.iter().any(|finding| finding.rule() == rule)
                 || self.unknown.iter().any(|unjudged| unjudged.rule == rule)
         };
-        let mut silent: Vec<&'static str> = Vec::new();
+        let mut silent: Vec<RuleId> = Vec::new();
         for rule in self.silent.iter().copied() {
             if !spoke(rule) && !silent.contains(&rule) {
                 silent.push(rule);
@@ -183,7 +157,7 @@ impl Diagnosis {
     /// The worst severity found.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
-        self.findings.iter().map(Finding::severity).max()
+        self.findings.iter().map(|finding| finding.severity).max()
     }
 }
 

@@ -1,25 +1,22 @@
 //! `odd-length-io`: the length is no multiple of the unit, so an end is off the grid whatever the start.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::Bytes;
+use plumb_model::facts::{OddLengthIo, OfLength};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Reason, RuleId, Severity};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
+use super::context::table;
 use super::{
-    Context, IoRule, Outcome, severity_of, share_text, tally_lengths_unknown,
-    thresholds_with_warning,
+    Context, IoRule, Outcome, severity_of, tally_lengths_unknown, thresholds_with_warning,
 };
 use crate::analysis::GridFit;
-use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "odd-length-io",
-    title: "the length is no multiple of the unit",
-    needs: "nothing; `--grid` confirms it",
-    decides: true,
+    id: RuleId::OddLengthIo,
     thresholds: thresholds_with_warning,
-    plan: None,
     judge,
 };
 
@@ -45,9 +42,9 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
     let tally = match &fit.all {
         Ok(tally) => tally,
         Err(_) if !context.profile.imported.is_empty() => {
-            return Outcome::Unknown("the source does not tell single lengths".to_owned());
+            return Outcome::Unknown(Reason::LengthsNotTold);
         }
-        Err(why) => return Outcome::Unknown(why.to_string()),
+        Err(why) => return Outcome::Unknown(table(why.clone())),
     };
     if let Some(unknown) = context
         .too_few(tally.ios)
@@ -60,11 +57,7 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         return context.none_found(share);
     };
     let granularity = fit.grid.granularity();
-    let summary = format!(
-        "the length of {} I/O is no multiple of {granularity}",
-        share_text(share)
-    );
-    let odd: Vec<String> = context
+    let commonest = context
         .profile
         .places
         .table
@@ -72,18 +65,29 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         .into_iter()
         .filter(|(length, rounded, _)| !rounded && !length.is_multiple_of(granularity.0))
         .take(NAMED)
-        .map(|(length, _, ios)| format!("{} ({} I/O)", Bytes(length), group_digits(ios)))
+        .map(|(length, _, ios)| OfLength {
+            len_bytes: Bytes(length),
+            ios,
+        })
         .collect();
-    let mut finding = context
-        .share_finding(&RULE, severity, fit.source.confidence(), share, summary)
-        .with_cost(cost(tally, granularity));
-    if !odd.is_empty() {
-        finding = finding.explained(format!("commonest odd lengths: {}", odd.join(", ")));
-    }
-    finding = finding.explained(
-        "moving a partition does not mend it: the application or file system asks in smaller units than the device keeps",
-    );
-    Outcome::Found(finding)
+    let facts = OddLengthIo {
+        unit_bytes: granularity,
+        counted: context.counted(share),
+        commonest,
+        is_seen: true,
+    };
+    let finding = found(context, facts, severity, fit.source.confidence());
+    Outcome::found(finding.with_cost(cost(tally, granularity)))
+}
+
+fn found(
+    context: &Context<'_>,
+    facts: OddLengthIo,
+    severity: Severity,
+    confidence: Confidence,
+) -> Finding {
+    let confidence = context.confidence(&facts.counted, confidence);
+    context.finding(Facts::OddLengthIo(facts), severity, confidence)
 }
 
 /// What the lengths alone cost: bytes of the cells that they need at best. What off starts add to that is counted
@@ -93,12 +97,7 @@ fn cost(tally: &FitTally, granularity: Bytes) -> Option<Cost> {
         return None;
     }
     let value = tally.cells_min as f64 * granularity.0 as f64 / tally.bytes as f64;
-    let unit = "bytes touched per byte asked for, were all starts on the grid";
-    Some(Cost {
-        value,
-        unit,
-        basis: Basis::Estimated,
-    })
+    Some(Cost::estimated(CostOf::CellBytes, value))
 }
 
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
@@ -114,10 +113,11 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let Some(severity) = severity_of(share) else {
         return context.none_found(share);
     };
-    let unit = Bytes(totals.first().map_or(0, |totals| totals.len_unit_bytes));
-    let summary = format!(
-        "the length of {} I/O is no multiple of {unit}",
-        share_text(share)
-    );
-    Outcome::Found(context.share_finding(&RULE, severity, Confidence::Medium, share, summary))
+    let facts = OddLengthIo {
+        unit_bytes: Bytes(totals.first().map_or(0, |totals| totals.len_unit_bytes)),
+        counted: context.counted(share),
+        commonest: Vec::new(),
+        is_seen: false,
+    };
+    Outcome::found(found(context, facts, severity, Confidence::Medium))
 }

@@ -3,25 +3,21 @@
 //! Takes the requests of the application (the vfs layer): below the file system they have the size of the records
 //! already.
 
-use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_geometry::{Bytes, Grid};
+use plumb_model::facts::{OfLength, RecordMismatch, RequestsAndRecords};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Reason, RuleId, Severity};
 use plumb_profile::fit::{FitTally, Select};
-use plumb_profile::what_if::Recorded;
+use plumb_profile::what_if::{Recorded, Refusal};
 use plumb_quoting::Command;
 
-use super::{
-    Context, IoRule, Outcome, lengths_unknown, severity_of, share_text, thresholds_with_warning,
-};
-use crate::finding::{Basis, Confidence, Cost, Finding, Fix, Severity};
+use super::context::table;
+use super::{Context, IoRule, Outcome, lengths_unknown, severity_of, thresholds_with_warning};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "record-mismatch",
-    title: "requests and file-system records differ in size or place",
-    needs: "`--record`, a trace of the vfs layer",
-    decides: true,
+    id: RuleId::RecordMismatch,
     thresholds: thresholds_with_warning,
-    plan: None,
     judge,
 };
 
@@ -37,7 +33,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let recorded = match recorded {
         Ok(recorded) => recorded,
-        Err(why) => return vec![Outcome::Unknown(why.to_string())],
+        Err(why) => return vec![Outcome::Unknown(refused(why))],
     };
     let sum = |value: fn(&FitTally) -> u64| -> u64 {
         [&recorded.reads, &recorded.writes]
@@ -63,41 +59,35 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Some(Severity::Warning) => severity,
         _ => Severity::Note,
     };
-    let summary = format!(
-        "{} requests cover a record of {} only in part",
-        share_text(share),
-        recorded.record_bytes
-    );
-    let (read, write) = (
-        amplification(recorded, false),
-        amplification(recorded, true),
-    );
-    let mut finding = context
-        .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_cost(Some(Cost {
-            value: read.unwrap_or(1.0).max(write.unwrap_or(1.0)),
-            unit: "bytes moved per byte asked for",
-            basis: Basis::Estimated,
-        }));
-    for (name, words, value) in [
-        ("read_amplification", "reads move", read),
-        ("write_amplification", "writes move", write),
-    ] {
-        if let Some(value) = value {
-            finding = finding
-                .with_evidence(context.evidence(name, value, "ratio"))
-                .explained(format!(
-                    "{words} up to {value:.1} bytes for each byte asked for"
-                ));
-        }
+    let lengths = context.profile.places.table.lengths(Select::DATA);
+    let commonest = lengths.iter().find(|(_, rounded, _)| !rounded);
+    let commonest = commonest.map(|&(length, _, ios)| OfLength {
+        len_bytes: Bytes(length),
+        ios,
+    });
+    let facts = RequestsAndRecords {
+        record_bytes: recorded.record_bytes,
+        counted: context.counted(share),
+        read_amplification: amplification(recorded, false),
+        write_amplification: amplification(recorded, true),
+        following: share.part.saturating_sub(alone),
+        commonest,
+    };
+    let (read, write) = (facts.read_amplification, facts.write_amplification);
+    let cost = read.unwrap_or(1.0).max(write.unwrap_or(1.0));
+    let confidence = context.confidence(&facts.counted, Confidence::Medium);
+    let facts = Facts::RecordMismatch(RecordMismatch::Requests(facts));
+    let finding = context
+        .finding(facts, severity, confidence)
+        .with_cost(Cost::estimated(CostOf::MovedBytes, cost));
+    vec![Outcome::found(advise(finding, commonest, record))]
+}
+
+fn refused(why: &Refusal) -> Reason {
+    match why {
+        Refusal::LayerAbove { layer } => Reason::BelowRecords { layer: *layer },
+        Refusal::Unknown(why) => table(why.clone()),
     }
-    if alone < share.part {
-        finding = finding.explained(format!(
-            "{} of them follow another request without a gap: a cache may make whole records of those",
-            group_digits(share.part - alone)
-        ));
-    }
-    vec![Outcome::Found(advise(finding, context, record))]
 }
 
 /// Requests that cover a record in part and continue no stream.
@@ -110,27 +100,18 @@ fn partial_heads(context: &Context<'_>, record: &Grid) -> u64 {
         .map_or(0, |tally| tally.partial)
 }
 
-fn advise(finding: Finding, context: &Context<'_>, record: &Grid) -> Finding {
-    let lengths = context.profile.places.table.lengths(Select::DATA);
-    let Some(&(length, _, ios)) = lengths.iter().find(|(_, rounded, _)| !rounded) else {
+/// Adds the record size that the commonest request asks for.
+fn advise(finding: Finding, commonest: Option<OfLength>, record: &Grid) -> Finding {
+    let Some(OfLength { len_bytes, .. }) = commonest else {
         return finding;
     };
-    let finding = finding
-        .explained(format!("the commonest request has {} ({} I/O)", Bytes(length), group_digits(ios)))
-        .explained(
-            "an upper bound: a cache may hold the record already; replay or compare has to prove the gain",
-        );
-    if record.granularity() == Bytes(length) {
-        return finding.explained(
-            "that is the size of a record: it is the place in the file that does not fit, not the size",
-        );
-    }
-    if !length.is_power_of_two() || !ADVISED_BYTES.contains(&length) {
+    let is_offered = len_bytes.0.is_power_of_two() && ADVISED_BYTES.contains(&len_bytes.0);
+    if record.granularity() == len_bytes || !is_offered {
         return finding;
     }
     finding.with_fix(Fix::new(
         Command::new("zfs set")
-            .arg(format!("recordsize={length}"))
+            .arg(format!("recordsize={}", len_bytes.0))
             .flags("DATASET")
             .remark("then write the files once more"),
         "applies to files written afterwards only; smaller records compress less",

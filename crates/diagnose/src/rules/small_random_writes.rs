@@ -1,24 +1,21 @@
 //! `small-random-writes`: writes that are small and continue no stream. Disks and parity arrays suffer most from them.
 
-use plumb_geometry::{Bytes, plural};
+use plumb_geometry::Bytes;
+use plumb_model::facts::SmallRandomWrites;
+use plumb_model::{Confidence, Cost, CostOf, Facts, RuleId, Severity};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, IoRule, Outcome, severity_of, share_text, thresholds_of_shares};
-use crate::finding::{Basis, Confidence, Cost, Severity};
+use super::{Context, IoRule, Outcome, severity_of, thresholds_of_shares};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "small-random-writes",
-    title: "small writes that continue no stream",
-    needs: "issue order",
-    decides: false,
+    id: RuleId::SmallRandomWrites,
     thresholds: || {
         let size = format!("writes of at most {} KiB", SMALL_BYTES_MAX >> 10);
         [thresholds_of_shares(), vec![size]].concat()
     },
-    plan: None,
     judge,
 };
 
@@ -59,32 +56,18 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     } else {
         severity
     };
-    let summary = format!(
-        "{} I/O are random writes of at most {}",
-        share_text(share),
-        Bytes(SMALL_BYTES_MAX)
-    );
-    let mut finding = context
-        .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_cost(Some(Cost {
-            value: GATHERED as f64,
-            unit: "writes that one gathered write could hold",
-            basis: Basis::Estimated,
-        }))
-        .explained(format!(
-            "gathered {GATHERED} to a write, {} would do; written in sequence, none would seek",
-            plural(small.div_ceil(GATHERED), "write"),
-        ))
-        .explained(
-            "an estimate that changes the requests: only replay or compare can prove what it gives",
-        );
-    if let Some(span_ns) = context.analysis.span_ns {
-        let rate = small as f64 * 1e9 / span_ns as f64;
-        finding = finding.with_evidence(context.evidence(
-            "small_random_writes_per_second",
-            rate,
-            "ios per second",
-        ));
-    }
-    vec![Outcome::Found(finding)]
+    let counted = context.counted(share);
+    let confidence = context.confidence(&counted, Confidence::Medium);
+    let span_ns = context.analysis.span_ns;
+    let facts = Facts::SmallRandomWrites(SmallRandomWrites {
+        longest_bytes: Bytes(SMALL_BYTES_MAX),
+        counted,
+        gathered: GATHERED,
+        gathered_writes: small.div_ceil(GATHERED),
+        per_second: span_ns.map(|span_ns| small as f64 * 1e9 / span_ns as f64),
+    });
+    let finding = context
+        .finding(facts, severity, confidence)
+        .with_cost(Cost::estimated(CostOf::GatheredWrites, GATHERED as f64));
+    vec![Outcome::found(finding)]
 }

@@ -1,24 +1,20 @@
 //! `split-io`: I/O touch more chunks of a stripe than their length needs.
 
-use plumb_geometry::group_digits;
+use plumb_model::facts::{SplitInTrace, SplitIo, SplitOfLength};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId};
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
+use super::context::table;
 use super::{
-    Context, IoRule, Outcome, percent, severity_of, share_text, tally_lengths_unknown,
-    thresholds_with_warning,
+    Context, IoRule, Outcome, severity_of, tally_lengths_unknown, thresholds_with_warning,
 };
-use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "split-io",
-    title: "I/O lie across a chunk boundary",
-    needs: "`--chunk`",
-    decides: true,
+    id: RuleId::SplitIo,
     thresholds: thresholds_with_warning,
-    plan: None,
     judge,
 };
 
@@ -26,14 +22,11 @@ pub const RULE: IoRule = IoRule {
 pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outcome>> {
     let striped = match &context.analysis.what_if.striped {
         None => return Err(Box::new(Outcome::NotAsked)),
-        Some(Err(why)) => return Err(Box::new(Outcome::Unknown(why.to_string()))),
+        Some(Err(why)) => return Err(Box::new(Outcome::Unknown(table(why.clone())))),
         Some(Ok(striped)) => striped,
     };
     if context.profile.layer == Layer::Vfs {
-        return Err(Box::new(Outcome::Unknown(
-            "places at the vfs layer are those in files: chunks take a trace of the striped device"
-                .to_owned(),
-        )));
+        return Err(Box::new(Outcome::Unknown(Reason::PlacesInFiles)));
     }
     match context
         .too_few(striped.tally.ios)
@@ -54,41 +47,29 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let Some(severity) = severity_of(share) else {
         return vec![context.none_found(share)];
     };
-    let summary = format!(
-        "{} I/O touch more chunks of {} than their length needs; random starts would give {}",
-        share_text(share),
-        striped.chunk_bytes,
-        percent(striped.expected_split_share),
-    );
-    let cost = (tally.cells_min > 0).then(|| Cost {
-        value: tally.cells as f64 / tally.cells_min as f64,
-        unit: "commands per command needed",
-        basis: Basis::Estimated,
+    let cost = (tally.cells_min > 0).then(|| {
+        let value = tally.cells as f64 / tally.cells_min as f64;
+        Cost::estimated(CostOf::Commands, value)
     });
-    let mut finding = context
-        .share_finding(&RULE, severity, Confidence::High, share, summary)
-        .with_evidence(context.evidence("crossing_ios", tally.crossing as f64, "ios"))
-        .with_evidence(context.evidence(
-            "split_share_expected",
-            striped.expected_split_share,
-            "share",
-        ))
-        .with_cost(cost);
-    if let Some((length, expected)) = striped.expected_of_commonest {
-        finding = finding.explained(format!(
-            "the commonest length, {length}, at a random sector is split in {expected} of the cases with this chunk"
-        ));
-    }
-    if share.value() > 1.5 * striped.expected_split_share {
-        finding = finding
-            .explained("more than chance gives: the I/O lie off the chunks, look at their offset");
-    }
-    let longer = tally.crossing.saturating_sub(tally.split);
-    if longer > 0 {
-        finding = finding.explained(format!(
-            "{} more touch several chunks because they are longer than one: that is the chunk's size, not their place",
-            group_digits(longer)
-        ));
-    }
-    vec![Outcome::Found(finding)]
+    let commonest = striped.expected_of_commonest;
+    let trace = SplitInTrace {
+        random_share: striped.expected_split_share,
+        commonest: commonest.map(|(len_bytes, split)| SplitOfLength { len_bytes, split }),
+        longer: tally.crossing.saturating_sub(tally.split),
+    };
+    let counted = context.counted(share);
+    let confidence = context.confidence(&counted, Confidence::High);
+    let facts = Facts::SplitIo(SplitIo {
+        chunk_bytes: striped.chunk_bytes,
+        on: None,
+        source: None,
+        counted: Some(counted),
+        counted_on: None,
+        expected: None,
+        io: None,
+        past_bytes: None,
+        trace: Some(trace),
+    });
+    let finding = context.finding(facts, severity, confidence);
+    vec![Outcome::found(finding.with_cost(cost))]
 }

@@ -5,17 +5,16 @@
 //! direct I/O, and for writes over a window that begins and ends with nothing left to write, the ratio is the
 //! amplification of the file system; else the answer says that the cache is in it.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::Bytes;
+use plumb_model::facts::{Direction, ThroughputInflation};
+use plumb_model::reason::Counting;
+use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Reason, RuleId, Severity};
 
 use super::{Context, IOS_MIN, IoRule, Outcome};
-use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 
 /// The rule.
 pub const RULE: IoRule = IoRule {
-    id: "throughput-inflation",
-    title: "the device moves far more bytes than applications asked for",
-    needs: "`plumb watch --app`",
-    decides: true,
+    id: RuleId::ThroughputInflation,
     thresholds: || {
         vec![
             format!("at least {IOS_MIN} calls"),
@@ -24,7 +23,6 @@ pub const RULE: IoRule = IoRule {
             format!("warning from {RATIO_WARNING}"),
         ]
     },
-    plan: None,
     judge,
 };
 
@@ -108,64 +106,44 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let calls = throughput.reads.calls + throughput.writes.calls;
     if calls < IOS_MIN {
-        return vec![Outcome::Unknown(format!(
-            "{calls} calls seen, {IOS_MIN} needed"
-        ))];
+        return vec![Outcome::Unknown(Reason::TooFew {
+            what: Counting::Calls,
+            seen: calls,
+            needed: IOS_MIN,
+        })];
     }
     if let Some(why) = &throughput.device_unknown {
-        return vec![Outcome::Unknown(why.clone())];
+        return vec![Outcome::Unknown(Reason::DeviceUnknown { why: why.clone() })];
     }
     if !throughput.uncounted.is_empty() {
-        let ways = throughput.uncounted.join(", ");
-        return vec![Outcome::Unknown(format!(
-            "processes use what is not counted: {ways}"
-        ))];
+        let ways = throughput.uncounted.clone();
+        return vec![Outcome::Unknown(Reason::Uncounted { ways })];
     }
-    [Direction::Reads, Direction::Writes]
+    [Direction::Read, Direction::Write]
         .into_iter()
-        .filter(|direction| direction.flow(throughput).calls >= IOS_MIN)
+        .filter(|direction| flow(throughput, *direction).calls >= IOS_MIN)
         .map(|direction| judge_flow(context, throughput, direction))
         .collect()
 }
 
-#[derive(Clone, Copy)]
-enum Direction {
-    Reads,
-    Writes,
+fn flow(throughput: &Throughput, direction: Direction) -> &Flow {
+    match direction {
+        Direction::Read => &throughput.reads,
+        Direction::Write => &throughput.writes,
+    }
 }
 
-impl Direction {
-    fn flow(self, throughput: &Throughput) -> &Flow {
-        match self {
-            Direction::Reads => &throughput.reads,
-            Direction::Writes => &throughput.writes,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Direction::Reads => "read",
-            Direction::Writes => "written",
-        }
-    }
-
-    fn amplification(self, throughput: &Throughput) -> Option<f64> {
-        match self {
-            Direction::Reads => throughput.read_amplification(),
-            Direction::Writes => throughput.write_amplification(),
-        }
+fn amplification(throughput: &Throughput, direction: Direction) -> Option<f64> {
+    match direction {
+        Direction::Read => throughput.read_amplification(),
+        Direction::Write => throughput.write_amplification(),
     }
 }
 
 fn judge_flow(context: &Context<'_>, throughput: &Throughput, direction: Direction) -> Outcome {
-    let flow = direction.flow(throughput);
-    let is_write = matches!(direction, Direction::Writes);
-    let amplification = direction.amplification(throughput);
-    if is_write && amplification.is_none() {
-        return Outcome::Unknown(
-            "writes went through the cache, and the time did not begin and end synced: watch with --sync"
-                .into(),
-        );
+    let flow = flow(throughput, direction);
+    if direction == Direction::Write && amplification(throughput, direction).is_none() {
+        return Outcome::Unknown(Reason::NotSynced);
     }
     let Some(ratio) = flow.ratio() else {
         return Outcome::Silent;
@@ -173,7 +151,7 @@ fn judge_flow(context: &Context<'_>, throughput: &Throughput, direction: Directi
     if ratio < RATIO_MIN || flow.device_bytes - flow.asked_bytes < EXCESS_BYTES_MIN {
         return Outcome::Silent;
     }
-    Outcome::Found(found(context, throughput, direction, ratio))
+    Outcome::found(found(context, throughput, direction, ratio))
 }
 
 fn found(
@@ -182,58 +160,31 @@ fn found(
     direction: Direction,
     ratio: f64,
 ) -> Finding {
-    let flow = direction.flow(throughput);
+    let flow = flow(throughput, direction);
     let severity = if ratio >= RATIO_WARNING {
         Severity::Warning
     } else {
         Severity::Note
     };
-    let is_amplification = direction.amplification(throughput).is_some();
-    let confidence = if is_amplification {
-        Confidence::High
-    } else {
+    let is_cached = amplification(throughput, direction).is_none();
+    let confidence = if is_cached {
         Confidence::Medium
-    };
-    let summary = format!(
-        "{ratio:.1} bytes {} at the device for each byte asked: {} for {}",
-        direction.word(),
-        Bytes(flow.device_bytes),
-        Bytes(flow.asked_bytes),
-    );
-    let device = context.evidence("bytes_at_device", flow.device_bytes as f64, "bytes");
-    let mut finding = Finding::new(
-        RULE.id,
-        severity,
-        context.target,
-        confidence,
-        summary,
-        device,
-    )
-    .with_evidence(context.evidence("bytes_asked", flow.asked_bytes as f64, "bytes"))
-    .with_evidence(context.evidence("calls", flow.calls as f64, "calls"))
-    .with_cost(Some(Cost {
-        value: ratio,
-        unit: "bytes at the device per byte asked",
-        basis: Basis::Measured,
-    }))
-    .explained(format!(
-        "{} calls asked for {} bytes each in the mean",
-        group_digits(flow.calls),
-        group_digits(flow.asked_bytes / flow.calls.max(1))
-    ));
-    finding = finding.explained(if is_amplification {
-        "the cache has no part in it: the file system reads and writes in larger units than it is asked for"
     } else {
-        "the cache is in it: it may have saved reads, and read ahead what nobody asked for"
+        Confidence::High
+    };
+    let reads = &throughput.reads;
+    let read_first = reads.device_bytes.saturating_sub(reads.asked_bytes);
+    let facts = Facts::ThroughputInflation(ThroughputInflation {
+        direction,
+        calls: flow.calls,
+        asked_bytes: Bytes(flow.asked_bytes),
+        device_bytes: Bytes(flow.device_bytes),
+        ratio,
+        is_cached,
+        read_first_bytes: (direction == Direction::Write && read_first > 0)
+            .then_some(Bytes(read_first)),
     });
-    if matches!(direction, Direction::Writes)
-        && throughput.reads.device_bytes > throughput.reads.asked_bytes
-    {
-        let first = throughput.reads.device_bytes - throughput.reads.asked_bytes;
-        finding = finding.explained(format!(
-            "{} were read beside that nobody asked for: a unit that is written in part is read first",
-            Bytes(first)
-        ));
-    }
-    finding.explained("metadata and the journal of the file system are in what the device moved")
+    context
+        .finding(facts, severity, confidence)
+        .with_cost(Cost::measured(CostOf::DeviceBytes, ratio))
 }

@@ -1,7 +1,10 @@
 //! What is not known is said, and never passed off as silence.
 
-use crate::common::{Io, Random, RuleBench, evidence, finding_text};
-use plumb_diagnose::Confidence;
+use crate::common::{Io, Random, RuleBench};
+use crate::facts;
+use plumb_diagnose::Reason;
+use plumb_geometry::Bytes;
+use plumb_model::{Confidence, LostEvents};
 use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
 use plumb_profile::table::{Row, Table};
@@ -15,6 +18,13 @@ fn pages(count: u64, sectors: u64, op: Op) -> Vec<Io> {
         .collect()
 }
 
+fn is_rounded(reason: &Reason) -> bool {
+    let Reason::Table { why } = reason else {
+        return false;
+    };
+    matches!(why, Unknown::Lengths { ios: 40_000, .. })
+}
+
 fn losing(mut bench: RuleBench, lost: u64) -> RuleBench {
     bench.info.counts.lost = lost;
     bench
@@ -26,25 +36,20 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
     let rule = "odd-length-io";
     let few = losing(RuleBench::grid("4k"), 100).judge_ios(ios());
     let finding = few.finding(rule);
-    assert_eq!(evidence(finding, "lost_events"), 100.0);
-    let said = finding_text(finding);
-    assert!(
-        said.contains("in no count: 100 events that the source lost"),
-        "{said}"
-    );
-    // 100 of 1,100 to 200 of 1,100.
-    assert!(
-        said.contains("with the lost events the share would lie between 9.1 % and 18.2 %"),
-        "{said}"
-    );
+    let lost = LostEvents {
+        events: 100,
+        share_low: 100.0 / 1100.0,
+        share_high: 200.0 / 1100.0,
+    };
+    assert_eq!(facts!(finding, OddLengthIo).counted.lost, Some(lost));
     assert_eq!(
-        finding.confidence(),
+        finding.confidence,
         Confidence::High,
         "a defect whatever was lost"
     );
     // 100 of 101,000 are less than what a rule speaks of: the finding hangs on what was lost.
     let many = losing(RuleBench::grid("4k"), 100_000).judge_ios(ios());
-    assert_eq!(many.finding(rule).confidence(), Confidence::Medium);
+    assert_eq!(many.finding(rule).confidence, Confidence::Medium);
 }
 
 #[test]
@@ -56,13 +61,13 @@ fn lost_events_end_a_silence() {
             .is_silent(rule),
         "4 of 1,004 are below the threshold"
     );
-    let why = losing(RuleBench::grid("4k"), 60)
-        .judge_ios(ios())
-        .unknown(rule);
-    assert_eq!(
-        why,
-        "0 of 1,000 (0.0 %) were seen, but the source lost 60 events"
-    );
+    let reason = Reason::Lost {
+        count: 0,
+        of: 1000,
+        lost: 60,
+    };
+    let judged = losing(RuleBench::grid("4k"), 60).judge_ios(ios());
+    assert_eq!(*judged.unknown(rule), reason);
 }
 
 /// So many different rows that lengths have to be rounded up.
@@ -78,22 +83,14 @@ fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
     let judged = bench.judge_ios(crowded());
     assert!(judged.analysis.lengths_rounded);
     for rule in ["odd-length-io", "split-io", "member-skew"] {
-        let why = judged.unknown(rule);
-        assert!(
-            why.starts_with("the length of ") && why.contains(" is not known exactly any more"),
-            "{rule}: {why}"
-        );
+        assert!(is_rounded(judged.unknown(rule)), "{rule}");
     }
     let records = RuleBench {
         layer: Layer::Vfs,
         ..RuleBench::record(64 << 10)
     }
     .judge_ios(crowded());
-    assert!(
-        records
-            .unknown("record-mismatch")
-            .contains("not known exactly any more")
-    );
+    assert!(is_rounded(records.unknown("record-mismatch")));
     // Sums over the few lengths that are known are no answer to what another layout would do with all.
     let striped = judged.analysis.what_if.striped.as_ref().expect("asked for");
     assert!(
@@ -117,7 +114,7 @@ fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
         ),
         (None, None)
     );
-    assert_eq!(judged.finding("misaligned-io").cost(), None);
+    assert_eq!(judged.finding("misaligned-io").cost, None);
     // None is as long as 64 KiB, but 33 to 62 KiB was rounded up to that: large ones must not come out of it.
     assert!(judged.is_silent("looks-sequential"));
     let sizes = &judged.analysis.random_by_size;
@@ -130,12 +127,8 @@ fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
     };
     assert_eq!((at_least(32 << 10), at_least(64 << 10)), (40_000, 0));
     // Starts are known all the same.
-    assert!(
-        judged
-            .finding("misaligned-io")
-            .summary()
-            .contains("of 40,000")
-    );
+    let facts = facts!(judged.finding("misaligned-io"), MisalignedIo);
+    assert_eq!(facts.counted.of, 40_000);
 }
 
 #[test]
@@ -152,11 +145,7 @@ fn counts_by_place_say_nothing_of_streams() {
     profile.pieces = 1;
     let judged = RuleBench::grid("4k").judge(profile);
     for rule in ["looks-sequential", "small-random-writes"] {
-        assert!(
-            judged.unknown(rule).contains("does not tell the order"),
-            "{}",
-            judged.unknown(rule)
-        );
+        assert_eq!(*judged.unknown(rule), Reason::Unordered);
     }
     assert!(judged.is_silent("misaligned-io"));
 }
@@ -167,10 +156,7 @@ fn completions_alone_say_nothing_of_streams() {
     bench.info.completions_only = true;
     let judged = bench.judge_ios(pages(1000, 16, Write));
     for rule in ["looks-sequential", "small-random-writes"] {
-        assert_eq!(
-            judged.unknown(rule),
-            "streams cannot be told from completions alone"
-        );
+        assert_eq!(*judged.unknown(rule), Reason::CompletionsOnly);
     }
 }
 
@@ -181,11 +167,15 @@ fn a_grid_that_the_table_cannot_tell_is_unknown() {
         .judge_ios(pages(1000, 16, Read))
         .profile;
     let judged = RuleBench::grid("48k").judge(profile.clone());
-    let expected = "the residues were kept modulo 1 MiB, which 48 KiB does not divide";
-    assert_eq!(judged.unknown("misaligned-io"), expected);
-    assert_eq!(judged.unknown("odd-length-io"), expected);
+    let why = Unknown::Modulus {
+        granularity: Bytes(48 << 10),
+        modulus: Bytes(1 << 20),
+    };
+    let expected = Reason::Table { why };
+    assert_eq!(*judged.unknown("misaligned-io"), expected);
+    assert_eq!(*judged.unknown("odd-length-io"), expected);
     assert_eq!(
-        RuleBench::chunk(48 << 10, None)
+        *RuleBench::chunk(48 << 10, None)
             .judge(profile)
             .unknown("split-io"),
         expected
@@ -202,10 +192,6 @@ fn discards_and_flushes_are_in_no_share() {
     assert!(judged.is_silent("misaligned-io") && judged.is_silent("odd-length-io"));
     ios.extend((0..100).map(|at| Io(Read, at * 2048 + 5, 8)));
     let judged = RuleBench::grid("4k").judge_ios(ios);
-    assert!(
-        judged
-            .finding("misaligned-io")
-            .summary()
-            .starts_with("100 of 1,100 ")
-    );
+    let counted = facts!(judged.finding("misaligned-io"), MisalignedIo).counted;
+    assert_eq!((counted.count, counted.of), (100, 1100));
 }

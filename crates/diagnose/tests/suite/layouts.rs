@@ -1,7 +1,11 @@
 //! Offsets and moves: what is said of where the I/O sit, and whether the advice is right.
 
-use crate::common::{Io, Judged, Random, RuleBench, finding_text};
+use crate::common::{Io, Judged, Random, RuleBench};
+use crate::facts;
+use plumb_diagnose::RuleId;
 use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_model::Part;
+use plumb_model::facts::{IoOffset, OffsetAdvice, OtherOffset, PartitionStart};
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::infer::InferenceVerdict;
 use plumb_trace::Op::Read;
@@ -15,9 +19,14 @@ fn blocks(random: &mut Random, count: u64, from: u64, block: u64) -> Vec<Io> {
         .collect()
 }
 
+fn offset(judged: &Judged) -> &IoOffset {
+    let facts = facts!(judged.finding("misaligned-io"), MisalignedIo);
+    facts.offset.as_ref().expect("an offset")
+}
+
 /// Sectors of the `--shift` that a finding advises.
 fn advised(judged: &Judged) -> Option<u64> {
-    let command = &judged.finding("misaligned-io").fix().first()?.command;
+    let command = &judged.finding("misaligned-io").fix.first()?.command;
     let (_, after) = command.split_once("--shift +")?;
     after.split_once('s')?.0.parse().ok()
 }
@@ -86,9 +95,7 @@ fn two_layouts_are_two_answers() {
                         phases.map(|phase| phase.offset_bytes),
                         [at(first), at(second)]
                     );
-                    let said = finding_text(judged.finding("misaligned-io"));
-                    assert!(said.contains("two layouts"), "{said}");
-                    assert!(said.contains("--partition or --range"), "{said}");
+                    assert_eq!(offset(&judged).advice, OffsetAdvice::EachPart);
                 }
                 // Half a block apart they look the same as one layout of half blocks: only a phase of 2 KiB is shown.
                 InferenceVerdict::One { phase } => {
@@ -115,17 +122,24 @@ fn an_offset_of_continuations_is_no_layout() {
         ios.extend((0..400).map(|at| Io(Read, begin + 5 + at * 16, 16)));
     }
     let judged = RuleBench::default().judge_ios(ios);
-    let said = finding_text(judged.finding("misaligned-io"));
-    assert!(
-        said.contains(
-            "4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"
-        ),
-        "{said}"
+    let offset = offset(&judged);
+    let InferenceVerdict::One { phase } = offset.verdict else {
+        panic!("found {:?}", offset.verdict);
+    };
+    // Blocks and first I/O of streams: 3,003 of 4,203.
+    assert_eq!(
+        (phase.offset_bytes, phase.ios, offset.ios),
+        (Bytes(7 * 512), 3003, 4203)
     );
-    assert!(
-        said.contains("the 1,200 I/O at sector 4 continue streams: no second layout"),
-        "{said}"
-    );
+    assert_eq!(phase.heads, offset.heads);
+    let [other] = offset.others.as_slice() else {
+        panic!("found {:?}", offset.others);
+    };
+    let OtherOffset {
+        offset_bytes, ios, ..
+    } = *other;
+    assert_eq!((offset_bytes, ios), (Bytes(4 * 512), 1200));
+    assert!(other.continues_streams);
 }
 
 fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> RuleBench {
@@ -149,26 +163,22 @@ fn partitions_that_stand_differently_are_judged_apart() {
     .concat();
     let judged = bench.judge_ios(ios);
     let finding = judged.finding("misaligned-io");
+    assert_eq!(finding.target.part, Some(Part::Partition("8,1".to_owned())));
+    let counted = facts!(finding, MisalignedIo).counted;
+    assert_eq!((counted.count, counted.of), (1000, 1000));
+    let start = PartitionStart {
+        name: "8,1".to_owned(),
+        start_bytes: Bytes(63 * 512),
+        past_bytes: Bytes(3584),
+    };
+    assert_eq!(offset(&judged).partitions, [start]);
     assert_eq!(
-        finding.target().to_string(),
-        "partition 8,1 of device 8,0 (request layer)"
-    );
-    assert!(
-        finding.summary().starts_with("1,000 of 1,000 (100.0 %)"),
-        "{}",
-        finding.summary()
-    );
-    let said = finding_text(finding);
-    assert!(
-        said.contains("partition 8,1 begins at sector 63, 3,584 B past the grid"),
-        "{said}"
-    );
-    assert!(
-        !said.contains("consistent with"),
-        "nothing to guess where the start is known: {said}"
+        offset(&judged).known_starts,
+        [None],
+        "nothing to guess where the start is known"
     );
     assert_eq!(
-        finding.fix()[0].command,
+        finding.fix[0].command,
         "plumb analyze FILE --partition 1 --shift +1s --grid 4k"
     );
 
@@ -194,7 +204,7 @@ fn two_phases_of_two_partitions_are_two_findings() {
     let judged = bench.judge_ios(ios);
     let commands: Vec<_> = judged
         .findings("misaligned-io")
-        .map(|finding| finding.fix()[0].command.as_str())
+        .map(|finding| finding.fix[0].command.as_str())
         .collect();
     assert_eq!(
         commands,
@@ -217,12 +227,9 @@ fn partitions_that_stand_alike_are_one_finding() {
     let few = (0..20).map(|at| Io(Read, 2 * FAR + at * 1600, 8));
     let judged = bench.judge_ios(ios.into_iter().chain(few));
     let finding = judged.finding("misaligned-io");
-    assert_eq!(finding.target().to_string(), "device 8,0 (request layer)");
-    assert!(
-        finding.summary().starts_with("1,800 of 1,820"),
-        "{}",
-        finding.summary()
-    );
+    assert_eq!(finding.target.part, None);
+    let counted = facts!(finding, MisalignedIo).counted;
+    assert_eq!((counted.count, counted.of), (1800, 1820));
 }
 
 #[test]
@@ -241,23 +248,22 @@ fn a_partition_with_few_io_among_different_ones_is_unknown() {
         .diagnosis
         .unknown
         .iter()
-        .find(|unjudged| unjudged.rule == "misaligned-io");
+        .find(|unjudged| unjudged.rule == RuleId::MisalignedIo);
     let unknown = unknown.expect("a partition of 20 I/O");
-    assert_eq!(unknown.target.part.as_deref(), Some("partition 8,3"));
-    assert_eq!(unknown.why, "20 I/O seen, 200 needed");
+    assert_eq!(unknown.target.part, Some(Part::Partition("8,3".to_owned())));
+    assert_eq!(unknown.reason, crate::common::few(20));
 }
 
 #[test]
 fn what_is_off_inside_a_partition_that_stands_is_said_so() {
     let bench = parted(&[("8,1", 2048)], Some("4k"));
     let judged = bench.judge_ios(blocks(&mut Random(13), 900, 2048 + 3, 8));
-    let said = finding_text(judged.finding("misaligned-io"));
-    assert!(
-        said.contains(
-            "partition 8,1 begins at sector 2,048, on the grid: what is off comes from within"
-        ),
-        "{said}"
-    );
+    let start = PartitionStart {
+        name: "8,1".to_owned(),
+        start_bytes: Bytes(1 << 20),
+        past_bytes: Bytes(0),
+    };
+    assert_eq!(offset(&judged).partitions, [start]);
 }
 
 /// A few I/O beside a layout that stands: a move would only break what is well.
@@ -271,10 +277,8 @@ fn no_move_is_advised_to_a_layout_that_stands() {
     .concat();
     let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
-    assert!(finding.fix().is_empty());
-    assert!(
-        finding_text(finding).contains("these stand on the grid: the others are off by themselves")
-    );
+    assert!(finding.fix.is_empty());
+    assert_eq!(offset(&judged).advice, OffsetAdvice::OnGrid);
 }
 
 #[test]
@@ -283,12 +287,9 @@ fn places_in_files_have_no_partition() {
         layer: plumb_trace::Layer::Vfs,
         ..RuleBench::grid("4k")
     };
-    let finding = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
-    let finding = finding.finding("misaligned-io");
-    assert!(finding.fix().is_empty());
-    let said = finding_text(finding);
-    assert!(
-        !said.contains("partition") && said.contains("these are places in files"),
-        "{said}"
-    );
+    let judged = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
+    assert!(judged.finding("misaligned-io").fix.is_empty());
+    let offset = offset(&judged);
+    assert_eq!(offset.advice, OffsetAdvice::InFiles);
+    assert_eq!(offset.known_starts, [None]);
 }

@@ -1,7 +1,11 @@
 //! Workloads as they are met in practice, and what an administrator must not be told about them.
 
-use crate::common::{Io, Random, RuleBench, finding_text};
+use crate::common::{Io, Judged, Random, RuleBench};
+use crate::facts;
 use plumb_diagnose::Severity;
+use plumb_geometry::Bytes;
+use plumb_model::facts::{IoOffset, KnownStart, OffsetAdvice, RecordMismatch};
+use plumb_profile::infer::InferenceVerdict;
 use plumb_trace::Op::{Read, Write};
 
 fn rules_that_spoke(judged: &crate::common::Judged) -> Vec<(&'static str, Severity)> {
@@ -9,8 +13,13 @@ fn rules_that_spoke(judged: &crate::common::Judged) -> Vec<(&'static str, Severi
         .diagnosis
         .findings
         .iter()
-        .map(|finding| (finding.id(), finding.severity()))
+        .map(|finding| (finding.rule().name(), finding.severity))
         .collect()
+}
+
+fn offset(judged: &Judged) -> &IoOffset {
+    let facts = facts!(judged.finding("misaligned-io"), MisalignedIo);
+    facts.offset.as_ref().expect("an offset")
 }
 
 /// A database: random pages of 8 KiB, three reads for each write.
@@ -53,32 +62,36 @@ fn a_database_behind_sector_34_is_told_once() {
     let judged = RuleBench::grid("8k").judge_ios(database(20_000, 34));
     let finding = judged.finding("misaligned-io");
     assert!(judged.is_silent("odd-length-io"), "its pages are whole");
-    let said = finding_text(finding);
-    assert!(
-        said.contains("8 KiB blocks sit at sector 2 of 16: 100.0 % of the I/O"),
-        "{said}"
+    assert_eq!(facts!(finding, MisalignedIo).counted.count, 20_000);
+    let offset = offset(&judged);
+    let InferenceVerdict::One { phase } = offset.verdict else {
+        panic!("found {:?}", offset.verdict);
+    };
+    assert_eq!(
+        (phase.granularity_bytes, phase.offset_bytes, phase.ios),
+        (Bytes(8192), Bytes(2 * 512), 20_000)
     );
-    assert!(
-        said.contains(
-            "consistent with a partition at sector 34, right behind an EFI label (not proven"
-        ),
-        "{said}"
-    );
-    assert!(
-        said.contains("begins 14 sectors (7 KiB) later would put them on it and leave 0 of 20,000"),
-        "{said}"
-    );
+    assert_eq!(offset.known_starts, [Some(KnownStart::Sector34)]);
+    let shift = OffsetAdvice::Shift {
+        up_bytes: Bytes(14 * 512),
+        blocks_bytes: None,
+        misaligned: 0,
+        ios: 20_000,
+    };
+    assert_eq!(offset.advice, shift);
 }
 
 /// Without a grid the move serves the pages: six sectors would do for 4 KiB, and leave every page across two of its own.
 #[test]
 fn a_database_without_a_grid_is_moved_to_whole_pages() {
     let judged = RuleBench::default().judge_ios(database(20_000, 34));
-    let said = finding_text(judged.finding("misaligned-io"));
-    assert!(
-        said.contains("begins 14 sectors (7 KiB) later would put blocks of 8 KiB on multiples"),
-        "{said}"
-    );
+    let shift = OffsetAdvice::Shift {
+        up_bytes: Bytes(14 * 512),
+        blocks_bytes: Some(Bytes(8192)),
+        misaligned: 0,
+        ios: 20_000,
+    };
+    assert_eq!(offset(&judged).advice, shift);
 }
 
 /// Large random reads of whole megabytes: a file server at its work.
@@ -104,12 +117,12 @@ fn few_heads_show_no_layout() {
     let ios = (0..20_000u64).map(|at| Io(Read, 63 + (at % 4) * (1 << 30) + at / 4 * 256, 256));
     let judged = RuleBench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
-    let said = finding_text(finding);
-    assert!(
-        said.contains("which offset the I/O have cannot be said: 4 stream heads seen, 200 needed"),
-        "{said}"
-    );
-    assert!(finding.fix().is_empty());
+    assert_eq!(offset(&judged).heads, 4);
+    assert!(matches!(
+        offset(&judged).verdict,
+        InferenceVerdict::NotEnoughData { .. }
+    ));
+    assert!(finding.fix.is_empty());
 }
 
 /// Odd lengths put the next I/O of a stream off the grid; the cost of one is not counted for the other.
@@ -131,7 +144,7 @@ fn odd_lengths_and_off_starts_are_counted_apart() {
     let (touched, sectors): (f64, u64) =
         (ios.iter().map(cells).sum(), ios.iter().map(|io| io.2).sum());
     let judged = RuleBench::grid("4k").judge_ios(ios);
-    let cost = |rule| judged.finding(rule).cost().expect("a cost").value;
+    let cost = |rule| judged.finding(rule).cost.as_ref().expect("a cost").value;
     assert_eq!(
         cost("misaligned-io"),
         touched / 4000.0,
@@ -143,11 +156,11 @@ fn odd_lengths_and_off_starts_are_counted_apart() {
         "whole cells for parts of them"
     );
     assert_eq!(
-        crate::common::evidence(judged.finding("misaligned-io"), "ios_unfit"),
+        crate::common::number(judged.finding("misaligned-io"), "counted.count"),
         off
     );
     assert_eq!(
-        crate::common::evidence(judged.finding("odd-length-io"), "ios_unfit"),
+        crate::common::number(judged.finding("odd-length-io"), "counted.count"),
         odd
     );
 }
@@ -158,10 +171,9 @@ fn an_appended_file_is_no_warning_for_its_records() {
     let ios = (0..5000).map(|at| Io(Write, at * 8, 8));
     let judged = RuleBench::record(128 << 10).judge_ios(ios);
     let finding = judged.finding("record-mismatch");
-    assert_eq!(finding.severity(), Severity::Note);
-    assert!(
-        finding_text(finding).contains("follow another request without a gap"),
-        "{}",
-        finding_text(finding)
-    );
+    assert_eq!(finding.severity, Severity::Note);
+    let RecordMismatch::Requests(facts) = facts!(finding, RecordMismatch) else {
+        panic!("found {:?}", finding.facts);
+    };
+    assert_eq!(facts.following, 4999, "all but the first");
 }

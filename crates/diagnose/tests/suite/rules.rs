@@ -1,7 +1,14 @@
 //! Three fixtures for each rule: it fires, it stays silent, there is not enough to tell.
 
-use crate::common::{Io, Random, RuleBench, evidence, finding_text};
-use plumb_diagnose::{Confidence, Flow, Severity, Throughput};
+use crate::common::{Io, Random, RuleBench, few, number};
+use crate::facts;
+use plumb_diagnose::{Flow, Reason, RuleId, Severity, Throughput};
+use plumb_geometry::{Bytes, Grid};
+use plumb_model::Confidence;
+use plumb_model::facts::{Direction, GridSource, OfLength, RecordMismatch};
+use plumb_model::reason::Counting;
+use plumb_profile::fit::Unknown;
+use plumb_trace::Layer;
 use plumb_trace::Op::{Read, Write};
 
 /// Places far enough apart that none continues another, over 64 GiB, at multiples of `unit` sectors.
@@ -22,22 +29,24 @@ fn misaligned_io() {
     let (rule, bench) = ("misaligned-io", RuleBench::grid("4k"));
     let judged = bench.judge_ios([reads(700, 8, 7, 8), reads(300, 8, 0, 8)].concat());
     let finding = judged.finding(rule);
+    let facts = facts!(finding, MisalignedIo);
+    assert_eq!((facts.counted.count, facts.counted.of), (700, 1000));
     assert_eq!(
-        finding.summary(),
-        "700 of 1,000 (70.0 %) I/O start off the given grid of 4 KiB at offset 0"
+        (facts.grid, facts.grid_source),
+        (Grid::ASSUMED, GridSource::User)
     );
-    assert_eq!(finding.severity(), Severity::Warning);
-    assert_eq!(finding.confidence(), Confidence::High);
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(finding.confidence, Confidence::High);
     // 700 of them touch two cells where one would do.
-    assert_eq!(finding.cost().expect("a cost").value, 1.7);
+    assert_eq!(finding.cost.as_ref().expect("a cost").value, 1.7);
     assert!(bench.judge_ios(reads(1000, 8, 0, 8)).is_silent(rule));
     assert_eq!(
-        bench.judge_ios(reads(199, 8, 7, 8)).unknown(rule),
-        "199 I/O seen, 200 needed"
+        *bench.judge_ios(reads(199, 8, 7, 8)).unknown(rule),
+        few(199)
     );
     assert_eq!(
-        bench.judge_ios([]).unknown(rule),
-        "no read or write was seen"
+        *bench.judge_ios([]).unknown(rule),
+        Reason::Table { why: Unknown::NoIo }
     );
 }
 
@@ -46,18 +55,18 @@ fn misaligned_io_on_the_assumed_grid() {
     let (rule, bench) = ("misaligned-io", RuleBench::default());
     let finding = bench.judge_ios(reads(1000, 8, 7, 8));
     let finding = finding.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .ends_with("4 KiB at offset 0, assumed since none is known")
+    assert_eq!(
+        facts!(finding, MisalignedIo).grid_source,
+        GridSource::Assumed
     );
-    assert_eq!(finding.confidence(), Confidence::Medium);
+    assert_eq!(finding.confidence, Confidence::Medium);
     // On the assumed grid nothing is known of larger ones: that is no silence.
-    let why = bench.judge_ios(reads(1000, 8, 0, 8)).unknown(rule);
-    assert!(
-        why.starts_with("0 of 1,000 (0.0 %) start off the assumed grid of 4 KiB; unknown beyond"),
-        "{why}"
-    );
+    let reason = Reason::BeyondAssumed {
+        count: 0,
+        of: 1000,
+        granularity_bytes: Bytes(4096),
+    };
+    assert_eq!(*bench.judge_ios(reads(1000, 8, 0, 8)).unknown(rule), reason);
 }
 
 #[test]
@@ -65,22 +74,24 @@ fn odd_length_io() {
     let (rule, bench) = ("odd-length-io", RuleBench::grid("4k"));
     let judged = bench.judge_ios([reads(600, 8, 0, 8), reads(400, 8, 0, 3)].concat());
     let finding = judged.finding(rule);
-    assert_eq!(
-        finding.summary(),
-        "the length of 400 of 1,000 (40.0 %) I/O is no multiple of 4 KiB"
-    );
-    assert!(
-        finding_text(finding).contains("commonest odd lengths: 1,536 B (400 I/O)"),
-        "{}",
-        finding_text(finding)
-    );
+    let facts = facts!(finding, OddLengthIo);
+    assert_eq!((facts.counted.count, facts.counted.of), (400, 1000));
+    assert_eq!(facts.unit_bytes, Bytes(4096));
+    let odd = OfLength {
+        len_bytes: Bytes(1536),
+        ios: 400,
+    };
+    assert_eq!(facts.commonest, [odd]);
     // 1000 cells of 8 sectors for 600 × 8 + 400 × 3 of them.
-    assert_eq!(finding.cost().expect("a cost").value, 8000.0 / 6000.0);
+    assert_eq!(
+        finding.cost.as_ref().expect("a cost").value,
+        8000.0 / 6000.0
+    );
     assert!(judged.is_silent("misaligned-io"));
     assert!(bench.judge_ios(reads(1000, 8, 0, 16)).is_silent(rule));
     assert_eq!(
-        bench.judge_ios(reads(150, 8, 0, 3)).unknown(rule),
-        "150 I/O seen, 200 needed"
+        *bench.judge_ios(reads(150, 8, 0, 3)).unknown(rule),
+        few(150)
     );
 }
 
@@ -89,20 +100,18 @@ fn split_io() {
     let (rule, bench) = ("split-io", RuleBench::chunk(64 << 10, None));
     let judged = bench.judge_ios([reads(900, 128, 0, 16), reads(100, 128, 120, 16)].concat());
     let finding = judged.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .starts_with("100 of 1,000 (10.0 %) I/O touch more chunks of 64 KiB")
-    );
+    let counted = facts!(finding, SplitIo).counted.expect("counts");
+    assert_eq!((counted.count, counted.of), (100, 1000));
+    assert_eq!(number(finding, "chunk_bytes"), 65_536.0);
     // A random sector of 128 lets 8 KiB spill over from 113 on: 15 of 128.
-    assert_eq!(evidence(finding, "split_share_expected"), 15.0 / 128.0);
-    assert_eq!(evidence(finding, "crossing_ios"), 100.0);
+    assert_eq!(number(finding, "trace.random_share"), 15.0 / 128.0);
+    assert_eq!(number(finding, "trace.longer"), 0.0, "no other crosses");
     assert!(bench.judge_ios(reads(1000, 128, 64, 64)).is_silent(rule));
     // Two whole chunks are two because of their length, which is no defect of place.
     assert!(bench.judge_ios(reads(1000, 128, 0, 256)).is_silent(rule));
     assert_eq!(
-        bench.judge_ios(reads(20, 128, 120, 16)).unknown(rule),
-        "20 I/O seen, 200 needed"
+        *bench.judge_ios(reads(20, 128, 120, 16)).unknown(rule),
+        few(20)
     );
     assert!(
         RuleBench::default()
@@ -119,28 +128,28 @@ fn record_mismatch() {
     let (rule, bench) = ("record-mismatch", RuleBench::record(128 << 10));
     let judged = bench.judge_ios([reads(500, 256, 0, 256), reads(500, 256, 16, 16)].concat());
     let finding = judged.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .starts_with("500 of 1,000 (50.0 %) requests cover a record of 128 KiB only")
-    );
-    assert_eq!(finding.severity(), Severity::Warning);
+    let RecordMismatch::Requests(facts) = facts!(finding, RecordMismatch) else {
+        panic!("found {:?}", finding.facts);
+    };
+    assert_eq!((facts.counted.count, facts.counted.of), (500, 1000));
+    assert_eq!(facts.record_bytes, Bytes(128 << 10));
+    assert_eq!(finding.severity, Severity::Warning);
     // 1000 records of 256 sectors for 500 × 256 + 500 × 16 of them.
-    assert_eq!(
-        evidence(finding, "read_amplification"),
-        256_000.0 / 136_000.0
-    );
+    assert_eq!(number(finding, "read_amplification"), 256_000.0 / 136_000.0);
     assert!(bench.judge_ios(reads(1000, 256, 0, 512)).is_silent(rule));
     assert_eq!(
-        bench.judge_ios(reads(199, 256, 1, 16)).unknown(rule),
-        "199 I/O seen, 200 needed"
+        *bench.judge_ios(reads(199, 256, 1, 16)).unknown(rule),
+        few(199)
     );
     let below = RuleBench {
         layer: plumb_trace::Layer::Request,
         ..RuleBench::record(128 << 10)
     };
-    let why = below.judge_ios(reads(1000, 256, 16, 16)).unknown(rule);
-    assert!(why.contains("decided above the request layer"), "{why}");
+    let layer = Layer::Request;
+    assert_eq!(
+        *below.judge_ios(reads(1000, 256, 16, 16)).unknown(rule),
+        Reason::BelowRecords { layer }
+    );
 }
 
 #[test]
@@ -149,7 +158,7 @@ fn record_mismatch_advises_only_records_that_exist() {
         let judged = RuleBench::record(record).judge_ios(reads(1000, record / 512, past, sectors));
         judged
             .finding("record-mismatch")
-            .fix()
+            .fix
             .first()
             .map(|step| step.command.clone())
     };
@@ -169,13 +178,11 @@ fn looks_sequential() {
     let (rule, bench) = ("looks-sequential", RuleBench::default());
     let judged = bench.judge_ios([reads(900, 8, 0, 8), reads(100, 8, 0, 256)].concat());
     let finding = judged.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .starts_with("100 of 1,000 (10.0 %) I/O are random and of 64 KiB or more")
-    );
+    let facts = facts!(finding, LooksSequential);
+    assert_eq!((facts.counted.count, facts.counted.of), (100, 1000));
+    assert_eq!(facts.of_that_size, 100);
     assert_eq!(
-        finding.severity(),
+        finding.severity,
         Severity::Note,
         "a tenth is nothing to mend"
     );
@@ -189,8 +196,8 @@ fn looks_sequential() {
         "a stream is sequential, and does not only look so"
     );
     assert_eq!(
-        bench.judge_ios(reads(199, 8, 0, 256)).unknown(rule),
-        "199 I/O seen, 200 needed"
+        *bench.judge_ios(reads(199, 8, 0, 256)).unknown(rule),
+        few(199)
     );
 }
 
@@ -203,16 +210,11 @@ fn small_random_writes() {
         .collect();
     let judged = bench.judge_ios(writes.clone());
     let finding = judged.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .starts_with("1,000 of 1,000 (100.0 %) I/O are random writes of at most 16 KiB")
-    );
+    let facts = facts!(finding, SmallRandomWrites);
+    assert_eq!((facts.counted.count, facts.counted.of), (1000, 1000));
+    assert_eq!(facts.gathered_writes, 63, "1,000 / 16, rounded up");
     // 1000 writes in 999 ms.
-    assert_eq!(
-        evidence(finding, "small_random_writes_per_second").round(),
-        1001.0
-    );
+    assert_eq!(number(finding, "per_second").round(), 1001.0);
     assert!(
         bench.judge_ios(reads(1000, 8, 0, 16)).is_silent(rule),
         "reads are no writes"
@@ -223,8 +225,8 @@ fn small_random_writes() {
         "a log is no random I/O"
     );
     assert_eq!(
-        bench.judge_ios(writes.into_iter().take(50)).unknown(rule),
-        "50 I/O seen, 200 needed"
+        *bench.judge_ios(writes.into_iter().take(50)).unknown(rule),
+        few(50)
     );
 }
 
@@ -236,22 +238,23 @@ fn member_skew() {
     let hot = (0..500).map(|at| Io(Read, (at + 1000) * 512 + 256, 16));
     let judged = bench.judge_ios(evenly(0, 2000).chain(hot));
     let finding = judged.finding(rule);
-    assert_eq!(
-        finding.summary(),
-        "member 2 (of 0 to 3) gets 1,000 of 2,500 pieces (40.0 %), its even part is 25.0 %"
-    );
-    assert_eq!(evidence(finding, "ratio_to_even"), 1.6);
+    let facts = facts!(finding, MemberSkew);
+    assert_eq!((facts.member, facts.members), (2, 4));
+    assert_eq!((facts.counted.count, facts.counted.of), (1000, 2500));
+    assert_eq!(number(finding, "ratio"), 1.6);
     assert!(bench.judge_ios(evenly(0, 2000)).is_silent(rule));
     assert_eq!(
-        bench.judge_ios(evenly(0, 199)).unknown(rule),
-        "199 I/O seen, 200 needed",
+        *bench.judge_ios(evenly(0, 199)).unknown(rule),
+        few(199),
         "too few I/O for anything"
     );
     let many = RuleBench::chunk(4 << 10, Some(64));
-    assert_eq!(
-        many.judge_ios(reads(400, 8, 0, 8)).unknown(rule),
-        "400 pieces seen, 3200 needed for 64 members"
-    );
+    let pieces = Reason::TooFew {
+        what: Counting::Pieces { members: 64 },
+        seen: 400,
+        needed: 3200,
+    };
+    assert_eq!(*many.judge_ios(reads(400, 8, 0, 8)).unknown(rule), pieces);
 }
 
 /// The fullest of many members has more than its part by chance alone: in 99 of 100 cases that is no finding.
@@ -286,27 +289,27 @@ fn a_rule_that_spoke_is_not_silent() {
         1,
         "on 64 KiB alone"
     );
-    assert!(!judged.diagnosis.silent.contains(&"misaligned-io"));
+    assert!(!judged.diagnosis.silent.contains(&RuleId::MisalignedIo));
     let mut all = RuleBench::grid("4k")
         .judge_ios(reads(1000, 8, 0, 8))
         .diagnosis;
-    assert!(all.silent.contains(&"misaligned-io"));
+    assert!(all.silent.contains(&RuleId::MisalignedIo));
     all.absorb(
         RuleBench::grid("4k")
             .judge_ios(reads(1000, 8, 7, 8))
             .diagnosis,
     );
-    assert!(!all.silent.contains(&"misaligned-io"));
+    assert!(!all.silent.contains(&RuleId::MisalignedIo));
     all.absorb(
         RuleBench::grid("4k")
             .judge_ios(reads(1000, 8, 0, 8))
             .diagnosis,
     );
-    assert!(!all.silent.contains(&"misaligned-io"));
+    assert!(!all.silent.contains(&RuleId::MisalignedIo));
     assert_eq!(
         all.silent
             .iter()
-            .filter(|rule| **rule == "looks-sequential")
+            .filter(|rule| **rule == RuleId::LooksSequential)
             .count(),
         1,
         "named once"
@@ -352,26 +355,21 @@ fn throughput_inflation() {
     };
     let judged = judge_throughput(&throughput);
     let finding = judged.finding(rule);
+    let facts = facts!(finding, ThroughputInflation);
+    assert_eq!((facts.direction, facts.ratio), (Direction::Read, 12.0));
+    assert_eq!(facts.device_bytes, Bytes(96_000 << 10));
+    assert!(!facts.is_cached);
     assert_eq!(
-        finding.summary(),
-        "12.0 bytes read at the device for each byte asked: 96,000 KiB for 8,000 KiB"
-    );
-    assert_eq!(
-        (finding.severity(), finding.confidence()),
+        (finding.severity, finding.confidence),
         (Severity::Warning, Confidence::High)
     );
-    assert_eq!(finding.cost().expect("a cost").value, 12.0);
-    assert_eq!(evidence(finding, "bytes_asked"), 8000.0 * 1024.0);
-    assert!(
-        finding_text(finding).contains("the cache has no part in it"),
-        "{}",
-        finding_text(finding)
-    );
+    assert_eq!(finding.cost.as_ref().expect("a cost").value, 12.0);
+    assert_eq!(number(finding, "asked_bytes"), 8000.0 * 1024.0);
     // The same through the cache is said to be so.
     throughput.reads.direct_bytes = 0;
     let judged = judge_throughput(&throughput);
-    assert_eq!(judged.finding(rule).confidence(), Confidence::Medium);
-    assert!(finding_text(judged.finding(rule)).contains("the cache is in it"));
+    assert_eq!(judged.finding(rule).confidence, Confidence::Medium);
+    assert!(facts!(judged.finding(rule), ThroughputInflation).is_cached);
     // A journal is no inflation, and a little metadata neither, whatever the ratio.
     throughput.reads = flow(1000, 8000, 8000, 15_999);
     assert!(judge_throughput(&throughput).is_silent(rule));
@@ -379,7 +377,7 @@ fn throughput_inflation() {
     assert!(judge_throughput(&throughput).is_silent(rule));
     throughput.reads = flow(1000, 8000, 8000, 24_000);
     assert_eq!(
-        judge_throughput(&throughput).finding(rule).severity(),
+        judge_throughput(&throughput).finding(rule).severity,
         Severity::Note
     );
 }
@@ -392,23 +390,15 @@ fn throughput_inflation_of_writes_needs_a_synced_window() {
         ..Throughput::default()
     };
     throughput.reads.device_bytes = 2000 << 10;
-    assert!(
-        judge_throughput(&throughput)
-            .unknown(rule)
-            .contains("did not begin and end synced")
+    assert_eq!(
+        *judge_throughput(&throughput).unknown(rule),
+        Reason::NotSynced
     );
     throughput.is_synced = true;
     let judged = judge_throughput(&throughput);
-    assert!(
-        judged
-            .finding(rule)
-            .summary()
-            .starts_with("16.0 bytes written at the device")
-    );
-    assert!(
-        finding_text(judged.finding(rule))
-            .contains("2,000 KiB were read beside that nobody asked for")
-    );
+    let facts = facts!(judged.finding(rule), ThroughputInflation);
+    assert_eq!((facts.direction, facts.ratio), (Direction::Write, 16.0));
+    assert_eq!(facts.read_first_bytes, Some(Bytes(2_000 << 10)));
     // Past the cache nothing is kept for later.
     throughput = Throughput {
         writes: flow(500, 2000, 2000, 2000),
@@ -428,24 +418,28 @@ fn throughput_inflation_needs_both_sides_whole() {
         reads: flow(199, 8000, 8000, 96_000),
         ..Throughput::default()
     };
-    assert_eq!(
-        judge_throughput(&few).unknown(rule),
-        "199 calls seen, 200 needed"
-    );
+    let reason = Reason::TooFew {
+        what: Counting::Calls,
+        seen: 199,
+        needed: 200,
+    };
+    assert_eq!(*judge_throughput(&few).unknown(rule), reason);
     let mapped = Throughput {
         uncounted: vec!["mapped files".into()],
         ..inflated.clone()
     };
+    let ways = vec!["mapped files".to_owned()];
     assert_eq!(
-        judge_throughput(&mapped).unknown(rule),
-        "processes use what is not counted: mapped files"
+        *judge_throughput(&mapped).unknown(rule),
+        Reason::Uncounted { ways }
     );
     let shared = Throughput {
         device_unknown: Some("its device is shared".into()),
         ..inflated
     };
+    let why = "its device is shared".to_owned();
     assert_eq!(
-        judge_throughput(&shared).unknown(rule),
-        "its device is shared"
+        *judge_throughput(&shared).unknown(rule),
+        Reason::DeviceUnknown { why }
     );
 }

@@ -9,7 +9,8 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use plumb_diagnose::{Diagnosis, Finding, Fix, layout};
+use plumb_diagnose::Diagnosis;
+use plumb_model::{Advice, Finding, Fix, RuleId, Target};
 use plumb_plan::{Answer, Plan, Remedy, Wishes};
 use plumb_stack::{Kind, NodeId, Placing, Stack};
 use rustix::fs::SeekFrom;
@@ -24,37 +25,41 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
         unit: None,
     };
     // The commands for one soft partition lay out all of its component, so only one finding gets them.
-    let mut laid_out: HashMap<NodeId, String> = HashMap::new();
+    let mut laid_out: HashMap<NodeId, (RuleId, Target)> = HashMap::new();
     for finding in &mut diagnosis.findings {
-        let Some(node) = stack.find(&finding.target().device) else {
+        let Some(node) = finding.target.node else {
             continue;
         };
         // No tool can change a file inside a virtual disk.
         if is_image && is_inside_image(stack, node) {
-            finding
-                .explain("no commands for it: attach the image as a device first, and check that");
+            finding.advice.push(Advice::AttachImage);
             continue;
         }
-        let Some(kind) = layout::plan_kind(finding.id()) else {
+        let rule = finding.rule().rule();
+        let Some(kind) = rule.plan.filter(|_| finding.target.is_layer()) else {
             continue;
         };
         if let Some(component) = plumb_plan::component_laid_out(stack, kind, node) {
-            if let Some(first) = laid_out.get(&component) {
-                finding.explain(format!(
-                    "one layout covers all soft partitions of {}: see {first}",
-                    stack.node(component).own_name()
-                ));
+            if let Some((rule, target)) = laid_out.get(&component) {
+                finding.advice.push(Advice::SeeOther {
+                    component: stack.node(component).own_name().to_owned(),
+                    rule: *rule,
+                    target: target.clone(),
+                });
                 continue;
             }
-            laid_out.insert(
-                component,
-                format!("{} of {}", finding.id(), finding.target()),
-            );
+            laid_out.insert(component, (rule.id, finding.target.clone()));
         }
         match plumb_plan::for_finding(stack, kind, node, &wishes) {
             Ok(answer) => recommend(finding, stack, node, answer),
-            Err(why) => finding.explain(format!("no commands for it: {why}")),
+            Err(why) => finding.advice.push(no_plan(&why)),
         }
+    }
+}
+
+fn no_plan(why: &impl ToString) -> Advice {
+    Advice::NoPlan {
+        why: why.to_string(),
     }
 }
 
@@ -75,33 +80,31 @@ fn recommend(finding: &mut Finding, stack: &Stack, found: NodeId, answer: Answer
         .find(|remedy| remedy.harm.keeps_data() || is_empty);
     match (recommended, &plan.refusal) {
         (Some(remedy), _) => {
-            if let Some(host) = host_of_commands(stack, found, changes) {
-                finding.explain(host);
-            }
+            finding
+                .advice
+                .extend(host_of_commands(stack, found, changes));
             if is_empty {
-                finding.explain("the partition holds no data");
+                finding.advice.push(Advice::Empty);
             }
             add_steps(finding, remedy);
         }
-        (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
+        (None, Some(why)) => finding.advice.push(no_plan(why)),
         (None, None) if plan.remedies.is_empty() => {}
-        (None, None) => finding.explain(destroys_data(stack, changes, &plan)),
+        (None, None) => finding.advice.push(destroys_data(stack, changes, &plan)),
     }
 }
 
-fn destroys_data(stack: &Stack, changes: NodeId, plan: &Plan) -> String {
+fn destroys_data(stack: &Stack, changes: NodeId, plan: &Plan) -> Advice {
     let node = stack.node(changes);
     let disk = node.placing.below().first().map(|id| stack.node(*id));
     // `plumb fix move` needs a device node for the partition.
     if disk.is_some_and(|disk| disk.kind == Kind::File) && node.kind == Kind::Partition {
-        return "no commands for an image that holds data: attach it with `losetup --find --show --partscan`, and check \
-                the loop device"
-            .to_owned();
+        return Advice::AttachLoop;
     }
-    format!(
-        "no commands for it: every fix destroys the data on {}. `plumb plan {}` prints the steps, which need a backup",
-        node.name, plan.kind
-    )
+    Advice::NoneKeepsData {
+        device: node.name.clone(),
+        plan: plan.kind.to_string(),
+    }
 }
 
 /// Whether a partition holds no data: nothing stands on it, and it is part of an image file that is a hole there, or has
@@ -159,38 +162,31 @@ fn has_only_zeros(file: &File, range: Range<u64>) -> io::Result<bool> {
 
 /// The host to run the commands on: device names are those of the host of the changed node, which may be below the host
 /// that the finding is about.
-fn host_of_commands(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
+fn host_of_commands(stack: &Stack, found: NodeId, changes: NodeId) -> Option<Advice> {
     let (found, changes) = (&stack.node(found).host, stack.node(changes));
-    let host = match (&changes.host, found) {
-        (Some(host), _) => host,
-        (None, Some(_)) => "this host",
-        (None, None) => return None,
-    };
-    let changed = if changes.host == *found {
-        String::new()
-    } else {
-        format!(": they change {}", changes.name)
-    };
-    Some(format!(
-        "run the commands on {host}, with its names for its devices{changed}"
-    ))
+    if changes.host.is_none() && found.is_none() {
+        return None;
+    }
+    Some(Advice::RunOn {
+        host: changes.host.clone(),
+        changes: (changes.host != *found).then(|| changes.name.clone()),
+    })
 }
 
 /// Adds a remedy with its preconditions: a reader would run a command alone without them.
 fn add_steps(finding: &mut Finding, remedy: &Remedy) {
-    finding.explain(format!(
-        "recommended: {} ({})",
-        remedy.harm.text(),
-        remedy.title
-    ));
-    for constraint in &remedy.constraints {
-        finding.explain(constraint.as_str());
-    }
-    for step in remedy.steps.iter().cloned() {
-        finding.add_fix(Fix {
-            command: step.command,
-            risk: step.risk,
-            undo: step.undo,
-        });
-    }
+    finding.advice.push(Advice::Recommended {
+        harm: remedy.harm.text().to_owned(),
+        title: remedy.title.to_string(),
+    });
+    let constraints = remedy.constraints.iter();
+    finding
+        .advice
+        .extend(constraints.map(|text| Advice::Constraint { text: text.clone() }));
+    let steps = remedy.steps.iter().cloned();
+    finding.fix.extend(steps.map(|step| Fix {
+        command: step.command,
+        risk: step.risk.into(),
+        undo: step.undo,
+    }));
 }

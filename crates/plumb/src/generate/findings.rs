@@ -1,18 +1,13 @@
-//! The index of findings in `docs/findings/README.md`, and the names in the schema of `plumb analyze`.
+//! The index of findings in `docs/findings/README.md`, and the names in the schema of findings.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_diagnose::layout::{self, problems};
-use plumb_diagnose::{MISALIGNED_TARGET, RULES};
-use plumb_stack::problem_ids;
+use plumb_model::{Category, RULES, Rule};
 
 use super::Files;
 use super::region::{put, table};
-
-/// A finding, the defect, and the input that it needs.
-type Row = [&'static str; 3];
 
 /// Adds the index and the schema.
 ///
@@ -20,15 +15,21 @@ type Row = [&'static str; 3];
 /// When a file cannot be read, or has no place for its part.
 pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
     let page = "docs/findings/README.md";
-    put(root, page, "findings from I/O", &index(of_io()), files)?;
+    put(
+        root,
+        page,
+        "findings from I/O",
+        &index(|rule| rule.category == Category::Io),
+        files,
+    )?;
     put(
         root,
         page,
         "findings from layouts",
-        &index(of_layouts()),
+        &index(|rule| rule.category != Category::Io),
         files,
     )?;
-    let schema = Path::new("docs/schema/analyze.json");
+    let schema = Path::new("docs/schema/finding.json");
     let text = fs::read_to_string(root.join(schema))?;
     let named = with_names(&text).ok_or_else(|| {
         io::Error::other(format!(
@@ -40,38 +41,13 @@ pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
     Ok(())
 }
 
-fn of_io() -> Vec<Row> {
-    let mut rows: Vec<Row> = RULES
-        .iter()
-        .map(|rule| [rule.id, rule.title, rule.needs])
-        .collect();
-    // A probe measures, so that no rule finds it.
-    rows.push([
-        MISALIGNED_TARGET,
-        "blocks begin at an offset, measured",
-        "`plumb probe`",
-    ]);
-    rows
-}
-
-fn of_layouts() -> Vec<Row> {
-    let is_problem = |id| id == problems::OTHERS.id || problem_ids::is_known(id);
-    let rules = layout::RULES
-        .iter()
-        .filter(|rule| !is_problem(rule.id))
-        .map(|rule| [rule.id, rule.title, rule.needs]);
-    let problems = problem_ids::ALL
-        .iter()
-        .map(|problem| [problem.id, problem.title, problem.needs]);
-    rules.chain(problems).collect()
-}
-
-fn index(rows: Vec<Row>) -> String {
-    let rows = rows.into_iter().map(|[id, title, needs]| {
+fn index(is_listed: fn(&Rule) -> bool) -> String {
+    let rules = RULES.iter().filter(|rule| is_listed(rule));
+    let rows = rules.map(|rule| {
         [
-            format!("[{id}]({id}.md)"),
-            title.to_owned(),
-            needs.to_owned(),
+            format!("[{0}]({0}.md)", rule.name),
+            rule.title.to_owned(),
+            rule.needs.to_owned(),
         ]
     });
     table(["finding", "defect", "needs"], rows)
@@ -80,18 +56,18 @@ fn index(rows: Vec<Row>) -> String {
 /// The line of the schema after the list of names.
 const SCHEMA_MARK: &str = "\"description\": \"see docs/findings\"";
 
-/// The schema with the names of the rules on I/O. JSON has no comments, so the place is that before a description.
+/// The schema with the names of all rules. JSON has no comments, so the place is that before a description.
 fn with_names(schema: &str) -> Option<String> {
     const BEGIN: &str = "\"enum\": [\n";
     let mark = schema.find(SCHEMA_MARK)?;
     let begin = schema[..mark].rfind(BEGIN)? + BEGIN.len();
     let end = begin + schema[begin..mark].find(']')?;
-    let indent = " ".repeat(12);
+    let indent = " ".repeat(8);
     let names: Vec<String> = RULES
         .iter()
-        .map(|rule| format!("{indent}\"{}\"", rule.id))
+        .map(|rule| format!("{indent}\"{}\"", rule.name))
         .collect();
-    let closing = " ".repeat(10);
+    let closing = " ".repeat(6);
     Some(format!(
         "{}{}\n{closing}{}",
         &schema[..begin],

@@ -1,9 +1,9 @@
 //! The finding of a probe.
 
-use plumb_diagnose::finding::{Basis, Confidence, Cost, Evidence, Fix};
-use plumb_diagnose::{Finding, MISALIGNED_TARGET, Severity, Target as Of, TargetLayer};
+use plumb_geometry::Bytes;
+use plumb_model::facts::{Direction, MisalignedTarget, Penalty};
+use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Severity, Target, TargetLayer};
 use plumb_quoting::Command;
-use plumb_report::format;
 use plumb_report::probe as report;
 use plumb_stack::Kind;
 
@@ -12,61 +12,35 @@ pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> 
     let grid = shown
         .grid
         .filter(|_| shown.verdict == report::ReportedVerdict::Misaligned)?;
-    let of = Of {
+    let target = Target {
+        host: None,
         device: shown.target.to_owned(),
         part: None,
         layer: TargetLayer::Stack(layer),
+        identity: None,
+        node: None,
     };
-    let (granularity, offset) = (
-        format::bytes(grid.granularity_bytes),
-        format::bytes(grid.offset_bytes),
-    );
-    let summary = format!(
-        "blocks of {granularity} begin {offset} past its beginning: what starts on multiples of {granularity} misses all of them"
-    );
-    let source = format!("{} {}", format::count(shown.measured()), shown.op.all());
-    let evidence = |name, value: u64| Evidence {
-        name,
-        value: value as f64,
-        unit: "bytes",
-        source: source.clone(),
+    let (op, of) = match shown.op {
+        report::Op::Read => (Direction::Read, CostOf::ReadTimes),
+        report::Op::Write => (Direction::Write, CostOf::WriteTimes),
     };
-    let begin = Evidence {
-        ..evidence("offset", grid.offset_bytes)
-    };
-    let mut finding = Finding::new(
-        MISALIGNED_TARGET,
-        Severity::Warning,
-        &of,
-        Confidence::High,
-        summary,
-        begin,
-    )
-    .with_evidence(evidence("granularity", grid.granularity_bytes));
-    if let Some(penalty) = shown.penalty {
-        for (name, value) in [
-            ("penalty", penalty.ratio),
-            ("penalty_low", penalty.low),
-            ("penalty_high", penalty.high),
-        ] {
-            finding = finding.with_evidence(Evidence {
-                name,
-                value,
-                unit: "ratio",
-                source: source.clone(),
-            });
-        }
-        let unit = match shown.op {
-            report::Op::Read => "times the time of a read on the grid",
-            report::Op::Write => "times the time of a write on the grid",
-        };
-        finding = finding.with_cost(Some(Cost {
-            value: penalty.ratio,
-            unit,
-            basis: Basis::Measured,
-        }));
-    }
+    let penalty = shown.penalty.map(|penalty| Penalty {
+        ratio: penalty.ratio,
+        low: penalty.low,
+        high: penalty.high,
+    });
+    let facts = Facts::MisalignedTarget(MisalignedTarget {
+        granularity_bytes: Bytes(grid.granularity_bytes),
+        offset_bytes: Bytes(grid.offset_bytes),
+        op,
+        measured: shown.measured(),
+        penalty,
+    });
     let risk = "none: reads only; it shows which layer begins off, and plans where it should";
     let command = Command::new("plumb check").path(shown.target);
-    Some(finding.with_fix(Fix::new(command, risk, "")))
+    Some(
+        Finding::new(facts, target, Severity::Warning, Confidence::High)
+            .with_cost(penalty.map(|penalty| Cost::measured(of, penalty.ratio)))
+            .with_fix(Fix::new(command, risk, "")),
+    )
 }

@@ -126,7 +126,7 @@ fn a_refusal_is_a_document_too() {
     for (found, words) in ran {
         found.ends(3).complains(words);
         let document = found.json();
-        assert_eq!(document["schema"], "plumb.check/1");
+        assert_eq!(document["schema"], "plumb.check/2");
         assert!(
             document["result"]["notes"][0]
                 .as_str()
@@ -165,7 +165,7 @@ fn an_image_that_is_a_physical_volume() {
         .says("no finding");
     check(folder.path(), "pv.img", "--grid 2m")
         .ends(1)
-        .says("begins 1 MiB (2,048 sectors) past a boundary");
+        .says("starts 1 MiB (2,048 sectors) past a boundary");
     check(folder.path(), "pv.img", "").ends(3);
 }
 
@@ -183,7 +183,7 @@ fn an_image_with_a_solaris_label_gets_no_commands() {
     found
         .ends(1)
         .says("misaligned-partition")
-        .says("no commands for it")
+        .says("No commands for it")
         .says("an image in a file");
     for words in ["rdsk", "format -e", "fmthard"] {
         assert!(!found.out.contains(words), "{words} in\n{}", found.out);

@@ -8,7 +8,7 @@ use crate::common::collection::{FORM, LIO_IDENTITY, Lab, NO_ANSWERS, NO_DEVICES}
 use crate::common::{Ran, node, plumb};
 use plumb_testkit::fake_sysfs::FakeDisk;
 use plumb_testkit::require;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SECTORS: u64 = 1 << 22;
 
@@ -92,8 +92,8 @@ fn without_the_join_nothing_is_known_below() {
     check(&["--join", "web1:vda=kvm3:vg/guest1"], &[&guest, &kvm])
         .ends(1)
         .says("web1:/srv: file system")
-        .says("begins 512 B (1 sector) past a boundary of the 4 KiB physical block of kvm3:sda")
-        .says("run the commands on web1")
+        .says("starts 512 B (1 sector) past a boundary of the 4 KiB physical block of kvm3:sda")
+        .says("Run the commands on web1")
         .says("umount /srv")
         // 2055 and the 2048 and 2049 below are 8 times 769.
         .says("plumb fix move /dev/vda1 --to 2055s");
@@ -111,16 +111,18 @@ fn commands_are_for_the_host_of_what_they_change() {
     let document = check(&join, &[&guest, &kvm]).json();
     let findings = document["findings"].as_array().expect("findings").iter();
     let off: Vec<&Value> = findings
-        .filter(|finding| finding["id"] == "misaligned-partition")
+        .filter(|finding| finding["rule"] == "misaligned-partition")
         .collect();
     let [off] = off[..] else {
         panic!("one start is off: {off:#?}")
     };
-    let (commands, words) = (off["fix"].to_string(), off["explanation"].to_string());
+    let commands = off["fix"].to_string();
     assert!(commands.contains("/dev/sdb"), "{commands}");
-    assert!(words.contains("run the commands on kvm3"), "{words}");
-    assert!(words.contains("they change kvm3:sdb1"), "{words}");
-    assert!(!words.contains("run the commands on web2"), "{words}");
+    let advice = off["advice"].as_array().expect("advice").iter();
+    let hosts: Vec<&Value> = advice.filter(|one| one["kind"] == "run-on").collect();
+    let expected = json!({"kind": "run-on", "host": "kvm3", "changes": "kvm3:sdb1"});
+    assert_eq!(hosts, [&expected]);
+    assert_eq!(off["target"]["host"], "web2");
 }
 
 #[test]

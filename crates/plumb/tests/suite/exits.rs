@@ -29,7 +29,7 @@ fn clean_needs_a_grid() {
         .says("no finding in 1,000 I/O");
     analyze(&file, "")
         .ends(3)
-        .says("unknown beyond 4 KiB, since no grid is known: give one with --grid");
+        .says("unknown beyond 4 KiB, since no grid is known: pass one with --grid");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn severities_and_fail_on() {
     analyze(&warning, "")
         .ends(1)
         .says("WARNING misaligned-io")
-        .says("1,000 of 1,000 (100.0 %)");
+        .says("1,000 of 1,000 (100 %)");
     analyze(&note, "")
         .ends(0)
         .says("NOTE misaligned-io")
@@ -89,7 +89,7 @@ fn unknown() {
     let folder = Folder::new("exits");
     let file = folder.file("clean.csv", clean());
     analyze(&file, "--grid 4k --record 128k").ends(3).says(
-        "record-mismatch: a record is decided above the request layer: this takes a trace of the vfs layer",
+        "record-mismatch: records are decided above the request layer: this needs a trace of the vfs layer",
     );
     analyze(&file, "--grid 4k --partition 1")
         .ends(3)

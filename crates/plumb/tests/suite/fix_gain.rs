@@ -194,7 +194,7 @@ fn is_found_off(disk: &ThrottledDisk) -> bool {
     let json = disk.plumb("check", "--grid 4k --json").json();
     let findings = json["findings"].as_array().expect("findings");
     let is_it = |finding: &Value| {
-        finding["id"] == "misaligned-partition" && finding["target"]["device"] == disk.name()
+        finding["rule"] == "misaligned-partition" && finding["target"]["device"] == disk.name()
     };
     findings.iter().any(is_it)
 }

@@ -75,5 +75,5 @@ const PAGES: [&str; 4] = [
     "README.md",
     "docs/findings/README.md",
     "docs/formats/README.md",
-    "docs/schema/analyze.json",
+    "docs/schema/finding.json",
 ];

@@ -204,7 +204,7 @@ fn commands_for_hostile_devices_run_nothing_else() {
         let findings = found["findings"].as_array().expect("findings");
         let setting = findings
             .iter()
-            .find(|finding| finding["id"] == "queue-setting");
+            .find(|finding| finding["rule"] == "queue-setting");
         let setting = setting.unwrap_or_else(|| panic!("{injection:?}: {}", ran.out));
         let mut own = Vec::new();
         commands(setting, &mut own);

@@ -29,33 +29,33 @@ fn the_document() {
         keys(&json),
         ["findings", "inputs", "plumb", "result", "schema"]
     );
-    assert_eq!(json["schema"], "plumb.analyze/1");
+    assert_eq!(json["schema"], "plumb.analyze/2");
     assert_eq!(json["plumb"], env!("CARGO_PKG_VERSION"));
     let finding = &json["findings"][0];
     assert_eq!(
         keys(finding),
         [
+            "advice",
             "confidence",
             "cost",
-            "evidence",
-            "explanation",
+            "facts",
             "fix",
-            "id",
-            "layer",
+            "rule",
+            "seen",
             "severity",
             "summary",
             "target"
         ]
     );
     assert_eq!(
-        (&finding["id"], &finding["severity"]),
+        (&finding["rule"], &finding["severity"]),
         (&"misaligned-io".into(), &"warning".into())
     );
     assert_eq!(
-        keys(&finding["evidence"][0]),
-        ["name", "source", "unit", "value"]
+        keys(&finding["facts"]["counted"]),
+        ["count", "lost", "of", "share_high", "share_low"]
     );
-    assert_eq!(keys(&finding["cost"]), ["basis", "unit", "value"]);
+    assert_eq!(keys(&finding["cost"]), ["basis", "of", "value"]);
     assert_eq!(finding["cost"]["basis"], "estimated");
     assert_eq!(keys(&finding["fix"][0]), ["command", "risk", "undo"]);
     assert_eq!(json["inputs"][0]["format"], "msr");
@@ -187,7 +187,7 @@ fn a_profile_and_a_trace_add_up() {
     for files in [[&one, &two], [&two, &one], [&saved, &two], [&two, &saved]] {
         let ran = plumb([Path::new("analyze"), files[0], files[1]]);
         ran.ends(1)
-            .says("1,000 of 1,500 (66.7 %) I/O start off the grid");
+            .says("1,000 of 1,500 (66.7 %) I/O on host_0 start off the grid");
     }
     let both = folder.path("both");
     plumb([
@@ -218,7 +218,7 @@ fn standard_input_packed_or_not() {
     ] {
         analyze_input(&bytes, "")
             .ends(1)
-            .says("1,000 of 1,000 (100.0 %)")
+            .says("1,000 of 1,000 (100 %)")
             .says("standard input: msr");
     }
 }
@@ -305,7 +305,7 @@ fn partitions_are_judged_apart() {
     let ran = analyze(&file, "--grid 4k");
     ran.ends(1)
         .says("misaligned-io: partition 8,1 of device 8,0 (request layer)")
-        .says("500 of 500 (100.0 %) I/O start off the given grid")
+        .says("500 of 500 (100 %) I/O on partition 8,1 of 8,0 start off the given grid")
         .says("next: plumb analyze FILE --partition 1 --shift +1s --grid 4k");
     // The advice, taken.
     analyze(&file, "--partition 1 --shift +1s --grid 4k").says("0 of 500 I/O would start off it");

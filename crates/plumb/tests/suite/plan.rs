@@ -556,7 +556,7 @@ fn nothing_is_moved_that_shares_bytes() {
         assert!(
             findings
                 .iter()
-                .any(|finding| finding["id"] == "overlapping-partitions"),
+                .any(|finding| finding["rule"] == "overlapping-partitions"),
             "{}",
             check.out
         );
@@ -599,7 +599,7 @@ fn no_partition_is_moved_that_shares_bytes() {
     let check = plumb(format!("check --from {dump}").split_whitespace());
     check
         .ends(1)
-        .says("no commands for it: sdb1 and sdb2 overlap")
+        .says("No commands for it: sdb1 and sdb2 overlap")
         .says("CRITICAL beyond-device: partition sdb3");
     assert!(!check.out.contains("sgdisk -d"), "{}", check.out);
 }

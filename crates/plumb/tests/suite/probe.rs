@@ -182,7 +182,7 @@ fn partitions_of_a_disk_that_declares_nothing() {
         assert!(probed.is_right(4096, offset), "{number}: {}", probed.result);
         assert!(probed.is_near(2.0), "{}", probed.result["penalty"]);
         if offset != 0 {
-            assert_eq!(probed.document["findings"][0]["id"], "misaligned-target");
+            assert_eq!(probed.document["findings"][0]["rule"], "misaligned-target");
         }
     }
 }

@@ -63,11 +63,12 @@ fn writes_are_charged_and_reads_are_not() {
         (&"write".into(), &"medium".into())
     );
     assert!(probed.is_near(2.0), "{}", result["penalty"]);
-    assert_eq!(document["findings"][0]["id"], "misaligned-target");
-    let evidence = document["findings"][0]["evidence"][0]["source"]
-        .as_str()
-        .expect("a source");
-    assert!(evidence.ends_with(" writes"), "{evidence}");
+    assert_eq!(document["findings"][0]["rule"], "misaligned-target");
+    let facts = &document["findings"][0]["facts"];
+    assert_eq!(
+        (&facts["op"], &facts["offset_bytes"]),
+        (&"write".into(), &1024.into())
+    );
     let said = result["writes"].as_u64().expect("a count");
     assert!(
         said > 500 && disk.writes() >= said,

@@ -219,7 +219,7 @@ fn another_validator_agrees() {
     for (command, mut document) in documents {
         let (is_valid, said) = judge(command, &document);
         assert!(is_valid, "{command}: {said}");
-        document["findings"] = serde_json::json!([{"id": "no-such-rule"}]);
+        document["findings"] = serde_json::json!([{"rule": "no-such-rule"}]);
         let (is_valid, said) = judge(command, &document);
         assert!(
             !is_valid && said.contains("no-such-rule"),
@@ -232,7 +232,7 @@ fn another_validator_agrees() {
 fn interval() -> Value {
     let analyzed = analyze(&example("guest-blktrace"), "");
     serde_json::json!({
-        "schema": "plumb.watch/1",
+        "schema": "plumb.watch/2",
         "plumb": "0.1.0",
         "inputs": [],
         "findings": analyzed["findings"],
@@ -246,9 +246,9 @@ fn interval() -> Value {
 
 #[test]
 fn the_schema_names_the_rules() {
-    let schema = Schema::read("analyze");
-    let named = list(&schema.root["$defs"]["finding"]["properties"]["id"]["enum"]);
-    let rules: Vec<&str> = plumb_diagnose::RULES.iter().map(|rule| rule.id).collect();
+    let schema = Schema::read("finding");
+    let named = list(&schema.root["$defs"]["rule"]["enum"]);
+    let rules: Vec<&str> = plumb_model::RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(named, rules);
 }
 
@@ -286,8 +286,8 @@ fn what_is_not_promised_is_noticed() {
             "against type \"integer\"",
         ),
         (
-            &|document| document["findings"][0]["evidence"] = Value::Array(vec![]),
-            "against minItems 1",
+            &|document| document["findings"][0]["facts"] = Value::Array(vec![]),
+            "/findings/0/facts: [] is against type \"object\"",
         ),
     ];
     for (change, words) in checks {

@@ -142,7 +142,7 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
         (profile["ios"].as_u64(), profile["timed"].as_u64()),
         (Some(211), Some(211))
     );
-    assert_eq!(again["findings"][0]["id"], "misaligned-io");
+    assert_eq!(again["findings"][0]["rule"], "misaligned-io");
 }
 
 /// As a person reads it: a block for the interval, then the findings.

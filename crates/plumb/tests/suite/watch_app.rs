@@ -275,7 +275,7 @@ fn the_last_line_has_the_whole_time() {
     assert!(
         found
             .iter()
-            .any(|finding| finding["id"] == "throughput-inflation"),
+            .any(|finding| finding["rule"] == "throughput-inflation"),
         "{found:?}"
     );
     let all = last["result"]["whole"]["app"]["file_systems"]

@@ -229,7 +229,7 @@ pub fn json(version: &str, bench: &Bench) -> Result<String, serde_json::Error> {
         schema: "plumb.bench/1",
         plumb: version,
         inputs: Vec::<()>::new(),
-        findings: &[],
+        findings: Vec::new(),
         result: bench,
     })
 }

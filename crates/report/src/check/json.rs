@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use plumb_diagnose::Unjudged;
 use plumb_geometry::Bytes;
+use plumb_model::RuleId;
 use plumb_stack::node::Fact;
 use plumb_stack::survey::{Lost, On, Tally};
 use plumb_stack::{GridFact, Kind, NodeId, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
 use super::{Check, CheckInput};
-use crate::json::Document;
+use crate::json::{Document, UnjudgedOut, findings, unknown};
 
 #[derive(Serialize)]
 struct NodeOut<'a> {
@@ -43,8 +43,8 @@ struct StackOut<'a> {
 pub(crate) struct CheckResult<'a> {
     stack: StackOut<'a>,
     summary: BTreeMap<Kind, Tally>,
-    unknown: &'a [Unjudged],
-    silent: &'a [&'static str],
+    unknown: Vec<UnjudgedOut<'a>>,
+    silent: &'a [RuleId],
     notes: &'a [String],
 }
 
@@ -54,10 +54,10 @@ pub(crate) struct CheckResult<'a> {
 /// When a number cannot be written as JSON.
 pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
     let document: Document<'_, &CheckInput, _> = Document {
-        schema: "plumb.check/1",
+        schema: "plumb.check/2",
         plumb: check.version,
         inputs: check.inputs.iter().collect(),
-        findings: &check.diagnosis.findings,
+        findings: findings(&check.diagnosis.findings),
         result: result(check),
     };
     plumb_quoting::json::pretty(&document)
@@ -100,7 +100,7 @@ pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
             problems: stack.problems(),
         },
         summary: check.survey.tallies(stack, |id| check.wants(id)),
-        unknown: &check.diagnosis.unknown,
+        unknown: unknown(&check.diagnosis.unknown),
         silent: &check.diagnosis.silent,
         notes: check.notes,
     }

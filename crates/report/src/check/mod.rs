@@ -2,25 +2,26 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use plumb_diagnose::{Diagnosis, Finding, Unjudged};
+use plumb_diagnose::Diagnosis;
 use plumb_geometry::plural;
-use plumb_stack::graph::HOST;
+use plumb_model::{Finding, Reason, RuleId, Target};
 use plumb_stack::{NodeId, Stack, Survey};
 use serde::Serialize;
 
 use crate::format::count;
 use crate::text::page::Page;
 use crate::text::{Color, finding_lines};
+use crate::words;
 
 mod json;
+mod standing;
 mod tree;
-mod words;
 
 pub use json::json;
 pub(crate) use json::{CheckResult, result};
 pub(crate) use tree::lines as tree_lines;
 
-pub(crate) use words::listed;
+pub(crate) use standing::listed;
 
 /// Findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
@@ -101,7 +102,7 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
 
 /// Findings of one kind and severity one after the other: the first in full, the others by name.
 pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
-    let kind = |finding: &Finding| (finding.id(), finding.severity());
+    let kind = |finding: &Finding| (finding.rule(), finding.severity);
     let mut shown = BTreeSet::new();
     for finding in findings {
         if !shown.insert(kind(finding)) {
@@ -122,14 +123,14 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
         if full < alike.len() {
             let others = alike[full..]
                 .iter()
-                .map(|other| other.target().device.as_str());
+                .map(|other| other.target.device.as_str());
             let others = listed(others.collect());
             page.gap();
             let many = count((alike.len() - full) as u64);
             page.wrapped(
                 "  ",
                 "  ",
-                format!("{many} more of {}: {others}", finding.id()),
+                format!("{many} more of {}: {others}", finding.rule()),
             );
         }
     }
@@ -142,35 +143,38 @@ pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
         return;
     }
     page.heading("Unknown");
-    let mut gathered: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    let mut gathered: Vec<(RuleId, &Reason, Vec<&Target>)> = Vec::new();
     let mut known = HashMap::new();
     for one in unjudged {
         // Reasons that differ only in the names of devices are one.
-        let reason = (one.rule, without_names(check.stack, &one.why));
-        let at = *known.entry(reason).or_insert(gathered.len());
+        let words = without_names(check.stack, &one.reason);
+        let at = *known.entry((one.rule, words)).or_insert(gathered.len());
         match gathered.get_mut(at) {
-            Some((_, devices)) => devices.push(&one.target.device),
-            None => gathered.push((one, vec![&one.target.device])),
+            Some((.., targets)) => targets.push(&one.target),
+            None => gathered.push((one.rule, &one.reason, vec![&one.target])),
         }
     }
-    for (first, devices) in gathered {
-        let several = devices.len() > 1;
-        let why = if several {
-            without_names(check.stack, &first.why)
+    for (rule, reason, targets) in gathered {
+        let why = if targets.len() > 1 {
+            without_names(check.stack, reason)
         } else {
-            first.why.clone()
+            words::reason(reason)
         };
-        let devices = if devices == [HOST] {
-            "the host".to_owned()
-        } else {
-            listed(devices)
+        let devices = match targets.as_slice() {
+            [only] if only.is_host() => "the host".to_owned(),
+            _ => listed(targets.iter().map(|one| one.device.as_str()).collect()),
         };
-        page.wrapped("  ", "    ", format!("{}: {devices}: {}", first.rule, why));
+        page.wrapped("  ", "    ", format!("{rule}: {devices}: {why}"));
     }
 }
 
-/// A sentence with names of devices replaced by `its device`, and what is said twice said once.
-fn without_names(stack: &Stack, why: &str) -> String {
+/// A reason with names of devices replaced by `its device`, and each clause once.
+fn without_names(stack: &Stack, reason: &Reason) -> String {
+    let why = words::reason(&reason.without_names());
+    // The stack gives its reasons in words of its own.
+    let Reason::Stack { .. } = reason else {
+        return why;
+    };
     let is_name = |word: &str| stack.find(word).is_some();
     let bare = |part: &str| {
         let words = part.split(' ').map(|word| {

@@ -11,7 +11,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict};
 
 use super::Check;
-use super::words::{gathered, is_same, listed, name, place, verdict};
+use super::standing::{gathered, is_same, listed, name, place, verdict};
 use crate::format::{bytes, count};
 use crate::text::page::{Page, Painted};
 

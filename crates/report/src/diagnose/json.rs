@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Diagnose, Unseen};
 use crate::check::{CheckInput, CheckResult, result};
-use crate::json::Document;
+use crate::json::{Document, findings};
 use crate::text::Sender;
 
 #[derive(Serialize)]
@@ -37,10 +37,10 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
         processes: &watched.senders,
     });
     let document: Document<'_, &CheckInput, _> = Document {
-        schema: "plumb.diagnose/1",
+        schema: "plumb.diagnose/2",
         plumb: diagnose.check.version,
         inputs: Vec::new(),
-        findings: &diagnose.check.diagnosis.findings,
+        findings: findings(&diagnose.check.diagnosis.findings),
         result: DiagnoseResult {
             check: result(&diagnose.check),
             watched,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
-use plumb_diagnose::finding::Severity;
 use plumb_geometry::plural;
+use plumb_model::{RuleId, Severity};
 use plumb_quoting::{CommandLine, visible};
 use plumb_stack::{Kind, NodeId};
 use serde::Serialize;
@@ -56,9 +56,10 @@ pub struct Unseen {
 
 /// Findings of one rule and severity, for the summary.
 pub(crate) struct Alike<'a> {
-    pub id: &'a str,
+    pub rule: RuleId,
     pub severity: Severity,
     pub devices: Vec<&'a str>,
+    pub nodes: Vec<NodeId>,
     /// Devices and layers of the kinds that they are.
     pub of: usize,
 }
@@ -81,31 +82,28 @@ impl Diagnose<'_> {
     pub(crate) fn alike(&self) -> Vec<Alike<'_>> {
         let mut all: Vec<Alike<'_>> = Vec::new();
         for finding in &self.check.diagnosis.findings {
-            let device = finding.target().device.as_str();
+            let device = finding.target.device.as_str();
             match all
                 .iter_mut()
-                .find(|one| (one.id, one.severity) == (finding.id(), finding.severity()))
+                .find(|one| (one.rule, one.severity) == (finding.rule(), finding.severity))
             {
                 Some(one) if one.devices.contains(&device) => {}
-                Some(one) => one.devices.push(device),
-                None => {
-                    let (id, severity) = (finding.id(), finding.severity());
-                    all.push(Alike {
-                        id,
-                        severity,
-                        devices: vec![device],
-                        of: 0,
-                    });
+                Some(one) => {
+                    one.devices.push(device);
+                    one.nodes.extend(finding.target.node);
                 }
+                None => all.push(Alike {
+                    rule: finding.rule(),
+                    severity: finding.severity,
+                    devices: vec![device],
+                    nodes: finding.target.node.into_iter().collect(),
+                    of: 0,
+                }),
             }
         }
         for one in &mut all {
-            let found: Vec<NodeId> = one
-                .devices
-                .iter()
-                .filter_map(|name| self.check.stack.find(name))
-                .collect();
-            let kinds: BTreeSet<Kind> = found
+            let kinds: BTreeSet<Kind> = one
+                .nodes
                 .iter()
                 .map(|id| self.check.stack.node(*id).kind)
                 .collect();
@@ -124,7 +122,7 @@ impl Diagnose<'_> {
 
     /// Whether anything was seen on two devices of which one stands on the other.
     fn is_layered(&self) -> bool {
-        let find = |analysis: &Analysis| self.check.stack.find(&analysis.target.device);
+        let find = |analysis: &Analysis| analysis.target.node;
         let seen: Vec<NodeId> = self
             .io
             .sections
@@ -176,7 +174,7 @@ fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
         page.wrapped(
             "  " + severity + blanks.as_str() + " ",
             "           ",
-            format!("{}: {of}, {}", one.id, listed(one.devices.clone())),
+            format!("{}: {of}, {}", one.rule, listed(one.devices.clone())),
         );
     }
 }

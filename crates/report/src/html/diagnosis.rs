@@ -43,7 +43,7 @@ fn alike(m: &mut Markup, diagnose: &Diagnose<'_>) {
         );
         vec![
             one.severity.word().to_owned(),
-            one.id.to_owned(),
+            one.rule.name().to_owned(),
             of,
             listed(one.devices),
         ]

@@ -104,7 +104,8 @@ fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
 }
 
 fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
-    if let Some(why) = analysis.streams_unknown(profile) {
+    if let Some(reason) = analysis.streams_unknown(profile) {
+        let why = crate::words::reason(&reason);
         figure(m, "Continue a stream", "not known", &why);
     } else if analysis.ios > 0 {
         let heads = analysis.device().map_or(0, |device| device.inference.heads);

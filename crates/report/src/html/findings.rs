@@ -1,14 +1,15 @@
 //! Findings, worst first, each with everything that it must say: layer, evidence, cost and its basis, confidence,
 //! what to do and the way back. Then what could not be judged.
 
-use plumb_diagnose::finding::{Basis, Cost, Evidence, Fix, Target};
-use plumb_diagnose::{Finding, Severity, Unjudged};
 use plumb_geometry::plural;
+use plumb_model::{Finding, Fix, RuleId, Severity, Target, Unjudged};
 use plumb_quoting::WayBack;
 
 use super::markup::Markup;
 use super::page::table;
-use crate::{Report, Section, format};
+use crate::{Report, Section, words};
+
+mod facts;
 
 /// Draws all of them.
 pub fn draw(m: &mut Markup, report: &Report<'_>) {
@@ -31,9 +32,14 @@ pub fn draw(m: &mut Markup, report: &Report<'_>) {
         });
     }
     if !diagnosis.silent.is_empty() {
-        let words = format!("Looked and found nothing: {}.", diagnosis.silent.join(", "));
+        let words = format!("Looked and found nothing: {}.", names(&diagnosis.silent));
         m.leaf("p", &[("class", "dim")], &words);
     }
+}
+
+fn names(rules: &[RuleId]) -> String {
+    let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+    names.join(", ")
 }
 
 /// One line: how much of what severity, and what stayed open.
@@ -44,7 +50,7 @@ pub fn verdict(report: &Report<'_>) -> String {
         diagnosis
             .findings
             .iter()
-            .filter(|finding| finding.severity() == severity)
+            .filter(|finding| finding.severity == severity)
             .count()
     };
     let noun = |severity: Severity| match severity {
@@ -87,14 +93,15 @@ fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
         Some(at) => m.leaf(
             "a",
             &[("href", &format!("#{}", super::section_anchor(at)))],
-            &target.to_string(),
+            &words::target(target),
         ),
-        None => m.text(&target.to_string()),
+        None => m.text(&words::target(target)),
     }
 }
 
 fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
-    let word = finding.severity().word();
+    let word = finding.severity.word();
+    let sentences = words::finding(finding);
     m.raw("\n");
     m.el(
         "article",
@@ -105,109 +112,28 @@ fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
         |m| {
             m.el("h3", &[], |m| {
                 m.leaf("span", &[("class", &format!("word {word}"))], word);
-                m.text(finding.id());
+                m.text(finding.rule().name());
+                m.text(": ");
+                target(m, report, &finding.target);
             });
-            m.el("p", &[], |m| {
-                m.leaf("b", &[], &super::capitalized(finding.summary()));
-                m.text(" on ");
-                target(m, report, finding.target());
-                m.text(".");
-            });
-            for sentence in finding.explanation() {
-                m.leaf("p", &[], &as_sentence(sentence));
+            m.el("p", &[], |m| m.leaf("b", &[], &sentences.summary));
+            for sentence in &sentences.explanation {
+                m.leaf("p", &[], sentence);
             }
             let cost = finding
-                .cost()
-                .map_or_else(|| "not known".to_owned(), cost_words);
+                .cost
+                .as_ref()
+                .map_or_else(|| "not known".to_owned(), words::cost);
             m.leaf(
                 "p",
                 &[],
-                &format!("Cost: {cost}. Confidence: {}.", finding.confidence().word()),
+                &format!("Cost: {cost}. Confidence: {}.", finding.confidence.word()),
             );
-            evidence(m, finding.evidence());
-            steps(m, finding.fix());
+            let rows = facts::rows(finding);
+            table(m, "Facts", &["<what", "value"], &rows);
+            steps(m, &finding.fix);
         },
     );
-}
-
-/// A first letter as at the beginning of a sentence, and a full stop.
-fn as_sentence(words: &str) -> String {
-    let stop = if words.ends_with(['.', '?', '!']) {
-        ""
-    } else {
-        "."
-    };
-    format!("{}{stop}", super::capitalized(words))
-}
-
-fn cost_words(cost: &Cost) -> String {
-    let basis = match cost.basis {
-        Basis::Measured => "measured",
-        Basis::Estimated => "estimated, an upper bound",
-    };
-    format!("{} {} ({basis})", format::digits(cost.value), cost.unit)
-}
-
-/// The numbers; where they were counted is said once when it is one place.
-fn evidence(m: &mut Markup, evidence: &[Evidence]) {
-    let words = |evidence: &Evidence| vec![name_words(evidence.name), value_words(evidence)];
-    let first = evidence
-        .first()
-        .map_or("", |evidence| evidence.source.as_str());
-    if evidence.iter().all(|evidence| evidence.source == first) {
-        let rows: Vec<Vec<String>> = evidence.iter().map(words).collect();
-        return table(m, &format!("Evidence, {first}"), &["<what", "value"], &rows);
-    }
-    let with_source =
-        |evidence: &Evidence| [words(evidence), vec![evidence.source.clone()]].concat();
-    let rows: Vec<Vec<String>> = evidence.iter().map(with_source).collect();
-    table(m, "Evidence", &["<what", "value", "<where"], &rows);
-}
-
-/// Keys that say too little without their underscores.
-const NAMES: [(&str, &str); 6] = [
-    ("ios_unfit", "I/O with the defect"),
-    ("ios", "I/O looked at"),
-    ("share_low", "share, lower end of the 95 % interval"),
-    ("share_high", "share, upper end of the 95 % interval"),
-    ("head_bytes_mean", "mean distance behind the boundary"),
-    ("device_ns_mean", "mean latency, issue to complete"),
-];
-
-fn name_words(name: &str) -> String {
-    let known = NAMES.iter().find(|(key, _)| *key == name);
-    let plain = || {
-        name.split('_')
-            .map(|word| if word == "ios" { "I/O" } else { word })
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    known.map_or_else(plain, |(_, words)| (*words).to_owned())
-}
-
-fn value_words(evidence: &Evidence) -> String {
-    let value = evidence.value;
-    let whole = value >= 0.0 && value < u64::MAX as f64;
-    match evidence.unit {
-        "share" => format::percent(value),
-        "bytes" if whole => format::bytes(value.round() as u64),
-        "ns" if whole => format::ns(value.round() as u64),
-        "ios" if whole => format!("{} I/O", format::count(value.round() as u64)),
-        "ratio" if whole => format::digits(value),
-        // Units are in the plural: `disks`, `file systems`.
-        unit if value == 1.0 && !unit.contains('/') => {
-            format!("1 {}", unit.strip_suffix('s').unwrap_or(unit))
-        }
-        unit if whole && value.fract() == 0.0 => {
-            format!(
-                "{} {}",
-                format::count(value as u64),
-                unit.replace("ios", "I/O")
-            )
-        }
-        unit if whole => format!("{} {}", format::digits(value), unit.replace("ios", "I/O")),
-        unit => format!("{value} {unit}"),
-    }
 }
 
 pub fn steps(m: &mut Markup, steps: &[Fix]) {
@@ -245,10 +171,10 @@ fn unjudged(m: &mut Markup, report: &Report<'_>, unknown: &[Unjudged]) {
             m.el("tr", &[], |m| {
                 m.class("td", "text", |m| {
                     m.leaf("span", &[("class", "word unknown")], "unknown");
-                    m.text(question.rule);
+                    m.text(question.rule.name());
                 });
                 m.class("td", "text", |m| target(m, report, &question.target));
-                m.leaf("td", &[("class", "text")], &question.why);
+                m.leaf("td", &[("class", "text")], &words::reason(&question.reason));
             });
         }
     });
@@ -258,7 +184,7 @@ fn unjudged(m: &mut Markup, report: &Report<'_>, unknown: &[Unjudged]) {
 pub fn links(m: &mut Markup, report: &Report<'_>, section: &Section<'_>) {
     let numbered = report.diagnosis.findings.iter().enumerate();
     let mine: Vec<(usize, &Finding)> = numbered
-        .filter(|(_, finding)| section.is_of(finding.target()))
+        .filter(|(_, finding)| section.is_of(&finding.target))
         .collect();
     let open = report
         .diagnosis
@@ -268,12 +194,12 @@ pub fn links(m: &mut Markup, report: &Report<'_>, section: &Section<'_>) {
         .count();
     m.class("p", "links", |m| {
         for (number, finding) in &mine {
-            let word = finding.severity().word();
+            let word = finding.severity.word();
             m.leaf("span", &[("class", &format!("word {word}"))], word);
             m.leaf(
                 "a",
                 &[("href", &format!("#{}", anchor(*number)))],
-                finding.id(),
+                finding.rule().name(),
             );
         }
         if mine.is_empty() {

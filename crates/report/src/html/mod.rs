@@ -122,7 +122,7 @@ fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
         .diagnosis
         .findings
         .iter()
-        .filter(|finding| section.is_of(finding.target()))
+        .filter(|finding| section.is_of(&finding.target))
         .count();
     let open = report
         .diagnosis
@@ -135,7 +135,7 @@ fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
             m.leaf(
                 "a",
                 &[("href", &format!("#{}", section_anchor(at)))],
-                &analysis.target.to_string(),
+                &crate::words::target(&analysis.target),
             );
         });
         m.leaf("td", &[], &format::count(analysis.ios));
@@ -152,7 +152,7 @@ fn pictured(report: &Report<'_>) -> Vec<usize> {
             .diagnosis
             .findings
             .iter()
-            .any(|finding| section.is_of(finding.target()))
+            .any(|finding| section.is_of(&finding.target))
     };
     let mut order: Vec<usize> = (0..report.sections.len()).collect();
     order.sort_by_key(|&at| {
@@ -173,7 +173,7 @@ fn draw_section(
     let Section { profile, analysis } = section;
     m.raw("\n");
     m.el("section", &[("id", &section_anchor(at))], |m| {
-        m.leaf("h2", &[], &capitalized(&analysis.target.to_string()));
+        m.leaf("h2", &[], &capitalized(&crate::words::target(&analysis.target)));
         findings::links(m, report, section);
         figures::draw(m, profile, analysis);
         if pictured && profile.ios() > 0 {

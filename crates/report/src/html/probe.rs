@@ -1,6 +1,6 @@
 //! The report of `plumb probe` as one page: the verdict, what an I/O costs by where it starts, and what was looked for.
 
-use plumb_diagnose::Finding;
+use plumb_model::Finding;
 
 use super::findings::steps;
 use super::markup::Markup;
@@ -37,7 +37,11 @@ pub fn probed(
                 m.leaf(
                     "li",
                     &[],
-                    &format!("{}: {}", finding.id(), finding.summary()),
+                    &format!(
+                        "{}: {}",
+                        finding.rule(),
+                        crate::words::finding(finding).summary
+                    ),
                 );
             }
             figures(probed)
@@ -45,7 +49,7 @@ pub fn probed(
                 .for_each(|(name, words)| m.leaf("li", &[], &format!("{name}: {words}")));
             m.leaf("li", &[], probed.op.open());
         });
-        findings.iter().for_each(|finding| steps(m, finding.fix()));
+        findings.iter().for_each(|finding| steps(m, &finding.fix));
         sweep(m, probed);
         pace(m, probed);
         hints(m, probed);

@@ -85,7 +85,8 @@ fn exact(length: u64) -> String {
 }
 
 fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
-    if let Some(why) = analysis.streams_unknown(profile) {
+    if let Some(reason) = analysis.streams_unknown(profile) {
+        let why = crate::words::reason(&reason);
         m.leaf(
             "p",
             &[("class", "dim")],

@@ -1,6 +1,6 @@
 //! A probe as text.
 
-use plumb_diagnose::Finding;
+use plumb_model::Finding;
 
 use super::words::{figures, grid_words, headline, searched_words, shown, source_words};
 use super::{Hint, ProbeReport, ReportedVerdict};

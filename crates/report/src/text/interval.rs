@@ -97,7 +97,7 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
     }
     for analysis in interval.devices {
         page.gap();
-        page.line(analysis.target.to_string());
+        page.line(crate::words::target(&analysis.target));
         measures::totals(&mut page, analysis, SPAN);
         for fit in analysis.device().into_iter().flat_map(|place| &place.grids) {
             grid_lines(&mut page, fit);

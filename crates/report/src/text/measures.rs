@@ -101,7 +101,8 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
         return;
     };
     page.gap();
-    if let Some(why) = analysis.streams_unknown(profile) {
+    if let Some(reason) = analysis.streams_unknown(profile) {
+        let why = crate::words::reason(&reason);
         page.wrapped("  Sequential and random: unknown: ", "    ", &why);
         return;
     }

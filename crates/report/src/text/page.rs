@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Add;
 
-use plumb_diagnose::finding::Severity;
+use plumb_model::Severity;
 use plumb_quoting::{CommandLine, visible};
 
 /// Columns that a report is made for.

@@ -191,7 +191,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
         "What to do:",
         "Way back:",
         "Confidence:",
-        "estimated, an upper bound",
+        "estimated, not measured",
         "Not judged",
         "Size mix over time",
         "Throughput over time",
@@ -406,7 +406,7 @@ fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
     }
     let misaligned = count(&all["start_not_mod_4096"]["count"]);
     assert!(page.contains(&format!(
-        "{misaligned} of {} (99.1 %) I/O start off",
+        "{misaligned} of {} (99.1 %) I/O on ",
         count(&all["n"])
     )));
     let lengths = all["size_hist_top20_exact"]

@@ -4,6 +4,8 @@
 //! is an error that says where, what was found and what was expected. Several dumps of one host go into one
 //! [`Builder`], in any order; [`join`] then connects what only names connect (a slice and its disk).
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use thiserror::Error;
 
@@ -29,7 +31,7 @@ impl Input<'_> {
     #[must_use]
     pub fn source(&self, tool: &'static str, line: usize) -> Source {
         Source::Dump {
-            tool,
+            tool: Cow::Borrowed(tool),
             file: self.name.to_owned(),
             line: line as u64,
         }

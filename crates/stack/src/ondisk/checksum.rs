@@ -3,7 +3,7 @@
 //! CRC-32C is the cyclic redundancy check of RFC 3720, appendix B.4, with the polynomial 1EDC6F41, reflected.
 
 use super::area::{Area, Block};
-use super::content::{Content, ids};
+use super::content::{Content, ProblemId};
 
 /// A mounted file system may write its superblock while it is read: only one that stays wrong is broken.
 const READS: usize = 3;
@@ -28,12 +28,12 @@ impl Mismatch {
     }
 
     /// As the problem of what is read nevertheless.
-    pub(super) fn problem(&self, what: &str) -> (&'static str, String) {
+    pub(super) fn problem(&self, what: &str) -> (ProblemId, String) {
         let text = format!(
             "{what}: found checksum {}, expected {}",
             self.found, self.expected
         );
-        (ids::BROKEN_SUPERBLOCK, text)
+        (ProblemId::BrokenSuperblock, text)
     }
 }
 

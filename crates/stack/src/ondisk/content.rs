@@ -4,7 +4,7 @@ use plumb_geometry::GridKind;
 
 use super::{lvm, md, zfs};
 use crate::grid::CellKind;
-pub(crate) use crate::problem_ids as ids;
+pub(crate) use crate::problem_ids::ProblemId;
 
 /// A cell that a format states, by its length and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) struct Content {
     pub(crate) hidden: Option<u64>,
     pub(crate) layer: Layer,
     /// What is wrong with it.
-    pub(crate) problems: Vec<(&'static str, String)>,
+    pub(crate) problems: Vec<(ProblemId, String)>,
 }
 
 impl Content {

@@ -4,7 +4,7 @@
 
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
-use super::content::{Cell, Content, Layer, ids};
+use super::content::{Cell, Content, Layer, ProblemId};
 use crate::grid::CellKind;
 use crate::node::keys;
 
@@ -56,7 +56,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         let text =
             format!("superblock of {name} at byte 1,024: {what}; nothing else of it is believed");
         let mut content = Content::new(name, Layer::FileSystem);
-        content.problems.push((ids::BROKEN_SUPERBLOCK, text));
+        content.problems.push((ProblemId::BrokenSuperblock, text));
         content
     };
     if log > LOG_BLOCK_MAX {

@@ -3,7 +3,7 @@
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, Label, LabelKind, PartId, Partition, PartitionPlace, Problem as Found};
 
-use super::content::ids;
+use super::content::ProblemId;
 use super::nodes;
 use crate::builder::Builder;
 use crate::graph::NodeId;
@@ -74,7 +74,7 @@ pub(crate) fn tell(
         .filter(|(_, partition)| partition.kind.is_moving())
     {
         let text = format!("{name}: the move of {} has not ended", partition.id);
-        let id = ids::UNFINISHED_MOVE;
+        let id = ProblemId::UnfinishedMove;
         builder.problem(Problem {
             node: Some(*node),
             id,
@@ -249,12 +249,12 @@ fn part(problem: &Found) -> Option<PartId> {
 }
 
 /// What a problem becomes; `None` for one that is worth a note.
-fn id(problem: &Found) -> Option<&'static str> {
+fn id(problem: &Found) -> Option<ProblemId> {
     Some(match problem {
-        Found::StrandedBackup { .. } => ids::STRANDED_BACKUP_LABEL,
-        Found::SectorSizeMismatch { .. } => ids::SECTOR_SIZE_MISMATCH,
-        Found::Overlap { .. } => ids::OVERLAPPING_PARTITIONS,
-        Found::BeyondEnd { .. } | Found::DeviceSmaller { .. } => ids::BEYOND_DEVICE,
+        Found::StrandedBackup { .. } => ProblemId::StrandedBackupLabel,
+        Found::SectorSizeMismatch { .. } => ProblemId::SectorSizeMismatch,
+        Found::Overlap { .. } => ProblemId::OverlappingPartitions,
+        Found::BeyondEnd { .. } | Found::DeviceSmaller { .. } => ProblemId::BeyondDevice,
         Found::LegacyBackup { .. } | Found::HybridMbr | Found::LeftoverGpt { .. } => return None,
         Found::BrokenCopy { .. }
         | Found::NoGoodCopy
@@ -268,7 +268,7 @@ fn id(problem: &Found) -> Option<&'static str> {
         | Found::EbrLoop { .. }
         | Found::BrokenEbr { .. }
         | Found::EbrOutsideExtended { .. }
-        | Found::EbrLimit { .. } => ids::BROKEN_LABEL,
+        | Found::EbrLimit { .. } => ProblemId::BrokenLabel,
     })
 }
 

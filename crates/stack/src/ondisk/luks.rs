@@ -10,7 +10,7 @@ use plumb_geometry::{Bytes, SECTOR};
 use serde_json::{Value, json};
 
 use super::area::Area;
-use super::content::{Cell, Content, Layer, ids};
+use super::content::{Cell, Content, Layer, ProblemId};
 use crate::grid::CellKind;
 
 const SEGMENTS: &str = "segments";
@@ -51,7 +51,7 @@ fn within(mut content: Content, len: u64) -> Content {
             Bytes(start),
             Bytes(len)
         );
-        content.problems.push((ids::BEYOND_DEVICE, text));
+        content.problems.push((ProblemId::BeyondDevice, text));
     }
     if start >= len {
         content.layer = Layer::Crypt {
@@ -88,7 +88,7 @@ fn second(area: &Area<'_>) -> Option<Content> {
     let found = copies(area).next()?;
     let mut content = content(Ok(found));
     let text = "the first header of LUKS is gone, a copy of it is good".to_owned();
-    content.problems.push((ids::BROKEN_SUPERBLOCK, text));
+    content.problems.push((ProblemId::BrokenSuperblock, text));
     Some(content)
 }
 

@@ -3,6 +3,7 @@
 //! Offsets from the kernel's `include/uapi/linux/raid/md_p.h`; held against `mdadm --examine`. Arrays that are being
 //! reshaped lie in two ways at once, and are not placed.
 
+use crate::problem_ids::ProblemId;
 use plumb_geometry::SECTOR;
 
 use super::area::{Area, Block, uuid};
@@ -81,7 +82,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     Some(content)
 }
 
-type FoundSuperblock = (Superblock, Vec<(&'static str, String)>);
+type FoundSuperblock = (Superblock, Vec<(ProblemId, String)>);
 
 fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<FoundSuperblock> {
     let block = area.read(at, LEN)?;
@@ -117,7 +118,7 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<FoundSup
     Some((superblock, problems(expected, found)))
 }
 
-fn problems(expected: u32, found: u32) -> Vec<(&'static str, String)> {
+fn problems(expected: u32, found: u32) -> Vec<(ProblemId, String)> {
     Mismatch::between(found, expected)
         .map(|mismatch| mismatch.problem("md superblock"))
         .into_iter()

@@ -34,7 +34,7 @@ use plumb_label::Disk;
 
 use self::area::Area;
 pub use self::area::Counted;
-use self::content::{Content, Layer, ids};
+use self::content::{Content, Layer, ProblemId};
 use self::label::Naming;
 use self::reads::Noted;
 use crate::builder::Builder;
@@ -385,7 +385,7 @@ fn tell_problems(
     let source = Source::OnDisk {
         format: content.format.clone(),
     };
-    let mut tell = |problem: &'static str, text: String| {
+    let mut tell = |problem: ProblemId, text: String| {
         let text = format!("{name}: {text}");
         builder.problem(Problem {
             node: Some(id),
@@ -401,7 +401,7 @@ fn tell_problems(
             Bytes(size),
             Bytes(area.len())
         );
-        tell(ids::BEYOND_DEVICE, text);
+        tell(ProblemId::BeyondDevice, text);
     }
     if let (Some(hidden), Some(start)) = (content.hidden, start)
         && hidden != start
@@ -413,9 +413,9 @@ fn tell_problems(
             Bytes(hidden),
             Bytes(start)
         );
-        tell(ids::HIDDEN_SECTORS, text);
+        tell(ProblemId::HiddenSectors, text);
     }
     for (problem, text) in &content.problems {
-        tell(problem, text.clone());
+        tell(*problem, text.clone());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use plumb_geometry::Bytes;
+use plumb_stack::ProblemId;
 use plumb_stack::dump::{self, Input};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, Kind, Node, NodeId, Placing, Stack, Verdict};
@@ -833,7 +834,7 @@ fn soft_partitions_over_each_other() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].0, found[0].1.as_deref()),
-        ("overlapping-partitions", Some("d12"))
+        (ProblemId::OverlappingPartitions, Some("d12"))
     );
     assert_eq!(
         found[0].2,
@@ -931,7 +932,7 @@ fn slices_over_each_other() {
             .iter()
             .map(|one| (one.id, one.node.map(|id| stack.node(id).name.as_str())));
         let expected: Vec<_> = expected
-            .map(|name| ("overlapping-partitions", Some(name)))
+            .map(|name| (ProblemId::OverlappingPartitions, Some(name)))
             .into_iter()
             .collect();
         assert_eq!(found.collect::<Vec<_>>(), expected, "{second}");

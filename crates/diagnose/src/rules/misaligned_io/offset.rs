@@ -1,182 +1,113 @@
-//! What offset the I/O have, in words, and which move of the layout would mend it.
+//! The offset of I/O, and the move of the layout that would align them.
 //!
 //! A residue proves no cause, so a layout is never more than consistent with it. A move is advised only where
 //! the count of these very I/O gets smaller by it.
 
-use plumb_geometry::{Bytes, Grid, SECTOR, group_digits, plural};
+use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_model::Fix;
+use plumb_model::facts::{
+    GridSource, IoOffset, KnownStart, OffsetAdvice, OtherOffset, PartitionStart,
+};
 use plumb_profile::fit::{FitTally, Select};
-use plumb_profile::infer::{Inference, InferenceVerdict, Phase};
+use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::table::Table;
 use plumb_profile::what_if;
-use plumb_quoting::Command;
+use plumb_quoting::{Command, NoCommand};
 use plumb_trace::Layer;
 use plumb_trace::names::partition_number;
 
 use crate::analysis::{GridFit, PlaceAnalysis};
-use crate::finding::{Finding, Fix};
-use crate::question::GridSource;
-use crate::rules::{Context, share_text};
-use crate::share::Share;
+use crate::rules::Context;
 
 /// Below this share of the stream heads, in percent, an offset is no layout of its own.
 const LAYOUT_HEADS_PERCENT_MIN: u64 = 1;
 
-/// Says what offset the I/O have and what follows from it.
-pub(super) fn explain(
+/// The command that counts the I/O again with another start.
+type Again = Option<Result<Fix, NoCommand>>;
+
+/// The offset of the I/O in a place, and the command that shows the effect of a move.
+pub(super) fn of_place(
     context: &Context<'_>,
-    finding: Finding,
     place: &PlaceAnalysis,
     fit: &GridFit,
     tally: &FitTally,
-) -> Finding {
+) -> (IoOffset, Again) {
     let inference = &place.inference;
-    match &inference.verdict {
-        InferenceVerdict::One { phase } => {
-            let finding = finding.explained(phase_words(context, place, phase));
-            let finding = others(finding, inference);
-            let finding = starts(context, finding, place, &fit.grid);
-            advise(context, finding, place, fit, tally, phase)
-        }
-        InferenceVerdict::Two { phases: [first, second] } => {
-            let finding = finding
-                .explained(format!("two layouts: {}", phase_words(context, place, first)))
-                .explained(format!("and {}", phase_words(context, place, second)));
-            let finding = starts(context, others(finding, inference), place, &fit.grid);
-            if place.name.is_some() || context.profile.layer == Layer::Vfs {
-                return finding;
-            }
-            finding.explained("look at each part of the device by itself (--partition or --range)")
-        }
-        InferenceVerdict::NoGrid => finding.explained(
-            "no one or two offsets hold most stream heads, on any grid: no single shift would mend it",
-        ),
-        InferenceVerdict::NotEnoughData { why } => {
-            let finding = finding.explained(format!("which offset the I/O have cannot be said: {why}"));
-            starts(context, finding, place, &fit.grid)
-        }
-    }
-}
-
-/// `4 KiB blocks sit at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the stream heads; consistent with …`.
-fn phase_words(context: &Context<'_>, place: &PlaceAnalysis, phase: &Phase) -> String {
-    let (ios, heads) = (place.inference.ios.max(1), place.inference.heads.max(1));
-    let mut words = format!(
-        "{} blocks sit at {}: {:.1} % of the I/O, {:.1} % of the stream heads",
-        phase.granularity_bytes,
-        position(phase),
-        phase.ios as f64 * 100.0 / ios as f64,
-        phase.heads as f64 * 100.0 / heads as f64,
-    );
-    // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
-    let guess = context.profile.layer != Layer::Vfs && context.analysis.places.len() == 1;
-    if let Some(cause) = consistent_with(phase).filter(|_| guess) {
-        words.push_str("; ");
-        words.push_str(&cause);
-    }
-    words
-}
-
-/// `sector 7 of 8`, or bytes where it is no whole sector.
-fn position(phase: &Phase) -> String {
-    let unit = if phase.offset_bytes.0.is_multiple_of(SECTOR) {
-        SECTOR
-    } else {
-        1
+    let phases: &[Phase] = match &inference.verdict {
+        InferenceVerdict::One { phase } => std::slice::from_ref(phase),
+        InferenceVerdict::Two { phases } => phases,
+        InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
-    format!(
-        "{} of {}",
-        place(phase),
-        group_digits(phase.granularity_bytes.0 / unit)
-    )
+    // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
+    let is_guessed = context.profile.layer != Layer::Vfs && context.analysis.places.len() == 1;
+    let known_starts = phases
+        .iter()
+        .map(|phase| known_start(phase).filter(|_| is_guessed));
+    let others = inference.other_offsets.iter().map(|other| OtherOffset {
+        offset_bytes: other.offset_bytes,
+        ios: other.ios,
+        heads: other.heads,
+        continues_streams: other.heads * 100 < inference.heads * LAYOUT_HEADS_PERCENT_MIN,
+    });
+    let (advice, again) = match &inference.verdict {
+        InferenceVerdict::One { phase } => advise(context, place, fit, tally, phase),
+        InferenceVerdict::Two { .. }
+            if place.name.is_none() && context.profile.layer != Layer::Vfs =>
+        {
+            (OffsetAdvice::EachPart, None)
+        }
+        _ => (OffsetAdvice::Nothing, None),
+    };
+    let partitions = match inference.verdict {
+        InferenceVerdict::NoGrid => Vec::new(),
+        _ => partitions(context, place, &fit.grid),
+    };
+    let offset = IoOffset {
+        ios: inference.ios,
+        heads: inference.heads,
+        verdict: inference.verdict.clone(),
+        known_starts: known_starts.collect(),
+        others: others.collect(),
+        partitions,
+        advice,
+    };
+    (offset, again)
 }
 
-/// `sector 7`, or the byte where it is no whole sector.
-fn place(phase: &Phase) -> String {
-    let Bytes(offset) = phase.offset_bytes;
-    match offset % SECTOR {
-        0 => format!("sector {}", group_digits(offset / SECTOR)),
-        _ => format!("byte {}", group_digits(offset)),
-    }
-}
-
-/// First sectors that old tools gave the first partition, with the tool.
-const KNOWN_STARTS: [(u64, &str); 3] = [
-    (
-        63,
-        "a partition at sector 63, as MBR tools made it for cylinders",
-    ),
-    (34, "a partition at sector 34, right behind an EFI label"),
-    (
-        16_065,
-        "a partition at a cylinder boundary (16,065 sectors)",
-    ),
+/// First sectors that old tools gave the first partition.
+const KNOWN_STARTS: [(u64, KnownStart); 3] = [
+    (63, KnownStart::Sector63),
+    (34, KnownStart::Sector34),
+    (16_065, KnownStart::Cylinder),
 ];
 
 /// A layout that would give this phase. Never more than consistent with it: a residue proves no cause.
 #[must_use]
-pub fn consistent_with(phase: &Phase) -> Option<String> {
+pub fn known_start(phase: &Phase) -> Option<KnownStart> {
     let Bytes(granularity) = phase.granularity_bytes;
     if phase.offset_bytes.0 == 0 {
         return None;
     }
-    let known = KNOWN_STARTS
-        .iter()
-        .find(|(sector, _)| sector * SECTOR % granularity == phase.offset_bytes.0);
-    known.map(|(_, words)| format!("consistent with {words} (not proven by it)"))
+    let mut known = KNOWN_STARTS.iter();
+    known
+        .find(|(sector, _)| sector * SECTOR % granularity == phase.offset_bytes.0)
+        .map(|(_, known)| *known)
 }
 
-/// Tells streams that run at another offset from layouts that stand there.
-fn others(mut finding: Finding, inference: &Inference) -> Finding {
-    for other in &inference.other_offsets {
-        let few = other.heads * 100 < inference.heads * LAYOUT_HEADS_PERCENT_MIN;
-        finding = finding.explained(if few {
-            format!(
-                "the {} I/O at {} continue streams: no second layout",
-                group_digits(other.ios),
-                place(other)
-            )
-        } else {
-            format!(
-                "{} more I/O, {} of them stream heads, sit at {}: few heads, but perhaps a second layout",
-                group_digits(other.ios),
-                group_digits(other.heads),
-                place(other)
-            )
-        });
-    }
-    finding
-}
-
-/// Says where a known partition begins, so that a layout off the grid is told from I/O that are off inside it.
-fn starts(
-    context: &Context<'_>,
-    mut finding: Finding,
-    place: &PlaceAnalysis,
-    grid: &Grid,
-) -> Finding {
+/// The start of each known partition, so that a layout off the grid is told from I/O that are off inside it.
+fn partitions(context: &Context<'_>, place: &PlaceAnalysis, grid: &Grid) -> Vec<PartitionStart> {
     let parts = context.analysis.places.iter().skip(1);
-    for part in parts.filter(|part| place.name.is_none() || part.name == place.name) {
-        let past = grid.past_boundary(Bytes(part.first_byte));
-        let stands = if past.0 == 0 {
-            "on the grid".to_owned()
-        } else {
-            format!("{past} past the grid")
-        };
-        let from = if past.0 == 0 {
-            ": what is off comes from within it"
-        } else {
-            ""
-        };
-        finding = finding.explained(format!(
-            "partition {} begins at sector {}, {stands}{from}",
-            part.name.as_deref().unwrap_or_default(),
-            group_digits(part.first_byte / SECTOR),
-        ));
-    }
-    finding
+    parts
+        .filter(|part| place.name.is_none() || part.name == place.name)
+        .map(|part| PartitionStart {
+            name: part.name.clone().unwrap_or_default(),
+            start_bytes: Bytes(part.first_byte),
+            past_bytes: grid.past_boundary(Bytes(part.first_byte)),
+        })
+        .collect()
 }
 
-/// How far past the grid a phase sits; `None` when its blocks are no whole cells, so that they sit in several ways.
+/// Distance of a phase from the boundary before; `None` if its blocks are no whole cells, so that there are several.
 pub(super) fn past(grid: &Grid, phase: &Phase) -> Option<u64> {
     let whole = phase
         .granularity_bytes
@@ -203,33 +134,23 @@ fn to_mend(fit: &GridFit, phase: &Phase) -> Grid {
     }
 }
 
-/// Advises a move, if one mends it.
+/// The move that aligns these I/O, if there is one.
 fn advise(
     context: &Context<'_>,
-    finding: Finding,
     place: &PlaceAnalysis,
     fit: &GridFit,
     tally: &FitTally,
     phase: &Phase,
-) -> Finding {
+) -> (OffsetAdvice, Again) {
     if context.profile.layer == Layer::Vfs {
-        return finding.explained(
-            "these are places in files: the application or its file format decides them",
-        );
+        return (OffsetAdvice::InFiles, None);
     }
     let grid = to_mend(fit, phase);
-    let Some(by) = shift_bytes(&grid, phase) else {
-        return finding.explained(format!(
-            "no single shift puts blocks of {} on {}",
-            phase.granularity_bytes,
-            fit.grid.granularity()
-        ));
+    let by = match shift_bytes(&grid, phase) {
+        None => return (OffsetAdvice::NoShift, None),
+        Some(0) => return (OffsetAdvice::OnGrid, None),
+        Some(by) => by,
     };
-    if by == 0 {
-        return finding.explained(
-            "these stand on the grid: the others are off by themselves, and no shift mends that",
-        );
-    }
     let after = match (i64::try_from(by), table_of(context, place)) {
         (Ok(by), Some(table)) => what_if::shifted(table, &fit.grid, by, Select::DATA).ok(),
         _ => None,
@@ -237,31 +158,17 @@ fn advise(
     let Some(after) =
         after.filter(|after| after.misaligned < tally.misaligned && by.is_multiple_of(SECTOR))
     else {
-        return finding;
+        return (OffsetAdvice::Nothing, None);
     };
-    let sectors = by / SECTOR;
-    let put = match grid == fit.grid {
-        true => "put them on it".to_owned(),
-        false => format!(
-            "put blocks of {} on multiples of their own length",
-            grid.granularity()
-        ),
+    let advice = OffsetAdvice::Shift {
+        up_bytes: Bytes(by),
+        blocks_bytes: (grid != fit.grid).then_some(grid.granularity()),
+        misaligned: after.misaligned,
+        ios: after.ios,
     };
-    let finding = finding.explained(format!(
-        "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
-        plural(sectors, "sector"),
-        Bytes(by),
-        share_text(Share::new(after.misaligned, after.ios)),
-        fit.grid.granularity(),
-    ));
-    match command(context, place, fit, sectors) {
-        Some(command) => finding.with_fix(Fix::new(
-            command,
-            "none: reads the trace again",
-            "nothing to undo",
-        )),
-        None => finding,
-    }
+    let again = command(context, place, fit, by / SECTOR)
+        .map(|command| Fix::new(command, "none: reads the trace again", "nothing to undo"));
+    (advice, again)
 }
 
 fn table_of<'a>(context: &Context<'a>, place: &PlaceAnalysis) -> Option<&'a Table> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use plumb_diagnose::{Analysis, Diagnosis, Finding, Questions, analyze, diagnose};
+use plumb_diagnose::{Analysis, Diagnosis, Finding, Questions, Reason, RuleId, analyze, diagnose};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_profile::{Collector, Profile, Settings};
 use plumb_testkit::event::{SynthEvent, SynthOp};
@@ -158,11 +158,11 @@ impl RuleBench {
 
 impl Judged {
     pub fn findings<'a>(&'a self, rule: &str) -> impl Iterator<Item = &'a Finding> + use<'a> {
-        let rule = rule.to_owned();
+        let rule = id(rule);
         self.diagnosis
             .findings
             .iter()
-            .filter(move |finding| finding.id() == rule)
+            .filter(move |finding| finding.rule() == rule)
     }
 
     /// The one finding of a rule.
@@ -176,42 +176,62 @@ impl Judged {
     }
 
     pub fn is_silent(&self, rule: &str) -> bool {
-        self.diagnosis.silent.contains(&rule) && self.findings(rule).next().is_none()
+        self.diagnosis.silent.contains(&id(rule)) && self.findings(rule).next().is_none()
     }
 
     /// Why a rule cannot tell.
-    pub fn unknown(&self, rule: &str) -> String {
+    pub fn unknown(&self, rule: &str) -> &Reason {
         assert!(self.findings(rule).next().is_none(), "{rule} fired");
         let unknown = self
             .diagnosis
             .unknown
             .iter()
-            .find(|unjudged| unjudged.rule == rule);
-        unknown
+            .find(|unjudged| unjudged.rule == id(rule));
+        &unknown
             .unwrap_or_else(|| panic!("{rule} has no doubt"))
-            .why
-            .clone()
+            .reason
     }
 }
 
-/// A number of a finding's evidence.
-pub fn evidence(finding: &Finding, name: &str) -> f64 {
-    let found = finding
-        .evidence()
-        .iter()
-        .find(|evidence| evidence.name == name);
-    found
-        .unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence()))
-        .value
+/// A number among the facts of a finding, by its path in JSON; a share is its value.
+pub fn number(finding: &Finding, path: &str) -> f64 {
+    let facts = serde_json::to_value(&finding.facts).expect("facts");
+    let mut at = &facts["facts"];
+    for step in path.split('.') {
+        at = match step.parse::<usize>() {
+            Ok(index) => &at[index],
+            Err(_) => &at[step],
+        };
+    }
+    if let (Some(part), Some(whole)) = (at["numerator"].as_f64(), at["denominator"].as_f64()) {
+        return part / whole;
+    }
+    at.as_f64()
+        .unwrap_or_else(|| panic!("no number {path} in {facts:#}"))
 }
 
-/// All sentences of a finding.
-pub fn finding_text(finding: &Finding) -> String {
-    format!(
-        "{}\n{}",
-        finding.summary(),
-        finding.explanation().join("\n")
-    )
+/// The facts of a finding of one rule.
+#[macro_export]
+macro_rules! facts {
+    ($finding:expr, $rule:ident) => {
+        match &$finding.facts {
+            plumb_model::Facts::$rule(facts) => facts,
+            other => panic!("found {other:?}"),
+        }
+    };
+}
+
+fn id(rule: &str) -> RuleId {
+    RuleId::from_name(rule).unwrap_or_else(|| panic!("no rule {rule}"))
+}
+
+/// The reason that a rule gives for too few reads and writes.
+pub fn few(seen: u64) -> Reason {
+    Reason::TooFew {
+        what: plumb_model::reason::Counting::Ios,
+        seen,
+        needed: 200,
+    }
 }
 
 /// Numbers that look random and are the same each time: xorshift64*.

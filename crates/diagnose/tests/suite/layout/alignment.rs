@@ -1,13 +1,28 @@
 //! `misaligned-partition`, `discard-misaligned`: what begins where.
 
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Reason, RuleId, Severity, TargetLayer};
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_model::Confidence;
+use plumb_model::facts::{MisalignedPartition, Mover, NextStart, WantedStart};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Member, Placing, Source};
 
-use crate::layout::lab::{Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number, said};
 
 const RULE: &str = "misaligned-partition";
+
+/// The facts of the one finding.
+fn facts(judged: &Judged) -> &MisalignedPartition {
+    facts!(judged.finding(RULE), MisalignedPartition)
+}
+
+fn next(on: &str, sector: u64) -> NextStart {
+    NextStart {
+        on: on.to_owned(),
+        start_bytes: Bytes(sector * SECTOR),
+    }
+}
 
 /// Sector 34 is 17 KiB: 1 KiB past a block of 4 KiB. Sector 63 is 3,584 B past one.
 #[test]
@@ -18,14 +33,17 @@ fn a_partition_off_a_stated_block() {
         lab.partition("sda1", disk, start);
         let judged = lab.judge();
         let finding = judged.finding(RULE);
-        assert_eq!(finding.target().to_string(), "partition sda1");
-        assert_eq!(evidence(finding, "past_boundary_bytes"), past, "{start}");
         assert_eq!(
-            (finding.severity(), finding.confidence()),
+            (finding.target.device.as_str(), finding.target.layer),
+            ("sda1", TargetLayer::Stack(Kind::Partition))
+        );
+        assert_eq!(number(finding, "past_bytes"), past, "{start}");
+        assert_eq!(
+            (finding.severity, finding.confidence),
             (Severity::Warning, Confidence::High)
         );
         // A block of 4 KiB touches two of them.
-        assert_eq!(finding.cost().map(|cost| cost.value), Some(2.0));
+        assert_eq!(finding.cost.as_ref().map(|cost| cost.value), Some(2.0));
     }
 }
 
@@ -35,18 +53,25 @@ fn the_next_start_is_named() {
     let disk = lab.disk("sda", 4096, 0);
     lab.partition("sda1", disk, 34);
     let judged = lab.judge();
-    let said = finding_text(judged.finding(RULE));
-    // 40 is the next multiple of 8 sectors.
-    assert!(
-        said.contains("the next such start is 20 KiB (40 sectors) of sda"),
-        "{said}"
-    );
-    assert!(
-        said.contains(
-            "begins 1 KiB (2 sectors) past a boundary of the 4 KiB physical block of sda"
+    let facts = facts(&judged);
+    assert_eq!(facts.past_bytes, Some(Bytes(1024)));
+    assert_eq!(facts.start_bytes, Some(Bytes(34 * SECTOR)));
+    assert_eq!(
+        (
+            facts.grid.granularity_bytes,
+            facts.grid.what,
+            facts.grid.on.as_str()
         ),
-        "{said}"
+        (Bytes(4096), CellKind::PhysicalBlock, "sda")
     );
+    assert!(facts.grid.believed);
+    // 40 is the next multiple of 8 sectors. The first MiB is no place to move back to.
+    let wanted = WantedStart::Partition {
+        up_bytes: Bytes(6 * SECTOR),
+        down_bytes: None,
+        next: Some(next("sda", 40)),
+    };
+    assert_eq!(facts.wanted, wanted);
 }
 
 /// A physical volume on all of a drive, without a volume: its data will begin where its first extent does.
@@ -66,9 +91,9 @@ fn a_physical_volume_without_volumes() {
             .diagnosis
             .findings
             .iter()
-            .find(|finding| finding.id() == RULE);
+            .find(|finding| finding.rule() == RuleId::MisalignedPartition);
         assert_eq!(
-            found.map(|finding| evidence(finding, "past_boundary_bytes")),
+            found.map(|finding| number(finding, "past_bytes")),
             past,
             "{start}"
         );
@@ -85,39 +110,34 @@ fn the_next_start_is_one_of_its_own_table() {
     lab.runs(Kind::Partition, "vg/guest1", &[(volume, 63, 1 << 18)]);
     let judged = lab.judge();
     // 40 + 2,048 + 63 is 2,151, the last sector of a block.
-    let said = finding_text(judged.finding(RULE));
-    assert!(
-        said.contains("begin it 512 B (1 sector) further on"),
-        "{said}"
-    );
-    assert!(
-        said.contains("the next such start is 32 KiB (64 sectors) of vg/guest"),
-        "{said}"
-    );
+    let wanted = WantedStart::Partition {
+        up_bytes: Bytes(SECTOR),
+        down_bytes: None,
+        next: Some(next("vg/guest", 64)),
+    };
+    assert_eq!(facts(&judged).wanted, wanted);
 }
 
 /// A slice of an SMI label begins at a cylinder: 2,889 sectors are odd, so that every eighth is on 4 KiB.
 #[test]
 fn the_next_cylinder_is_named() {
-    for (label, expected) in [
-        (
-            "vtoc",
-            "the next is at 11,556 KiB (23,112 sectors) of c3t13d0",
-        ),
-        (
-            "efi",
-            "the next such start is 2,892 KiB (5,784 sectors) of c3t13d0",
-        ),
-    ] {
+    let cylinder = WantedStart::Cylinder {
+        disk: "c3t13d0".to_owned(),
+        next_bytes: Some(Bytes(23_112 * SECTOR)),
+    };
+    let any = WantedStart::Partition {
+        up_bytes: Bytes(6 * SECTOR),
+        down_bytes: Some(Bytes(2 * SECTOR)),
+        next: Some(next("c3t13d0", 5_784)),
+    };
+    for (label, expected) in [("vtoc", cylinder), ("efi", any)] {
         let mut lab = Lab::default();
         let disk = lab.disk("c3t13d0", 4096, 0);
         lab.fact(disk, keys::LABEL, label);
         lab.fact(disk, keys::CYLINDER_SECTORS, 2_889);
         lab.partition("c3t13d0s0", disk, 2 * 2_889);
         let judged = lab.judge();
-        let said = finding_text(judged.finding(RULE));
-        assert!(said.contains(expected), "{said}");
-        assert_eq!(said.contains("further on"), label == "efi", "{said}");
+        assert_eq!(facts(&judged).wanted, expected, "{label}");
     }
 }
 
@@ -138,7 +158,7 @@ fn silent_on_the_block_and_with_an_alignment_offset() {
     let disk = lab.disk("sda", 4096, 3584);
     lab.partition("sda1", disk, 2048);
     assert_eq!(
-        evidence(lab.judge().finding(RULE), "past_boundary_bytes"),
+        number(lab.judge().finding(RULE), "past_bytes"),
         512.0,
         "2048 is off there"
     );
@@ -153,16 +173,13 @@ fn an_assumed_grid_never_says_aligned() {
     lab.partition("c0t0d0s1", disk, 4 << 20);
     let judged = lab.judge();
     let finding = judged.finding(RULE);
-    assert_eq!(finding.target().device, "c0t0d0s0");
-    assert_eq!(finding.confidence(), Confidence::Low);
-    assert!(
-        finding_text(finding).contains("the grid of 4 KiB is assumed"),
-        "{}",
-        finding_text(finding)
-    );
+    assert_eq!(finding.target.device, "c0t0d0s0");
+    assert_eq!(finding.confidence, Confidence::Low);
+    let grid = &facts(&judged).grid;
+    assert_eq!((grid.what, grid.believed), (CellKind::Assumed, false));
     assert_eq!(
         judged.whys(RULE),
-        ["nothing is known of c0t0d0 beyond 4 KiB"]
+        [&said("nothing is known of c0t0d0 beyond 4 KiB")]
     );
     assert!(!judged.is_silent(RULE));
 }
@@ -173,7 +190,7 @@ fn a_small_physical_block_decides_nothing() {
     let mut lab = Lab::default();
     let disk = lab.disk("loop0", 512, 0);
     lab.partition("loop0p1", disk, 34);
-    assert_eq!(lab.judge().finding(RULE).confidence(), Confidence::Low);
+    assert_eq!(lab.judge().finding(RULE).confidence, Confidence::Low);
 }
 
 /// Never layer by layer: a PV at sector 63 whose data begin at sector 2049 of it is right, and the partition below it
@@ -199,15 +216,17 @@ fn a_volume_inherits_what_is_below() {
     let judged = lab.judge();
     let finding = judged.finding(RULE);
     assert_eq!(
-        finding.target().to_string(),
-        "logical volume vg/lv",
+        (finding.target.device.as_str(), finding.target.layer),
+        ("vg/lv", TargetLayer::Stack(Kind::LogicalVolume)),
         "the device that the file system lies on"
     );
-    let said = finding_text(finding);
-    assert!(
-        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3,584 B over"),
-        "{said}"
-    );
+    let mover = Mover {
+        device: "sda1".to_owned(),
+        on: "sda".to_owned(),
+        start_bytes: Bytes(63 * SECTOR),
+        past_bytes: Bytes(3_584),
+    };
+    assert_eq!(facts(&judged).movers, [mover]);
 }
 
 /// A device that is mounted in two places is one device.
@@ -233,24 +252,24 @@ fn only_one_piece_off_is_enough() {
     );
     let judged = lab.judge();
     let finding = judged.finding(RULE);
-    assert_eq!(evidence(finding, "past_boundary_bytes"), 1536.0);
-    assert_eq!(evidence(finding, "grids_off"), 1.0);
+    assert_eq!(number(finding, "past_bytes"), 1536.0);
+    assert_eq!(number(finding, "grids_off"), 1.0);
 }
 
 /// One member of a stripe is off and the other on: no other place for what stands on the stripe is right on both, so the
 /// slice has to be moved. Where both are off by the same, moving the volume will do.
 #[test]
 fn the_layer_that_has_to_move_is_named() {
-    for (other, sentence) in [
-        (
-            256,
-            "it stands otherwise on c2t1d0, so no place of its own is right: begin c2t0d0s0 3 KiB (6 sectors) further on",
-        ),
-        (
-            42,
-            "make it anew with an offset 3 KiB (6 sectors) further on or 1 KiB (2 sectors) back",
-        ),
-    ] {
+    let below = WantedStart::BelowFirst {
+        differs_on: "c2t1d0".to_owned(),
+        mover: "c2t0d0s0".to_owned(),
+        up_bytes: Bytes(6 * SECTOR),
+    };
+    let volume = WantedStart::SoftPartition {
+        up_bytes: Bytes(6 * SECTOR),
+        down_bytes: Some(Bytes(2 * SECTOR)),
+    };
+    for (other, wanted) in [(256, below), (42, volume)] {
         let mut lab = Lab::default();
         let slices = [("c2t0d0", 34), ("c2t1d0", other)].map(|(name, start)| {
             let disk = lab.disk(name, 4096, 0);
@@ -259,8 +278,7 @@ fn the_layer_that_has_to_move_is_named() {
         let stripe = lab.stripe("d1", 256 << 10, &slices);
         lab.runs(Kind::SoftPartition, "d11", &[(stripe, 512, 1 << 16)]);
         let judged = lab.judge();
-        let said = finding_text(judged.finding(RULE));
-        assert!(said.contains(sentence), "{said}");
+        assert_eq!(facts(&judged).wanted, wanted, "{other}");
     }
 }
 
@@ -272,12 +290,16 @@ fn chunks_that_are_no_multiples_of_the_block() {
     lab.stripe("d10", 6 << 10, &disks);
     let judged = lab.judge();
     let finding = judged.finding(RULE);
-    assert_eq!(evidence(finding, "phase_step_bytes"), 2048.0);
-    assert!(
-        finding_text(finding).contains("of sdb"),
-        "both members are named: {}",
-        finding_text(finding)
+    assert_eq!(number(finding, "varies_by_bytes"), 2048.0);
+    let also = &facts(&judged).also_off;
+    assert_eq!(
+        also.iter()
+            .map(|other| other.on.as_str())
+            .collect::<Vec<_>>(),
+        ["sdb"],
+        "both members are named"
     );
+    assert_eq!(facts(&judged).wanted, WantedStart::NoStart);
 }
 
 #[test]
@@ -295,7 +317,7 @@ fn a_lost_way_is_unknown() {
         &kernel(),
     );
     lab.runs(Kind::SoftPartition, "d21", &[(slice, 8, 1024)]);
-    assert_eq!(lab.judge().unknown(RULE), why);
+    assert_eq!(*lab.judge().unknown(RULE), said(&why));
 }
 
 /// What a virtual disk states is not what lies below it.
@@ -308,8 +330,11 @@ fn below_a_virtual_disk_nothing_is_seen() {
     lab.partition("vda2", disk, 63);
     let judged = lab.judge();
     assert_eq!(judged.found_on(RULE), ["vda2"]);
-    assert_eq!(judged.finding(RULE).confidence(), Confidence::Medium);
-    assert!(judged.whys(RULE)[0].contains("what is below vda cannot be seen"));
+    assert_eq!(judged.finding(RULE).confidence, Confidence::Medium);
+    let Reason::Stack { said, .. } = judged.whys(RULE)[0] else {
+        panic!("found {:?}", judged.whys(RULE));
+    };
+    assert!(said[0].contains("what is below vda cannot be seen"));
 }
 
 /// Slice 2 of a Solaris disk, an extended partition, and whatever a label says holds no data.
@@ -427,7 +452,7 @@ fn a_unit_given_by_the_user_counts_beside_npwa() {
     lab.grid(disk, CellKind::IndirectionUnit, 16384, 0, Source::User);
     lab.partition("nvme0n1p1", disk, 2056);
     assert_eq!(
-        evidence(lab.judge().finding(RULE), "granularity_bytes"),
+        number(lab.judge().finding(RULE), "grid.granularity_bytes"),
         16384.0
     );
 }
@@ -473,12 +498,9 @@ fn who_said_it_is_how_sure_it_is() {
         lab.partition("sda1", disk, 2048);
         let judged = lab.judge();
         let finding = judged.finding(RULE);
-        assert_eq!(finding.confidence(), expected);
+        assert_eq!(finding.confidence, expected);
         // 1 MiB mod 48 KiB: 21 × 48 = 1,008, and 16 KiB are left.
-        assert_eq!(
-            evidence(finding, "past_boundary_bytes"),
-            f64::from(16 << 10)
-        );
+        assert_eq!(number(finding, "past_bytes"), f64::from(16 << 10));
     }
 }
 
@@ -491,7 +513,11 @@ fn the_cost_is_that_of_the_page() {
         let disk = lab.disk("sda", 4096, 0);
         lab.partition("sda1", disk, 63);
         assert_eq!(
-            lab.judge().finding(RULE).cost().map(|cost| cost.value),
+            lab.judge()
+                .finding(RULE)
+                .cost
+                .as_ref()
+                .map(|cost| cost.value),
             cost,
             "{page}"
         );
@@ -517,10 +543,13 @@ fn discard_misaligned() {
         lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
     }
     lab.stripe("md0", 64 << 10, &disks);
-    assert!(
-        lab.judge().unknown(rule).contains("by multiples of 64 KiB"),
-        "not one phase"
-    );
+    let reason = Reason::DiscardVaries {
+        unit_bytes: Bytes(1 << 20),
+        step_bytes: Bytes(64 << 10),
+        on: "sda".to_owned(),
+    };
+    let judged = lab.judge();
+    assert!(judged.whys(rule).contains(&&reason), "not one phase");
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 512, 0);
     lab.partition("sda1", disk, 34);
@@ -600,11 +629,14 @@ fn the_way_back_is_free() {
         let judged = lab.judge();
         let finding = judged
             .findings(RULE)
-            .find(|finding| finding.target().device == "judged")
+            .find(|finding| finding.target.device == "judged")
             .expect("off");
-        let said = finding_text(finding);
-        assert!(said.contains("further on"), "{said}");
-        assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
+        let down = match &facts!(finding, MisalignedPartition).wanted {
+            WantedStart::Partition { down_bytes, .. } => down_bytes,
+            WantedStart::SoftPartition { down_bytes, .. } => down_bytes,
+            other => panic!("found {other:?}"),
+        };
+        assert_eq!(down.is_some(), is_free, "{below:?} {start}");
     }
 }
 
@@ -616,12 +648,7 @@ fn a_sector_given_is_not_nothing() {
     lab.grid(disk, CellKind::ArrayUnit, 512, 0, Source::User);
     lab.partition("sda1", disk, 63);
     let judged = lab.judge();
-    let said = finding_text(judged.finding(RULE));
-    assert!(
-        said.contains("none larger than the 512 B given is known of sda"),
-        "{said}"
-    );
-    assert!(!said.contains("nothing is known"), "{said}");
+    assert_eq!(facts(&judged).given_bytes, Some(Bytes(512)));
 }
 
 /// A partition of a guest that nothing was written to yet, in a hole of the file below: where the file's first bytes lie
@@ -649,8 +676,8 @@ fn a_hole_does_not_hide_the_layer_above_it() {
         match past {
             Some(past) => {
                 let finding = judged.finding(RULE);
-                assert_eq!(finding.target().device, "loop1p1", "{host_start}");
-                assert_eq!(evidence(finding, "past_boundary_bytes"), past);
+                assert_eq!(finding.target.device, "loop1p1", "{host_start}");
+                assert_eq!(number(finding, "past_bytes"), past);
             }
             None => assert!(
                 judged.found_on(RULE).is_empty(),
@@ -658,6 +685,10 @@ fn a_hole_does_not_hide_the_layer_above_it() {
             ),
         }
         let why = "disk.raw has a hole there: nothing is placed until it is written";
-        assert_eq!(judged.whys(RULE), [why], "of the guest nothing is known");
+        assert_eq!(
+            judged.whys(RULE),
+            [&said(why)],
+            "of the guest nothing is known"
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! What the paper on Solaris Volume Manager advises for a host and its mirrors and mounts.
 
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::Bytes;
+use plumb_model::Confidence;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId};
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, number};
 
 /// A host with one mirror of two sides.
 fn mirrored(lab: &mut Lab) -> NodeId {
@@ -29,15 +31,16 @@ fn small_resync_io() {
     let rule = "small-resync-io";
     let judged = with_settings(&[(keys::RESYNC_BYTES, 32 << 10), (keys::MAXPHYS, 256 << 10)]);
     let finding = judged.finding(rule);
-    assert_eq!(finding.target().to_string(), "the host");
-    assert_eq!(evidence(finding, "resync_bytes"), f64::from(32 << 10));
-    assert!(
-        finding_text(finding).contains("maxphys is 256 KiB"),
+    assert!(finding.target.is_host());
+    assert_eq!(number(finding, "resync_bytes"), f64::from(32 << 10));
+    assert_eq!(
+        number(finding, "maxphys_bytes"),
+        f64::from(256 << 10),
         "both have to change"
     );
     // 2,048 blocks of 512 bytes; the paper's "512-Kbyte blocks" are a slip.
     assert!(with_settings(&[(keys::RESYNC_BYTES, 2048 * 512)]).is_silent(rule));
-    assert!(with_settings(&[]).unknown(rule).contains("32 KiB"));
+    assert_eq!(*with_settings(&[]).unknown(rule), Reason::ResyncSize);
     assert!(Lab::default().judge().is_not_asked(rule), "no mirror");
 }
 
@@ -45,25 +48,21 @@ fn small_resync_io() {
 fn small_maxphys() {
     let rule = "small-maxphys";
     let small = with_settings(&[(keys::MAXPHYS, 256 << 10)]);
-    assert_eq!(small.finding(rule).severity(), Severity::Note);
+    assert_eq!(small.finding(rule).severity, Severity::Note);
     let wanted = with_settings(&[(keys::MAXPHYS, 256 << 10), (keys::RESYNC_BYTES, 1 << 20)]);
-    assert_eq!(wanted.finding(rule).severity(), Severity::Warning);
+    assert_eq!(wanted.finding(rule).severity, Severity::Warning);
     let mut lab = Lab::default();
     mirrored(&mut lab);
     let disks = ["c3t0d0s0", "c4t0d0s0"].map(|name| lab.bare(name));
     lab.stripe("d10", 512 << 10, &disks);
     lab.host(keys::MAXPHYS, 256 << 10);
     assert_eq!(
-        lab.judge().finding(rule).severity(),
+        lab.judge().finding(rule).severity,
         Severity::Warning,
         "less than a chunk"
     );
     assert!(with_settings(&[(keys::MAXPHYS, 1 << 20)]).is_silent(rule));
-    assert!(
-        with_settings(&[])
-            .unknown(rule)
-            .contains("256 KiB by default")
-    );
+    assert_eq!(*with_settings(&[]).unknown(rule), Reason::Maxphys);
     let mut linux = Lab::default();
     linux.host(keys::SYSTEM, "linux");
     assert!(linux.judge().is_not_asked(rule));
@@ -73,12 +72,7 @@ fn small_maxphys() {
 fn mirror_write_copy() {
     let rule = "mirror-write-copy";
     let judged = with_settings(&[(keys::MIRROR_WOW, 0x20)]);
-    assert!(
-        judged
-            .finding(rule)
-            .summary()
-            .starts_with("md_mirror_wow_flg is 0x20")
-    );
+    assert_eq!(number(judged.finding(rule), "flags"), 32.0);
     assert!(
         with_settings(&[(keys::MIRROR_WOW, 0x10)]).is_silent(rule),
         "another flag"
@@ -87,11 +81,7 @@ fn mirror_write_copy() {
         with_settings(&[(keys::MAXPHYS, 1 << 20)]).is_silent(rule),
         "/etc/system was read and has no such line"
     );
-    assert!(
-        with_settings(&[])
-            .unknown(rule)
-            .contains("/etc/system is not known")
-    );
+    assert_eq!(*with_settings(&[]).unknown(rule), Reason::SystemFile);
     let mut lab = Lab::default();
     lab.host(keys::MIRROR_WOW, 0x20);
     assert!(lab.judge().is_not_asked(rule), "no mirror");
@@ -114,11 +104,11 @@ fn read_policy() {
     };
     let same = ["SUN36G", "SUN36G"];
     assert_eq!(
-        judge(Some("first"), same).finding(rule).severity(),
+        judge(Some("first"), same).finding(rule).severity,
         Severity::Warning
     );
     assert_eq!(
-        judge(Some("geometric"), same).finding(rule).severity(),
+        judge(Some("geometric"), same).finding(rule).severity,
         Severity::Note
     );
     assert!(judge(Some("round-robin"), same).is_silent(rule));
@@ -126,10 +116,7 @@ fn read_policy() {
         judge(Some("first"), ["SUN36G", "remote"]).is_silent(rule),
         "what that policy is for"
     );
-    assert_eq!(
-        judge(None, same).unknown(rule),
-        "its read policy is not known"
-    );
+    assert_eq!(*judge(None, same).unknown(rule), Reason::ReadPolicy);
 }
 
 fn mounted(options: Option<&str>, settings: &[(&'static str, u64)], page: Option<u64>) -> Judged {
@@ -155,18 +142,17 @@ fn no_direct_io() {
     let judged = mounted(Some("rw,logging"), &[], Some(2048));
     let finding = judged.finding(rule);
     assert_eq!(
-        (finding.severity(), finding.confidence()),
+        (finding.severity, finding.confidence),
         (Severity::Note, Confidence::Low),
         "try it first"
     );
-    assert!(finding_text(finding).contains("makes the file system read a block of 8 KiB first"));
-    assert!(
-        !finding_text(mounted(Some("rw"), &[], Some(8192)).finding(rule)).contains("read a block")
-    );
+    assert_eq!(number(finding, "block_bytes"), 8192.0, "read first");
+    let whole = mounted(Some("rw"), &[], Some(8192));
+    assert_eq!(facts!(whole.finding(rule), NoDirectIo).block_bytes, None);
     assert!(mounted(Some("rw,forcedirectio"), &[], Some(2048)).is_silent(rule));
     assert_eq!(
-        mounted(None, &[], Some(2048)).unknown(rule),
-        "its mount options are not known"
+        *mounted(None, &[], Some(2048)).unknown(rule),
+        Reason::MountOptions
     );
     assert!(
         mounted(Some("rw"), &[], None).is_not_asked(rule),
@@ -181,19 +167,19 @@ fn no_logging() {
     assert_eq!(
         mounted(Some("rw,nologging"), &[], None)
             .finding(rule)
-            .severity(),
+            .severity,
         Severity::Warning
     );
     let unsaid = mounted(Some("rw"), &[], None);
-    assert_eq!(unsaid.finding(rule).severity(), Severity::Note);
+    assert_eq!(unsaid.finding(rule).severity, Severity::Note);
     assert_eq!(
-        unsaid.finding(rule).confidence(),
+        unsaid.finding(rule).confidence,
         Confidence::Low,
         "it is the default of later systems"
     );
     assert_eq!(
-        mounted(None, &[], None).unknown(rule),
-        "its mount options are not known"
+        *mounted(None, &[], None).unknown(rule),
+        Reason::MountOptions
     );
     assert!(Lab::default().judge().is_not_asked(rule));
 }
@@ -203,7 +189,7 @@ fn small_segmap() {
     let rule = "small-segmap";
     let twelve = [(keys::SEGMAP_PERCENT, 12)];
     assert_eq!(
-        evidence(
+        number(
             mounted(Some("rw"), &twelve, None).finding(rule),
             "segmap_percent"
         ),
@@ -214,8 +200,9 @@ fn small_segmap() {
         mounted(Some("rw,forcedirectio"), &twelve, None).is_not_asked(rule),
         "does without"
     );
+    let default_percent = 12;
     assert_eq!(
-        mounted(Some("rw"), &[], None).unknown(rule),
-        "segmap_percent is not known: 12 by default"
+        *mounted(Some("rw"), &[], None).unknown(rule),
+        Reason::Segmap { default_percent }
     );
 }

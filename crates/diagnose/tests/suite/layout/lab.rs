@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumb_diagnose::layout::{Known, diagnose};
-use plumb_diagnose::{Diagnosis, Finding, TargetLayer};
+use plumb_diagnose::{Diagnosis, Finding, Reason, RuleId, TargetLayer};
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_profile::{Collector, ProfileSet, Settings};
 use plumb_stack::{
@@ -190,13 +190,13 @@ impl Judged {
         self.diagnosis
             .findings
             .iter()
-            .filter(move |finding| finding.id() == rule)
+            .filter(move |finding| finding.rule() == id(rule))
     }
 
     /// Names of what a rule found something on.
     pub fn found_on<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
         self.findings(rule)
-            .map(|finding| finding.target().device.as_str())
+            .map(|finding| finding.target.device.as_str())
             .collect()
     }
 
@@ -208,23 +208,24 @@ impl Judged {
             .unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.whys(rule)));
         assert!(found.next().is_none(), "{rule} fired twice");
         assert_eq!(
-            first.target().layer == TargetLayer::Host(plumb_diagnose::finding::HostLayer::Host),
-            first.target().device == "(host)"
+            first.target.layer == TargetLayer::Host(plumb_model::HostLayer::Host),
+            first.target.device == "(host)"
         );
         first
     }
 
-    pub fn whys<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
+    pub fn whys(&self, rule: &str) -> Vec<&Reason> {
+        let rule = id(rule);
         let unknown = self
             .diagnosis
             .unknown
             .iter()
             .filter(|unjudged| unjudged.rule == rule);
-        unknown.map(|unjudged| unjudged.why.as_str()).collect()
+        unknown.map(|unjudged| &unjudged.reason).collect()
     }
 
     /// Why a rule cannot tell, where it found nothing.
-    pub fn unknown<'a>(&'a self, rule: &'a str) -> &'a str {
+    pub fn unknown(&self, rule: &str) -> &Reason {
         assert_eq!(self.found_on(rule), Vec::<&str>::new(), "{rule} fired");
         self.whys(rule)
             .first()
@@ -232,7 +233,7 @@ impl Judged {
     }
 
     pub fn is_silent(&self, rule: &str) -> bool {
-        self.diagnosis.silent.contains(&rule)
+        self.diagnosis.silent.contains(&id(rule))
     }
 
     /// Neither found, nor silent, nor unknown: it had nothing to look at.
@@ -241,21 +242,16 @@ impl Judged {
     }
 }
 
-pub fn evidence(finding: &Finding, name: &str) -> f64 {
-    let found = finding
-        .evidence()
-        .iter()
-        .find(|evidence| evidence.name == name);
-    found
-        .unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence()))
-        .value
+fn id(rule: &str) -> RuleId {
+    RuleId::from_name(rule).unwrap_or_else(|| panic!("no rule {rule}"))
 }
 
-/// All sentences of a finding.
-pub fn finding_text(finding: &Finding) -> String {
-    format!(
-        "{}\n{}",
-        finding.summary(),
-        finding.explanation().join("\n")
-    )
+pub use crate::common::number;
+
+/// A reason of the stack.
+pub fn said(why: &str) -> Reason {
+    Reason::Stack {
+        said: vec![why.to_owned()],
+        more: 0,
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::problems;
-use plumb_diagnose::{MISALIGNED_TARGET, RULES, decides, layout};
-use plumb_stack::problem_ids;
+use plumb_diagnose::{RULES, RuleId, layout};
+use plumb_model::RULES as REGISTRY;
+use plumb_stack::ProblemId;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings")
@@ -16,21 +17,34 @@ fn read(page: &str) -> String {
 }
 
 /// Problems that readers notice.
-fn problems() -> impl Iterator<Item = &'static str> {
-    problem_ids::ALL.iter().map(|problem| problem.id)
-}
+const PROBLEMS: [ProblemId; 10] = [
+    ProblemId::BrokenLabel,
+    ProblemId::StrandedBackupLabel,
+    ProblemId::OverlappingPartitions,
+    ProblemId::UnfinishedMove,
+    ProblemId::SectorSizeMismatch,
+    ProblemId::HiddenSectors,
+    ProblemId::BrokenSuperblock,
+    ProblemId::AshiftBelowBlock,
+    ProblemId::BeyondDevice,
+    ProblemId::Contradiction,
+];
 
-/// Rules on layouts, and the problems that have no rule of their own, with their thresholds.
+/// Rules on layouts with their thresholds; a problem has its severity.
 fn on_layouts() -> Vec<(&'static str, Vec<String>)> {
-    let rules = layout::RULES
+    let thresholds = |judge: &layout::LayoutRule| {
+        let problem = PROBLEMS
+            .into_iter()
+            .find(|id| RuleId::from(*id) == judge.id);
+        match problem {
+            Some(id) => vec![format!("always a {}", problems::severity(id).word())],
+            None => (judge.thresholds)(),
+        }
+    };
+    layout::RULES
         .iter()
-        .filter(|rule| rule.id != problems::OTHERS.id && !problem_ids::is_known(rule.id))
-        .map(|rule| (rule.id, (rule.thresholds)()));
-    let problems = problems().map(|id| {
-        let always = format!("always a {}", problems::severity(id).word());
-        (id, vec![always])
-    });
-    rules.chain(problems).collect()
+        .map(|judge| (judge.id.name(), thresholds(judge)))
+        .collect()
 }
 
 /// Holds the line of a page that begins so against the thresholds of its rule.
@@ -78,7 +92,7 @@ const PARTS_OF_LAYOUT: [&str; 6] = [
 fn each_rule_has_a_page_with_its_thresholds() {
     for (id, thresholds) in on_layouts() {
         // A rule on I/O of the same name has a line of its own.
-        let is_shared = RULES.iter().any(|rule| rule.id == id);
+        let is_shared = RULES.iter().any(|rule| rule.id.name() == id);
         let start = if is_shared {
             "Threshold of the layout: "
         } else {
@@ -92,16 +106,16 @@ fn each_rule_has_a_page_with_its_thresholds() {
 #[test]
 fn each_rule_on_io_has_a_page_with_its_thresholds() {
     for rule in RULES {
-        check(rule.id, "Threshold: ", &(rule.thresholds)());
+        check(rule.id.name(), "Threshold: ", &(rule.thresholds)());
         let parts = [
             "What it costs",
             "What it does not mean",
             "How to mend it",
             "Where the method is from",
         ];
-        assert_has_parts(rule.id, &parts);
+        assert_has_parts(rule.id.name(), &parts);
         assert!(
-            read(&format!("{}.md", rule.id)).contains("estimate"),
+            read(&format!("{}.md", rule.id.name())).contains("estimate"),
             "{}: a cost is an estimate",
             rule.id
         );
@@ -110,16 +124,14 @@ fn each_rule_on_io_has_a_page_with_its_thresholds() {
 
 #[test]
 fn what_a_probe_finds_has_a_page() {
-    check(MISALIGNED_TARGET, "Threshold: ", &[]);
-    assert_has_parts(MISALIGNED_TARGET, &PARTS_OF_LAYOUT);
+    check(RuleId::MisalignedTarget.name(), "Threshold: ", &[]);
+    assert_has_parts(RuleId::MisalignedTarget.name(), &PARTS_OF_LAYOUT);
 }
 
 /// And no page is left of a rule that is gone.
 #[test]
 fn each_page_has_a_rule() {
-    let of_io = RULES.iter().map(|rule| rule.id);
-    let of_layouts = on_layouts().into_iter().map(|(id, _)| id);
-    let ids: BTreeSet<&str> = of_io.chain(of_layouts).chain([MISALIGNED_TARGET]).collect();
+    let ids: BTreeSet<&str> = REGISTRY.iter().map(|rule| rule.name).collect();
     for entry in std::fs::read_dir(root()).expect("a readable folder") {
         let name = entry
             .expect("an entry")
@@ -131,18 +143,21 @@ fn each_page_has_a_rule() {
     }
 }
 
-/// An exit status follows from the name of a rule, which a rule on I/O and one on layouts may share.
+/// Each rule of the registry is judged somewhere, and each judge is of another rule or of other input.
 #[test]
-fn rules_of_one_name_decide_alike() {
-    for rule in RULES {
-        let of_layouts = layout::RULES.iter().filter(|other| other.id == rule.id);
-        assert!(
-            of_layouts
-                .into_iter()
-                .all(|other| other.decides == rule.decides),
-            "{}",
-            rule.id
-        );
+fn each_rule_is_judged() {
+    for rule in REGISTRY
+        .iter()
+        .filter(|rule| rule.id != RuleId::MisalignedTarget)
+    {
+        let on_io = RULES.iter().filter(|judge| judge.id == rule.id).count();
+        let on_layouts = layout::RULES
+            .iter()
+            .filter(|judge| judge.id == rule.id)
+            .count();
+        assert!(on_io <= 1 && on_layouts <= 1, "{}", rule.name);
+        assert!(on_io + on_layouts > 0, "{} is never judged", rule.name);
     }
-    assert!(decides("misaligned-partition") && !decides("queue-setting"));
+    let decides = |id: RuleId| id.rule().decides;
+    assert!(decides(RuleId::MisalignedPartition) && !decides(RuleId::QueueSetting));
 }

@@ -1,10 +1,12 @@
 //! `single-path`.
 
-use plumb_diagnose::Severity;
+use plumb_diagnose::{Reason, Severity};
+use plumb_model::facts::{ArrayEvidence, PathCase};
 use plumb_stack::Kind;
 use plumb_stack::node::keys;
 
-use crate::layout::lab::{Judged, Lab, evidence};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, number};
 
 const RULE: &str = "single-path";
 
@@ -25,13 +27,14 @@ fn joined(paths: &[&str]) -> Judged {
 #[test]
 fn a_multipath_device_has_two_paths() {
     let judged = joined(&["sda"]);
+    assert_eq!(judged.finding(RULE).target.device, "mpatha");
     assert_eq!(
-        judged.finding(RULE).target().to_string(),
-        "multipath mpatha"
+        facts!(judged.finding(RULE), SinglePath).case,
+        PathCase::Multipath
     );
-    assert_eq!(evidence(judged.finding(RULE), "paths"), 1.0);
+    assert_eq!(number(judged.finding(RULE), "paths"), 1.0);
     assert!(joined(&["sda", "sdb"]).is_silent(RULE));
-    assert_eq!(joined(&[]).unknown(RULE), "its paths are not known");
+    assert_eq!(*joined(&[]).unknown(RULE), Reason::Paths);
 }
 
 fn disks(disks: &[(&str, Option<&str>, &str)]) -> Judged {
@@ -52,11 +55,12 @@ fn paths_that_nobody_joins() {
         ("sda", Some("wwn-1"), "DISK"),
         ("sdb", Some("wwn-1"), "DISK"),
     ]);
+    let devices = ["sda", "sdb"].map(str::to_owned).to_vec();
     assert_eq!(
-        judged.finding(RULE).summary(),
-        "sda and sdb are one LUN, and nothing joins them"
+        facts!(judged.finding(RULE), SinglePath).case,
+        PathCase::Unjoined { devices }
     );
-    assert_eq!(judged.finding(RULE).severity(), Severity::Warning);
+    assert_eq!(judged.finding(RULE).severity, Severity::Warning);
     let judged = disks(&[
         ("sda", Some("wwn-1"), "DISK"),
         ("sdb", Some("wwn-2"), "DISK"),
@@ -70,13 +74,15 @@ fn a_lun_of_an_array() {
     assert_eq!(
         disks(&[("sda", Some("wwn-1"), model)])
             .finding(RULE)
-            .severity(),
+            .severity,
         Severity::Note
     );
-    assert!(
-        disks(&[("sda", None, model)])
-            .unknown(RULE)
-            .contains("no identity")
+    let because = ArrayEvidence::Model {
+        model: model.to_owned(),
+    };
+    assert_eq!(
+        *disks(&[("sda", None, model)]).unknown(RULE),
+        Reason::NoIdentity { because }
     );
     assert!(disks(&[("sda", None, "ST18000NM000J")]).is_not_asked(RULE));
 }

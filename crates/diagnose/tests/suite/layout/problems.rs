@@ -1,12 +1,23 @@
 //! What was noticed while reading becomes a finding; and what a finding on a layout looks like as JSON.
 
-use plumb_diagnose::Severity;
+use plumb_diagnose::{Finding, RuleId, Severity};
 use plumb_geometry::{Bytes, SECTOR};
-use plumb_stack::{Kind, Part, Placing, Problem, Source};
+use plumb_model::Facts;
+use plumb_model::facts::NoticedProblem;
+use plumb_stack::{Kind, Part, Placing, Problem, ProblemId, Source};
 
 use crate::layout::lab::{Lab, kernel};
 
-fn noticed(id: &'static str) -> Lab {
+fn facts(finding: &Finding) -> &NoticedProblem {
+    match &finding.facts {
+        Facts::BrokenLabel(facts)
+        | Facts::StrandedBackupLabel(facts)
+        | Facts::Contradiction(facts) => facts,
+        other => panic!("found {other:?}"),
+    }
+}
+
+fn noticed(id: ProblemId) -> Lab {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let source = Source::OnDisk {
@@ -24,18 +35,25 @@ fn noticed(id: &'static str) -> Lab {
 
 #[test]
 fn broken_and_stranded_labels() {
-    for (id, severity) in [
-        ("broken-label", Severity::Warning),
-        ("stranded-backup-label", Severity::Note),
+    for (problem, severity) in [
+        (ProblemId::BrokenLabel, Severity::Warning),
+        (ProblemId::StrandedBackupLabel, Severity::Note),
     ] {
-        let judged = noticed(id).judge();
+        let judged = noticed(problem).judge();
+        let id = RuleId::from(problem).name();
         let finding = judged.finding(id);
+        assert_eq!(finding.severity, severity);
         assert_eq!(
-            (finding.severity(), finding.summary()),
-            (severity, "the primary header has another checksum")
+            *facts(finding),
+            NoticedProblem {
+                text: "the primary header has another checksum".to_owned(),
+                source: Source::OnDisk {
+                    format: "gpt".to_owned()
+                },
+                is_move_unfinished: false,
+            }
         );
-        assert_eq!(finding.target().to_string(), "disk sda");
-        assert_eq!(finding.evidence()[0].source, "gpt on the disk");
+        assert_eq!(finding.target.device, "sda");
         let mut lab = Lab::default();
         lab.disk("sda", 4096, 0);
         assert!(lab.judge().is_silent(id));
@@ -46,20 +64,17 @@ fn broken_and_stranded_labels() {
 /// Those without a rule of their own keep their names, and each says what to do.
 #[test]
 fn other_problems_keep_their_names() {
-    for (id, severity) in [
-        ("overlapping-partitions", Severity::Critical),
-        ("unfinished-move", Severity::Critical),
-        ("sector-size-mismatch", Severity::Warning),
-        ("broken-superblock", Severity::Warning),
-        ("ashift-below-block", Severity::Warning),
-        ("hidden-sectors", Severity::Note),
+    for (problem, severity) in [
+        (ProblemId::OverlappingPartitions, Severity::Critical),
+        (ProblemId::UnfinishedMove, Severity::Critical),
+        (ProblemId::SectorSizeMismatch, Severity::Warning),
+        (ProblemId::BrokenSuperblock, Severity::Warning),
+        (ProblemId::AshiftBelowBlock, Severity::Warning),
+        (ProblemId::HiddenSectors, Severity::Note),
     ] {
-        let judged = noticed(id).judge();
-        assert_eq!(judged.finding(id).severity(), severity, "{id}");
-        assert!(
-            !judged.finding(id).explanation().is_empty(),
-            "{id}: nothing is said of what to do"
-        );
+        let judged = noticed(problem).judge();
+        let id = RuleId::from(problem).name();
+        assert_eq!(judged.finding(id).severity, severity, "{id}");
         assert!(judged.is_silent("broken-label"), "{id} is another matter");
     }
 }
@@ -102,8 +117,8 @@ fn beyond_device() {
         let judged = lab.judge();
         assert_eq!(judged.is_silent(rule), !found);
         if found {
-            assert_eq!(judged.finding(rule).severity(), Severity::Critical);
-            assert_eq!(judged.finding(rule).target().device, "sda1");
+            assert_eq!(judged.finding(rule).severity, Severity::Critical);
+            assert_eq!(judged.finding(rule).target.device, "sda1");
         }
     }
 }
@@ -116,14 +131,9 @@ fn contradiction() {
     lab.builder.size(disk, Bytes(1 << 30), &kernel());
     lab.builder.size(disk, Bytes(1 << 31), &Source::User);
     let judged = lab.judge();
-    assert_eq!(
-        judged.finding(rule).summary(),
-        "sda is 1 GiB and 2 GiB long"
-    );
-    assert_eq!(
-        judged.finding(rule).evidence()[0].source,
-        "given by the user"
-    );
+    let facts = facts(judged.finding(rule));
+    assert_eq!(facts.text, "sda is 1 GiB and 2 GiB long");
+    assert_eq!(facts.source, Source::User);
     let mut lab = Lab::default();
     lab.disk("sda", 4096, 0);
     assert!(lab.judge().is_silent(rule));
@@ -132,7 +142,7 @@ fn contradiction() {
 /// `target` and `layer` keep their places; a layer of a stack is named by its kind.
 #[test]
 fn the_shape_of_a_finding() {
-    let mut lab = noticed("broken-label");
+    let mut lab = noticed(ProblemId::BrokenLabel);
     lab.host(plumb_stack::node::keys::NMD, 1);
     let disk = lab.bare("d0");
     let soft = lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 8)]);
@@ -140,14 +150,15 @@ fn the_shape_of_a_finding() {
     let judged = lab.judge();
     let json = |rule: &str| serde_json::to_value(judged.finding(rule)).expect("a finding");
     let label = json("broken-label");
-    assert_eq!(label["layer"], "disk");
     assert_eq!(
         label["target"],
-        serde_json::json!({"device": "sda", "part": null, "layer": "disk"})
+        serde_json::json!({"host": null, "device": "sda", "part": null, "layer": "disk", "identity": null})
     );
+    assert_eq!(label["rule"], "broken-label");
+    assert_eq!(label["facts"]["source"]["format"], "gpt");
     let host = json("too-many-metadevices");
     assert_eq!(
-        (&host["layer"], &host["target"]["device"]),
+        (&host["target"]["layer"], &host["target"]["device"]),
         (&"host".into(), &"(host)".into())
     );
 }

@@ -1,17 +1,33 @@
 //! A layout and the I/O that were seen through it, as one diagnosis.
 
 use plumb_diagnose::layout::{Sender, Watch};
-use plumb_diagnose::{GridSource, Joined, join};
+use plumb_diagnose::{Finding, GridSource, Joined, Reason, join};
 use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_model::facts::PartitionStart;
+use plumb_model::reason::Counting;
+use plumb_model::seen::{FitAfterMove, SentBy};
+use plumb_model::{Part, Seen};
+use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::table::Row;
 use plumb_profile::{Places, Table};
 use plumb_stack::{CellKind, Kind};
 use plumb_trace::{Layer, Op};
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number};
 
 const OFF: &str = "misaligned-partition";
 const IO: &str = "misaligned-io";
+
+fn seen(finding: &Finding) -> &Seen {
+    finding.seen.as_ref().expect("I/O were seen")
+}
+
+/// I/O off the grid, and all.
+fn fit(finding: &Finding) -> (u64, u64) {
+    let fit = seen(finding).fit.as_ref().expect("a fit");
+    (fit.misaligned, fit.ios)
+}
 
 /// So many reads of 4 KiB through a partition, the first `past` sectors into it, 100 µs each.
 fn through(lab: &mut Lab, disk: &str, part: (&str, u64), past: u64, ios: u64) {
@@ -71,25 +87,36 @@ fn a_start_explains_the_io_behind_it() {
     joined(lab, &[], |judged, joined| {
         assert_eq!(judged.found_on(OFF), ["sda1"]);
         let finding = judged.finding(OFF);
+        assert_eq!(fit(finding), (300, 300));
+        let seen = seen(finding);
+        assert_eq!((seen.on.as_str(), seen.is_below), ("sda1", false));
+        assert_eq!((seen.reads, seen.writes), (300, 0));
+        assert_eq!(seen.moved_bytes, Bytes(300 * 4096));
+        assert_eq!((seen.seconds, seen.mean_ns), (Some(10.0), Some(100_000.0)));
+        let fit = seen.fit.as_ref().expect("a fit");
+        let moved = FitAfterMove {
+            by_bytes: Bytes(512),
+            ios: 300,
+            misaligned: 0,
+        };
+        assert_eq!(fit.moved, Some(moved));
+        // The others of the same disk, length and kind took as long.
+        assert!(matches!(
+            fit.latency,
+            Some(LatencyByFit::Difference {
+                difference_ns: 0.0,
+                compared: 300,
+                ..
+            })
+        ));
+        let sender = SentBy {
+            comm: "postgres".to_owned(),
+            ios: 300,
+        };
         assert_eq!(
-            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
-            (300.0, 300.0)
+            (seen.senders.as_slice(), seen.more_senders),
+            ([sender].as_slice(), 0)
         );
-        assert_eq!(evidence(finding, "device_ns_mean"), 100_000.0);
-        for said in [
-            "I/O through it in 10.0 s: 300 reads and 0 writes, 1.2 MiB; 300 of 300 (100.0 %) start off the 4 KiB",
-            "begun 512 B (1 sector) further on, 0 of 300 (0.0 %) of them would still start off it",
-            "they took 100.0 µs each on average",
-            // The others of the same disk, length and kind took as long.
-            "latency difference to fitting I/O of the same kind: +0.0 µs",
-            "sent by postgres 300",
-        ] {
-            assert!(
-                finding_text(finding).contains(said),
-                "no `{said}` in\n{}",
-                finding_text(finding)
-            );
-        }
         assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
         assert_eq!((joined.seen.len(), joined.too_few.len()), (1, 0));
     });
@@ -102,9 +129,13 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
     through(&mut lab, "sda", ("sda2", 2048), 1, 250);
     joined(lab, &[], |judged, _| {
         let finding = judged.finding(IO);
-        assert_eq!(finding.target().part.as_deref(), Some("partition sda2"));
+        let part = Part::Partition("sda2".to_owned());
+        assert_eq!(finding.target.part, Some(part));
         assert_eq!(
-            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+            (
+                number(finding, "counted.count"),
+                number(finding, "counted.of")
+            ),
             (250.0, 250.0)
         );
     });
@@ -116,10 +147,13 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
     through(&mut lab, "sda", ("sda2", 2048), 1, 250);
     joined(lab, &[], |judged, _| {
         assert_eq!(judged.found_on(IO), ["sda"]);
-        assert!(
-            finding_text(judged.finding(IO))
-                .contains("partition sda2 begins at sector 2,048, on the grid")
-        );
+        let offset = facts!(judged.finding(IO), MisalignedIo).offset.as_ref();
+        let start = PartitionStart {
+            name: "sda2".to_owned(),
+            start_bytes: Bytes(1 << 20),
+            past_bytes: Bytes(0),
+        };
+        assert_eq!(offset.expect("an offset").partitions, [start]);
     });
 }
 
@@ -130,12 +164,13 @@ fn a_move_is_not_said_to_mend_what_it_does_not() {
     through(&mut lab, "sda", ("sda1", 63), 0, 300);
     through(&mut lab, "sda", ("sda1", 63), 3, 101);
     joined(lab, &[], |judged, _| {
-        let said = "begun 512 B (1 sector) further on, 101 of 401 (25.2 %) of them would still start off it";
-        assert!(
-            finding_text(judged.finding(OFF)).contains(said),
-            "{}",
-            finding_text(judged.finding(OFF))
-        );
+        let moved = FitAfterMove {
+            by_bytes: Bytes(512),
+            ios: 401,
+            misaligned: 101,
+        };
+        let fit = seen(judged.finding(OFF)).fit.as_ref().expect("a fit");
+        assert_eq!(fit.moved, Some(moved));
     });
 }
 
@@ -144,16 +179,13 @@ fn a_partition_without_io_says_so() {
     let mut lab = two_partitions();
     through(&mut lab, "sda", ("sda2", 2048), 0, 250);
     joined(lab, &[], |judged, _| {
-        assert!(finding_text(judged.finding(OFF)).contains("no I/O through it seen in 10.0 s"));
+        let seen = seen(judged.finding(OFF));
+        assert_eq!((seen.ios(), seen.seconds), (0, Some(10.0)));
     });
     // Of a disk that nobody looked at nothing is said.
     let lab = two_partitions();
     joined(lab, &[], |judged, _| {
-        assert!(
-            !finding_text(judged.finding(OFF)).contains("I/O through"),
-            "{}",
-            finding_text(judged.finding(OFF))
-        );
+        assert_eq!(judged.finding(OFF).seen, None);
     });
 }
 
@@ -168,12 +200,9 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
     through(&mut lab, "sda", ("sda1", 63), 2048, 300);
     joined(lab, &[], |judged, _| {
         assert_eq!(judged.found_on(OFF), ["vg/data"]);
-        let said = "I/O through sda1, which it lies on, in 10.0 s: 300 reads";
-        assert!(
-            finding_text(judged.finding(OFF)).contains(said),
-            "{}",
-            finding_text(judged.finding(OFF))
-        );
+        let seen = seen(judged.finding(OFF));
+        assert_eq!((seen.on.as_str(), seen.is_below), ("sda1", true));
+        assert_eq!(seen.reads, 300);
         assert_eq!(judged.found_on(IO), [] as [&str; 0]);
     });
 }
@@ -189,15 +218,8 @@ fn a_volume_of_which_io_were_counted_is_told_once() {
     lab.seen("vg/data", (0..300).map(|at| (Op::Read, at * 8, 8)));
     joined(lab, &[], |judged, joined| {
         let finding = judged.finding(OFF);
-        assert_eq!(
-            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
-            (300.0, 300.0)
-        );
-        assert!(
-            finding_text(finding).contains("I/O through it in 10.0 s: 300 reads"),
-            "{}",
-            finding_text(finding)
-        );
+        assert_eq!(fit(finding), (300, 300));
+        assert!(!seen(finding).is_below);
         let grid = &joined.seen[0].1.places[0].grids[0].grid;
         assert_eq!(
             grid.offset(),
@@ -233,17 +255,16 @@ fn grids_come_from_the_stack() {
     });
     judge(Kind::VirtualDisk, &[], &|judged, grid| {
         assert_eq!(grid, (stated, GridSource::Shown));
-        assert!(
-            judged
-                .unknown(IO)
-                .contains("what is below it cannot be seen"),
-            "{}",
-            judged.unknown(IO)
-        );
+        let reason = Reason::BeyondShown {
+            count: 0,
+            of: 300,
+            grid: stated,
+        };
+        assert_eq!(*judged.unknown(IO), reason);
     });
     judge(Kind::Disk, &[Grid::ASSUMED], &|judged, grid| {
         assert_eq!(grid, (Grid::ASSUMED, GridSource::User));
-        assert_eq!(evidence(judged.finding(IO), "ios_unfit"), 300.0);
+        assert_eq!(number(judged.finding(IO), "counted.count"), 300.0);
     });
 }
 
@@ -269,11 +290,13 @@ fn few_io_hide_nothing() {
         }
         lab.judge()
     };
-    assert_eq!(judge(false).unknown("split-io"), "199 I/O seen, 200 needed");
-    assert_eq!(
-        evidence(judge(true).finding("split-io"), "split_share_expected"),
-        0.25
-    );
+    let few = Reason::TooFew {
+        what: Counting::Ios,
+        seen: 199,
+        needed: 200,
+    };
+    assert_eq!(*judge(false).unknown("split-io"), few);
+    assert_eq!(number(judge(true).finding("split-io"), "expected"), 0.25);
 }
 
 /// Writes below the unit of a flash drive are one finding: that they begin and end within units is the same once more.
@@ -293,7 +316,7 @@ fn small_writes_of_a_unit_are_told_once() {
                 .diagnosis
                 .findings
                 .iter()
-                .map(plumb_diagnose::Finding::id)
+                .map(|finding| finding.rule().name())
                 .collect();
         });
         found

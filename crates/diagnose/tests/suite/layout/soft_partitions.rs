@@ -1,11 +1,14 @@
 //! `soft-partition-drift` and `too-many-metadevices`.
 
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Reason, Severity};
+use plumb_model::Confidence;
+use plumb_model::facts::TooManyMetadevices;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, NodeId};
 use plumb_testkit::soft_partitions::LISTING;
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number};
 
 const RULE: &str = "soft-partition-drift";
 
@@ -29,12 +32,10 @@ fn the_listing_of_the_paper() {
     found.sort_unstable();
     assert_eq!(found, expected);
     for finding in judged.findings(RULE) {
-        assert_eq!(finding.confidence(), Confidence::Low, "4 KiB are assumed");
-        assert!(
-            finding.summary().contains("one sector behind"),
-            "{}",
-            finding.summary()
-        );
+        assert_eq!(finding.confidence, Confidence::Low, "4 KiB are assumed");
+        let facts = facts!(finding, SoftPartitionDrift);
+        assert_eq!(facts.component, "d2");
+        assert_eq!(facts.grid.what, CellKind::Assumed);
     }
 }
 
@@ -54,21 +55,23 @@ fn the_example_of_the_paper() {
     // 1024m each: 2,097,152 sectors; the header of d12 pushes it to 512 + 2,097,152 + 1.
     let judged = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_097_665, 2_097_152)]);
     let finding = judged.finding(RULE);
-    assert_eq!(finding.target().to_string(), "soft partition d12");
+    assert_eq!(finding.target.device, "d12");
+    let facts = facts!(finding, SoftPartitionDrift);
+    assert_eq!(facts.behind.as_deref(), Some("d11"));
     assert_eq!(
-        (finding.severity(), finding.confidence()),
+        (finding.severity, finding.confidence),
         (Severity::Warning, Confidence::High)
     );
-    assert_eq!(evidence(finding, "past_unit_bytes"), 512.0);
+    assert_eq!(number(finding, "past_bytes"), 512.0);
     assert_eq!(
-        evidence(finding, "offset_wanted_bytes"),
+        number(finding, "wanted_bytes"),
         2_098_176.0 * 512.0,
         "the paper's next offset"
     );
     // And one after d12 as it is: 2,097,665 + 2,097,152 + 1 up to a multiple of 512 is 4,195,328 = 8,194 × 512.
-    assert_eq!(evidence(finding, "next_offset_bytes"), 4_195_328.0 * 512.0);
-    assert!(
-        !finding_text(finding).contains("that formula"),
+    assert_eq!(number(finding, "next_free_bytes"), 4_195_328.0 * 512.0);
+    assert_eq!(
+        facts.rule_of_thumb_bytes, None,
         "the formula of the paper is right here"
     );
     let right = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_098_176, 2_097_152)]);
@@ -80,13 +83,8 @@ fn the_example_of_the_paper() {
 fn the_formula_of_the_paper_has_a_condition() {
     let judged = on_stripe(&[("d11", 512, 1_000), ("d12", 1_513, 1_000)]);
     let finding = judged.finding(RULE);
-    assert_eq!(evidence(finding, "offset_wanted_bytes"), 1_536.0 * 512.0);
-    assert!(
-        finding_text(finding).contains("would give 1012 KiB (2,024 sectors)")
-            || finding_text(finding).contains("would give 1,012 KiB (2,024 sectors)"),
-        "{}",
-        finding_text(finding)
-    );
+    assert_eq!(number(finding, "wanted_bytes"), 1_536.0 * 512.0);
+    assert_eq!(number(finding, "rule_of_thumb_bytes"), 2_024.0 * 512.0);
 }
 
 /// An offset that the user chose, off the unit or not, is no drift.
@@ -107,10 +105,7 @@ fn the_base_of_the_component_counts() {
         let judged = lab.judge();
         assert_eq!(judged.found_on(RULE).len(), found, "{offset}");
         if found == 1 {
-            assert_eq!(
-                evidence(judged.finding(RULE), "offset_wanted_bytes"),
-                6.0 * 512.0
-            );
+            assert_eq!(number(judged.finding(RULE), "wanted_bytes"), 6.0 * 512.0);
         }
     }
 }
@@ -130,10 +125,10 @@ fn unknown_where_the_unit_is_not_one() {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0");
     lab.runs(Kind::SoftPartition, "d3", &[(disk, 8, 64)]);
-    assert!(
-        lab.judge().unknown(RULE).contains("unknown beyond"),
-        "on an assumed unit"
-    );
+    assert!(matches!(
+        lab.judge().unknown(RULE),
+        Reason::OnAssumedUnit { grid, given_bytes: None } if grid.on == "c0t0d0"
+    ));
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.bare(name));
     for disk in disks {
@@ -142,7 +137,8 @@ fn unknown_where_the_unit_is_not_one() {
     // One member in chunks of 6 KiB: no chunks to speak of, and the segment is nowhere in particular.
     let odd = lab.stripe("d1", 6 << 10, &disks[..1]);
     lab.runs(Kind::SoftPartition, "d3", &[(odd, 1, 64)]);
-    assert!(lab.judge().unknown(RULE).contains("no multiples"));
+    let on = "d1".to_owned();
+    assert_eq!(*lab.judge().unknown(RULE), Reason::ChunksBelow { on });
 }
 
 /// A host with so many metadevices in all, as soft partitions on one slice.
@@ -170,17 +166,19 @@ fn too_many_metadevices() {
         with_metadevices(40, None).is_silent(rule),
         "far below the default of 128"
     );
-    assert!(
-        with_metadevices(120, None)
-            .unknown(rule)
-            .contains("nmd of md.conf is not known")
+    assert_eq!(
+        *with_metadevices(120, None).unknown(rule),
+        Reason::Nmd {
+            metadevices: 120,
+            default: 128
+        }
     );
     assert_eq!(
-        with_metadevices(120, Some(128)).finding(rule).severity(),
+        with_metadevices(120, Some(128)).finding(rule).severity,
         Severity::Note
     );
     assert_eq!(
-        with_metadevices(128, Some(128)).finding(rule).severity(),
+        with_metadevices(128, Some(128)).finding(rule).severity,
         Severity::Warning
     );
     assert!(with_metadevices(200, Some(8192)).is_silent(rule));
@@ -238,11 +236,11 @@ fn a_soft_partition_for_each_column() {
     lab.host(keys::NMD, 8192);
     let judged = lab.judge();
     let finding = judged.finding("too-many-metadevices");
-    assert_eq!(evidence(finding, "metadevices_of_stripes"), 3400.0);
-    assert_eq!(evidence(finding, "metadevices_needed"), 201.0);
-    assert!(
-        finding
-            .summary()
-            .contains("3,400 metadevices for 200 stripes, 201 would do")
-    );
+    let columns = TooManyMetadevices::Columns {
+        metadevices: 3_400,
+        needed: 201,
+        stripes: 200,
+        columns: 3_200,
+    };
+    assert_eq!(*facts!(finding, TooManyMetadevices), columns);
 }

@@ -1,13 +1,23 @@
 //! Rules on stripes: `split-io`, `narrow-stripe`, `stripe-segment-mismatch`, `parity-small-writes`, `software-raid5`,
 //! `software-stripe-on-hardware-raid`, `geometry-mismatch`.
 
-use plumb_diagnose::{Confidence, Severity};
-use plumb_geometry::{Bytes, Grid};
+use plumb_diagnose::{Reason, Severity};
+use plumb_geometry::{Bytes, Grid, Share};
+use plumb_model::reason::Counting;
+use plumb_model::{Confidence, IoSize, IoSizeBasis};
+use plumb_profile::fit::Unknown;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
 use plumb_trace::Op;
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number};
+
+/// The size that is taken where nothing states one.
+const ASSUMED: IoSize = IoSize {
+    bytes: Bytes(4096),
+    basis: IoSizeBasis::Assumed,
+};
 
 /// A volume that begins `start` sectors into a stripe over `members` disks.
 fn volume(lab: &mut Lab, chunk: u64, members: usize, start: u64) -> NodeId {
@@ -33,30 +43,25 @@ fn the_expected_share_is_exact() {
     assert!(judge_volume(32 << 10, 64, page).is_silent(rule), "none");
     let off = judge_volume(32 << 10, 65, page);
     let finding = off.finding(rule);
-    assert_eq!(evidence(finding, "split_share_expected"), 0.25);
-    assert_eq!(evidence(finding, "past_chunk_bytes"), 512.0);
+    assert_eq!(number(finding, "expected"), 0.25);
+    assert_eq!(number(finding, "past_bytes"), 512.0);
     assert_eq!(
-        (finding.severity(), finding.confidence()),
+        (finding.severity, finding.confidence),
         (Severity::Warning, Confidence::High)
     );
-    assert!(
-        finding
-            .summary()
-            .starts_with("1 of 4 (25.0 %) I/O of 8 KiB"),
-        "{}",
-        finding.summary()
-    );
+    let given = IoSize {
+        bytes: Bytes(8192),
+        basis: IoSizeBasis::Given,
+    };
+    assert_eq!(facts!(finding, SplitIo).io, Some(given));
     assert!(judge_volume(1 << 20, 2048, page).is_silent(rule));
     assert!(
         judge_volume(1 << 20, 2049, page).is_silent(rule),
         "1 of 128 is less than one in a hundred"
     );
     let half = judge_volume(128 << 10, 257, page);
-    assert_eq!(
-        evidence(half.finding(rule), "split_share_expected"),
-        1.0 / 16.0
-    );
-    assert_eq!(half.finding(rule).severity(), Severity::Note);
+    assert_eq!(number(half.finding(rule), "expected"), 1.0 / 16.0);
+    assert_eq!(half.finding(rule).severity, Severity::Note);
 }
 
 /// A volume in pieces is as bad as its worst piece.
@@ -72,33 +77,28 @@ fn the_worst_piece_counts() {
         &[(stripe, 64, 640), (stripe, 1025, 640), (stripe, 2048, 640)],
     );
     let judged = lab.judge();
-    assert_eq!(
-        evidence(judged.finding("split-io"), "split_share_expected"),
-        0.25
-    );
-    assert_eq!(
-        evidence(judged.finding("split-io"), "past_chunk_bytes"),
-        512.0
-    );
+    assert_eq!(number(judged.finding("split-io"), "expected"), 0.25);
+    assert_eq!(number(judged.finding("split-io"), "past_bytes"), 512.0);
 }
 
 #[test]
 fn without_a_page_4_kib_are_assumed() {
     let rule = "split-io";
     let off = judge_volume(32 << 10, 65, None);
-    assert_eq!(
-        evidence(off.finding(rule), "split_share_expected"),
-        0.125,
-        "4 of 32 KiB"
-    );
-    assert_eq!(off.finding(rule).confidence(), Confidence::Low);
-    assert!(finding_text(off.finding(rule)).contains("4 KiB are assumed"));
+    assert_eq!(number(off.finding(rule), "expected"), 0.125, "4 of 32 KiB");
+    assert_eq!(off.finding(rule).confidence, Confidence::Low);
+    assert_eq!(facts!(off.finding(rule), SplitIo).io, Some(ASSUMED));
     let on = judge_volume(32 << 10, 64, None);
-    assert!(
-        on.unknown(rule).contains("unknown for others"),
-        "never silent: {}",
-        on.unknown(rule)
-    );
+    let none = Share {
+        numerator: 0,
+        denominator: 1,
+    };
+    let reason = Reason::FewSplitForAssumed {
+        io: ASSUMED,
+        on: "d10".to_owned(),
+        split: none,
+    };
+    assert_eq!(*on.unknown(rule), reason, "never silent");
 }
 
 /// I/O that were seen count instead of what follows from the layout.
@@ -122,15 +122,19 @@ fn a_profile_takes_the_place_of_arithmetic() {
     let finding = off.finding(rule);
     // Of the 16 starts in a chunk of 64 sectors one is at sector 63 of it.
     assert_eq!(
-        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (
+            number(finding, "counted.count"),
+            number(finding, "counted.of")
+        ),
         (100.0, 1600.0)
     );
-    assert!(
-        finding.evidence()[0]
-            .source
-            .contains("counted on d11 (bio layer)")
-    );
-    assert_eq!(judge(67, 199).unknown(rule), "199 I/O seen, 200 needed");
+    assert_eq!(facts!(finding, SplitIo).counted_on, None, "its own");
+    let few = Reason::TooFew {
+        what: Counting::Ios,
+        seen: 199,
+        needed: 200,
+    };
+    assert_eq!(*judge(67, 199).unknown(rule), few);
 }
 
 /// I/O of the stripe itself are judged although a volume stands on it.
@@ -142,7 +146,7 @@ fn a_profile_of_the_stripe() {
     lab.seen("d10", (0..400).map(|at| (Op::Read, at * 64 + 63, 2)));
     let judged = lab.judge();
     assert_eq!(judged.found_on("split-io"), ["d10"]);
-    assert_eq!(evidence(judged.finding("split-io"), "ios_unfit"), 400.0);
+    assert_eq!(number(judged.finding("split-io"), "counted.count"), 400.0);
 }
 
 /// A boundary of the drive below a stripe whose chunk is no multiple of it lies elsewhere in each chunk.
@@ -154,10 +158,10 @@ fn split_io_below_chunks_is_unknown_where_they_do_not_fit() {
     lab.grid(disks[0], CellKind::IoBoundary, 128 << 10, 0, kernel());
     lab.stripe("md0", 96 << 10, &disks);
     let judged = lab.judge();
-    assert!(
-        judged.whys("split-io")[0].contains("no multiples"),
-        "{:?}",
-        judged.whys("split-io")
+    let devices = ["md0", "sda"].map(str::to_owned).to_vec();
+    assert_eq!(
+        judged.whys("split-io")[0],
+        &Reason::ChunksBetween { devices }
     );
 }
 
@@ -176,22 +180,24 @@ fn narrow_stripe() {
     let rule = "narrow-stripe";
     let judged = judge_volume(32 << 10, 64, Some(8192));
     let finding = judged.finding(rule);
-    assert_eq!(finding.target().to_string(), "stripe d10");
-    assert_eq!(finding.severity(), Severity::Warning);
+    assert_eq!(finding.target.device, "d10");
+    assert_eq!(finding.severity, Severity::Warning);
     assert_eq!(
-        evidence(finding, "split_share_random"),
+        number(finding, "split"),
         15.0 / 64.0,
         "the seed's exact share"
     );
-    assert!(
-        finding_text(finding).contains("15/64 exactly"),
-        "{}",
-        finding_text(finding)
+    assert_eq!(number(finding, "members"), 2.0);
+    assert_eq!(number(finding, "wanted_chunk_bytes"), f64::from(1 << 20));
+    assert_eq!(
+        number(finding, "wanted_split"),
+        15.0 / 2048.0,
+        "15 of 2,048 sectors of 1 MiB"
     );
     assert_eq!(
         judge_volume(64 << 10, 64, Some(8192))
             .finding(rule)
-            .severity(),
+            .severity,
         Severity::Note,
         "8 pages"
     );
@@ -205,16 +211,16 @@ fn narrow_stripe() {
     );
     let default = judge_volume(16 << 10, 64, None);
     assert_eq!(
-        default.finding(rule).severity(),
+        default.finding(rule).severity,
         Severity::Note,
         "4 KiB are assumed"
     );
-    assert_eq!(default.finding(rule).confidence(), Confidence::Low);
-    assert!(
-        judge_volume(256 << 10, 64, None)
-            .unknown(rule)
-            .contains("which are assumed")
-    );
+    assert_eq!(default.finding(rule).confidence, Confidence::Low);
+    let wide = Reason::WideForAssumed {
+        chunk_bytes: Bytes(256 << 10),
+        io: ASSUMED,
+    };
+    assert_eq!(*judge_volume(256 << 10, 64, None).unknown(rule), wide);
 }
 
 /// A stripe of which nobody gave the chunk.
@@ -237,7 +243,10 @@ fn a_chunk_that_is_not_known() {
         },
         &kernel(),
     );
-    assert_eq!(lab.judge().unknown("narrow-stripe"), why);
+    assert_eq!(
+        *lab.judge().unknown("narrow-stripe"),
+        Reason::ChunkDoubted { why }
+    );
 }
 
 /// A boundary of a drive that everything begins on is no question.
@@ -264,10 +273,7 @@ fn narrow_for_what_is_seen() {
     lab.stripe("md0", 64 << 10, &disks);
     lab.seen("md0", (0..300).map(|at| (Op::Read, at * 64, 64)));
     let judged = lab.judge();
-    assert_eq!(
-        evidence(judged.finding("narrow-stripe"), "io_bytes"),
-        32768.0
-    );
+    assert_eq!(number(judged.finding("narrow-stripe"), "io.bytes"), 32768.0);
 }
 
 fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> Judged {
@@ -294,27 +300,20 @@ fn stripe_segment_mismatch() {
     assert!(on_array(right, None, Some(48 << 10)).is_silent(rule));
     let judged = on_array(1 << 20, Some(48 << 10), None);
     let finding = judged.finding(rule);
-    assert_eq!(
-        evidence(finding, "chunk_past_segment_bytes"),
-        f64::from(16 << 10)
-    );
-    assert!(
-        finding_text(finding)
-            .contains("the nearest multiples of the segment are 1008 KiB and 1056 KiB")
-            || finding_text(finding)
-                .contains("the nearest multiples of the segment are 1,008 KiB and 1,056 KiB"),
-        "{}",
-        finding_text(finding)
-    );
-    assert!(finding_text(finding).contains("of 2 of 2 devices below"));
+    assert_eq!(number(finding, "past_bytes"), f64::from(16 << 10));
+    let facts = facts!(finding, StripeSegmentMismatch);
+    let nearest = [21 * (48 << 10), 22 * (48 << 10)].map(Bytes);
+    assert_eq!(facts.nearest_bytes, nearest);
+    assert_eq!(facts.proposed_bytes, Some(nearest[0]), "1,008 KiB");
+    assert_eq!((facts.devices_off, facts.devices), (2, 2));
     assert_eq!(
         on_array(1 << 20, None, Some(48 << 10)).found_on(rule),
         ["d10"]
     );
-    assert!(
-        on_array(1 << 20, None, None)
-            .unknown(rule)
-            .contains("give --segment")
+    let on = "c5t0d0".to_owned();
+    assert_eq!(
+        *on_array(1 << 20, None, None).unknown(rule),
+        Reason::Segment { on }
     );
     let mut lab = Lab::default();
     lab.known.segment = Some(Bytes(48 << 10));
@@ -350,15 +349,15 @@ fn parity_small_writes() {
     let rule = "parity-small-writes";
     let judged = raid(1, 5, Some("md"), Some(8192)).judge();
     let finding = judged.finding(rule);
-    assert_eq!(evidence(finding, "stripe_bytes"), f64::from(256 << 10));
+    assert_eq!(number(finding, "stripe_bytes"), f64::from(256 << 10));
     assert_eq!(
-        finding.cost().map(|cost| cost.value),
+        finding.cost.as_ref().map(|cost| cost.value),
         Some(4.0),
         "read and write of data and parity"
     );
     let six = raid(2, 6, Some("md"), Some(8192)).judge();
     assert_eq!(
-        six.finding(rule).cost().map(|cost| cost.value),
+        six.finding(rule).cost.as_ref().map(|cost| cost.value),
         Some(6.0),
         "two parities"
     );
@@ -367,11 +366,10 @@ fn parity_small_writes() {
             .judge()
             .is_silent(rule)
     );
-    assert!(
-        raid(1, 5, Some("md"), None)
-            .judge()
-            .unknown(rule)
-            .contains("a full stripe is 256 KiB")
+    let stripe_bytes = Bytes(256 << 10);
+    assert_eq!(
+        *raid(1, 5, Some("md"), None).judge().unknown(rule),
+        Reason::WritesToStripe { stripe_bytes }
     );
     assert!(
         raid(1, 5, Some("zfs"), Some(8192))
@@ -389,19 +387,22 @@ fn parity_small_writes_that_were_seen() {
         lab.judge()
     };
     let judged = seen(16, Op::Write, 500);
-    assert_eq!(evidence(judged.finding(rule), "ios_unfit"), 500.0);
-    assert_eq!(judged.finding(rule).severity(), Severity::Warning);
+    assert_eq!(number(judged.finding(rule), "counted.count"), 500.0);
+    assert_eq!(judged.finding(rule).severity, Severity::Warning);
     assert!(
         seen(512, Op::Write, 500).is_silent(rule),
         "whole stripes of 512 sectors"
     );
+    let few = Reason::TooFew {
+        what: Counting::Writes,
+        seen: 50,
+        needed: 200,
+    };
+    assert_eq!(*seen(16, Op::Write, 50).unknown(rule), few);
+    let none = Reason::Table { why: Unknown::NoIo };
     assert_eq!(
-        seen(16, Op::Write, 50).unknown(rule),
-        "50 writes seen, 200 needed"
-    );
-    assert_eq!(
-        seen(16, Op::Read, 500).unknown(rule),
-        "no read or write was seen",
+        *seen(16, Op::Read, 500).unknown(rule),
+        none,
         "reads need no parity"
     );
 }
@@ -410,17 +411,11 @@ fn parity_small_writes_that_were_seen() {
 fn software_raid5() {
     let rule = "software-raid5";
     assert_eq!(
-        raid(1, 5, Some("svm"), None)
-            .judge()
-            .finding(rule)
-            .severity(),
+        raid(1, 5, Some("svm"), None).judge().finding(rule).severity,
         Severity::Warning
     );
     assert_eq!(
-        raid(2, 6, Some("md"), None)
-            .judge()
-            .finding(rule)
-            .severity(),
+        raid(2, 6, Some("md"), None).judge().finding(rule).severity,
         Severity::Note
     );
     assert!(
@@ -428,8 +423,8 @@ fn software_raid5() {
         "RAID-Z writes whole stripes"
     );
     assert_eq!(
-        raid(1, 5, None, None).judge().unknown(rule),
-        "who computes its parity is not known"
+        *raid(1, 5, None, None).judge().unknown(rule),
+        Reason::ParityManager
     );
 }
 
@@ -437,7 +432,7 @@ fn software_raid5() {
 fn software_stripe_on_hardware_raid() {
     let rule = "software-stripe-on-hardware-raid";
     let judged = on_array(1 << 20, None, None);
-    assert_eq!(evidence(judged.finding(rule), "luns"), 2.0);
+    assert_eq!(number(judged.finding(rule), "luns"), 2.0);
     let modelled = |model: Option<&str>| {
         let mut lab = Lab::default();
         let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
@@ -452,10 +447,8 @@ fn software_stripe_on_hardware_raid() {
     assert!(modelled(Some("ST18000NM000J")).is_silent(rule));
     assert!(modelled(Some("ST3000DM001")).is_silent(rule), "no T300");
     assert_eq!(modelled(Some("SUN T300")).found_on(rule), ["md0"]);
-    assert_eq!(
-        modelled(None).unknown(rule),
-        "whether sda is a drive or a LUN of an array is not known"
-    );
+    let device = "sda".to_owned();
+    assert_eq!(*modelled(None).unknown(rule), Reason::DriveOrLun { device });
 }
 
 fn file_system(facts: &[(&'static str, &str)]) -> Judged {
@@ -480,25 +473,23 @@ fn geometry_mismatch() {
     let (unit, width) = (keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH);
     assert!(file_system(&[xfs, (unit, "65536"), (width, "196608")]).is_silent(rule));
     let wide = file_system(&[xfs, (unit, "65536"), (width, "524288")]);
-    assert_eq!(wide.finding(rule).severity(), Severity::Warning);
-    assert_eq!(
-        evidence(wide.finding(rule), "stripe_width_bytes"),
-        196_608.0
-    );
-    assert!(finding_text(wide.finding(rule)).contains("64 KiB × 3 = 192 KiB"));
+    assert_eq!(wide.finding(rule).severity, Severity::Warning);
+    assert_eq!(number(wide.finding(rule), "stripe.width_bytes"), 196_608.0);
+    assert_eq!(number(wide.finding(rule), "stripe.data_chunks"), 3.0);
+    assert_eq!(number(wide.finding(rule), "told_width_bytes"), 524_288.0);
     let other = file_system(&[xfs, (unit, "4096"), (width, "196608")]);
-    assert!(
-        other
-            .finding(rule)
-            .summary()
-            .contains("stripe unit of 4 KiB, and chunks of md0 are 64 KiB")
-    );
+    assert_eq!(number(other.finding(rule), "told_unit_bytes"), 4096.0);
+    assert_eq!(number(other.finding(rule), "stripe.chunk_bytes"), 65_536.0);
     assert_eq!(
-        file_system(&[xfs, (unit, "0")]).finding(rule).severity(),
+        file_system(&[xfs, (unit, "0")]).finding(rule).severity,
         Severity::Note,
         "told nothing"
     );
-    assert!(file_system(&[xfs]).unknown(rule).contains("it lies on md0"));
+    let on = "md0".to_owned();
+    assert_eq!(
+        *file_system(&[xfs]).unknown(rule),
+        Reason::StripeNotTold { on }
+    );
     assert!(file_system(&[(keys::CONTENT, "btrfs")]).is_not_asked(rule));
 }
 
@@ -528,9 +519,9 @@ fn a_stripe_told_where_there_is_none() {
         lab.judge()
     };
     assert_eq!(judge(Some("ST18000NM000J")).found_on(rule), ["/data"]);
-    assert!(
-        judge(None)
-            .unknown(rule)
-            .contains("cannot be seen from here")
-    );
+    let reason = Reason::StripeNotVisible {
+        told_bytes: Bytes(33_553_920),
+        on: "sda".to_owned(),
+    };
+    assert_eq!(*judge(None).unknown(rule), reason);
 }

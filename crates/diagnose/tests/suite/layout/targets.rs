@@ -1,12 +1,14 @@
 //! `misstated-grid`, and other rules on what targets export.
 
-use plumb_diagnose::layout::misstated_grid::Fault;
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_model::Confidence;
+use plumb_model::facts::{Fault, PathCase};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number};
 
 const RULE: &str = "misstated-grid";
 
@@ -47,7 +49,7 @@ fn statements_against_the_drive() {
         let found = judged
             .findings(RULE)
             .next()
-            .map(|finding| (finding.severity(), finding_text(finding)));
+            .map(|finding| (finding.severity, facts!(finding, MisstatedGrid).clone()));
         assert_eq!(found.is_none(), judged.is_silent(RULE));
         found
     };
@@ -57,60 +59,41 @@ fn statements_against_the_drive() {
         None,
         "misaligned, and said so"
     );
+    let (warning, note) = (Severity::Warning, Severity::Note);
     let cases = [
-        (
-            2048,
-            512,
-            (512, 0),
-            "fileio",
-            Fault::Hidden,
-            "hides the physical block of 4 KiB of sda",
-        ),
-        (
-            63,
-            512,
-            (512, 0),
-            "fileio",
-            Fault::Hidden,
-            "give a device to LIO as iblock",
-        ),
-        (
-            63,
-            512,
-            (4096, 0),
-            "nvmet",
-            Fault::Shifted,
-            "those of the physical block of sda begin at 512 B (1 sector)",
-        ),
+        (2048, 512, (512, 0), "fileio", Fault::Hidden, warning, 0),
+        (63, 512, (512, 0), "fileio", Fault::Hidden, warning, 512),
+        (63, 512, (4096, 0), "nvmet", Fault::Shifted, warning, 512),
         (
             63,
             4096,
             (32768, 4096),
             "iblock",
             Fault::Shifted,
-            "begin at 4 KiB (8 sectors)",
+            warning,
+            512,
         ),
-        (
-            63,
-            4096,
-            (4096, 0),
-            "fileio",
-            Fault::Shifted,
-            "states that blocks begin at 0 B",
-        ),
-        (
-            2048,
-            4096,
-            (32768, 0),
-            "iblock",
-            Fault::Larger,
-            "leave attrib/block_size",
-        ),
+        (63, 4096, (4096, 0), "fileio", Fault::Shifted, warning, 512),
+        (2048, 4096, (32768, 0), "iblock", Fault::Larger, note, 0),
     ];
-    for (start, logical, physical, backstore, fault, said) in cases {
-        let (severity, words) = judged(start, logical, physical, backstore).expect(said);
-        assert_eq!(severity, fault.severity(), "{words}");
-        assert!(words.contains(said), "{words}");
+    for (start, logical, physical, backstore, fault, severity, offset) in cases {
+        let (found, facts) = judged(start, logical, physical, backstore).expect("a finding");
+        assert_eq!((facts.fault, found), (fault, severity));
+        assert_eq!(facts.backstore.as_deref(), Some(backstore));
+        assert_eq!(
+            (facts.stated_bytes, facts.stated_offset_bytes),
+            (Bytes(physical.0), Bytes(physical.1))
+        );
+        let grid = &facts.grid;
+        assert_eq!(
+            (
+                grid.granularity_bytes,
+                grid.offset_bytes,
+                grid.what,
+                grid.on.as_str()
+            ),
+            (Bytes(4096), Bytes(offset), CellKind::PhysicalBlock, "sda")
+        );
     }
     assert_eq!(
         judged(2048, 4096, (4096, 0), "fileio"),
@@ -126,20 +109,20 @@ fn evidence_and_cost_are_arithmetic() {
     for (name, value) in [
         ("stated_bytes", 512.0),
         ("stated_offset_bytes", 0.0),
-        ("granularity_bytes", 4096.0),
-        ("grid_offset_bytes", 512.0),
+        ("grid.granularity_bytes", 4096.0),
+        ("grid.offset_bytes", 512.0),
     ] {
-        assert_eq!(evidence(finding, name), value, "{name}");
+        assert_eq!(number(finding, name), value, "{name}");
     }
     assert_eq!(
-        finding.cost().map(|cost| cost.value),
+        finding.cost.as_ref().map(|cost| cost.value),
         Some(16.0),
         "4 KiB read and written for 512 bytes"
     );
-    assert_eq!(finding.confidence(), Confidence::High);
-    assert_eq!(finding.target().device, "lun");
+    assert_eq!(finding.confidence, Confidence::High);
+    assert_eq!(finding.target.device, "lun");
     assert_eq!(
-        exported(63, 512, (4096, 0), "nvmet").finding(RULE).cost(),
+        exported(63, 512, (4096, 0), "nvmet").finding(RULE).cost,
         None
     );
 }
@@ -158,10 +141,12 @@ fn smaller_than_the_device_takes() {
     };
     for backstore in ["iblock", "pscsi"] {
         let judged = judge(backstore);
-        assert_eq!(judged.finding(RULE).severity(), Severity::Critical);
-        assert!(finding_text(judged.finding(RULE)).contains("sda takes none of less than 4 KiB"));
+        assert_eq!(judged.finding(RULE).severity, Severity::Critical);
+        let facts = facts!(judged.finding(RULE), MisstatedGrid);
+        assert_eq!(facts.fault, Fault::Refused);
+        assert_eq!(facts.grid.what, CellKind::LogicalBlock);
     }
-    assert_eq!(judge("fileio").finding(RULE).severity(), Severity::Warning);
+    assert_eq!(judge("fileio").finding(RULE).severity, Severity::Warning);
 }
 
 #[test]
@@ -169,16 +154,16 @@ fn what_cannot_be_told() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 512, 0);
     show(&mut lab, Kind::Export, disk, 512, (512, 0));
-    assert!(
-        lab.judge()
-            .unknown(RULE)
-            .contains("nothing is known of sda beyond 4 KiB")
-    );
+    let reason = Reason::NothingBeyond {
+        on: "sda".to_owned(),
+        granularity_bytes: Bytes(4096),
+    };
+    assert_eq!(*lab.judge().unknown(RULE), reason);
 
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     lab.runs(Kind::Export, "nqn/ns1", &[(disk, 0, 1 << 16)]);
-    assert!(lab.judge().unknown(RULE).contains("which blocks it states"));
+    assert_eq!(*lab.judge().unknown(RULE), Reason::StatedBlocks);
 
     // Memory has no units, and nothing is exported.
     let mut lab = Lab::default();
@@ -192,11 +177,7 @@ fn what_cannot_be_told() {
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 8192, 0));
     let stripe = lab.stripe("md0", 12 << 10, &disks);
     show(&mut lab, Kind::Export, stripe, 512, (8192, 0));
-    assert!(
-        lab.judge()
-            .unknown(RULE)
-            .contains("from one chunk to the next")
-    );
+    assert_eq!(*lab.judge().unknown(RULE), Reason::DiffersByChunk);
 }
 
 /// A guest's disk that is known to lie on a volume of its host is shown too; one on an export repeats what that states.
@@ -206,15 +187,16 @@ fn disks_that_are_seen_through() {
     let disk = lab.disk("sda", 4096, 0);
     show(&mut lab, Kind::VirtualDisk, disk, 512, (512, 0));
     let judged = lab.judge();
-    assert!(finding_text(judged.finding(RULE)).contains("let the hypervisor state"));
-    assert_eq!(judged.finding(RULE).severity(), Severity::Warning);
+    let facts = facts!(judged.finding(RULE), MisstatedGrid);
+    assert_eq!((facts.fault, &facts.backstore), (Fault::Hidden, &None));
+    assert_eq!(judged.finding(RULE).severity, Severity::Warning);
 
     // What stands on a disk of a guest is judged end to end, and may make up for the shift.
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let partition = lab.partition("sda1", disk, 63);
     show(&mut lab, Kind::VirtualDisk, partition, 512, (4096, 0));
-    assert_eq!(lab.judge().finding(RULE).severity(), Severity::Note);
+    assert_eq!(lab.judge().finding(RULE).severity, Severity::Note);
 
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
@@ -263,10 +245,10 @@ fn paths_by_iscsi() {
         let disk = lab.node(Kind::VirtualDisk, name);
         lab.fact(disk, keys::IDENTITY, "naa.6001405");
     }
-    assert!(
-        lab.judge()
-            .finding("single-path")
-            .summary()
-            .contains("sda and sdb are one LUN")
+    let judged = lab.judge();
+    let devices = ["sda", "sdb"].map(str::to_owned).to_vec();
+    assert_eq!(
+        facts!(judged.finding("single-path"), SinglePath).case,
+        PathCase::Unjoined { devices }
     );
 }

@@ -1,13 +1,16 @@
 //! Rules on units, hints, queues and rates: `indirection-unit`, `implausible-hint`, `queue-setting`, `record-mismatch`,
 //! `too-few-disks`, `double-counted`.
 
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid};
+use plumb_model::Confidence;
+use plumb_model::facts::{BadSetting, HintDoubt, Keeper, RateBasis};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
-use plumb_trace::Op;
+use plumb_trace::{Layer, Op};
 
-use crate::layout::lab::{Judged, Lab, evidence, finding_text, kernel};
+use crate::facts;
+use crate::layout::lab::{Judged, Lab, kernel, number};
 
 fn on_flash(unit: u64, source: Source, page: Option<u64>, ashift: Option<u64>) -> Judged {
     let mut lab = Lab::default();
@@ -26,26 +29,23 @@ fn indirection_unit() {
     let rule = "indirection-unit";
     let judged = on_flash(64 << 10, Source::User, Some(8192), None);
     assert_eq!(
-        judged.finding(rule).cost().map(|cost| cost.value),
+        judged.finding(rule).cost.as_ref().map(|cost| cost.value),
         Some(8.0)
     );
-    assert_eq!(judged.finding(rule).severity(), Severity::Warning);
+    assert_eq!(judged.finding(rule).severity, Severity::Warning);
     assert!(on_flash(16 << 10, Source::User, Some(16 << 10), None).is_silent(rule));
-    assert!(
-        on_flash(16 << 10, Source::User, None, None)
-            .unknown(rule)
-            .contains("give --page")
-    );
+    let reason = Reason::WritesToFlash {
+        on: "nvme0n1".to_owned(),
+        unit_bytes: Bytes(16 << 10),
+    };
+    let unsaid = on_flash(16 << 10, Source::User, None, None);
+    assert_eq!(*unsaid.unknown(rule), reason);
     assert!(
         on_flash(4096, Source::User, Some(512), None).is_not_asked(rule),
         "what everybody writes"
     );
     let pool = on_flash(16 << 10, Source::User, None, Some(12));
-    assert_eq!(
-        evidence(pool.finding(rule), "written_bytes"),
-        4096.0,
-        "2^12"
-    );
+    assert_eq!(number(pool.finding(rule), "written_bytes"), 4096.0, "2^12");
     assert!(on_flash(16 << 10, Source::User, None, Some(14)).is_silent(rule));
     assert!(
         on_flash(16 << 10, Source::User, None, Some(999))
@@ -69,7 +69,7 @@ fn what_a_drive_wishes_is_a_note() {
     lab.grid(disk, CellKind::IndirectionUnit, 16384, 0, drive("NPWG"));
     lab.partition("nvme0n1p1", disk, 2048);
     assert_eq!(
-        lab.judge().finding("indirection-unit").severity(),
+        lab.judge().finding("indirection-unit").severity,
         Severity::Note
     );
 }
@@ -85,21 +85,23 @@ fn hinting(optimal: u64, physical: u64) -> Judged {
 #[test]
 fn implausible_hint() {
     let rule = "implausible-hint";
-    for (optimal, physical, why) in [
-        (33_553_920, 512, "65,535 sectors"),
-        (64 << 20, 512, "more than 16 MiB"),
-        (6144, 4096, "no multiple of the physical block of 4 KiB"),
-        (1536, 512, "an odd number of sectors"),
-        (2048, 4096, "no multiple of the physical block of 4 KiB"),
+    let off_block = || HintDoubt::NoMultiple {
+        of: CellKind::PhysicalBlock,
+        unit_bytes: Bytes(4096),
+    };
+    let most_bytes = Bytes(16 << 20);
+    for (optimal, physical, doubt) in [
+        (33_553_920, 512, HintDoubt::Bridge),
+        (64 << 20, 512, HintDoubt::TooLarge { most_bytes }),
+        (6144, 4096, off_block()),
+        (1536, 512, HintDoubt::OddSectors),
+        (2048, 4096, off_block()),
     ] {
         let judged = hinting(optimal, physical);
-        assert!(
-            finding_text(judged.finding(rule)).contains(why),
-            "{}",
-            finding_text(judged.finding(rule))
-        );
+        let facts = facts!(judged.finding(rule), ImplausibleHint);
+        assert_eq!(facts.hints[0].doubt, doubt);
         assert_eq!(
-            evidence(judged.finding(rule), "stated_bytes"),
+            number(judged.finding(rule), "hints.0.stated_bytes"),
             optimal as f64
         );
     }
@@ -123,7 +125,9 @@ fn what_a_source_doubts_is_said() {
     };
     let rule = "implausible-hint";
     let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
-    assert!(finding_text(judged.finding(rule)).contains("no offset fits"));
+    let why = "no offset fits".to_owned();
+    let facts = facts!(judged.finding(rule), ImplausibleHint);
+    assert_eq!(facts.hints[0].doubt, HintDoubt::Told { why });
     assert!(
         judge(Kind::Loop, CellKind::PhysicalBlock).is_not_asked(rule),
         "not its own word"
@@ -160,11 +164,12 @@ fn a_hint_of_an_array_is_not_its_stripe() {
     lab.grid(right, CellKind::OptimalIo, 128 << 10, 0, kernel());
     let judged = lab.judge();
     assert_eq!(judged.found_on("implausible-hint"), ["md0"]);
-    let said = finding_text(judged.finding("implausible-hint"));
-    assert!(
-        said.contains("the true stripe is 128 KiB: it is the least common multiple"),
-        "{said}"
-    );
+    let facts = facts!(judged.finding("implausible-hint"), ImplausibleHint);
+    let doubt = HintDoubt::NotTheStripe {
+        stripe_bytes: Bytes(128 << 10),
+        is_multiple_of_members: true,
+    };
+    assert_eq!(facts.hints[0].doubt, doubt);
 }
 
 fn queue(facts: &[(&'static str, &str)]) -> Judged {
@@ -181,11 +186,11 @@ fn queue_setting() {
     let rule = "queue-setting";
     let ahead = queue(&[(keys::READ_AHEAD, "67108864")]);
     assert_eq!(
-        ahead.finding(rule).severity(),
+        ahead.finding(rule).severity,
         Severity::Warning,
         "64 MiB of the field report"
     );
-    let step = &ahead.finding(rule).fix()[0];
+    let step = &ahead.finding(rule).fix[0];
     assert_eq!(
         step.command,
         "echo 128 > /sys/block/sda/queue/read_ahead_kb"
@@ -196,9 +201,9 @@ fn queue_setting() {
         (keys::MAX_REQUEST, "131072"),
         (keys::MAX_REQUEST_HARDWARE, "33553920"),
     ]);
-    assert_eq!(cut.finding(rule).severity(), Severity::Note);
+    assert_eq!(cut.finding(rule).severity, Severity::Note);
     assert_eq!(
-        cut.finding(rule).fix()[0].command,
+        cut.finding(rule).fix[0].command,
         "echo 1280 > /sys/block/sda/queue/max_sectors_kb"
     );
     assert!(
@@ -208,18 +213,16 @@ fn queue_setting() {
         ])
         .is_silent(rule)
     );
-    assert!(
-        queue(&[(keys::MAX_REQUEST, "131072")])
-            .unknown(rule)
-            .contains("what the hardware takes")
+    assert_eq!(
+        *queue(&[(keys::MAX_REQUEST, "131072")]).unknown(rule),
+        Reason::HardwareRequest
     );
     let flash = (keys::ROTATIONAL, "0");
-    assert!(
-        queue(&[(keys::SCHEDULER, "bfq"), flash])
-            .finding(rule)
-            .summary()
-            .contains("scheduler bfq")
-    );
+    let scheduled = queue(&[(keys::SCHEDULER, "bfq"), flash]);
+    assert!(matches!(
+        facts!(scheduled.finding(rule), QueueSetting).settings.as_slice(),
+        [BadSetting::Scheduler { name, .. }] if name == "bfq"
+    ));
     assert!(queue(&[(keys::SCHEDULER, "bfq"), (keys::ROTATIONAL, "1")]).is_silent(rule));
     assert!(queue(&[(keys::SCHEDULER, "mq-deadline"), flash]).is_silent(rule));
     assert!(queue(&[flash]).is_not_asked(rule));
@@ -237,7 +240,7 @@ fn queue_setting() {
         "two stripes of 6 MiB, as md sets it"
     );
     assert_eq!(md(64 << 20).found_on(rule), ["md0"]);
-    let stripes = md(64 << 20).finding(rule).fix()[0].command.clone();
+    let stripes = md(64 << 20).finding(rule).fix[0].command.clone();
     assert_eq!(
         stripes, "echo 12288 > /sys/block/md0/queue/read_ahead_kb",
         "two stripes"
@@ -248,8 +251,11 @@ fn queue_setting() {
         flash,
     ]);
     assert!(
-        finding_text(both.finding(rule)).contains("scheduler cfq"),
-        "one finding says all of a device"
+        matches!(
+            facts!(both.finding(rule), QueueSetting).settings.as_slice(),
+            [BadSetting::ReadAhead { .. }, BadSetting::Scheduler { .. }]
+        ),
+        "one finding has all of a device, the worst first"
     );
 }
 
@@ -268,9 +274,9 @@ fn record_mismatch() {
     let rule = "record-mismatch";
     let judged = kept_in(keys::RECORD_SIZE, 128 << 10, Some(8192));
     let finding = judged.finding(rule);
-    assert_eq!(evidence(finding, "read_amplification"), 16.0);
-    assert_eq!(finding.severity(), Severity::Warning);
-    assert!(finding_text(finding).contains("written anew"));
+    assert_eq!(number(finding, "read_amplification"), 16.0);
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(number(finding, "write_amplification"), 32.0);
     assert!(kept_in(keys::RECORD_SIZE, 8192, Some(8192)).is_silent(rule));
     assert!(
         kept_in(keys::RECORD_SIZE, 4096, Some(8192)).is_silent(rule),
@@ -279,13 +285,16 @@ fn record_mismatch() {
     assert_eq!(
         kept_in(keys::VOLUME_BLOCK, 16384, Some(8192))
             .finding(rule)
-            .severity(),
+            .severity,
         Severity::Note
     );
-    assert!(
-        kept_in(keys::RECORD_SIZE, 128 << 10, None)
-            .unknown(rule)
-            .contains("give --page")
+    let reason = Reason::IoToRecords {
+        keeper: Keeper::Records,
+        record_bytes: Bytes(128 << 10),
+    };
+    assert_eq!(
+        *kept_in(keys::RECORD_SIZE, 128 << 10, None).unknown(rule),
+        reason
     );
 }
 
@@ -303,7 +312,7 @@ fn pages_in_blocks_of_a_file_system() {
         lab.judge()
     };
     assert_eq!(
-        evidence(
+        number(
             judge("rw,logging", Some(2048)).finding(rule),
             "read_amplification"
         ),
@@ -331,28 +340,18 @@ fn too_few_disks() {
     let rule = "too-few-disks";
     let judged = case(3).judge();
     let finding = judged.finding(rule);
-    assert_eq!(evidence(finding, "given_ios_per_second"), 240.0);
-    assert_eq!(finding.severity(), Severity::Warning);
-    assert!(
-        finding_text(finding).contains("4 disks of this kind would do, with 21 % more"),
-        "{}",
-        finding_text(finding)
-    );
+    assert_eq!(number(finding, "given_ios_per_second"), 240.0);
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(number(finding, "wanted_disks"), 4.0);
+    // 320 of 265.
+    assert!((number(finding, "wanted_margin") - (320.0 / 265.0 - 1.0)).abs() < 1e-12);
     assert!(case(4).judge().is_silent(rule), "the case study took four");
     let mut lab = case(4);
     lab.known.disk_ios_per_second = None;
-    assert!(
-        lab.judge()
-            .unknown(rule)
-            .contains("what one disk gives is not known")
-    );
+    assert_eq!(*lab.judge().unknown(rule), Reason::DiskRate);
     let mut lab = case(4);
     lab.known.ios_per_second = None;
-    assert!(
-        lab.judge()
-            .unknown(rule)
-            .contains("how many I/O are asked is not known")
-    );
+    assert_eq!(*lab.judge().unknown(rule), Reason::Demand);
     assert!(Lab::default().judge().is_not_asked(rule));
 }
 
@@ -363,20 +362,19 @@ fn four_disks_are_slow() {
     lab.known.response_ns = Some(50e6);
     let judged = lab.judge();
     let finding = judged.finding("too-few-disks");
-    assert!((evidence(finding, "utilisation") - 0.828_125).abs() < 1e-9);
-    let said = finding_text(finding);
-    assert!(
-        said.contains("at 83 % utilisation the mean response is 72.7 ms"),
-        "{said}"
-    );
+    assert!((number(finding, "utilisation") - 0.828_125).abs() < 1e-9);
+    assert!((number(finding, "response_ns") - 12.5e6 / (1.0 - 0.828_125)).abs() < 1.0);
+    assert_eq!(number(finding, "idle_ns"), 12.5e6);
     // 50 ms allow a utilisation of 75 %: 265 / 60 = 4.4.
-    assert!(said.contains("5 disks of this kind"), "{said}");
+    assert_eq!(number(finding, "wanted_disks"), 5.0);
     let mut lab = case(4);
     lab.known.response_ns = Some(80e6);
     assert!(lab.judge().is_silent("too-few-disks"));
     let mut lab = case(4);
     lab.known.response_ns = Some(10e6);
-    assert!(finding_text(lab.judge().finding("too-few-disks")).contains("no number of such disks"));
+    let judged = lab.judge();
+    let facts = facts!(judged.finding("too-few-disks"), TooFewDisks);
+    assert_eq!(facts.wanted_disks, None, "an idle disk takes 12.5 ms");
 }
 
 /// Mirrors write twice, RAID 5 takes four operations.
@@ -391,7 +389,7 @@ fn writes_cost_what_the_layers_make_of_them() {
         lab.known.ios_per_second = Some(100.0);
         lab.known.write_share = Some(writes);
         lab.known.disk_ios_per_second = Some(10.0);
-        evidence(
+        number(
             lab.judge().finding("too-few-disks"),
             "needed_ios_per_second",
         )
@@ -430,7 +428,7 @@ fn paths_are_no_disks() {
     lab.stripe("d0", 65536, &volumes);
     lab.known.ios_per_second = Some(1000.0);
     lab.known.disk_ios_per_second = Some(80.0);
-    assert_eq!(evidence(lab.judge().finding("too-few-disks"), "disks"), 2.0);
+    assert_eq!(number(lab.judge().finding("too-few-disks"), "disks"), 2.0);
 }
 
 /// Where slices begin is not known without their labels, and makes no more I/O; a volume of an unknown layout may.
@@ -456,16 +454,15 @@ fn unknown_starts_cost_no_writes() {
         lab.judge()
     };
     assert_eq!(
-        evidence(
+        number(
             judge(Kind::Partition).finding("too-few-disks"),
             "given_ios_per_second"
         ),
         240.0
     );
-    assert!(
-        judge(Kind::Concat)
-            .unknown("too-few-disks")
-            .contains("how its bytes lie on disks is not known")
+    assert_eq!(
+        *judge(Kind::Concat).unknown("too-few-disks"),
+        Reason::PlaceOnDisks
     );
 }
 
@@ -479,7 +476,7 @@ fn the_demand_may_come_from_a_profile() {
     lab.seen("sda1", (0..1000).map(|at| (Op::Write, at * 64, 8)));
     let judged = lab.judge();
     assert_eq!(
-        evidence(judged.finding("too-few-disks"), "asked_ios_per_second").round(),
+        number(judged.finding("too-few-disks"), "asked_ios_per_second").round(),
         1001.0
     );
 }
@@ -495,9 +492,9 @@ fn the_demand_may_come_from_iostat() {
     lab.known.disk_ios_per_second = Some(80.0);
     let judged = lab.judge();
     let finding = judged.finding("too-few-disks");
-    assert_eq!(evidence(finding, "asked_ios_per_second"), 300.0);
-    assert_eq!(evidence(finding, "needed_ios_per_second"), 400.0);
-    assert_eq!(evidence(finding, "given_ios_per_second"), 160.0);
+    assert_eq!(number(finding, "asked_ios_per_second"), 300.0);
+    assert_eq!(number(finding, "needed_ios_per_second"), 400.0);
+    assert_eq!(number(finding, "given_ios_per_second"), 160.0);
 }
 
 /// Two layers that were recorded at one time are one load, as with iostat; on different days they are two.
@@ -520,13 +517,13 @@ fn recorded_layers_are_counted_once() {
     // An I/O each ms: the window of 1,001 is a second.
     let judged = judge([3, 3], [1001, 1001]);
     let finding = judged.finding("double-counted");
-    assert_eq!(evidence(finding, "asked_ios_per_second"), 1001.0);
-    assert_eq!(evidence(finding, "sum_ios_per_second"), 2002.0);
-    assert!(
-        finding.evidence()[0].source.contains("seen on md0"),
-        "{:?}",
-        finding.evidence()
-    );
+    assert_eq!(number(finding, "asked_ios_per_second"), 1001.0);
+    assert_eq!(number(finding, "sum_ios_per_second"), 2002.0);
+    let basis = RateBasis::Profile {
+        on: "md0".to_owned(),
+        layer: Layer::Bio,
+    };
+    assert_eq!(facts!(finding, DoubleCounted).asked_by, basis);
     assert!(
         judge([3, 4], [1001, 1001]).is_silent("double-counted"),
         "two loads of two days"
@@ -555,17 +552,19 @@ fn double_counted() {
     };
     let judged = judge([Some("402.0"); 3]);
     let finding = judged.finding(rule);
-    assert!(
-        finding
-            .summary()
-            .starts_with("md2, md26 and ssd3 carry one load of 402/s, not 1,206/s")
+    let facts = facts!(finding, DoubleCounted);
+    assert_eq!(facts.devices, ["md2", "md26", "ssd3"]);
+    assert_eq!(
+        (facts.sum_ios_per_second, facts.bottom_ios_per_second),
+        (1206.0, 402.0)
     );
-    assert_eq!(finding.confidence(), Confidence::High);
-    assert_eq!(finding.target().device, "md26");
-    assert_eq!(evidence(finding, "asked_ios_per_second"), 402.0);
+    assert!(facts.is_same);
+    assert_eq!(finding.confidence, Confidence::High);
+    assert_eq!(finding.target.device, "md26");
+    assert_eq!(number(finding, "asked_ios_per_second"), 402.0);
     let more = judge([Some("600"), None, Some("402")]);
     assert_eq!(
-        more.finding(rule).confidence(),
+        more.finding(rule).confidence,
         Confidence::Medium,
         "others use the disk as well"
     );

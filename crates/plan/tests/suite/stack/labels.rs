@@ -1,11 +1,11 @@
 //! Partitions of one label and of another: their numbers, blocks, names, and what nothing may be written to.
 
-use plumb_diagnose::PlanKind;
 use plumb_geometry::{Bytes, Grid};
+use plumb_model::{PlanKind, RuleId};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{PlanError, Wishes, of_stack, partition};
+use plumb_stack::ProblemId;
 use plumb_stack::node::{Problem, keys};
-use plumb_stack::problem_ids as ids;
 use plumb_stack::{Builder, CellKind, GridFact, Kind};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
@@ -14,9 +14,9 @@ use crate::stack::{FROM, cut, disk, find, physical, sectors};
 #[test]
 fn a_label_that_has_a_problem_is_not_written() {
     for (about, id) in [
-        ("sda", ids::BROKEN_LABEL),
-        ("sda2", ids::OVERLAPPING_PARTITIONS),
-        ("sda2", ids::BEYOND_DEVICE),
+        ("sda", ProblemId::BrokenLabel),
+        ("sda2", ProblemId::OverlappingPartitions),
+        ("sda2", ProblemId::BeyondDevice),
     ] {
         let mut builder = Builder::default();
         let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
@@ -41,21 +41,21 @@ fn a_label_that_has_a_problem_is_not_written() {
         let stack = builder.finish();
         let why = PlanError::LabelProblem {
             disk: "sda".to_owned(),
-            problem: id,
+            problem: id.into(),
         };
         assert_eq!(
             of_stack::partition(&stack, find(&stack, "sda1")),
             Err(why.clone()),
-            "{id} of {about}"
+            "{id:?} of {about}"
         );
         for kind in [PlanKind::Start, PlanKind::FileSystem] {
             let node = find(&stack, "vg0/data");
             let answer = plumb_plan::for_finding(&stack, kind, node, &Wishes::default());
-            assert_eq!(answer, Err(why.clone()), "{kind:?}, {id} of {about}");
+            assert_eq!(answer, Err(why.clone()), "{kind:?}, {id:?} of {about}");
         }
         assert_eq!(
             why.to_string(),
-            format!("mend the label of sda first ({id})")
+            format!("mend the label of sda first ({})", RuleId::from(id))
         );
         assert!(!why.is_usage());
     }

@@ -1,7 +1,7 @@
 //! A partition among its neighbours: what is asked for, and which ways there are.
 
-use plumb_diagnose::{PlanKind, layout};
 use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_model::{PlanKind, RuleId};
 use plumb_plan::partition::{Content, LabelScheme, layout};
 use plumb_plan::{Harm, PlanError, Remedy, of_stack, partition};
 use plumb_stack::node::keys;
@@ -263,7 +263,8 @@ fn findings_lead_to_plans() {
         ..Default::default()
     };
     let plan = |finding: &str, node: NodeId| {
-        let kind = layout::plan_kind(finding).expect("has plans");
+        let rule = RuleId::from_name(finding).expect("a rule").rule();
+        let kind = rule.plan.expect("has plans");
         plumb_plan::for_finding(&stack, kind, node, &wishes).expect("a plan")
     };
     let start = plan("misaligned-partition", volume);
@@ -291,7 +292,7 @@ fn findings_lead_to_plans() {
         record.value("record_bytes"),
         Some(&plumb_plan::Value::Count(8192))
     );
-    assert_eq!(layout::plan_kind("read-policy"), None);
+    assert_eq!(RuleId::ReadPolicy.rule().plan, None);
     let unknown = plumb_plan::for_finding(&stack, PlanKind::Start, sda, &wishes);
     assert!(unknown.is_err(), "a whole disk has no start to choose");
 }

@@ -6,6 +6,7 @@ use plumb_diagnose::Analysis;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::visible;
 use plumb_report::format::{bytes, count, percent};
+use plumb_report::words;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -19,7 +20,7 @@ impl Screen {
     pub(super) fn draw_device(&self, frame: &mut Frame<'_>, area: Rect, analysis: &Analysis) {
         let block = Block::new()
             .borders(Borders::TOP)
-            .title(format!(" {} ", analysis.target));
+            .title(format!(" {} ", words::target(&analysis.target)));
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let [course, rest] =

@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use plumb_model::{Finding, Unjudged};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about a value.
@@ -11,6 +14,30 @@ const WORDS: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
 /// What a command promises of its JSON.
 pub struct Schema {
     pub root: Value,
+}
+
+/// A value as the type that it is the serialisation of, serialised again.
+fn read_back<T: DeserializeOwned + Serialize>(value: &Value) -> serde_json::Result<Value> {
+    serde_json::to_value(serde_json::from_value::<T>(value.clone())?)
+}
+
+/// Those of a list that do not read back into equal values. The summary is not read: it follows from the others.
+fn unread(
+    document: &Value,
+    at: &str,
+    read_back: fn(&Value) -> serde_json::Result<Value>,
+) -> Vec<String> {
+    let listed = document.pointer(at).and_then(Value::as_array);
+    let fault = |value: &Value| {
+        let mut value = value.clone();
+        value.as_object_mut()?.remove("summary");
+        match read_back(&value) {
+            Ok(back) if back == value => None,
+            Ok(back) => Some(format!("{at}: read {value} back as {back}")),
+            Err(error) => Some(format!("{at}: {value} does not read back: {error}")),
+        }
+    };
+    listed.into_iter().flatten().filter_map(fault).collect()
 }
 
 impl Schema {
@@ -28,6 +55,10 @@ impl Schema {
     pub fn faults(&self, document: &Value) -> Vec<String> {
         let mut faults = Vec::new();
         self.check(&self.root, document, "", &mut faults);
+        faults.extend(unread(document, "/findings", read_back::<Finding>));
+        for unknown in ["/result/unknown", "/result/whole/unknown"] {
+            faults.extend(unread(document, unknown, read_back::<Unjudged>));
+        }
         faults
     }
 

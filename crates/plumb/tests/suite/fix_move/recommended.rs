@@ -16,7 +16,7 @@ fn misaligned_partition(disk: &MoveDisk) -> Value {
     let document: Value = serde_json::from_slice(&checked.stdout).expect("a document");
     let findings = document["findings"].as_array().expect("findings");
     let of_partition = findings.iter().find(|finding| {
-        finding["id"] == "misaligned-partition" && finding["target"]["device"] == disk.name()
+        finding["rule"] == "misaligned-partition" && finding["target"]["device"] == disk.name()
     });
     of_partition.expect("the partition is misaligned").clone()
 }

@@ -117,13 +117,13 @@ fn assert_no_commands(disk: &PreflightDisk) {
     let device = disk.device.name();
     let of_disk = findings.iter().filter(|finding| {
         let target = finding["target"]["device"].as_str().expect("text");
-        target.starts_with(&device) && finding["id"] != "queue-setting"
+        target.starts_with(&device) && finding["rule"] != "queue-setting"
     });
     let of_disk: Vec<&Value> = of_disk.collect();
     assert!(
         of_disk
             .iter()
-            .any(|finding| finding["id"] == "misaligned-partition"),
+            .any(|finding| finding["rule"] == "misaligned-partition"),
         "{of_disk:?}"
     );
     for finding in of_disk {
@@ -140,13 +140,13 @@ fn moves_found(disk: &PreflightDisk) -> Vec<(String, String)> {
     let findings = findings(disk);
     let of_moves = findings
         .iter()
-        .filter(|finding| finding["id"] == "unfinished-move");
+        .filter(|finding| finding["rule"] == "unfinished-move");
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     of_moves
         .map(|finding| {
             (
                 text(&finding["target"]["device"]),
-                text(&finding["summary"]),
+                text(&finding["facts"]["text"]),
             )
         })
         .collect()

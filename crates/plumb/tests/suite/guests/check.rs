@@ -63,7 +63,7 @@ fn judge(row: &CheckedRow, document: &Value, is_hearsay: bool) -> Result<(), Str
     let findings = document["findings"].as_array().expect("findings");
     let name = &node(document, &row.node)["name"];
     let is_it =
-        |one: &Value| one["id"] == "misaligned-partition" && one["target"]["device"] == *name;
+        |one: &Value| one["rule"] == "misaligned-partition" && one["target"]["device"] == *name;
     let is_found = findings.iter().any(is_it);
     if is_found != (row.past > 0) {
         return Err(format!(

@@ -32,7 +32,7 @@ impl PlanCase {
         let document = self.json(name);
         let findings = document["findings"].as_array().expect("findings").iter();
         findings
-            .map(|one| one["id"].as_str().expect("a name").to_owned())
+            .map(|one| one["rule"].as_str().expect("a name").to_owned())
             .collect()
     }
 

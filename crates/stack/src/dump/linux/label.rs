@@ -11,7 +11,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Part, Placing, Problem, keys};
-use crate::problem_ids::BEYOND_DEVICE;
+use crate::problem_ids::ProblemId;
 
 /// Tag of the slice that a Solaris EFI label keeps for itself (`V_RESERVED` of illumos' `sys/vtoc.h`).
 const SOLARIS_RESERVED: &str = "11";
@@ -238,7 +238,7 @@ fn beyond_last(
     };
     (row_last > last && row_last < disk_end).then(|| Problem {
         node: Some(node),
-        id: BEYOND_DEVICE,
+        id: ProblemId::BeyondDevice,
         text: text(),
         source: row.source.clone(),
     })

@@ -197,7 +197,7 @@ impl PrintedArray {
         self.layout.copies = self.layout.copies.or(other.layout.copies);
         self.moving |= other.moving;
         // `--detail` knows slots; mdstat only numbers, which differ after a disk was replaced.
-        let knows_slots = |source: &Source| matches!(source, Source::Dump { tool, .. } if *tool != super::mdstat::FORMAT.tool);
+        let knows_slots = |source: &Source| matches!(source, Source::Dump { tool, .. } if tool != super::mdstat::FORMAT.tool);
         if self.members.is_empty() || (knows_slots(&other.source) && !knows_slots(&self.source)) {
             self.members = other.members;
             self.source = other.source;

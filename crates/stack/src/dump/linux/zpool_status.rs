@@ -8,7 +8,7 @@ use super::zfs::{self, Vdev, VdevShape};
 use crate::builder::Builder;
 use crate::grid::{CellKind, GridFact};
 use crate::node::Problem;
-use crate::problem_ids::ASHIFT_BELOW_BLOCK;
+use crate::problem_ids::ProblemId;
 
 pub(super) static FORMAT: Format = Format {
     tool: "zpool status",
@@ -120,7 +120,7 @@ impl ZpoolStatus {
         if configured < native {
             builder.problem(Problem {
                 node: Some(disk),
-                id: ASHIFT_BELOW_BLOCK,
+                id: ProblemId::AshiftBelowBlock,
                 text: format!(
                     "{name}: pool {} writes blocks of {configured} bytes to a disk of {native}",
                     self.name

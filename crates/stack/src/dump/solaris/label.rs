@@ -7,7 +7,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, Problem, keys};
-use crate::problem_ids::BROKEN_LABEL;
+use crate::problem_ids::ProblemId;
 
 /// Tag of a slice that stands for the whole disk and is no part of it.
 pub(super) const BACKUP: u32 = 5;
@@ -157,7 +157,7 @@ impl SolarisLabel {
             );
             builder.problem(Problem {
                 node: Some(id),
-                id: BROKEN_LABEL,
+                id: ProblemId::BrokenLabel,
                 text,
                 source: source.clone(),
             });
@@ -189,7 +189,7 @@ impl SolarisLabel {
             );
             builder.problem(Problem {
                 node: Some(id),
-                id: BROKEN_LABEL,
+                id: ProblemId::BrokenLabel,
                 text,
                 source: source.clone(),
             });

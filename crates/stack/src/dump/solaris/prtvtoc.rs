@@ -11,7 +11,7 @@ use super::label::{PrintedSlice, RESERVED, SolarisLabel};
 use super::names::{NAME_MAX, disk_in, disk_of};
 use crate::builder::{Builder, device_name};
 use crate::node::Problem;
-use crate::problem_ids::BROKEN_LABEL;
+use crate::problem_ids::ProblemId;
 
 pub(super) static FORMAT: Format = Format {
     tool: "prtvtoc",
@@ -145,7 +145,7 @@ fn check_last(
     let disk = draft.disk.as_deref().unwrap_or(input.name);
     builder.problem(Problem {
         node: None,
-        id: BROKEN_LABEL,
+        id: ProblemId::BrokenLabel,
         text: format!(
             "slice {} of {disk} has {} from {} on, but is said to end at {last}",
             slice.number,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(start(&stack, "c1t1d0s0"), Some(34 * 512));
         // 34 + 8 − 1 is 41.
         let problems: Vec<_> = stack.problems().iter().map(|problem| problem.id).collect();
-        assert_eq!(problems, [BROKEN_LABEL]);
+        assert_eq!(problems, [ProblemId::BrokenLabel]);
     }
 
     /// What a VTOC calls sectors are those of whole cylinders: disks have more.

@@ -6,7 +6,7 @@ use super::super::Input;
 use super::label::{BACKUP, PrintedSlice, SolarisLabel, tag_number};
 use crate::builder::Builder;
 use crate::node::Problem;
-use crate::problem_ids::BROKEN_LABEL;
+use crate::problem_ids::ProblemId;
 
 /// Lengths that a sector may have.
 const SECTORS: [u64; 2] = [SECTOR, 4096];
@@ -191,7 +191,7 @@ impl Print {
                 }),
                 None => builder.problem(Problem {
                     node: None,
-                    id: BROKEN_LABEL,
+                    id: ProblemId::BrokenLabel,
                     text: format!(
                         "cylinders and blocks of slice {} of {disk} contradict the other slices",
                         row.number

@@ -18,7 +18,7 @@ use self::map::Map;
 use self::qcow2::Held;
 use super::Scan;
 use super::area::Area;
-use super::content::{Cell, ids};
+use super::content::{Cell, ProblemId};
 use super::label::{DISK_OF_IMAGE, Naming};
 use super::nodes;
 use crate::builder::Builder;
@@ -173,10 +173,10 @@ fn place_image(
             Some((disk, Some(image)))
         }
         Err(text) => {
-            let mut problem = ids::BROKEN_SUPERBLOCK;
+            let mut problem = ProblemId::BrokenSuperblock;
             let mut text = format!("{name}: {text}");
             if area.take_short() {
-                problem = ids::BEYOND_DEVICE;
+                problem = ProblemId::BeyondDevice;
                 text.push_str(&format!(
                     "; the file is {} long, and its end is missing",
                     Bytes(file.size_bytes())
@@ -213,7 +213,7 @@ fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, i
         };
         builder.problem(Problem {
             node: Some(id),
-            id: ids::BEYOND_DEVICE,
+            id: ProblemId::BeyondDevice,
             text,
             source,
         });
@@ -283,7 +283,7 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &DiskImage) -> Nod
         let text = format!("{name}: {text}");
         builder.problem(Problem {
             node: Some(id),
-            id: ids::BROKEN_SUPERBLOCK,
+            id: ProblemId::BrokenSuperblock,
             text,
             source: source.clone(),
         });

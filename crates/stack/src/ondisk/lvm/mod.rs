@@ -7,7 +7,7 @@
 use plumb_geometry::SECTOR;
 
 use super::area::Area;
-use super::content::{Content, Layer, ids};
+use super::content::{Content, Layer, ProblemId};
 use crate::node::keys;
 
 pub(super) mod group;
@@ -45,7 +45,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let mut problems = Vec::new();
     if checksum(sector.run(20, 492)) != sector.le32(16) {
         problems.push((
-            ids::BROKEN_SUPERBLOCK,
+            ProblemId::BrokenSuperblock,
             "checksum of the label of LVM does not fit".to_owned(),
         ));
     }
@@ -57,7 +57,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         match read_metadata(area, start, len) {
             Ok(found) => group = group.or(found),
             Err(why) => problems.push((
-                ids::BROKEN_SUPERBLOCK,
+                ProblemId::BrokenSuperblock,
                 format!("metadata of LVM at byte {start}: {why}"),
             )),
         }

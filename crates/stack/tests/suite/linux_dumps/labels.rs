@@ -1,5 +1,6 @@
 //! Labels made by sfdisk with known starts, and read back through every tool that prints one.
 
+use plumb_stack::ProblemId;
 use plumb_stack::Verdict;
 use plumb_testkit::{require, temp_dir};
 
@@ -254,10 +255,10 @@ fn partitions_over_each_other() {
         for (format, program, before, after) in &TOOLS[..4] {
             let print = run(program, &[*before, &["disk"], after].concat(), dir.path());
             let stack = stack_of(&[(format, &print)]);
-            let found: Vec<&str> = stack.problems().iter().map(|problem| problem.id).collect();
+            let found: Vec<ProblemId> = stack.problems().iter().map(|problem| problem.id).collect();
             assert_eq!(
                 found,
-                vec!["overlapping-partitions"; expected],
+                vec![ProblemId::OverlappingPartitions; expected],
                 "{format}, {start}: {print}"
             );
         }
@@ -304,7 +305,7 @@ fn a_partition_behind_the_last_sector_of_its_label() {
             .iter()
             .map(|one| (one.id, one.node.map(|id| stack.node(id).name.as_str())));
         let expected: Vec<_> = expected
-            .map(|name| ("beyond-device", Some(name)))
+            .map(|name| (ProblemId::BeyondDevice, Some(name)))
             .into_iter()
             .collect();
         assert_eq!(found.collect::<Vec<_>>(), expected, "{len}");

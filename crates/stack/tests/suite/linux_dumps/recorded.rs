@@ -4,6 +4,7 @@
 use std::fs;
 
 use plumb_geometry::Bytes;
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind};
 use plumb_testkit::require;
@@ -217,7 +218,7 @@ fn pools_with_blocks_that_are_too_small() {
                     .filter(about)
                     .map(|it| it.id)
                     .collect::<Vec<_>>(),
-                ["ashift-below-block"]
+                [ProblemId::AshiftBelowBlock]
             );
         }
     }

@@ -1,6 +1,7 @@
 //! md: superblocks laid out by hand, which mdadm reads alike.
 
 use plumb_geometry::{Bytes, ParityLayout};
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Placing};
 use plumb_testkit::require;
@@ -126,7 +127,7 @@ fn arrays_of_version_1_are_what_mdadm_examines() {
                 chunks.layout,
                 (level == 5).then_some(ParityLayout::LeftSymmetric)
             );
-            assert_eq!(problems(&stack), [""; 0]);
+            assert_eq!(problems(&stack), [] as [ProblemId; 0]);
         }
     }
 }
@@ -168,7 +169,10 @@ fn a_missing_member_and_a_wrong_checksum_are_told() {
     };
     assert_eq!(stack.node(chunks.members[2].node).name, "c.img");
     images.write("a.img", 4096 + 89, &[0]);
-    assert_eq!(problems(&images.stack(&["a.img"])), ["broken-superblock"]);
+    assert_eq!(
+        problems(&images.stack(&["a.img"])),
+        [ProblemId::BrokenSuperblock]
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! FAT, exFAT and NTFS, and bcache.
 
 use plumb_stack::CellKind;
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_testkit::require;
 
@@ -74,7 +75,7 @@ fn exfat_and_ntfs_are_what_mkfs_was_told() {
         (two.number(keys::FS_BLOCK), two.number(keys::HIDDEN_BYTES)),
         (Some(8 * KIB), Some(2048 * 512))
     );
-    assert_eq!(problems(&stack), [""; 0]);
+    assert_eq!(problems(&stack), [] as [ProblemId; 0]);
 }
 
 /// The start that FAT has noted is held against the true one; it breaks booting only.
@@ -90,7 +91,7 @@ fn a_moved_file_system_is_told() {
     );
     for (hidden, expected) in [
         ("2048", vec![]),
-        ("63", vec!["hidden-sectors"]),
+        ("63", vec![ProblemId::HiddenSectors]),
         ("0", vec![]),
     ] {
         let part = images.make("part.img", 100_000 * 512);

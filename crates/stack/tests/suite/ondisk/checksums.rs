@@ -1,5 +1,6 @@
 //! Superblocks with a checksum that does not fit, against the checksums that the tools of the file systems print.
 
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Stack};
 use plumb_testkit::require;
@@ -11,7 +12,7 @@ use crate::ondisk::tools::{Images, KIB, MIB, node, problems, run};
 fn check_broken(stack: &Stack, name: &str, word: &str, checksum: &str) {
     assert_eq!(
         problems(stack),
-        ["broken-superblock"],
+        [ProblemId::BrokenSuperblock],
         "{:?}",
         stack.problems()
     );
@@ -50,8 +51,8 @@ fn a_block_count_of_ext4_is_believed_only_with_its_checksum() {
     require!(Tool("mkfs.ext4"), Tool("dumpe2fs"), Tool("debugfs"));
     const BLOCKS_AT: u64 = KIB + 4;
     for (features, expected) in [
-        ("metadata_csum", "broken-superblock"),
-        ("^metadata_csum,uninit_bg", "beyond-device"),
+        ("metadata_csum", ProblemId::BrokenSuperblock),
+        ("^metadata_csum,uninit_bg", ProblemId::BeyondDevice),
     ] {
         let images = Images::new();
         let path = images.make("disk.img", 64 * MIB);
@@ -78,7 +79,10 @@ fn a_block_count_of_ext4_is_believed_only_with_its_checksum() {
         &["-w", "-R", "set_super_value blocks_count 16777215", &path],
         "",
     );
-    assert_eq!(problems(&images.stack(&["disk.img"])), ["beyond-device"]);
+    assert_eq!(
+        problems(&images.stack(&["disk.img"])),
+        [ProblemId::BeyondDevice]
+    );
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn an_ext4_of_no_blocks_or_of_blocks_that_cannot_be() {
         &["-q", "-F", "-O", "^metadata_csum,^64bit", &path],
         "",
     );
-    assert_eq!(problems(&images.stack(&["disk.img"])), [""; 0]);
+    assert_eq!(problems(&images.stack(&["disk.img"])), [] as [ProblemId; 0]);
     let count: Vec<u8> = (4..8).map(|at| images.byte("disk.img", KIB + at)).collect();
     for (at, bytes, text) in [
         (4, &[0_u8; 4] as &[u8], "found 0 blocks"),
@@ -165,7 +169,7 @@ fn an_xfs_is_believed_only_with_its_checksum() {
             check_broken(&stack, "xfs on disk.img", "found checksum", checksum);
             invert(&images, at);
         }
-        assert_eq!(problems(&images.stack(&["disk.img"])), [""; 0]);
+        assert_eq!(problems(&images.stack(&["disk.img"])), [] as [ProblemId; 0]);
         invert(&images, 224);
         check_broken(
             &images.stack(&["disk.img"]),
@@ -179,7 +183,10 @@ fn an_xfs_is_believed_only_with_its_checksum() {
     let path = images.make("disk.img", 300 * MIB);
     run("mkfs.xfs", &["-q", "-f", "-m", "crc=0", &path], "");
     invert(&images, 11);
-    assert_eq!(problems(&images.stack(&["disk.img"])), ["beyond-device"]);
+    assert_eq!(
+        problems(&images.stack(&["disk.img"])),
+        [ProblemId::BeyondDevice]
+    );
 }
 
 #[test]
@@ -196,11 +203,15 @@ fn a_btrfs_is_believed_only_with_its_checksum() {
         let path = images.make("disk.img", 300 * MIB);
         run("mkfs.btrfs", &["-q", "-f", "--csum", kind, &path], "");
         let text = run("btrfs", &["inspect-internal", "dump-super", &path], "");
-        assert_eq!(problems(&images.stack(&["disk.img"])), [""; 0], "{kind}");
+        assert_eq!(
+            problems(&images.stack(&["disk.img"])),
+            [] as [ProblemId; 0],
+            "{kind}"
+        );
         invert(&images, SIZE_OF_DEVICE_AT);
         let stack = images.stack(&["disk.img"]);
         if !is_verified {
-            assert_eq!(problems(&stack), ["beyond-device"], "{kind}");
+            assert_eq!(problems(&stack), [ProblemId::BeyondDevice], "{kind}");
             continue;
         }
         let checksum = word(&text, "csum\t");
@@ -234,7 +245,7 @@ fn a_whole_superblock_of_btrfs_answers_for_a_broken_one() {
     invert(&images, 64 * KIB + 0x88);
     for names in [["one.img", "disk.img"], ["disk.img", "one.img"]] {
         let stack = images.stack(&names);
-        assert_eq!(problems(&stack), ["broken-superblock"]);
+        assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
         let node = node(&stack, &format!("btrfs on {}", names[0]));
         assert_eq!(node.number(keys::FS_BLOCK), Some(4096));
         assert_eq!(stack.notes(), [""; 0]);

@@ -1,5 +1,6 @@
 //! Virtual disks whose file lacks its end, down to the last bytes.
 
+use plumb_stack::ProblemId;
 use std::fs;
 
 use plumb_stack::Stack;
@@ -79,7 +80,7 @@ fn the_last_byte_of_the_last_block_counts() {
         write(&images, (format, options, 64 * MIB + 512), writes);
         assert_eq!(
             problems(&stack(&images)),
-            [""; 0],
+            [] as [ProblemId; 0],
             "{format} {options} {writes:?}"
         );
         // Whatever the file has behind the disk's last block.
@@ -108,13 +109,13 @@ fn the_last_byte_of_the_last_block_counts() {
         cut(&images, whole - end.unwrap_or(whole).min(whole));
         assert_eq!(
             problems(&stack(&images)),
-            [""; 0],
+            [] as [ProblemId; 0],
             "{format} {options} {writes:?} whole"
         );
         cut(&images, 1);
         assert_eq!(
             problems(&stack(&images)),
-            ["beyond-device"],
+            [ProblemId::BeyondDevice],
             "{format} {options} {writes:?} cut"
         );
     }
@@ -129,9 +130,9 @@ fn a_cluster_may_end_early() {
     write(&images, made, &["write -P 7 8k 4k"]);
     let is_early = len(&images) % (128 * KIB) == 12 * KIB;
     assert!(is_early, "{}", len(&images));
-    assert_eq!(problems(&stack(&images)), [""; 0]);
+    assert_eq!(problems(&stack(&images)), [] as [ProblemId; 0]);
     cut(&images, 1);
-    assert_eq!(problems(&stack(&images)), ["beyond-device"]);
+    assert_eq!(problems(&stack(&images)), [ProblemId::BeyondDevice]);
 }
 
 /// A compressed cluster says how many sectors it reaches into. QEMU is the judge: what it unpacks is
@@ -162,7 +163,7 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
             ],
             "",
         );
-        assert_eq!(problems(&stack(&images)), [""; 0], "{cluster}");
+        assert_eq!(problems(&stack(&images)), [] as [ProblemId; 0], "{cluster}");
         for (at, by) in [(0, 0), (1024, 1024), (4096, 3072), (70_000, 65_904)] {
             cut(&images, by);
             let again = text(&images, "again.img");
@@ -176,7 +177,7 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
             let expected = if is_whole {
                 vec![]
             } else {
-                vec!["beyond-device"]
+                vec![ProblemId::BeyondDevice]
             };
             assert_eq!(
                 problems(&stack(&images)),
@@ -209,7 +210,7 @@ fn a_file_without_its_tables_is_known() {
             let stack = stack(&images);
             assert_eq!(
                 problems(&stack),
-                ["beyond-device"],
+                [ProblemId::BeyondDevice],
                 "{format} of {kept} bytes"
             );
             let said = &stack.problems()[0].text;
@@ -230,6 +231,6 @@ fn a_disk_of_no_bytes_is_whole() {
     for format in ["vmdk", "qcow2", "vhdx", "vpc"] {
         let images = Images::new();
         write(&images, (format, "", 0), &[]);
-        assert_eq!(problems(&stack(&images)), [""; 0], "{format}");
+        assert_eq!(problems(&stack(&images)), [] as [ProblemId; 0], "{format}");
     }
 }

@@ -1,6 +1,7 @@
 //! LUKS.
 
 use plumb_geometry::Bytes;
+use plumb_stack::ProblemId;
 use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
 
@@ -52,7 +53,7 @@ fn luks_is_what_luks_dump_prints() {
             (node.kind, grid(node, CellKind::CryptSector).granularity()),
             (Kind::Crypt, Bytes(sector))
         );
-        assert_eq!(problems(&stack), [""; 0]);
+        assert_eq!(problems(&stack), [] as [ProblemId; 0]);
     }
 }
 
@@ -65,7 +66,7 @@ fn the_second_header_answers_for_the_first() {
     images.write("disk.img", 0, &[0; 512]);
     let stack = images.stack(&["disk.img"]);
     assert_eq!(run_of(&stack, "LUKS on disk.img").1, 16 * MIB);
-    assert_eq!(problems(&stack), ["broken-superblock"]);
+    assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
     images.write("disk.img", 0x4000, &[0; 512]);
     assert!(
         images
@@ -100,7 +101,10 @@ fn data_behind_the_end_are_told() {
         let images = Images::new();
         let path = images.make("disk.img", 64 * MIB);
         format(&path, options);
-        for (len, expected) in [(start - 512, &["beyond-device"] as &[&str]), (start, &[])] {
+        for (len, expected) in [
+            (start - 512, &[ProblemId::BeyondDevice] as &[ProblemId]),
+            (start, &[]),
+        ] {
             let file = std::fs::OpenOptions::new()
                 .write(true)
                 .open(&path)

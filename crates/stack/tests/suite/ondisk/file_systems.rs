@@ -1,5 +1,6 @@
 //! ext2 to ext4, XFS, btrfs and swap.
 
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Placing};
 use plumb_testkit::require;
@@ -55,7 +56,7 @@ fn ext_is_what_dumpe2fs_prints() {
             run_of(&stack, &node.name),
             ("disk.img".to_owned(), 0, Some(64 * MIB))
         );
-        assert_eq!(problems(&stack), [""; 0]);
+        assert_eq!(problems(&stack), [] as [ProblemId; 0]);
         assert_eq!(stack.notes(), [""; 0]);
     }
 }
@@ -96,7 +97,7 @@ fn xfs_is_what_xfs_db_prints() {
             node.number(keys::FS_LOG_STRIPE_UNIT),
             Some(if log > 1 { log } else { 0 })
         );
-        assert_eq!(problems(&stack), [""; 0]);
+        assert_eq!(problems(&stack), [] as [ProblemId; 0]);
     }
     // What mkfs was told, in bytes: dozens of bugs have their cause in the two units.
     let images = Images::new();
@@ -165,14 +166,17 @@ fn swap_has_the_page_that_it_was_made_for() {
             (node.kind, node.number(keys::FS_BLOCK)),
             (Kind::Swap, Some(page))
         );
-        assert_eq!(problems(&stack), [""; 0]);
+        assert_eq!(problems(&stack), [] as [ProblemId; 0]);
         // Half of it is gone.
         std::fs::File::options()
             .write(true)
             .open(&path)
             .and_then(|file| file.set_len(4 * MIB))
             .expect("a shorter image");
-        assert_eq!(problems(&images.stack(&["disk.img"])), ["beyond-device"]);
+        assert_eq!(
+            problems(&images.stack(&["disk.img"])),
+            [ProblemId::BeyondDevice]
+        );
     }
 }
 

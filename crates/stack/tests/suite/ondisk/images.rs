@@ -4,6 +4,7 @@ use std::fs;
 
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
+use plumb_stack::ProblemId;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, CellKind, Kind, Placing, Stack, Verdict};
 use plumb_testkit::require;
@@ -123,7 +124,7 @@ fn what_a_guest_has_is_found_in_every_format() {
             assert_eq!(run_of(&stack, name).1, start * 512, "{format} {options}");
         }
         assert_eq!(run_of(&stack, "ext4 on guest.image#2").0, "guest.image#2");
-        assert_eq!(problems(&stack), [""; 0], "{format} {options}");
+        assert_eq!(problems(&stack), [] as [ProblemId; 0], "{format} {options}");
         let (step, start) = match disk.placing {
             Placing::Blocks { block, member } => (block.0, member.start.0),
             Placing::Parts { .. } => (u64::MAX, run_of(&stack, "guest.image:disk").1),
@@ -174,7 +175,7 @@ fn a_file_whose_end_is_missing() {
         fs::write(&path, kept).expect("the image");
         let found = problems(&stack(&images, "guest.image"));
         assert!(
-            found.contains(&"beyond-device"),
+            found.contains(&ProblemId::BeyondDevice),
             "{format} {options}: {found:?}"
         );
         run(
@@ -191,7 +192,7 @@ fn a_file_whose_end_is_missing() {
         );
         assert_eq!(
             problems(&stack(&images, "new")),
-            [""; 0],
+            [] as [ProblemId; 0],
             "{format}: nothing is missing"
         );
     }
@@ -484,6 +485,6 @@ fn what_lies_far_into_a_disk_is_found() {
             "guest.image#1",
             "{format} {options}"
         );
-        assert_eq!(problems(&stack), [""; 0], "{format} {options}");
+        assert_eq!(problems(&stack), [] as [ProblemId; 0], "{format} {options}");
     }
 }

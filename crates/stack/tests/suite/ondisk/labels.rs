@@ -1,6 +1,7 @@
 //! Partitions and what is wrong with labels.
 
 use plumb_geometry::Bytes;
+use plumb_stack::ProblemId;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
@@ -36,7 +37,7 @@ fn partitions_are_where_sfdisk_put_them() {
     assert_eq!(node(&stack, "disk.img").word(keys::LABEL), Some("gpt"));
     assert_eq!(run_of(&stack, "ext4 on disk.img#2").0, "disk.img#2");
     assert_eq!(node(&stack, "disk.img#2").word(keys::CONTENT), Some("ext4"));
-    assert_eq!(problems(&stack), [""; 0]);
+    assert_eq!(problems(&stack), [] as [ProblemId; 0]);
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn what_sysfs_told_agrees_or_not() {
         &["-q", &path],
         "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\n",
     );
-    for (start, expected) in [(2048, vec![]), (63, vec!["contradiction"])] {
+    for (start, expected) in [(2048, vec![]), (63, vec![ProblemId::Contradiction])] {
         let (mut builder, mut scan) = (Builder::default(), Scan::default());
         let kernel = Source::Kernel {
             path: "sys/class/block".to_owned(),
@@ -120,17 +121,17 @@ fn damaged_labels_are_problems_and_no_end() {
     let stack = images.stack(&["disk.img"]);
     assert_eq!(
         (problems(&stack), run_of(&stack, "disk.img#1").1),
-        (vec!["broken-label"], 34 * 512)
+        (vec![ProblemId::BrokenLabel], 34 * 512)
     );
     resize(&fresh(), 80 * MIB);
     assert_eq!(
         problems(&images.stack(&["disk.img"])),
-        ["stranded-backup-label"]
+        [ProblemId::StrandedBackupLabel]
     );
     resize(&fresh(), 4 * MIB);
     let cut = images.stack(&["disk.img"]);
     assert!(
-        problems(&cut).contains(&"beyond-device"),
+        problems(&cut).contains(&ProblemId::BeyondDevice),
         "{:?}",
         cut.problems()
     );
@@ -141,7 +142,7 @@ fn damaged_labels_are_problems_and_no_end() {
         .filter(|problem| problem.node == cut.find("disk.img#2"));
     assert_eq!(
         of_second
-            .filter(|problem| problem.id == "beyond-device")
+            .filter(|problem| problem.id == ProblemId::BeyondDevice)
             .count(),
         1
     );
@@ -154,7 +155,7 @@ fn damaged_labels_are_problems_and_no_end() {
     images.write("disk.img", 446 + 16 + 8, &4096_u32.to_le_bytes());
     assert_eq!(
         problems(&images.stack(&["disk.img"])),
-        ["overlapping-partitions"]
+        [ProblemId::OverlappingPartitions]
     );
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
+use plumb_stack::ProblemId;
 use plumb_stack::grid::Source;
 use plumb_stack::ondisk::{Counted, Scan};
 use plumb_stack::{Builder, CellKind, GridFact, Kind, Node, Placing, Stack};
@@ -197,6 +198,6 @@ pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
 }
 
 /// Names of the problems found.
-pub fn problems(stack: &Stack) -> Vec<&'static str> {
+pub fn problems(stack: &Stack) -> Vec<ProblemId> {
     stack.problems().iter().map(|problem| problem.id).collect()
 }

@@ -1,6 +1,7 @@
 //! LVM: groups made without activating anything, so that no device mapper is needed.
 
 use plumb_geometry::Bytes;
+use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Placing, Stack};
 use plumb_testkit::loop_device::LoopDevice;
@@ -299,7 +300,7 @@ fn a_volume_that_was_not_seen_is_missing_and_no_end() {
         .expect("a text");
     host.images.write("one.img", at as u64, b"E");
     let stack = host.images.stack(&PVS[..1]);
-    assert_eq!(problems(&stack), ["broken-superblock"]);
+    assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
 }
 
 /// Kinds that only a kernel with the device mapper makes, as LVM itself accepts them from a backup.
@@ -381,7 +382,7 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
         grid(node(&stack, "plumb_vg/pool"), CellKind::Cluster).granularity(),
         Bytes(128 * KIB)
     );
-    assert_eq!(problems(&stack), [""; 0]);
+    assert_eq!(problems(&stack), [] as [ProblemId; 0]);
 }
 
 /// Texts of volumes as LVM writes them.
@@ -436,13 +437,13 @@ fn a_metadata_header_is_believed_only_with_its_checksum() {
     require!(Root, Loop, Tool("pvcreate"), Tool("vgcreate"));
     let host = LvmHost::new();
     host.make_group();
-    assert_eq!(problems(&host.stack()), [""; 0]);
+    assert_eq!(problems(&host.stack()), [] as [ProblemId; 0]);
     // Behind the first of its places for a text.
     let at = 4096 + 30;
     let byte = host.images.byte(PVS[0], at);
     host.images.write(PVS[0], at, &[!byte]);
     let stack = host.stack();
-    assert_eq!(problems(&stack), ["broken-superblock"]);
+    assert_eq!(problems(&stack), [ProblemId::BrokenSuperblock]);
     let text = &stack.problems()[0].text;
     assert!(
         text.ends_with("metadata of LVM at byte 4096: checksum of its header does not fit"),

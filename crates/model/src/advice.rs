@@ -1,0 +1,96 @@
+//! Commands that remedy a finding, and what a reader must know of them.
+
+use std::borrow::Cow;
+
+use plumb_quoting::shell::Undo;
+use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
+use serde::{Deserialize, Serialize};
+
+use crate::rule::RuleId;
+use crate::target::Target;
+
+/// One command, or change by hand, of a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// Command to run.
+    pub command: CommandLine,
+    /// What can go wrong.
+    pub risk: Cow<'static, str>,
+    /// The way back.
+    pub undo: WayBack,
+}
+
+impl Fix {
+    /// A step of a remedy.
+    ///
+    /// # Errors
+    /// If no command can hold one of the names.
+    pub fn new(
+        command: Command,
+        risk: &'static str,
+        undo: impl Into<Undo>,
+    ) -> Result<Fix, NoCommand> {
+        Ok(Fix {
+            command: command.line()?,
+            risk: Cow::Borrowed(risk),
+            undo: undo.into().way_back()?,
+        })
+    }
+}
+
+/// What a reader must know of the remedy of a finding. Texts in it are those of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Advice {
+    /// The device is inside the file of a virtual disk, where no tool can change it.
+    AttachImage,
+    /// The device is a partition with data in an image file: `plumb fix move` needs a device.
+    AttachLoop,
+    /// The layout that another finding recommends covers this one.
+    SeeOther {
+        /// The device whose soft partitions that layout places.
+        component: String,
+        /// Rule of the other finding.
+        rule: RuleId,
+        /// Target of the other finding.
+        target: Target,
+    },
+    /// There is no plan.
+    NoPlan {
+        /// Why not, in the words of the plan.
+        why: String,
+    },
+    /// A name cannot be part of a command.
+    NoCommand {
+        /// Why not.
+        why: String,
+    },
+    /// The commands are for another host, or change another device.
+    RunOn {
+        /// Host to run them on; absent for this host.
+        host: Option<String>,
+        /// Device that they change, if it is on another host than the target.
+        changes: Option<String>,
+    },
+    /// The partition holds no data.
+    Empty,
+    /// No remedy keeps the data.
+    NoneKeepsData {
+        /// Device whose data each remedy destroys.
+        device: String,
+        /// Kind of `plumb plan` that prints the steps.
+        plan: String,
+    },
+    /// The commands are those of this remedy.
+    Recommended {
+        /// Its harm.
+        harm: String,
+        /// Its title.
+        title: String,
+    },
+    /// Something that must hold before the commands are run.
+    Constraint {
+        /// What.
+        text: String,
+    },
+}

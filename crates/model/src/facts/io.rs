@@ -1,0 +1,259 @@
+//! Facts about I/O.
+
+use plumb_geometry::{Bytes, Grid};
+use plumb_profile::infer::InferenceVerdict;
+use plumb_profile::latency_fit::LatencyByFit;
+use serde::{Deserialize, Serialize};
+
+use super::OfLength;
+use crate::counted::CountedShare;
+use crate::finding::Confidence;
+
+/// Where the grid is from by which I/O are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GridSource {
+    /// Nobody stated one: 4 KiB at offset 0.
+    Assumed,
+    /// The user gave it.
+    User,
+    /// The stack below the device states it.
+    Stated,
+    /// A virtual disk states it, and what is below cannot be seen.
+    Shown,
+    /// The source of the trace tested it.
+    Tested,
+}
+
+impl GridSource {
+    /// The word used in output.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            GridSource::Assumed => "assumed",
+            GridSource::User => "given",
+            GridSource::Stated => "stated",
+            GridSource::Shown => "stated by a virtual disk",
+            GridSource::Tested => "tested by the source",
+        }
+    }
+
+    /// How sure a conclusion from such a grid is.
+    #[must_use]
+    pub const fn confidence(self) -> Confidence {
+        match self {
+            GridSource::User | GridSource::Stated => Confidence::High,
+            GridSource::Assumed | GridSource::Shown | GridSource::Tested => Confidence::Medium,
+        }
+    }
+}
+
+/// `misaligned-io`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MisalignedIo {
+    /// The grid.
+    pub grid: Grid,
+    /// Where it is from.
+    pub grid_source: GridSource,
+    /// I/O that start off it.
+    pub counted: CountedShare,
+    /// Whether only I/O outside of all partitions count.
+    pub is_outside_partitions: bool,
+    /// Mean distance from the boundary before; absent for I/O outside of all partitions.
+    pub mean_past_bytes: Option<f64>,
+    /// The offset that the I/O themselves show; absent where the source only counted.
+    pub offset: Option<IoOffset>,
+    /// Latency of I/O off the grid against those on it; absent if none was timed.
+    pub latency: Option<LatencyByFit>,
+}
+
+/// The offset of I/O, and what would change it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IoOffset {
+    /// I/O that were looked at.
+    pub ios: u64,
+    /// Stream heads among them.
+    pub heads: u64,
+    /// The offset or offsets.
+    pub verdict: InferenceVerdict,
+    /// For each offset, the first sector of a well-known layout that would give it.
+    pub known_starts: Vec<Option<KnownStart>>,
+    /// Offsets of other I/O.
+    pub others: Vec<OtherOffset>,
+    /// Starts of partitions of the device.
+    pub partitions: Vec<PartitionStart>,
+    /// What a move would do.
+    pub advice: OffsetAdvice,
+}
+
+/// A start that old tools gave the first partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnownStart {
+    /// Sector 63, by MBR tools that counted cylinders.
+    Sector63,
+    /// Sector 34, behind an EFI label.
+    Sector34,
+    /// A cylinder of 16,065 sectors.
+    Cylinder,
+}
+
+/// I/O at another offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherOffset {
+    /// The offset.
+    pub offset_bytes: Bytes,
+    /// I/O on it.
+    pub ios: u64,
+    /// Stream heads among them.
+    pub heads: u64,
+    /// Whether so few are stream heads that there is no second layout.
+    pub continues_streams: bool,
+}
+
+/// The start of a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionStart {
+    /// Its name.
+    pub name: String,
+    /// Its start.
+    pub start_bytes: Bytes,
+    /// Distance from the boundary before.
+    pub past_bytes: Bytes,
+}
+
+/// What a move of the layout would do for I/O off a grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OffsetAdvice {
+    /// Nothing to say.
+    Nothing,
+    /// Look at each part of the device by itself.
+    EachPart,
+    /// The I/O are at places in files.
+    InFiles,
+    /// No single shift puts the blocks of the I/O on the grid.
+    NoShift,
+    /// The blocks are on the grid, and the other I/O are off by themselves.
+    OnGrid,
+    /// A layout that starts later would align I/O.
+    Shift {
+        /// By so many bytes.
+        up_bytes: Bytes,
+        /// The blocks that come to lie on multiples of their length, where the grid is only assumed.
+        blocks_bytes: Option<Bytes>,
+        /// I/O that would still start off the grid, exact for these requests.
+        misaligned: u64,
+        /// Of so many.
+        ios: u64,
+    },
+}
+
+/// `odd-length-io`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OddLengthIo {
+    /// The unit.
+    pub unit_bytes: Bytes,
+    /// I/O whose length is no multiple of it.
+    pub counted: CountedShare,
+    /// The commonest such lengths.
+    pub commonest: Vec<OfLength>,
+    /// Whether single I/O were seen, and not only counts of a source.
+    pub is_seen: bool,
+}
+
+/// `small-random-writes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SmallRandomWrites {
+    /// The longest write that is small.
+    pub longest_bytes: Bytes,
+    /// Small writes that continue no stream, of all I/O.
+    pub counted: CountedShare,
+    /// Small writes that one gathered write may hold.
+    pub gathered: u64,
+    /// Gathered writes that would do.
+    pub gathered_writes: u64,
+    /// Small random writes a second; absent if the trace has no times.
+    pub per_second: Option<f64>,
+}
+
+/// `looks-sequential`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LooksSequential {
+    /// The smallest length that an array may take for sequential.
+    pub from_bytes: Bytes,
+    /// The length from which on random I/O is as good as sequential.
+    pub below_bytes: Bytes,
+    /// Random I/O of such lengths, of all I/O.
+    pub counted: CountedShare,
+    /// All I/O of such lengths.
+    pub of_that_size: u64,
+}
+
+/// `member-skew`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberSkew {
+    /// The busiest member, from 0.
+    pub member: u64,
+    /// Members.
+    pub members: u64,
+    /// Pieces of I/O on that member, of all pieces.
+    pub counted: CountedShare,
+    /// Its load by that of an even share.
+    pub ratio: f64,
+}
+
+/// `throughput-inflation`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThroughputInflation {
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Calls.
+    pub calls: u64,
+    /// Bytes that they asked for.
+    pub asked_bytes: Bytes,
+    /// Bytes that the devices moved.
+    pub device_bytes: Bytes,
+    /// The latter by the former.
+    pub ratio: f64,
+    /// Whether the page cache has a part in the ratio.
+    pub is_cached: bool,
+    /// Bytes read that nobody asked for, beside writes.
+    pub read_first_bytes: Option<Bytes>,
+}
+
+/// Reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+}
+
+/// `misaligned-target`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MisalignedTarget {
+    /// Length of a block.
+    pub granularity_bytes: Bytes,
+    /// Start of the first one.
+    pub offset_bytes: Bytes,
+    /// The operation that was measured.
+    pub op: Direction,
+    /// I/O that were measured.
+    pub measured: u64,
+    /// Time of an I/O off the grid by that of one on it.
+    pub penalty: Option<Penalty>,
+}
+
+/// A measured penalty with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Penalty {
+    /// The ratio of the times.
+    pub ratio: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}

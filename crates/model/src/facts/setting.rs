@@ -1,0 +1,252 @@
+//! Facts about settings, paths and load.
+
+use plumb_geometry::Bytes;
+use plumb_stack::Source;
+use plumb_trace::Layer;
+use serde::{Deserialize, Serialize};
+
+use super::ArrayEvidence;
+
+/// `queue-setting`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSetting {
+    /// Settings that do harm, the worst first; at least one.
+    pub settings: Vec<BadSetting>,
+}
+
+/// A setting of a queue that does harm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum BadSetting {
+    /// Too much is read ahead.
+    ReadAhead {
+        /// Bytes that the kernel reads ahead.
+        bytes: Bytes,
+        /// The most that serves a stream.
+        most_bytes: Bytes,
+        /// Who states it.
+        source: Option<Source>,
+    },
+    /// Requests are smaller than the hardware takes.
+    Request {
+        /// Largest request of the kernel.
+        bytes: Bytes,
+        /// Largest request of the hardware.
+        hardware_bytes: Bytes,
+        /// Who states it.
+        source: Option<Source>,
+    },
+    /// A scheduler for disks with a head on a drive without one.
+    Scheduler {
+        /// Its name.
+        name: String,
+        /// Who states that the drive has no head.
+        source: Option<Source>,
+    },
+}
+
+/// `too-few-disks`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TooFewDisks {
+    /// I/O a second that are asked of the volume.
+    pub asked_ios_per_second: f64,
+    /// Who counted or gave that rate.
+    pub asked_by: RateBasis,
+    /// Disk operations a second that they need.
+    pub needed_ios_per_second: f64,
+    /// Disk operations a second that the disks give.
+    pub given_ios_per_second: f64,
+    /// Disks below.
+    pub disks: u64,
+    /// Disk operations of a write.
+    pub operations_per_write: u64,
+    /// Needed by given.
+    pub utilisation: f64,
+    /// Mean response time; absent at a utilisation of 1 and above.
+    pub response_ns: Option<f64>,
+    /// Response time of an idle disk.
+    pub idle_ns: f64,
+    /// Disks that would do; absent if an idle disk is slower than the limit.
+    pub wanted_disks: Option<u64>,
+    /// Operations that those give beyond the need, as a share of it.
+    pub wanted_margin: Option<f64>,
+}
+
+/// Who counted a rate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum RateBasis {
+    /// The user gave it.
+    Given,
+    /// A tool printed it.
+    Printed {
+        /// Its output.
+        source: Source,
+    },
+    /// The mean of a profile.
+    Profile {
+        /// The device.
+        on: String,
+        /// The layer.
+        layer: Layer,
+    },
+}
+
+/// `single-path`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinglePath {
+    /// Paths to the LUN.
+    pub paths: u64,
+    /// How they are seen.
+    pub case: PathCase,
+    /// Who states them.
+    pub source: Option<Source>,
+}
+
+/// How the paths to a LUN are seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PathCase {
+    /// A multipath device.
+    Multipath,
+    /// A disk that counts as a LUN.
+    Lun {
+        /// Why it does.
+        because: ArrayEvidence,
+    },
+    /// Several disks of one identity.
+    Unjoined {
+        /// The disks.
+        devices: Vec<String>,
+    },
+}
+
+/// `read-policy`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadPolicy {
+    /// The policy.
+    pub policy: String,
+    /// Sides of the mirror.
+    pub sides: u64,
+    /// Who states the policy.
+    pub source: Source,
+}
+
+/// `mirror-write-copy`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MirrorWriteCopy {
+    /// `md_mirror_wow_flg`.
+    pub flags: u64,
+    /// Mirrors of the host.
+    pub mirrors: u64,
+    /// Who states the flags.
+    pub source: Source,
+}
+
+/// `small-resync-io`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallResyncIo {
+    /// Length of the I/O of a resync.
+    pub resync_bytes: Bytes,
+    /// Length that it should have.
+    pub wanted_bytes: Bytes,
+    /// Mirrors of the host.
+    pub mirrors: u64,
+    /// `maxphys` where it is too small as well.
+    pub maxphys_bytes: Option<Bytes>,
+    /// Who states the length.
+    pub source: Source,
+}
+
+/// `small-maxphys`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallMaxphys {
+    /// Largest I/O of the kernel.
+    pub maxphys_bytes: Bytes,
+    /// Value that it should have.
+    pub wanted_bytes: Bytes,
+    /// The largest chunk of a stripe, if it is larger.
+    pub chunk_bytes: Option<Bytes>,
+    /// The I/O of a resync, if they are larger.
+    pub resync_bytes: Option<Bytes>,
+    /// Who states it.
+    pub source: Source,
+}
+
+/// `no-direct-io`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoDirectIo {
+    /// The page of the database.
+    pub page_bytes: Bytes,
+    /// The block of the file system, if it is larger than the page.
+    pub block_bytes: Option<Bytes>,
+    /// Who states the mount options.
+    pub source: Option<Source>,
+}
+
+/// `no-logging`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoLogging {
+    /// Whether the mount options switch the log off, rather than say nothing.
+    pub is_switched_off: bool,
+    /// Who states the mount options.
+    pub source: Option<Source>,
+}
+
+/// `small-segmap`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallSegmap {
+    /// Percentage of memory.
+    pub segmap_percent: u64,
+    /// UFS file systems that go through the cache.
+    pub file_systems: u64,
+    /// Who states the percentage.
+    pub source: Source,
+}
+
+/// `too-many-metadevices`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "case", rename_all = "kebab-case")]
+pub enum TooManyMetadevices {
+    /// Near the limit.
+    Limit {
+        /// The disk set; absent for the local one.
+        set: Option<String>,
+        /// Metadevices.
+        metadevices: u64,
+        /// `nmd`.
+        nmd: u64,
+        /// The largest that `nmd` can be.
+        nmd_max: u64,
+        /// Who states `nmd`.
+        source: Source,
+    },
+    /// Soft partitions as columns of stripes.
+    Columns {
+        /// Metadevices of such stripes.
+        metadevices: u64,
+        /// Metadevices that would do.
+        needed: u64,
+        /// The stripes.
+        stripes: u64,
+        /// Their columns.
+        columns: u64,
+    },
+}
+
+/// `double-counted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DoubleCounted {
+    /// Devices that carry one load.
+    pub devices: Vec<String>,
+    /// I/O a second at the top.
+    pub asked_ios_per_second: f64,
+    /// Who counted them.
+    pub asked_by: RateBasis,
+    /// The rates of all devices added up.
+    pub sum_ios_per_second: f64,
+    /// I/O a second at the bottom.
+    pub bottom_ios_per_second: f64,
+    /// Whether top and bottom do the same.
+    pub is_same: bool,
+}

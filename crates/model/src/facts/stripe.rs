@@ -1,0 +1,156 @@
+//! Facts about stripes and parity.
+
+use plumb_geometry::{Bytes, Share};
+use plumb_stack::Source;
+use serde::{Deserialize, Serialize};
+
+use super::ArrayEvidence;
+use crate::counted::CountedShare;
+use crate::io_size::IoSize;
+
+/// `narrow-stripe`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NarrowStripe {
+    /// The chunk.
+    pub chunk_bytes: Bytes,
+    /// Members of the stripe.
+    pub members: u64,
+    /// Size of the I/O.
+    pub io: IoSize,
+    /// Whole I/O that a chunk holds.
+    pub ios_per_chunk: u64,
+    /// Share of such I/O at random sectors that touch two chunks.
+    pub split: Option<Share>,
+    /// The smallest chunk that is never narrow.
+    pub wanted_chunk_bytes: Bytes,
+    /// The same share with that chunk.
+    pub wanted_split: Option<Share>,
+    /// Who states the layout.
+    pub source: Option<Source>,
+}
+
+/// `split-io`: counted in a profile, or expected from the layout.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitIo {
+    /// The chunk.
+    pub chunk_bytes: Bytes,
+    /// The striped device; absent where the user gave the chunk for a trace.
+    pub on: Option<String>,
+    /// Who states the chunk; absent where the user gave it for a trace.
+    pub source: Option<Source>,
+    /// I/O that touch more chunks than their length needs; absent for a layout without a profile.
+    pub counted: Option<CountedShare>,
+    /// The device whose I/O were counted, if that is not the target.
+    pub counted_on: Option<String>,
+    /// Share that must touch more chunks, from the layout; absent where I/O were counted.
+    pub expected: Option<Share>,
+    /// Size of the I/O that the expected share is for.
+    pub io: Option<IoSize>,
+    /// Distance of the start of the target from the chunk boundary before; absent for a trace.
+    pub past_bytes: Option<Bytes>,
+    /// What a trace shows beyond the share.
+    pub trace: Option<SplitInTrace>,
+}
+
+/// What a trace shows of I/O across chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitInTrace {
+    /// Share of split I/O that random starts would give.
+    pub random_share: f64,
+    /// The commonest length, with the share that random sectors would give.
+    pub commonest: Option<SplitOfLength>,
+    /// I/O that touch several chunks only because they are longer than one.
+    pub longer: u64,
+}
+
+/// The share of I/O of a length that random sectors split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitOfLength {
+    /// The length.
+    pub len_bytes: Bytes,
+    /// The share.
+    pub split: Share,
+}
+
+/// `stripe-segment-mismatch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StripeSegmentMismatch {
+    /// The chunk.
+    pub chunk_bytes: Bytes,
+    /// The segment.
+    pub segment: Segment,
+    /// Rest of the chunk behind its last whole segment.
+    pub past_bytes: Bytes,
+    /// Devices below whose segment does not divide the chunk.
+    pub devices_off: u64,
+    /// Devices below.
+    pub devices: u64,
+    /// The nearest multiples of the segment.
+    pub nearest_bytes: Vec<Bytes>,
+    /// A large multiple of the segment; absent if the segment is larger than any chunk that is proposed.
+    pub proposed_bytes: Option<Bytes>,
+    /// Who states the chunk.
+    pub source: Option<Source>,
+}
+
+/// The segment of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The segment.
+    pub bytes: Bytes,
+    /// The LUN.
+    pub on: String,
+    /// Who states it.
+    pub source: Source,
+}
+
+/// `parity-small-writes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ParitySmallWrites {
+    /// Data of a full stripe.
+    pub stripe_bytes: Bytes,
+    /// Chunks of data in a stripe.
+    pub data_chunks: u64,
+    /// Chunks of parity in a stripe.
+    pub parity: u32,
+    /// Disk operations of a small write.
+    pub operations: u64,
+    /// Writes that cover a stripe only in part; absent without a profile.
+    pub counted: Option<CountedShare>,
+    /// The device whose I/O were counted, if that is not the target.
+    pub counted_on: Option<String>,
+    /// Size of the I/O; absent where I/O were counted.
+    pub io: Option<IoSize>,
+    /// Who states the layout.
+    pub source: Option<Source>,
+}
+
+/// `software-raid5`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftwareRaid5 {
+    /// The volume manager that computes the parity.
+    pub manager: String,
+    /// Members of the array.
+    pub members: u64,
+    /// Chunks of parity in a stripe.
+    pub parity: u32,
+    /// Disk operations of a small write.
+    pub operations: u64,
+    /// Who states the manager.
+    pub source: Source,
+}
+
+/// `software-stripe-on-hardware-raid`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftwareStripeOnHardwareRaid {
+    /// The chunk of the software stripe.
+    pub chunk_bytes: Bytes,
+    /// LUNs of an array below.
+    pub luns: u64,
+    /// Devices below.
+    pub devices: u64,
+    /// One of the LUNs.
+    pub lun: String,
+    /// Why it counts as one.
+    pub because: ArrayEvidence,
+}

@@ -1,0 +1,225 @@
+//! A finding: a defect of a target with the facts that show it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::advice::{Advice, Fix};
+use crate::reason::Reason;
+use crate::rule::{Facts, RuleId};
+use crate::seen::Seen;
+use crate::target::Target;
+
+/// How bad a defect is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Worth repairing.
+    Warning,
+    /// Repair it now.
+    Critical,
+}
+
+impl Severity {
+    /// The word used in output and in flags.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// It rests on an assumption that nobody has checked.
+    Low,
+    /// It rests on what the I/O show, or on a table of known models.
+    Medium,
+    /// It was counted or computed on a grid that was given, measured or stated by the system.
+    High,
+}
+
+impl Confidence {
+    /// One step less.
+    #[must_use]
+    pub const fn lowered(self) -> Confidence {
+        match self {
+            Confidence::High => Confidence::Medium,
+            Confidence::Medium | Confidence::Low => Confidence::Low,
+        }
+    }
+
+    /// The word used in output.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// Whether a cost was measured or follows from arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// An experiment measured it.
+    Measured,
+    /// Arithmetic on what was seen: an upper bound.
+    Estimated,
+}
+
+/// The quantity that a cost is a multiple or a number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostOf {
+    /// Cells touched per cell needed.
+    Cells,
+    /// Commands per command needed.
+    Commands,
+    /// Bytes moved per byte asked for.
+    MovedBytes,
+    /// Bytes of whole cells per byte asked for, with all starts on the grid.
+    CellBytes,
+    /// Bytes at the device per byte asked of the file system.
+    DeviceBytes,
+    /// Bytes moved per byte written.
+    WrittenBytes,
+    /// Bytes that flash programs per byte written.
+    ProgrammedBytes,
+    /// Disk operations per small write.
+    DiskOperations,
+    /// Writes that one gathered write could hold.
+    GatheredWrites,
+    /// Load of the busiest member per load of an even share.
+    MemberLoad,
+    /// Reads on the busiest side of a mirror per read of an even share.
+    SideReads,
+    /// Units kept per discarded range.
+    KeptUnits,
+    /// Mean response times of an idle disk.
+    IdleResponses,
+    /// Times of a read on the grid.
+    ReadTimes,
+    /// Times of a write on the grid.
+    WriteTimes,
+}
+
+/// What a defect costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The quantity.
+    pub of: CostOf,
+    /// How the cost is known.
+    pub basis: Basis,
+    /// How much.
+    pub value: f64,
+}
+
+impl Cost {
+    /// A cost that follows from arithmetic.
+    #[must_use]
+    pub const fn estimated(of: CostOf, value: f64) -> Cost {
+        Cost {
+            of,
+            basis: Basis::Estimated,
+            value,
+        }
+    }
+
+    /// A cost that an experiment measured.
+    #[must_use]
+    pub const fn measured(of: CostOf, value: f64) -> Cost {
+        Cost {
+            of,
+            basis: Basis::Measured,
+            value,
+        }
+    }
+}
+
+/// A defect and the facts that show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule, and what it found.
+    #[serde(flatten)]
+    pub facts: Facts,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What has the defect.
+    pub target: Target,
+    /// What it costs, if that is known.
+    pub cost: Option<Cost>,
+    /// I/O through the target while its devices were watched; absent if nothing was watched.
+    pub seen: Option<Seen>,
+    /// What stands in the way of a remedy, or must be known before its commands are run.
+    pub advice: Vec<Advice>,
+    /// Commands of the remedy, in order.
+    pub fix: Vec<Fix>,
+}
+
+impl Finding {
+    /// A finding without a cost or a remedy.
+    #[must_use]
+    pub const fn new(
+        facts: Facts,
+        target: Target,
+        severity: Severity,
+        confidence: Confidence,
+    ) -> Finding {
+        Finding {
+            facts,
+            severity,
+            confidence,
+            target,
+            cost: None,
+            seen: None,
+            advice: Vec::new(),
+            fix: Vec::new(),
+        }
+    }
+
+    /// The rule that found it.
+    #[must_use]
+    pub const fn rule(&self) -> RuleId {
+        self.facts.rule()
+    }
+
+    /// States the cost.
+    #[must_use]
+    pub fn with_cost(mut self, cost: impl Into<Option<Cost>>) -> Finding {
+        self.cost = cost.into();
+        self
+    }
+
+    /// Adds a step of the remedy, or the reason why there is no command for it.
+    #[must_use]
+    pub fn with_fix(mut self, step: Result<Fix, plumb_quoting::NoCommand>) -> Finding {
+        match step {
+            Ok(step) => self.fix.push(step),
+            Err(why) => self.advice.push(Advice::NoCommand {
+                why: why.to_string(),
+            }),
+        }
+        self
+    }
+}
+
+/// A rule that could not tell, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unjudged {
+    /// The rule.
+    pub rule: RuleId,
+    /// What it could not judge.
+    pub target: Target,
+    /// Why not.
+    pub reason: Reason,
+}

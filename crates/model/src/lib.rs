@@ -1,0 +1,25 @@
+//! The vocabulary that crates share: rules, what they judge, and what they find. Values only: no I/O, no clock, and no
+//! sentence for a user. `report` renders all of it; JSON is its serialisation and reads back into it.
+
+#![forbid(unsafe_code)]
+
+pub mod advice;
+pub mod counted;
+pub mod facts;
+pub mod finding;
+pub mod grid;
+pub mod io_size;
+pub mod reason;
+pub mod rule;
+pub mod seen;
+pub mod target;
+
+pub use advice::{Advice, Fix};
+pub use counted::{CountedShare, LostEvents};
+pub use finding::{Basis, Confidence, Cost, CostOf, Finding, Severity, Unjudged};
+pub use grid::GridOf;
+pub use io_size::{IoSize, IoSizeBasis};
+pub use reason::Reason;
+pub use rule::{Category, Facts, PlanKind, RULES, Rule, RuleId};
+pub use seen::Seen;
+pub use target::{HostLayer, Part, Target, TargetLayer};

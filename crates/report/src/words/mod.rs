@@ -1,0 +1,144 @@
+//! English for findings, and for what rules could not judge: one file for each rule, and the only place with such
+//! sentences. Rules fill facts; text, JSON, pages and tests of single sentences all take their words from here.
+
+use plumb_model::{Facts, Finding};
+
+mod advice;
+mod cost;
+mod discard_misaligned;
+mod double_counted;
+mod geometry_mismatch;
+mod implausible_hint;
+mod indirection_unit;
+mod io_size;
+mod looks_sequential;
+mod member_skew;
+mod mirror_write_copy;
+mod misaligned_io;
+mod misaligned_partition;
+mod misaligned_target;
+mod misstated_grid;
+mod narrow_stripe;
+mod no_direct_io;
+mod no_logging;
+mod odd_length_io;
+mod parity_small_writes;
+mod phrase;
+mod problem;
+mod queue_setting;
+mod read_policy;
+mod reason;
+mod record_mismatch;
+mod seen;
+mod single_path;
+mod small_maxphys;
+mod small_random_writes;
+mod small_resync_io;
+mod small_segmap;
+mod soft_partition_drift;
+mod software_raid5;
+mod software_stripe_on_hardware_raid;
+mod split_io;
+mod stripe_segment_mismatch;
+mod target;
+mod throughput_inflation;
+mod too_few_disks;
+mod too_many_metadevices;
+
+pub use cost::cost;
+pub use misaligned_io::known_start;
+pub use reason::reason;
+pub use seen::latency;
+pub use target::{part, target};
+
+/// A finding in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentences {
+    /// The defect, in one sentence.
+    pub summary: String,
+    /// What it means, what shows it, and what to do, a sentence or two each.
+    pub explanation: Vec<String>,
+}
+
+impl Sentences {
+    /// A summary without an explanation.
+    fn new(summary: impl Into<String>) -> Sentences {
+        Sentences {
+            summary: summary.into(),
+            explanation: Vec::new(),
+        }
+    }
+
+    /// Adds a sentence, if there is one.
+    fn and(mut self, sentence: impl Into<Option<String>>) -> Sentences {
+        self.explanation.extend(sentence.into());
+        self
+    }
+
+    /// Adds a sentence that is always the same.
+    fn say(mut self, sentence: &str) -> Sentences {
+        self.explanation.push(sentence.to_owned());
+        self
+    }
+}
+
+/// Everything that a report says of a finding beside its cost, its confidence and its commands.
+#[must_use]
+pub fn finding(finding: &Finding) -> Sentences {
+    let mut sentences = of_rule(finding);
+    sentences.explanation.extend(seen::sentences(finding));
+    let advice = finding.advice.iter().map(advice::sentence);
+    sentences.explanation.extend(advice);
+    sentences
+}
+
+fn of_rule(finding: &Finding) -> Sentences {
+    let on = &finding.target;
+    match &finding.facts {
+        Facts::MisalignedIo(facts) => misaligned_io::words(on, facts),
+        Facts::SplitIo(facts) => split_io::words(on, facts),
+        Facts::RecordMismatch(facts) => record_mismatch::words(on, facts),
+        Facts::OddLengthIo(facts) => odd_length_io::words(on, facts),
+        Facts::SmallRandomWrites(facts) => small_random_writes::words(on, facts),
+        Facts::LooksSequential(facts) => looks_sequential::words(on, facts),
+        Facts::MemberSkew(facts) => member_skew::words(on, facts),
+        Facts::ThroughputInflation(facts) => throughput_inflation::words(on, facts),
+        Facts::MisalignedTarget(facts) => misaligned_target::words(on, facts),
+        Facts::MisalignedPartition(facts) => misaligned_partition::words(on, facts),
+        Facts::SoftPartitionDrift(facts) => soft_partition_drift::words(on, facts),
+        Facts::NarrowStripe(facts) => narrow_stripe::words(on, facts),
+        Facts::StripeSegmentMismatch(facts) => stripe_segment_mismatch::words(on, facts),
+        Facts::ParitySmallWrites(facts) => parity_small_writes::words(on, facts),
+        Facts::IndirectionUnit(facts) => indirection_unit::words(on, facts),
+        Facts::GeometryMismatch(facts) => geometry_mismatch::words(on, facts),
+        Facts::DiscardMisaligned(facts) => discard_misaligned::words(on, facts),
+        Facts::ImplausibleHint(facts) => implausible_hint::words(on, facts),
+        Facts::MisstatedGrid(facts) => misstated_grid::words(on, facts),
+        Facts::QueueSetting(facts) => queue_setting::words(on, facts),
+        Facts::TooFewDisks(facts) => too_few_disks::words(on, facts),
+        Facts::SinglePath(facts) => single_path::words(on, facts),
+        Facts::SoftwareStripeOnHardwareRaid(facts) => {
+            software_stripe_on_hardware_raid::words(on, facts)
+        }
+        Facts::SoftwareRaid5(facts) => software_raid5::words(on, facts),
+        Facts::ReadPolicy(facts) => read_policy::words(on, facts),
+        Facts::MirrorWriteCopy(facts) => mirror_write_copy::words(facts),
+        Facts::SmallResyncIo(facts) => small_resync_io::words(facts),
+        Facts::SmallMaxphys(facts) => small_maxphys::words(facts),
+        Facts::NoDirectIo(facts) => no_direct_io::words(on, facts),
+        Facts::NoLogging(facts) => no_logging::words(on, facts),
+        Facts::SmallSegmap(facts) => small_segmap::words(facts),
+        Facts::TooManyMetadevices(facts) => too_many_metadevices::words(facts),
+        Facts::DoubleCounted(facts) => double_counted::words(facts),
+        Facts::BrokenLabel(facts)
+        | Facts::StrandedBackupLabel(facts)
+        | Facts::OverlappingPartitions(facts)
+        | Facts::UnfinishedMove(facts)
+        | Facts::SectorSizeMismatch(facts)
+        | Facts::BrokenSuperblock(facts)
+        | Facts::HiddenSectors(facts)
+        | Facts::AshiftBelowBlock(facts)
+        | Facts::BeyondDevice(facts)
+        | Facts::Contradiction(facts) => problem::words(finding.rule(), on, facts),
+    }
+}

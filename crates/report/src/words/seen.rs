@@ -1,0 +1,137 @@
+//! I/O through the target of a finding, in words.
+
+use plumb_geometry::{Bytes, group_digits, plural};
+use plumb_model::{Facts, Finding, GridOf, Seen};
+use plumb_profile::latency_fit::LatencyByFit;
+
+use super::phrase::{part_of, place, rate, unit};
+
+const MIB: f64 = 1_048_576.0;
+
+/// What was seen; nothing if nothing was watched.
+pub(super) fn sentences(finding: &Finding) -> Vec<String> {
+    let Some(seen) = &finding.seen else {
+        return Vec::new();
+    };
+    let grid = match &finding.facts {
+        Facts::MisalignedPartition(facts) => Some(&facts.grid),
+        _ => None,
+    };
+    let (through, during) = (through(seen), during(seen));
+    if seen.ios() == 0 {
+        return vec![format!("No I/O passed through {through}{during}.")];
+    }
+    let mut sentences = vec![format!(
+        "I/O through {through}{during}: {} and {}, {}{}{}.",
+        plural(seen.reads, "read"),
+        plural(seen.writes, "write"),
+        moved(seen.moved_bytes),
+        off(seen, grid),
+        took(seen)
+    )];
+    if let Some(fit) = &seen.fit {
+        sentences.extend(fit.moved.as_ref().map(|moved| {
+            let rest = part_of(moved.misaligned, moved.ios);
+            let not_alone = if moved.misaligned < fit.misaligned {
+                ""
+            } else {
+                ": the start is not the only cause"
+            };
+            format!(
+                "With a start {} later, {rest} of them would still start off it{not_alone} (exact for these I/O).",
+                place(moved.by_bytes)
+            )
+        }));
+        sentences.extend(fit.latency.as_ref().map(latency));
+    }
+    sentences.extend(senders(seen));
+    sentences
+}
+
+fn through(seen: &Seen) -> String {
+    if seen.is_below {
+        format!("{}, which carries it,", seen.on)
+    } else {
+        seen.on.clone()
+    }
+}
+
+fn during(seen: &Seen) -> String {
+    seen.seconds
+        .map_or_else(String::new, |seconds| format!(" in {seconds:.1} s"))
+}
+
+fn off(seen: &Seen, grid: Option<&GridOf>) -> String {
+    match (&seen.fit, grid) {
+        (Some(fit), Some(grid)) => format!(
+            "; {} start off {}",
+            part_of(fit.misaligned, fit.ios),
+            unit(grid)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn took(seen: &Seen) -> String {
+    seen.mean_ns.map_or_else(String::new, |ns| {
+        format!(
+            "; {:.1} µs each on average, from issue to completion",
+            ns / 1e3
+        )
+    })
+}
+
+/// `2.4 MiB`.
+fn moved(Bytes(bytes): Bytes) -> String {
+    let bytes = bytes as f64;
+    let (size, unit) = if bytes < MIB {
+        (bytes / 1024.0, "KiB")
+    } else {
+        (bytes / MIB, "MiB")
+    };
+    format!("{} {unit}", rate(size))
+}
+
+fn senders(seen: &Seen) -> Option<String> {
+    if seen.senders.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = seen
+        .senders
+        .iter()
+        .map(|sender| format!("{} {}", sender.comm, group_digits(sender.ios)))
+        .collect();
+    let more = match seen.more_senders {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("Sent by {}{more}.", named.join(", ")))
+}
+
+/// How much longer I/O off the grid took.
+#[must_use]
+pub fn latency(latency: &LatencyByFit) -> String {
+    match latency {
+        LatencyByFit::Difference {
+            difference_ns,
+            low_ns,
+            high_ns,
+            fitting_ns_mean,
+            compared,
+            unfitting,
+            ..
+        } => format!(
+            "Latency difference to aligned I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, from \
+             {} of {} unaligned I/O. It is a difference, not a measured cost.",
+            difference_ns / 1e3,
+            low_ns / 1e3,
+            high_ns / 1e3,
+            fitting_ns_mean / 1e3,
+            group_digits(*compared),
+            group_digits(*unfitting),
+        ),
+        LatencyByFit::NotComparable { why } => {
+            format!("Latency of aligned and unaligned I/O cannot be compared: {why}.")
+        }
+    }
+}
