@@ -86,7 +86,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s V -l version -d 
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l from -d 'What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect gathered there; - for standard input' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l root -d 'Take the sysfs and mounts below this directory for those of a host, instead of this one\'s; no device is opened' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l profile -d 'Join a saved profile, so that rules that need sizes of I/O use the real ones' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts, tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of files, no keys' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Gather what a check reads of this host into a new file that only you can read, for --from elsewhere: sysfs, mounts, tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of files, no keys' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l images -d 'Gather of these images of guests as well where they lie, and how the virtual disk lies in them' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l join -d 'A disk of a guest and what its host made it of, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2: what is below the disk is then known as far as the host\'s collection tells. A host is called as it calls itself, or as its collection without .tar.zst; without one it is this host. May be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -135,7 +135,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only b
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand record" -s o -l output -d 'File to write, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand record" -s o -l output -d 'File to write, a name that is free; only you can read it: FILE.parquet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l duration -d 'End after this time; without it, at Ctrl-C' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l max-size -d 'Size that a file does not exceed: the recording ends there, or goes on in another file with --files' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l files -d 'Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one' -r

@@ -26,11 +26,11 @@ static CONTROLS: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/
 const TRACEPOINTS: [&str; 3] = ["block_rq_issue", "block_rq_complete", "block_bio_queue"];
 
 /// How the programs at the tracepoints begin their names.
-type Names = [&'static str; 3];
-const EMPTY: Names = ["empty_issue", "empty_complete", "empty_queue"];
-const RING: Names = ["ring_issue", "ring_complete", "(none)"];
-const PLUMB: Names = ["issue_", "complete_", "queue_bio"];
-const BPFTRACE: Names = ["block_rq_issue", "block_rq_complete", "(none)"];
+type ProgramNames = [&'static str; 3];
+const EMPTY: ProgramNames = ["empty_issue", "empty_complete", "empty_queue"];
+const RING: ProgramNames = ["ring_issue", "ring_complete", "(none)"];
+const PLUMB: ProgramNames = ["issue_", "complete_", "queue_bio"];
+const BPFTRACE: ProgramNames = ["block_rq_issue", "block_rq_complete", "(none)"];
 
 /// A record with the time, for each event.
 const RECORDS_ONLY: &str = "tracepoint:block:block_rq_issue { printf(\"%llu\", nsecs) } \
@@ -215,7 +215,7 @@ fn trace() -> Result<Child, Error> {
 }
 
 /// Loads those of the control programs that have these names, and attaches them.
-fn attach(names: Names) -> Result<Ebpf, Error> {
+fn attach(names: ProgramNames) -> Result<Ebpf, Error> {
     let btf = Btf::from_sys_fs()?;
     let mut programs = EbpfLoader::new().btf(Some(&btf)).load(CONTROLS)?;
     for (tracepoint, name) in TRACEPOINTS.into_iter().zip(names) {
@@ -230,7 +230,7 @@ fn attach(names: Names) -> Result<Ebpf, Error> {
 }
 
 /// ns that a run of the program at each tracepoint takes, on average, while fio reads.
-fn cost(device: &str, seconds: &str, names: Names) -> Result<[f64; 3], Error> {
+fn cost(device: &str, seconds: &str, names: ProgramNames) -> Result<[f64; 3], Error> {
     let file = if device.starts_with('/') {
         device.to_owned()
     } else {

@@ -32,7 +32,6 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     sandbox::enter(&Files {
         inputs: args.files.clone(),
         outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
-        unpacks: false,
     })?;
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);

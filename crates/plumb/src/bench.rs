@@ -1,7 +1,5 @@
 //! `plumb bench`: loads devices and files, and says how fast they are.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plumb_load::{
@@ -13,6 +11,7 @@ use crate::cli::{Bench, Study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::signals::stop_flag;
 
 mod cpu;
 pub mod measured;
@@ -51,7 +50,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     output::may_write(&args.targets, &outputs)?;
     let workload = workload(args)?;
     let opened = targets::open(args, workload.writes())?;
-    let stop = stop_by_signal()?;
+    let stop = stop_flag()?;
     let plan = plan(args, &workload, &opened);
     check(&plan).map_err(refused)?;
     let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
@@ -98,20 +97,6 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
 /// Which columns there is room for.
 fn columns() -> report::IntervalColumns {
     report::IntervalColumns::within(output::columns(&std::io::stdout()))
-}
-
-/// Set when a signal asks for the end.
-fn stop_by_signal() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::failed(&error))?;
-    }
-    Ok(stop)
 }
 
 fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {

@@ -67,7 +67,6 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         sandbox::enter(&Files {
             inputs: args.from.iter().chain(named).cloned().collect(),
             outputs: Vec::new(),
-            unpacks: true,
         })?;
     }
     let known = args.beneath.catalogue()?;
@@ -144,7 +143,7 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     })?;
     // Gathering takes its time.
     output::must_be_new(path)?;
-    output::write_file(path, &bytes)?;
+    output::write_private(path, &bytes)?;
     output::print(&gathered_words(path, &found, bytes.len()))?;
     Ok(Exit::Clean)
 }

@@ -31,7 +31,6 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
     sandbox::enter(&Files {
         inputs: inputs.to_vec(),
         outputs: args.html.iter().cloned().collect(),
-        unpacks: false,
     })?;
     let mut sides = [
         Side::read(&args.before, args)?,

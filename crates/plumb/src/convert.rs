@@ -26,7 +26,6 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
     sandbox::enter(&Files {
         inputs: vec![args.input.clone()],
         outputs: vec![args.output.clone()],
-        unpacks: false,
     })?;
     let mut reader = open::open(&one_piece(args)?, &read_options(args)).map_err(failed)?;
     let mut writer =

@@ -31,6 +31,7 @@ mod replay;
 mod sandbox;
 mod select;
 mod side_by_side;
+mod signals;
 mod typed;
 mod version;
 mod watch;
@@ -38,6 +39,8 @@ mod watch;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    // Without it a signal leaves a file behind that is not whole, which is no reason not to work.
+    let _ = plumb_sys::signals::remove_unfinished_at_the_end();
     // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

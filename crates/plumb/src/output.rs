@@ -60,11 +60,9 @@ pub fn may_write(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
         may_write_one(path)?;
     }
     must_be_apart(inputs, outputs)?;
-    outputs.iter().try_for_each(|path| {
-        Output::create(path)
-            .map(drop)
-            .map_err(|error| Failure::failed(&error))
-    })
+    outputs
+        .iter()
+        .try_for_each(|path| Output::create(path).map(drop).map_err(of_trace))
 }
 
 fn may_write_one(path: &Path) -> Result<(), Failure> {
@@ -170,7 +168,7 @@ impl File {
     }
 }
 
-/// Whether the name is free.
+/// Whether the name is free, and a file with data of disks can be made there.
 ///
 /// # Errors
 /// When anything has it, a link without an end included, or the directory takes no file.
@@ -178,7 +176,8 @@ pub fn must_be_new(path: &Path) -> Result<(), Failure> {
     may_write_one(path)?;
     match fs::symlink_metadata(path) {
         Ok(found) => Err(taken(path, &found, "the name of a new file")),
-        Err(_) => may_write(&[], &[path]),
+        Err(_) => must_be_apart(&[], &[path])
+            .and_then(|()| Output::create_private(path).map(drop).map_err(of_trace)),
     }
 }
 
@@ -191,18 +190,32 @@ fn taken(path: &Path, found: &Metadata, expected: &str) -> Failure {
     .with_help("nothing was written: give another name")
 }
 
-/// Writes a file under another name first, so that a file of this name is always whole.
+/// Writes a report under another name first, so that a file of this name is always whole.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     may_write_one(path)?;
-    let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    let mut output = Output::create(path).map_err(failed)?;
+    write(Output::create(path).map_err(of_trace)?, bytes)
+}
+
+/// Writes a new file with data of disks in the same way, for its owner alone.
+///
+/// # Errors
+/// When anything has the name, or it cannot be written.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write(Output::create_private(path).map_err(of_trace)?, bytes)
+}
+
+fn write(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {
     let written = output.write_all(bytes);
-    let at = path.display().to_string();
-    written.map_err(|source| failed(plumb_trace::Error::Write { path: at, source }))?;
-    output.commit().map_err(failed)
+    let path = output.path();
+    written.map_err(|source| of_trace(plumb_trace::Error::Write { path, source }))?;
+    output.commit().map_err(of_trace)
+}
+
+fn of_trace(error: plumb_trace::Error) -> Failure {
+    Failure::failed(&error)
 }
 
 /// Columns of a terminal that does not say how wide it is.

@@ -11,6 +11,8 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::geteuid;
 use rustix::thread::{self, CapabilitySet, CapabilitySets, Gid, Uid};
 
+use plumb_trace::write::target_of;
+
 use crate::failure::Failure;
 
 /// As what the process goes on.
@@ -79,6 +81,8 @@ fn invoker() -> Option<Identity> {
 
 /// Whether a file of this name can be made or replaced.
 fn can_write(identity: Identity, path: &Path) -> bool {
+    let target = target_of(path);
+    let path = target.as_deref().unwrap_or(path);
     let directory = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())

@@ -21,6 +21,7 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::signals::stop_flag;
 use crate::watch::{disk_at, refused, tell_of_processes};
 use crate::{output, privilege};
 
@@ -75,15 +76,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         .iter()
         .map(|name| disk_at(name, layers, &command));
     let devices = devices.collect::<Result<Vec<u32>, Failure>>()?;
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, ended.clone())
-            .map_err(|error| Failure::failed(&error))?;
-    }
+    let ended = stop_flag()?;
     let options = RecordOptions {
         devices,
         ops: args.op.clone(),

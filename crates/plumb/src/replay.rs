@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plumb_geometry::group_digits;
@@ -23,6 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::notes::notes_of;
 use crate::output;
+use crate::signals::stop_flag;
 
 mod shown;
 mod source;
@@ -47,15 +47,7 @@ pub fn run(args: &Replay) -> Result<Exit, Failure> {
         &args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
     )?;
     let Opened { target, may_write } = targets::open_one(&args.target, &args.yes, args.write)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::failed(&error))?;
-    }
+    let stop = stop_flag()?;
     let replay = load::Replay {
         target: &target,
         may_write: may_write.as_ref(),

@@ -22,6 +22,8 @@ use landlock::{
 use rustix::thread::{CapabilitySet, capabilities};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
+use plumb_trace::write::target_of;
+
 use crate::failure::Failure;
 use crate::privilege;
 
@@ -78,8 +80,6 @@ pub struct Files {
     pub inputs: Vec<PathBuf>,
     /// Files that are written.
     pub outputs: Vec<PathBuf>,
-    /// Whether archives are unpacked into a temporary directory.
-    pub unpacks: bool,
 }
 
 /// Which protections are in force.
@@ -134,14 +134,13 @@ impl Files {
             .collect()
     }
 
-    /// Where files are made, and files that are written in their place: devices and pipes.
+    /// Where files are made, at the end of links, and files that are written in their place: devices and pipes.
     fn writable(&self) -> Vec<PathBuf> {
         let place = |path: &PathBuf| match fs::metadata(path) {
             Ok(found) if !found.is_file() && !found.is_dir() => path.clone(),
-            _ => directory_of(path).to_owned(),
+            _ => directory_of(&target_of(path).unwrap_or_else(|_| path.clone())).to_owned(),
         };
-        let room = self.unpacks.then(std::env::temp_dir);
-        self.outputs.iter().map(place).chain(room).collect()
+        self.outputs.iter().map(place).collect()
     }
 }
 
@@ -224,7 +223,6 @@ mod tests {
         let files = Files {
             inputs: vec![input.clone(), "-".into(), dir.path().join("absent")],
             outputs: vec![out.join("report")],
-            unpacks: false,
         };
         let (protection, found) = inside(&files, || {
             let read = |path: &Path| fs::read(path).is_ok();

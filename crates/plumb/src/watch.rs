@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,6 +16,7 @@ use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::signals::stop_flag;
 use crate::{output, privilege, typed};
 
 mod app;
@@ -47,7 +47,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         ..Questions::default()
     };
     let options = options(args, &questions)?;
-    let ended = told_to_end()?;
+    let ended = stop_flag()?;
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
@@ -72,24 +72,6 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     // What was counted is kept also where it could not be shown.
     let exit = whole.end(args, &questions, began.elapsed());
     shown.and(exit)
-}
-
-/// Becomes true with the signal that ends a watch.
-///
-/// # Errors
-/// When signals cannot be heard.
-pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let signals = [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ];
-    for signal in signals {
-        signal_hook::flag::register(signal, ended.clone())
-            .map_err(|error| Failure::failed(&error))?;
-    }
-    Ok(ended)
 }
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {

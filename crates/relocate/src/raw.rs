@@ -3,14 +3,13 @@
 //! Readers look for labels of every block size, at places that are no multiple of the disk's own: direct I/O takes whole
 //! blocks only, so that what lies around is read with them.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
 use plumb_geometry::{align_down, align_up};
-use plumb_sys::{AlignedBuffer, DirectDisk, Doubt, FileUse, NamedFile};
+use plumb_sys::{AlignedBuffer, DirectDisk, Doubt, FileContent, FileUse, NamedFile, NewFile};
 
 use crate::disk::{Disk, JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 
@@ -120,24 +119,19 @@ impl JournalFile {
     /// # Errors
     /// When there is a file of that name, no room for it, or the system refuses.
     pub fn create(path: &Path, len_bytes: u64, block_bytes: u32) -> io::Result<JournalFile> {
-        let mut options = OpenOptions::new();
-        // It holds data of the partition: for root alone.
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        let filled = fill(&mut file, len_bytes).and_then(|()| sync_directory_of(path));
-        if let Err(error) = filled {
-            // What could not be made is not left behind; the first error is the one that tells.
-            let _ = std::fs::remove_file(path);
-            return Err(error);
+        let mut new = NewFile::create(path, FileContent::DiskData)?;
+        fill(&mut new, len_bytes)?;
+        let made = new.finish()?.metadata()?;
+        let journal = JournalFile::open(path)?;
+        let opened = journal.file.file().metadata()?;
+        if (opened.dev(), opened.ino()) != (made.dev(), made.ino()) {
+            return Err(io::Error::other(
+                "another file took the name of the new one",
+            ));
         }
-        drop(file);
         Ok(JournalFile {
             block_bytes,
-            ..JournalFile::open(path)?
+            ..journal
         })
     }
 
@@ -201,7 +195,7 @@ impl JournalFile {
     }
 }
 
-fn fill(file: &mut File, len_bytes: u64) -> io::Result<()> {
+fn fill(file: &mut impl Write, len_bytes: u64) -> io::Result<()> {
     let zeros = vec![0; PIECE];
     let mut left = len_bytes;
     while left > 0 {
@@ -209,14 +203,7 @@ fn fill(file: &mut File, len_bytes: u64) -> io::Result<()> {
         file.write_all(&zeros[..len as usize])?;
         left -= len;
     }
-    file.sync_all()
-}
-
-fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    Ok(())
 }
 
 impl JournalStore for JournalFile {

@@ -13,7 +13,7 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::linux::{GuestDisk, Host, Root};
 use crate::node::{Kind, keys};
-use crate::ondisk::{Scan, image};
+use crate::ondisk::{Counted, Scan, image};
 
 /// All bytes of a device, for [`Open::counted`] where the exact runs are unknown.
 pub const ALL: (u64, u64) = (0, u64::MAX);
@@ -26,8 +26,8 @@ pub trait Open {
     /// What the system says.
     fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>>;
 
-    /// Hears of which bytes of one that was opened something was made, as starts and lengths.
-    fn counted(&self, _name: &str, _runs: &[(u64, u64)]) {}
+    /// Hears of which bytes of one that was opened something was made.
+    fn counted(&self, _name: &str, _counted: &Counted) {}
 }
 
 /// Those of this host.
@@ -103,7 +103,16 @@ pub fn image_of_guest(
         builder.size(id, plumb_geometry::Bytes(file.size_bytes()), &source);
     }
     let disk = image::tell_disk_of(builder, &*file, id);
-    disks.counted(path, if disk.is_some() { &[ALL] } else { &[] });
+    let runs = if disk.is_some() {
+        vec![ALL]
+    } else {
+        Vec::new()
+    };
+    let counted = Counted {
+        runs,
+        ..Counted::default()
+    };
+    disks.counted(path, &counted);
     Ok(disk.unwrap_or(id))
 }
 

@@ -1,11 +1,14 @@
 //! Small files below a root. A root may be a copy of another host's files, so no symbolic link leads out of it, no file is
-//! waited for, and what is read is bounded.
+//! waited for, and what is read is bounded. It may also be a [`FileTree`] in memory.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, open, openat, openat2, readlinkat};
 use rustix::io::{Errno, Result, read};
+
+use crate::file_tree::{FileTree, TreeDirectory};
 
 /// Looks at a path before its reader gives up.
 const TRIES: u32 = 100;
@@ -19,8 +22,13 @@ const FILE: OFlags = OFlags::RDONLY
 
 /// An open directory.
 #[derive(Debug)]
-pub struct Directory {
-    fd: OwnedFd,
+pub struct Directory(Place);
+
+/// Where it is.
+#[derive(Debug)]
+enum Place {
+    Open(OwnedFd),
+    Tree(TreeDirectory),
 }
 
 impl Directory {
@@ -29,9 +37,16 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn root(path: &Path) -> Result<Directory> {
-        Ok(Directory {
-            fd: open(path, DIRECTORY, Mode::empty())?,
-        })
+        let fd = open(path, DIRECTORY, Mode::empty())?;
+        Ok(Directory(Place::Open(fd)))
+    }
+
+    /// A directory of a tree in memory as the root, by its path without links.
+    ///
+    /// # Errors
+    /// `ENOENT`, `ENOTDIR`, and `ELOOP` for a link.
+    pub fn in_tree(tree: &Arc<FileTree>, path: &str) -> Result<Directory> {
+        TreeDirectory::open(tree, path).map(|directory| Directory(Place::Tree(directory)))
     }
 
     /// Opens a directory below, at any depth; links, absolute ones too, are followed as if this directory were `/`.
@@ -39,9 +54,10 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn below(&self, path: &str) -> Result<Directory> {
-        Ok(Directory {
-            fd: self.open_below(path, DIRECTORY)?,
-        })
+        Ok(Directory(match &self.0 {
+            Place::Open(fd) => Place::Open(self.open_below(fd, path, DIRECTORY)?),
+            Place::Tree(tree) => Place::Tree(tree.child(&self.resolved(path)?)?),
+        }))
     }
 
     /// Opens a directory in this one, which must not be a link.
@@ -49,9 +65,15 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn child(&self, name: &str) -> Result<Directory> {
-        Ok(Directory {
-            fd: openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?,
-        })
+        Ok(Directory(match &self.0 {
+            Place::Open(fd) => Place::Open(openat(
+                fd,
+                name,
+                DIRECTORY | OFlags::NOFOLLOW,
+                Mode::empty(),
+            )?),
+            Place::Tree(tree) => Place::Tree(tree.child(name)?),
+        }))
     }
 
     /// Reads a small file of this directory, which must not be a link: as much as one read returns and the buffer takes.
@@ -60,8 +82,18 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn read<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Result<&'b [u8]> {
-        let fd = openat(&self.fd, name, FILE | OFlags::NOFOLLOW, Mode::empty())?;
-        let len = read(&fd, &mut *buffer)?;
+        let len = match &self.0 {
+            Place::Open(fd) => {
+                let file = openat(fd, name, FILE | OFlags::NOFOLLOW, Mode::empty())?;
+                read(&file, &mut *buffer)?
+            }
+            Place::Tree(tree) => {
+                let content = tree.file(name)?;
+                let len = content.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&content[..len]);
+                len
+            }
+        };
         Ok(&buffer[..len])
     }
 
@@ -70,7 +102,13 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn read_below(&self, path: &str, len_max: usize) -> Result<Vec<u8>> {
-        let fd = self.open_below(path, FILE)?;
+        let fd = match &self.0 {
+            Place::Open(fd) => self.open_below(fd, path, FILE)?,
+            Place::Tree(tree) => {
+                let content = tree.file(&self.resolved(path)?)?;
+                return Ok(content[..content.len().min(len_max)].to_vec());
+            }
+        };
         let (mut text, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
         while text.len() < len_max {
             match read(&fd, &mut buffer[..])? {
@@ -81,14 +119,27 @@ impl Directory {
         Ok(text)
     }
 
-    /// Where a link of this directory points; bytes that are no UTF-8 are replaced.
+    /// Where a link below points; directories above it are found as by [`Directory::below`]. Bytes that are no UTF-8 are
+    /// replaced.
     ///
     /// # Errors
     /// What the kernel says; `EINVAL` where it is no link.
-    pub fn link(&self, name: &str) -> Result<String> {
-        Ok(readlinkat(&self.fd, name, Vec::new())?
-            .to_string_lossy()
-            .into_owned())
+    pub fn link(&self, path: &str) -> Result<String> {
+        match path.rsplit_once('/') {
+            Some(("", name)) => self.link_on_way(name),
+            Some((above, name)) => self.below(above)?.link_on_way(name),
+            None => self.link_on_way(path),
+        }
+    }
+
+    /// A link by a path on which there is no other one.
+    fn link_on_way(&self, path: &str) -> Result<String> {
+        match &self.0 {
+            Place::Open(fd) => Ok(readlinkat(fd, path, Vec::new())?
+                .to_string_lossy()
+                .into_owned()),
+            Place::Tree(tree) => tree.link(path),
+        }
     }
 
     /// Names of what is in it, without `.` and `..`, in no order.
@@ -96,8 +147,12 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn names(&self) -> Result<Vec<String>> {
+        let fd = match &self.0 {
+            Place::Open(fd) => fd,
+            Place::Tree(tree) => return tree.names(),
+        };
         let mut names = Vec::new();
-        for entry in Dir::read_from(&self.fd)? {
+        for entry in Dir::read_from(fd)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." {
                 names.push(name);
@@ -106,9 +161,9 @@ impl Directory {
         Ok(names)
     }
 
-    fn open_below(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
+    fn open_below(&self, fd: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        let open = || openat2(&self.fd, path, flags, Mode::empty(), resolve);
+        let open = || openat2(fd, path, flags, Mode::empty(), resolve);
         // A file that is renamed or mounted anywhere meanwhile hinders a look at `..`, and the next one may succeed.
         let again = || {
             (0..TRIES)
@@ -117,16 +172,16 @@ impl Directory {
         };
         match again().unwrap_or(Err(Errno::AGAIN)) {
             // The kernel is older than 5.6, or a filter of system calls does not know the call.
-            Err(Errno::NOSYS | Errno::PERM) => self.open_by_steps(path, flags),
+            Err(Errno::NOSYS | Errno::PERM) => self.open_by_steps(fd, path, flags),
             result => result,
         }
     }
 
     /// Without the help of the kernel.
-    fn open_by_steps(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
+    fn open_by_steps(&self, fd: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd> {
         let path = self.resolved(path)?;
         let path = if path == "/" { "." } else { &path[1..] };
-        openat(&self.fd, path, flags | OFlags::NOFOLLOW, Mode::empty())
+        openat(fd, path, flags | OFlags::NOFOLLOW, Mode::empty())
     }
 
     /// A path below with all links resolved, as an absolute one of this directory taken for `/`: links are read step by
@@ -144,7 +199,7 @@ impl Directory {
                 continue;
             }
             way.push(step);
-            let target = match self.link(&way.join("/")) {
+            let target = match self.link_on_way(&way.join("/")) {
                 Ok(target) => target,
                 Err(Errno::INVAL) => continue,
                 Err(errno) => return Err(errno),
@@ -194,6 +249,9 @@ mod tests {
         symlink("../../../../../../etc", root.join("a/b/upward")).expect("a link");
         symlink("circle", root.join("a/circle")).expect("a link");
         let root = Directory::root(&root).expect("the root");
+        let Place::Open(fd) = &root.0 else {
+            panic!("it was opened");
+        };
         for path in [
             "a/absolute",
             "a/b/relative",
@@ -203,12 +261,10 @@ mod tests {
             "a/b/../../etc",
         ] {
             for fd in [
-                root.open_below(path, DIRECTORY),
-                root.open_by_steps(path, DIRECTORY),
+                root.open_below(fd, path, DIRECTORY),
+                root.open_by_steps(fd, path, DIRECTORY),
             ] {
-                let found = Directory {
-                    fd: fd.expect(path),
-                };
+                let found = Directory(Place::Open(fd.expect(path)));
                 assert_eq!(
                     found.read("name", &mut [0; 64]),
                     Ok(&b"inside"[..]),
@@ -217,8 +273,10 @@ mod tests {
             }
         }
         for path in ["a/circle", "a/circle/b"] {
-            assert_eq!(root.open_below(path, DIRECTORY).err(), Some(Errno::LOOP));
-            assert_eq!(root.open_by_steps(path, DIRECTORY).err(), Some(Errno::LOOP));
+            let below = root.open_below(fd, path, DIRECTORY);
+            assert_eq!(below.err(), Some(Errno::LOOP));
+            let by_steps = root.open_by_steps(fd, path, DIRECTORY);
+            assert_eq!(by_steps.err(), Some(Errno::LOOP));
         }
         for (path, expected) in [
             ("a/b/upward/name", "/etc/name"),
@@ -228,12 +286,85 @@ mod tests {
             assert_eq!(root.resolved(path).as_deref(), Ok(expected), "{path}");
         }
         assert_eq!(
-            root.open_by_steps("a/none", DIRECTORY).err(),
+            root.open_by_steps(fd, "a/none", DIRECTORY).err(),
             Some(Errno::NOENT)
         );
         let a = root.below("a").expect("a directory");
         assert!(a.child("absolute").is_err(), "a child is no link");
         assert_eq!(a.link("absolute").as_deref(), Ok("/etc"));
+        // Neither leads a directory on the way to a link out of the root.
+        symlink("here", dir.path().join("root/etc/link")).expect("a link");
+        symlink("there", dir.path().join("etc/link")).expect("a link");
+        assert_eq!(root.link("a/b/upward/link").as_deref(), Ok("here"));
+    }
+
+    /// A tree in memory gives the answers that the same files on a disk give.
+    #[test]
+    fn a_tree_answers_as_files_do() {
+        let dir = plumb_testkit::temp_dir("tree");
+        let mut tree = FileTree::new(1 << 20);
+        for (path, content) in [("top/etc/name", "inside"), ("top/a/b/long", "0123456789")] {
+            let place = dir.path().join(path);
+            std::fs::create_dir_all(place.parent().expect("one")).expect("a directory");
+            std::fs::write(place, content).expect("a file");
+            tree.add_file(path, content.into()).expect("room");
+        }
+        for (path, target) in [
+            ("top/a/absolute", "/etc"),
+            ("top/a/b/upward", "../../../../../../etc"),
+            ("top/a/circle", "circle"),
+            ("top/out", ".."),
+        ] {
+            symlink(target, dir.path().join(path)).expect("a link");
+            tree.add_link(path, target).expect("room");
+        }
+        let on_disk = Directory::root(&dir.path().join("top")).expect("the root");
+        let in_memory = Directory::in_tree(&Arc::new(tree), "top").expect("the root");
+        let both = |work: &dyn Fn(&Directory) -> String| {
+            let (expected, found) = (work(&on_disk), work(&in_memory));
+            assert_eq!(found, expected);
+            found
+        };
+        for path in [
+            "etc",
+            "a/absolute",
+            "a/b/upward",
+            "a/circle",
+            "a/none",
+            "etc/name",
+            "out",
+            "out/etc",
+            "a/b/../..",
+            "/a//./b",
+            "etc/name/x",
+            ".",
+        ] {
+            both(&|root| {
+                let names = root.below(path).map(|below| {
+                    let mut names = below.names().expect("its names");
+                    names.sort();
+                    names
+                });
+                format!("{path}: {names:?}")
+            });
+            both(&|root| format!("{path}: {:?}", root.resolved(path)));
+            both(&|root| format!("{path}: {:?}", root.read_below(&format!("{path}/name"), 4)));
+        }
+        let read = both(&|root| format!("{:?}", root.read_below("a/b/upward/name", 4)));
+        assert_eq!(read, format!("Ok({:?})", b"insi"));
+        both(&|root| {
+            let b = root
+                .below("a")
+                .and_then(|a| a.child("b"))
+                .expect("a directory");
+            format!("{:?}", b.read("long", &mut [0; 4]))
+        });
+        for name in ["absolute", "b", "none"] {
+            both(&|root| {
+                let a = root.below("a").expect("a directory");
+                format!("{:?} {:?}", a.link(name), a.child(name).is_ok())
+            });
+        }
     }
 
     #[test]

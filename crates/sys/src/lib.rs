@@ -3,11 +3,13 @@
 //!
 //! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
 //! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
-//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`. Nothing
-//! is written but through a target that was opened for writing, and by [`direct`] and [`partitions`], which do what their
-//! callers say and check nothing of it: `relocate` is the one that calls them.
+//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`, that of
+//! handlers in `signals.rs`. Nothing is written but through a target that was opened for writing, to files that [`new_file`]
+//! makes, and by [`direct`] and [`partitions`], which do what their callers say and check nothing of it: `relocate` is the one
+//! that calls them.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
+//! - [`file_tree`]: the same for files in memory, which an archive had
 //! - [`block`]: a block device opened for reading, its size and queue limits
 //! - [`device_mapper`]: tables of mapped devices, without the keys of encrypted ones
 //! - [`mod@nvme`] asks a drive to identify itself
@@ -15,6 +17,7 @@
 //! - [`extents`]: where the bytes of a file lie on its device
 //! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
+//! - [`new_file`]: a file made beside its name, which it gets when it is whole; [`signals`]: what ends this program early
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -27,17 +30,20 @@ pub mod direct;
 pub mod directory;
 pub mod error;
 pub mod extents;
+pub mod file_tree;
 pub mod io_target;
 mod ioctl;
 mod kind;
 pub mod memory;
 pub mod named_file;
+pub mod new_file;
 pub mod nvme;
 pub mod openers;
 pub mod partitions;
 pub mod ring;
 pub mod scsi;
 pub mod server;
+pub mod signals;
 
 pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};
@@ -47,9 +53,11 @@ pub use direct::{Access, DirectDisk};
 pub use directory::Directory;
 pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
+pub use file_tree::{FileTree, TreeError};
 pub use io_target::{Durability, FileId, IoTarget};
 pub use memory::MemoryShape;
 pub use named_file::{Doubt, FileUse, NamedFile, doubt_of_directory};
+pub use new_file::{FileContent, NameRefused, NewFile, must_be_own_in_public};
 pub use openers::{Opener, openers, openers_of_any, writers_of_any};
 pub use partitions::{KernelPartition, Sharer};
 pub use ring::{Completion, Ring};

@@ -16,6 +16,7 @@ use crate::cli::Bench;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::signals::stop_flag;
 
 /// How often a pause looks whether it is to end.
 const TICK: Duration = Duration::from_millis(50);
@@ -109,7 +110,7 @@ impl Made {
         for run in &series.runs {
             series::plan(run, &targets, run.rate.limit(None), args.seed).map_err(unfit)?;
         }
-        let stop = super::stop_by_signal()?;
+        let stop = stop_flag()?;
         let mut made = Made::default();
         for target in targets.iter() {
             made.notes.extend(

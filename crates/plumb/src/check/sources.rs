@@ -6,8 +6,9 @@ use std::path::Path;
 
 use plumb_report::check::CheckInput;
 use plumb_stack::catalogue::Catalogue;
+use plumb_stack::collection::{self, Contents};
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
-use plumb_stack::{Builder, NodeId, collection, devices, dump};
+use plumb_stack::{Builder, NodeId, devices, dump};
 
 use super::hosts::{self, Hosts};
 use super::image::{self, NoDisk};
@@ -191,8 +192,7 @@ impl GatheredHost {
         Ok(hosts)
     }
 
-    /// The files and outputs of another host, unpacked into a directory that vanishes; what it calls itself, and what is
-    /// known of it.
+    /// The files and outputs of another host; returns its name for itself.
     fn collection(
         &mut self,
         name: &str,
@@ -200,16 +200,9 @@ impl GatheredHost {
         builder: &mut Builder,
     ) -> Result<Option<String>, Failure> {
         let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
-        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let form =
-            collection::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
-        let collected = match form {
-            collection::Form::Files => collection::Collected::default(),
-            collection::Form::Whole => {
-                collection::read(name, folder.path()).map_err(|error| failed(&error))?
-            }
-        };
-        let root = Root::open(&folder.path().join("root"), &collected.answers);
+        let contents = Contents::read(name, bytes).map_err(|error| failed(&error))?;
+        let collected = contents.collected().map_err(|error| failed(&error))?;
+        let root = contents.root(&collected.answers);
         let root = root.map_err(|error| failed(&error))?;
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
         devices::of_guests(&collected.images, &host, &root, builder, &collected.disks).map_err(
@@ -222,7 +215,7 @@ impl GatheredHost {
         )?;
         let refused = devices::of_host(builder, &collected.disks);
         devices::note(builder, &refused);
-        if form == collection::Form::Files {
+        if contents.form() == collection::Form::Files {
             builder.note(format!(
                 "{name} is of an older form, without labels, superblocks and places of files"
             ));
@@ -235,17 +228,13 @@ impl GatheredHost {
             passed_over: 0,
             error: None,
         });
-        for dump in collection::dumps(folder.path()) {
-            let bytes = inputs::read(&dump, inputs::DUMP_BYTES_MAX)?;
-            let within = dump.strip_prefix(folder.path()).unwrap_or(&dump);
-            let within = format!("{name}/{}", within.display());
-            if let Err(failure) = self.text(within.clone(), &bytes, builder) {
+        for (part, bytes) in contents.dumps() {
+            let within = format!("{name}/{part}");
+            if let Err(failure) = self.text(within.clone(), bytes, builder) {
                 self.fail(within, &failure);
             }
         }
-        Ok(collection::own_name(folder.path())
-            .as_deref()
-            .and_then(hosts::plain_name))
+        Ok(contents.own_name().as_deref().and_then(hosts::plain_name))
     }
 
     /// Notes an input of which nothing could be made.

@@ -39,9 +39,9 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts, tables of mapped devices,
-    /// labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of
-    /// files, no keys
+    /// Gather what a check reads of this host into a new file that only you can read, for --from elsewhere: sysfs, mounts,
+    /// tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device
+    /// stands on; no content of files, no keys
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather of these images of guests as well where they lie, and how the virtual disk lies in them

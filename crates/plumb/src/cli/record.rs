@@ -25,7 +25,7 @@ pub struct Record {
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
 
-    /// File to write, a name that is free: FILE.parquet
+    /// File to write, a name that is free; only you can read it: FILE.parquet
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// End after this time; without it, at Ctrl-C

@@ -15,7 +15,8 @@ use plumb_trace::Layer;
 
 use crate::failure::Failure;
 use crate::privilege;
-use crate::watch::{Whole, told_to_end, wait_until};
+use crate::signals::stop_flag;
+use crate::watch::{Whole, wait_until};
 
 /// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -86,7 +87,7 @@ pub fn watch(
     modulus_bytes: u64,
     outputs: &[PathBuf],
 ) -> Result<Result<Observation, CaptureError>, Failure> {
-    let ended = told_to_end()?;
+    let ended = stop_flag()?;
     let devices = if are_all {
         Vec::new()
     } else {

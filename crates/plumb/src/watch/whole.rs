@@ -102,7 +102,7 @@ impl Whole {
     }
 
     /// Judges the whole time.
-    fn judge(&self, questions: &Questions) -> Judged<'_> {
+    fn judge(&self, questions: &Questions) -> WatchOutcome<'_> {
         // Places in files are judged when the profile is analyzed.
         let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
         let profiles: Vec<&Profile> = self.saved.profiles.iter().filter(is_shown).collect();
@@ -117,7 +117,7 @@ impl Whole {
         if let Some(app) = &self.app {
             diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
         }
-        Judged {
+        WatchOutcome {
             profiles,
             analyses,
             diagnosis,
@@ -160,7 +160,7 @@ impl Whole {
             self.save(path)?;
         }
         printed?;
-        let Judged {
+        let WatchOutcome {
             profiles,
             diagnosis,
             ..
@@ -180,7 +180,7 @@ impl Whole {
         )
     }
 
-    fn print(&self, judged: &Judged<'_>, args: &Watch) -> Result<(), Failure> {
+    fn print(&self, judged: &WatchOutcome<'_>, args: &Watch) -> Result<(), Failure> {
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
         let sections = judged.profiles.iter().zip(&judged.analyses);
@@ -205,7 +205,7 @@ impl Whole {
 }
 
 /// What came of the whole time.
-struct Judged<'a> {
+struct WatchOutcome<'a> {
     profiles: Vec<&'a Profile>,
     analyses: Vec<Analysis>,
     diagnosis: Diagnosis,

@@ -138,6 +138,17 @@ fn a_collection_says_what_its_host_says() {
     let luks = loops.attach("luks.img", 64 * MIB, |path| {
         run("cryptsetup", &[&quick[..], &[&secret, path]].concat());
     });
+    let quick2 = [
+        "luksFormat",
+        "-q",
+        "--type=luks2",
+        "--pbkdf=pbkdf2",
+        "--pbkdf-force-iterations=1000",
+        "--key-file",
+    ];
+    loops.attach("luks2.img", 64 * MIB, |path| {
+        run("cryptsetup", &[&quick2[..], &[&secret, path]].concat());
+    });
     loops.attach("swap.img", 64 * MIB, |path| {
         run("mkswap", &["-q", path]);
     });
@@ -169,6 +180,10 @@ fn a_collection_says_what_its_host_says() {
         "the primary label is broken"
     );
     assert!(
+        nodes.matches("LUKS on loop").count() >= 2,
+        "both versions of LUKS are recognized"
+    );
+    assert!(
         nodes.contains("\"extents of "),
         "loop devices are followed into their files"
     );
@@ -187,10 +202,32 @@ fn a_collection_says_what_its_host_says() {
         slot.iter().any(|byte| *byte != 0),
         "the first slot of {name} is in use"
     );
-    assert!(
-        !without.windows(slot.len()).any(|bytes| bytes == slot),
-        "no key material goes along"
-    );
+    let must_stay = |bytes: &[u8], name: &str| {
+        let found = without.windows(bytes.len()).any(|window| window == bytes);
+        assert!(!found, "{name} of LUKS stays out");
+    };
+    must_stay(&slot, "key material");
+    // The digest of the master key and its salt, and the salt of the first slot (its on-disk format, 2.1 and 2.2).
+    for (at, len, name) in [
+        (112, 20, "the digest"),
+        (132, 32, "its salt"),
+        (216, 32, "a slot's salt"),
+    ] {
+        must_stay(&whole[at..at + len], name);
+    }
+    let dump = ["luksDump", "--dump-json-metadata"];
+    let path = loops.lab.path("luks2.img").display().to_string();
+    let header = run("cryptsetup", &[&dump[..], &[&path]].concat());
+    let header: Value = serde_json::from_str(&header).expect("JSON");
+    for (part, field) in [("digests", "salt"), ("digests", "digest")] {
+        let text = header[part]["0"][field].as_str().expect("a text");
+        must_stay(text.as_bytes(), field);
+    }
+    let salt = header["keyslots"]["0"]["kdf"]["salt"].as_str();
+    must_stay(salt.expect("a text").as_bytes(), "a slot's salt");
+    // The salt of the binary header (LUKS2 on-disk format, 2.1).
+    let whole = std::fs::read(&path).expect("the image");
+    must_stay(&whole[104..104 + 64], "the header's salt");
 }
 
 /// The bytes of the archive without its frame.

@@ -3,13 +3,11 @@
 //!
 //! It is written and on its medium before the first byte of the label is.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plumb_geometry::Bytes;
-use plumb_sys::{Doubt, FileUse, NamedFile};
+use plumb_sys::{Doubt, FileContent, FileUse, NamedFile, NewFile};
 
 use crate::labels::change::{Change, ChangeError, ChangeStep};
 
@@ -185,22 +183,9 @@ impl SavedLabel {
             what: "written",
             source,
         };
-        let mut options = OpenOptions::new();
-        // A label holds names and identities of disks: for root alone.
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(error)?;
-        file.write_all(&self.encode())
-            .and_then(|()| file.sync_all())
-            .map_err(error)?;
-        let directory = path
-            .parent()
-            .filter(|directory| !directory.as_os_str().is_empty());
-        let directory = File::open(directory.unwrap_or(Path::new("."))).map_err(error)?;
-        directory.sync_all().map_err(error)
+        let mut file = NewFile::create(path, FileContent::DiskData).map_err(error)?;
+        file.write_all(&self.encode()).map_err(error)?;
+        file.finish().map(drop).map_err(error)
     }
 
     /// Reads a file, and returns the first reason not to rely on whoever can write to it.

@@ -3,15 +3,17 @@
 //! `answers.json` has what ioctls told, `identify/` the pages that NVMe drives returned, `devices.json` what was read of
 //! devices and files, `sectors/` the bytes.
 
-use std::fs;
+use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use plumb_geometry::group_digits;
+use plumb_sys::{Errno, FileTree};
 use serde::{Deserialize, Serialize};
 
+use super::entries::shown;
 use super::kept::{BYTES_MAX, Kept, KeptDevice, Pieces};
-use super::{ArchiveError, Packer, is_plain, shown};
+use super::{ArchiveError, Packer};
 use crate::linux::{Answers, Identified};
 
 const ANSWERS: &str = "answers.json";
@@ -72,18 +74,24 @@ pub fn pack<W: Write>(
     Ok((bytes_kept, devices_kept))
 }
 
-/// Reads them in an unpacked collection.
+/// Reads them in the files of a collection; links are not followed.
 ///
 /// # Errors
 /// When one is missing or damaged.
-pub fn read(file: &str, folder: &Path) -> Result<Collected, ArchiveError> {
-    let reading = CollectionReader { file, folder };
+pub(super) fn read(file: &str, tree: &FileTree) -> Result<Collected, ArchiveError> {
+    let reading = CollectionReader { file, tree };
     let mut answers: Answers = reading.json(ANSWERS)?;
     reading.identified(&mut answers)?;
     let listed: Listed = reading.json(DEVICES)?;
     let mut disks = Kept::default();
+    let mut folders = HashSet::new();
     for device in listed.devices {
         let pieces = reading.pieces(&device)?;
+        // Else a list of names would copy the bytes of one device as often as it is long.
+        if !folders.insert(device.folder.clone()) {
+            let found = format!("the folder {} twice", shown(&device.folder));
+            return Err(reading.wrong(DEVICES, found, "one for each device"));
+        }
         disks.add(device, pieces);
     }
     Ok(Collected {
@@ -95,13 +103,12 @@ pub fn read(file: &str, folder: &Path) -> Result<Collected, ArchiveError> {
 
 struct CollectionReader<'a> {
     file: &'a str,
-    folder: &'a Path,
+    tree: &'a FileTree,
 }
 
 impl CollectionReader<'_> {
     fn json<T: serde::de::DeserializeOwned>(&self, part: &str) -> Result<T, ArchiveError> {
-        let bytes = self.bytes(Path::new(part))?;
-        serde_json::from_slice(&bytes).map_err(|error| {
+        serde_json::from_slice(self.bytes(part)?).map_err(|error| {
             self.wrong(
                 part,
                 error.to_string(),
@@ -110,35 +117,28 @@ impl CollectionReader<'_> {
         })
     }
 
-    /// A file of the collection itself, never through a link.
-    fn bytes(&self, part: &Path) -> Result<Vec<u8>, ArchiveError> {
-        let path = self.folder.join(part);
-        if !is_plain(self.folder, &path) {
-            return Err(self.wrong(&shown(part), "a link".to_owned(), "a file"));
-        }
-        fs::read(path).map_err(|error| self.wrong(&shown(part), error.to_string(), "a file"))
+    fn bytes(&self, part: &str) -> Result<&[u8], ArchiveError> {
+        let bytes = self.tree.file(part);
+        bytes.map_err(|errno| {
+            let found = match errno {
+                Errno::LOOP => "a link".to_owned(),
+                errno => errno.to_string(),
+            };
+            self.wrong(&shown(part), found, "a file")
+        })
     }
 
     /// Names in a directory of the collection; none where it is missing.
-    fn names(&self, part: &Path) -> Vec<String> {
-        let path = self.folder.join(part);
-        if !is_plain(self.folder, &path) {
-            return Vec::new();
-        }
-        let entries = fs::read_dir(path).into_iter().flatten();
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
-        names.sort();
-        names
+    fn names(&self, part: &str) -> Vec<String> {
+        self.tree.names(part).unwrap_or_default()
     }
 
     fn identified(&self, answers: &mut Answers) -> Result<(), ArchiveError> {
-        for name in self.names(Path::new(IDENTIFY)) {
-            let folder = Path::new(IDENTIFY).join(&name);
+        for name in self.names(IDENTIFY) {
+            let folder = format!("{IDENTIFY}/{name}");
             let pages = self.names(&folder);
             let page = |name: &str| {
-                let part = folder.join(name);
+                let part = format!("{folder}/{name}");
                 pages
                     .iter()
                     .any(|known| known == name)
@@ -159,35 +159,31 @@ impl CollectionReader<'_> {
         Ok(())
     }
 
-    fn page(&self, part: &Path) -> Result<Box<[u8; PAGE]>, ArchiveError> {
+    fn page(&self, part: &str) -> Result<Box<[u8; PAGE]>, ArchiveError> {
         let bytes = self.bytes(part)?;
         let len = group_digits(bytes.len() as u64);
-        bytes
-            .into_boxed_slice()
-            .try_into()
+        <[u8; PAGE]>::try_from(bytes)
+            .map(Box::new)
             .map_err(|_| self.wrong(&shown(part), format!("{len} bytes"), "a page of 4,096"))
     }
 
     /// The bytes of a device: files named for where they begin.
     fn pieces(&self, device: &KeptDevice) -> Result<Pieces, ArchiveError> {
-        let folder = PathBuf::from(&device.folder);
-        let mut parts = folder.components();
-        if !matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        ) {
+        let is_name = !["", ".", ".."].contains(&&*device.folder);
+        if !is_name || device.folder.contains('/') {
             let expected = "the name of a directory below sectors/";
-            return Err(self.wrong(DEVICES, format!("the folder {}", shown(&folder)), expected));
+            let found = format!("the folder {}", shown(&device.folder));
+            return Err(self.wrong(DEVICES, found, expected));
         }
-        let folder = Path::new(SECTORS).join(folder);
+        let folder = format!("{SECTORS}/{}", device.folder);
         let (mut pieces, mut all, mut end) = (Pieces::new(), 0, 0);
         let mut starts = Vec::new();
         for name in self.names(&folder) {
             let expected = "a place in bytes";
             let start: u64 = name
                 .parse()
-                .map_err(|_| self.wrong(&shown(&folder), shown(Path::new(&name)), expected))?;
-            starts.push((start, folder.join(name)));
+                .map_err(|_| self.wrong(&shown(&folder), shown(&name), expected))?;
+            starts.push((start, format!("{folder}/{name}")));
         }
         starts.sort();
         for (start, part) in starts {
@@ -202,7 +198,7 @@ impl CollectionReader<'_> {
                 return Err(self.wrong(&shown(&part), found, expected));
             };
             end = next;
-            pieces.insert(start, bytes);
+            pieces.insert(start, bytes.to_vec());
         }
         Ok(pieces)
     }
@@ -219,48 +215,71 @@ impl CollectionReader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
+
+    fn device(folder: &str) -> KeptDevice {
+        KeptDevice {
+            name: "sda".into(),
+            folder: folder.into(),
+            size_bytes: 1 << 40,
+            ..KeptDevice::default()
+        }
+    }
+
+    /// What reading says of a collection with these devices and whatever is added.
+    fn message(devices: Vec<KeptDevice>, add: impl Fn(&mut FileTree)) -> String {
+        let mut tree = FileTree::new(1 << 20);
+        add(&mut tree);
+        let images = Vec::new();
+        let listed = serde_json::to_vec(&Listed { devices, images }).expect("JSON");
+        tree.add_file(DEVICES, listed).expect("room");
+        let read = read("c.tar.zst", &tree);
+        read.err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    }
+
+    fn answers(tree: &mut FileTree) {
+        tree.add_file(ANSWERS, b"{}".to_vec()).expect("room");
+    }
 
     /// A collection that leads to files of whoever reads it says so, and gives none of them away.
     #[test]
     fn links_are_not_followed() {
-        let folder = plumb_testkit::temp_dir("collected");
-        let at = |part: &str| folder.path().join(part);
-        let message = || {
-            read("c.tar.zst", folder.path())
-                .err()
-                .map(|error| error.to_string())
-                .unwrap_or_default()
-        };
-        symlink("/etc/hostname", at(ANSWERS)).expect("a link");
+        let said = message(Vec::new(), |tree| {
+            tree.add_link(ANSWERS, "/etc/hostname").expect("room");
+        });
         assert_eq!(
-            message(),
+            said,
             "c.tar.zst: answers.json: found a link, expected a file"
         );
-        fs::remove_file(at(ANSWERS))
-            .and_then(|()| fs::write(at(ANSWERS), "{}"))
-            .expect("a file");
-        let device = KeptDevice {
-            name: "sda".into(),
-            folder: "0-sda".into(),
-            size_bytes: 1 << 40,
-            ..KeptDevice::default()
-        };
-        let listed = Listed {
-            devices: vec![device],
-            images: Vec::new(),
-        };
-        fs::write(at(DEVICES), serde_json::to_vec(&listed).expect("JSON")).expect("a file");
-        fs::create_dir_all(at("sectors/0-sda")).expect("a directory");
-        symlink("/etc/hostname", at("sectors/0-sda/0")).expect("a link");
+        let said = message(vec![device("0-sda")], |tree| {
+            answers(tree);
+            let link = tree.add_link("sectors/0-sda/0", "/etc/hostname");
+            link.expect("room");
+        });
         assert_eq!(
-            message(),
+            said,
             "c.tar.zst: sectors/0-sda/0: found a link, expected a file"
         );
-        fs::remove_dir_all(at(SECTORS)).expect("it is gone");
-        symlink("/etc", at(SECTORS)).expect("a link");
-        assert_eq!(message(), "", "there are no bytes then");
+        let said = message(vec![device("0-sda")], |tree| {
+            answers(tree);
+            tree.add_link(SECTORS, "/etc").expect("room");
+        });
+        assert_eq!(said, "", "there are no bytes then");
+    }
+
+    /// A short list must not make many copies of long files.
+    #[test]
+    fn each_device_has_its_own_bytes() {
+        let two = vec![device("0-sda"), device("0-sda")];
+        assert_eq!(
+            message(two, answers),
+            "c.tar.zst: devices.json: found the folder 0-sda twice, expected one for each device"
+        );
+        for folder in ["..", ".", "", "a/b", "/etc"] {
+            let said = message(vec![device(folder)], answers);
+            assert!(said.contains("expected the name of a directory"), "{said}");
+        }
     }
 }

@@ -285,6 +285,7 @@ fn output_of(command: &[&str]) -> Option<Vec<u8>> {
 mod tests {
     use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
 
+    use super::super::Contents;
     use super::super::kept::Kept;
     use super::*;
     use crate::linux::Elsewhere;
@@ -303,9 +304,12 @@ mod tests {
     }
 
     fn stack(root: &Path) -> Stack {
-        let root = Root::open(root, &Elsewhere).expect("a root");
+        stack_of(&Root::open(root, &Elsewhere).expect("a root"))
+    }
+
+    fn stack_of(root: &Root<'_>) -> Stack {
         let mut builder = Builder::default();
-        linux::collect(&root, &mut builder).expect("a host");
+        linux::collect(root, &mut builder).expect("a host");
         builder.finish()
     }
 
@@ -330,7 +334,7 @@ mod tests {
     #[test]
     fn a_collection_stands_for_its_host() {
         let folder = plumb_testkit::temp_dir("host");
-        let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+        let here = folder.path().join("here");
         let mut host = FakeHost::new(&here);
         for name in ["sda", "sdb"] {
             host.disk(&FakeDisk {
@@ -361,8 +365,9 @@ mod tests {
                 ..ArchiveCounts::default()
             }
         );
-        super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
-        let (mine, its) = (stack(&here), stack(&there.join("root")));
+        let there = Contents::read("c.tar.zst", &bytes).expect("a whole collection");
+        let its = there.root(&Elsewhere).expect("a root");
+        let (mine, its) = (stack(&here), stack_of(&its));
         assert_eq!(layers(&mine), layers(&its));
         assert!(
             its.find("md0")

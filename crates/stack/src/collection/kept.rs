@@ -1,8 +1,9 @@
 //! The parts of devices that a collection keeps: the bytes of labels and superblocks, and the list of reads.
 //!
 //! Only bytes that a reader recognized are kept. All others read as zeros: a reader found nothing in them, and finds
-//! nothing in zeros. So a collection holds no unrecognized content of a device, and no key of an encrypted volume. A read of
-//! places that nobody asked for is an error that says so.
+//! nothing in zeros. So a collection holds no unrecognized content of a device. Of an encrypted volume it holds no key slot,
+//! salt, digest or token: its reader keeps other bytes in their place. A read of places that nobody asked for is an error
+//! that says so.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use plumb_label::Disk;
 use serde::{Deserialize, Serialize};
 
 use crate::devices::Open;
+use crate::ondisk::Counted;
 
 /// Most bytes that are kept of one device: LVM's text, the longest of all, has a mebibyte or some.
 pub const BYTES_MAX: u64 = 16 << 20;
@@ -119,7 +121,7 @@ impl Open for Watching<'_> {
         }))
     }
 
-    fn counted(&self, name: &str, runs: &[(u64, u64)]) {
+    fn counted(&self, name: &str, counted: &Counted) {
         let mut logs = self.logs.borrow_mut();
         let Some(log) = logs.iter_mut().rev().find(|log| log.device.name == name) else {
             return;
@@ -132,7 +134,7 @@ impl Open for Watching<'_> {
         };
         // What does not fit was as good as not read: it is not zeros.
         reads.retain(|(_, bytes)| has_room(bytes));
-        log.kept = pieces(&reads, &joined(runs.iter().copied()));
+        log.kept = pieces(&reads, counted);
     }
 }
 
@@ -185,8 +187,11 @@ fn joined(runs: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What was read of these runs.
-fn pieces(reads: &[(u64, Vec<u8>)], runs: &[(u64, u64)]) -> Pieces {
+/// What was read of the runs that count, or what is kept instead.
+fn pieces(reads: &[(u64, Vec<u8>)], counted: &Counted) -> Pieces {
+    let instead = counted.instead.iter();
+    let of_instead = instead.map(|(start, bytes)| (*start, bytes.len() as u64));
+    let runs = joined(counted.runs.iter().copied().chain(of_instead));
     let mut pieces = Pieces::new();
     for (start, len) in joined(
         reads
@@ -199,8 +204,14 @@ fn pieces(reads: &[(u64, Vec<u8>)], runs: &[(u64, u64)]) -> Pieces {
             let at = (at - start) as usize;
             bytes[at..at + read.len()].copy_from_slice(read);
         }
-        for (from, len) in runs {
-            let run = (*from).max(whole.start)..from.saturating_add(*len).min(whole.end);
+        // Another reader may have recognized something in the same bytes: they stay out all the same.
+        for (at, kept) in counted.instead.iter().filter(|(at, _)| whole.contains(at)) {
+            let at = (at - start) as usize;
+            let len = kept.len().min(bytes.len() - at);
+            bytes[at..at + len].copy_from_slice(&kept[..len]);
+        }
+        for &(from, len) in &runs {
+            let run = from.max(whole.start)..from.saturating_add(len).min(whole.end);
             if !run.is_empty() {
                 let within = (run.start - start) as usize..(run.end - start) as usize;
                 pieces.insert(run.start, bytes[within].to_vec());
@@ -345,15 +356,19 @@ mod tests {
             .map_err(|error| error.raw_os_error())
     }
 
-    /// After these reads, of which something was made of these runs.
-    fn kept(reads: &[(u64, usize)], counted: &[(u64, u64)]) -> Kept {
+    /// After these reads, of which something was made of these runs, and with these bytes in the place of others.
+    fn kept(reads: &[(u64, usize)], counted: &[(u64, u64)], instead: &[(u64, Vec<u8>)]) -> Kept {
         let watching = Watching::new(&One);
         let disk = watching.open("sda").expect("a disk");
         for (start, len) in reads {
             let _ = read_run(&*disk, *start, *len);
         }
         drop(disk);
-        watching.counted("sda", counted);
+        let counted = Counted {
+            runs: counted.to_vec(),
+            instead: instead.to_vec(),
+        };
+        watching.counted("sda", &counted);
         assert!(watching.open("sdb").is_err());
         let mut kept = Kept::default();
         for (device, pieces) in watching.into_kept() {
@@ -372,7 +387,7 @@ mod tests {
             (19_900, 200),
             (65_000, 536),
         ];
-        let kept = kept(&reads, &[(100, 500), (4096, 100), (8000, 50_000)]);
+        let kept = kept(&reads, &[(100, 500), (4096, 100), (8000, 50_000)], &[]);
         let disk = kept.open("sda").expect("it is kept");
         assert_eq!(disk.size_bytes(), LEN);
         let counts = |at: u64| {
@@ -404,9 +419,22 @@ mod tests {
         }
     }
 
+    /// Whatever else was recognized in the same bytes.
+    #[test]
+    fn what_must_stay_is_replaced() {
+        let instead = [(4096, vec![0; 4096]), (4100, b"{}".to_vec())];
+        for counted in [&[][..], &[(0, LEN)]] {
+            let kept = kept(&[(0, 512), (4096, 4096)], counted, &instead);
+            let disk = kept.open("sda").expect("it is kept");
+            let mut expected = vec![0; 4096];
+            expected[4..6].copy_from_slice(b"{}");
+            assert_eq!(read_run(&*disk, 4096, 4096), Ok(expected), "{counted:?}");
+        }
+    }
+
     #[test]
     fn what_was_closed_stays_closed() {
-        let kept = kept(&[], &[]);
+        let kept = kept(&[], &[], &[]);
         let error = kept.open("sdb").err().expect("it was refused");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(
@@ -421,7 +449,11 @@ mod tests {
         let watching = Watching::new(&One);
         drop(watching.open("sda"));
         watching.logs.borrow()[0].reads.replace(reads);
-        watching.counted("sda", &[crate::devices::ALL]);
+        let all = Counted {
+            runs: vec![crate::devices::ALL],
+            ..Counted::default()
+        };
+        watching.counted("sda", &all);
         let (device, pieces) = watching.into_kept().remove(0);
         assert!(pieces.values().map(Vec::len).sum::<usize>() as u64 <= BYTES_MAX);
         assert!(

@@ -1,6 +1,6 @@
 //! A Linux host: what sysfs and procfs say of its block devices, and what only ioctls tell.
 //!
-//! Files are read below a [`Root`], which may be `/`, a tree that a test has made, or the unpacked files of another host.
+//! Files are read below a [`Root`], which may be `/`, a tree that a test has made, or the files of another host in memory.
 //! What is no file is asked of a [`Kernel`]: the live one, the [`Answers`] that one gave before, or [`Elsewhere`], which never
 //! answers. One pass reads, a second
 //! one tells the [`Builder`]: `/sys/class/block` names every device, and most take some twenty small files.
@@ -25,8 +25,9 @@ mod reader;
 mod target;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use plumb_sys::Directory;
+use plumb_sys::{Directory, FileTree};
 use thiserror::Error;
 
 use crate::builder::Builder;
@@ -79,6 +80,22 @@ impl<'k> Root<'k> {
     pub fn open(path: &Path, kernel: &'k dyn Kernel) -> Result<Root<'k>, LinuxError> {
         let directory = Directory::root(path).map_err(|why| LinuxError::Root {
             root: path.display().to_string(),
+            why: why.to_string(),
+        })?;
+        Ok(Root { directory, kernel })
+    }
+
+    /// A directory of files in memory as the root, by its path without links.
+    ///
+    /// # Errors
+    /// When it is missing or no directory.
+    pub fn in_tree(
+        tree: &Arc<FileTree>,
+        path: &str,
+        kernel: &'k dyn Kernel,
+    ) -> Result<Root<'k>, LinuxError> {
+        let directory = Directory::in_tree(tree, path).map_err(|why| LinuxError::Root {
+            root: path.to_owned(),
             why: why.to_string(),
         })?;
         Ok(Root { directory, kernel })

@@ -13,8 +13,8 @@ pub(crate) struct Area<'a> {
     failure: RefCell<Option<String>>,
     /// Whether more was asked for than there is.
     was_short: Cell<bool>,
-    /// What was read, as starts and lengths on the disk.
-    reads: RefCell<Vec<(u64, u64)>>,
+    /// What was read and may be kept.
+    counted: RefCell<Counted>,
 }
 
 impl<'a> Area<'a> {
@@ -31,7 +31,7 @@ impl<'a> Area<'a> {
             len,
             failure: RefCell::default(),
             was_short: Cell::default(),
-            reads: RefCell::default(),
+            counted: RefCell::default(),
         }
     }
 
@@ -42,6 +42,16 @@ impl<'a> Area<'a> {
     /// The bytes from `at` on, all of them; `None` beyond the end or when the disk does not give them. Callers bound
     /// `len` by what their format allows. Of no bytes nothing is asked.
     pub(crate) fn read(&self, at: u64, len: usize) -> Option<Block> {
+        let block = self.read_secret(at, len)?;
+        if len > 0 {
+            let run = (self.start.checked_add(at)?, len as u64);
+            self.counted.borrow_mut().runs.push(run);
+        }
+        Some(block)
+    }
+
+    /// As [`Area::read`], of bytes that must stay on their device; [`Area::keep_instead`] says what is kept of them.
+    pub(crate) fn read_secret(&self, at: u64, len: usize) -> Option<Block> {
         let end = at.checked_add(u64::try_from(len).ok()?)?;
         if end > self.len {
             self.was_short.set(true);
@@ -53,10 +63,7 @@ impl<'a> Area<'a> {
         let mut bytes = vec![0; len];
         let place = self.start.checked_add(at)?;
         match self.disk.read_at(place, &mut bytes) {
-            Ok(()) => {
-                self.reads.borrow_mut().push((place, len as u64));
-                Some(Block(bytes))
-            }
+            Ok(()) => Some(Block(bytes)),
             Err(error) => {
                 let text = format!("byte {at} cannot be read: {error}");
                 self.failure.borrow_mut().get_or_insert(text);
@@ -65,9 +72,15 @@ impl<'a> Area<'a> {
         }
     }
 
+    /// Bytes that tell a reader as much as those of the device from `at` on did.
+    pub(crate) fn keep_instead(&self, at: u64, bytes: Vec<u8>) {
+        let mut counted = self.counted.borrow_mut();
+        counted.instead.push((self.start.saturating_add(at), bytes));
+    }
+
     /// What was read since this was last asked.
-    pub(crate) fn take_reads(&self) -> Vec<(u64, u64)> {
-        self.reads.take()
+    pub(crate) fn take_counted(&self) -> Counted {
+        self.counted.take()
     }
 
     /// Whether bytes beyond the end were asked for since this was last asked.
@@ -78,6 +91,23 @@ impl<'a> Area<'a> {
     /// The first read that failed.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.borrow().clone()
+    }
+}
+
+/// Bytes of a device that tell what is on it: with zeros for all others it says the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Runs, as starts and lengths on the device.
+    pub runs: Vec<(u64, u64)>,
+    /// Bytes in the place of those of the device, by where they begin: a form without keys, salts and digests.
+    pub instead: Vec<(u64, Vec<u8>)>,
+}
+
+impl Counted {
+    /// Adds what another part of the device tells.
+    pub(crate) fn extend(&mut self, other: Counted) {
+        self.runs.extend(other.runs);
+        self.instead.extend(other.instead);
     }
 }
 
@@ -181,7 +211,10 @@ mod tests {
         }
         let area = Area::whole(&Refusing);
         assert!(area.read(8, 0).expect("nothing").bytes().is_empty());
-        assert_eq!((area.failure(), area.take_reads()), (None, vec![]));
+        assert_eq!(
+            (area.failure(), area.take_counted()),
+            (None, Counted::default())
+        );
         assert!(area.read(8, 1).is_none() && area.failure().is_some());
     }
 

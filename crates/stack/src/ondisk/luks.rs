@@ -2,14 +2,18 @@
 //!
 //! From the LUKS On-Disk Format Specification 1.2.3 and 2; held against `cryptsetup luksDump`. Of LUKS 2 a copy of the
 //! header answers for a damaged first one.
+//!
+//! Salts and digests of keys lie between the fields that are read here, and the text of LUKS 2 has tokens with wrapped keys
+//! as well. A collection must not have them, so that only the fields are read, and of the text the segments are kept.
 
 use plumb_geometry::{Bytes, SECTOR};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::area::Area;
 use super::content::{Cell, Content, Layer, ids};
 use crate::grid::CellKind;
 
+const SEGMENTS: &str = "segments";
 const MAGIC: &[u8] = b"LUKS\xba\xbe";
 /// The second header lies behind the first; these are the sizes that one can have.
 const MAGIC_SECOND: &[u8] = b"SKUL\xba\xbe";
@@ -18,11 +22,17 @@ const SECONDS: [u64; 9] = [
 ];
 /// Bytes of the binary header; text follows.
 const BINARY_BYTES: u64 = 4096;
+/// Bytes up to the version, at the beginning of both versions.
+const VERSIONED: usize = 8;
+/// Place of `payload-offset` in the header of version 1: 4 bytes, before the digest of the master key.
+const PAYLOAD_OFFSET: u64 = 104;
+/// Bytes up to `hdr_size` in the header of version 2, before its label, salt and checksum.
+const SIZED: usize = 16;
 
 pub(super) fn read(area: &Area<'_>) -> Option<Content> {
-    let block = area.read(0, 512)?;
+    let block = area.read(0, VERSIONED)?;
     let content = match (block.has(0, MAGIC), block.be16(6)) {
-        (true, 1) => version_1(u64::from(block.be32(104))),
+        (true, 1) => version_1(u64::from(area.read(PAYLOAD_OFFSET, 4)?.be32(0))),
         (true, 2) => version_2(area),
         _ => second(area)?,
     };
@@ -114,29 +124,35 @@ fn content(found: Result<Segment, String>) -> Content {
 
 /// The text of a header. Its length is one of nine, so that nothing large is read.
 fn header(area: &Area<'_>, at: u64) -> Result<Value, String> {
-    let binary = area.read(at, 512).ok_or("the header is cut off")?;
+    let binary = area.read(at, SIZED).ok_or("the header is cut off")?;
     let len = binary.be64(8);
     if !SECONDS.contains(&len) {
         return Err(format!(
             "found a header of {len} bytes, expected one of 16 KiB to 4 MiB"
         ));
     }
-    let text = at
-        .checked_add(BINARY_BYTES)
-        .and_then(|at| area.read(at, (len - BINARY_BYTES) as usize));
+    let text_at = at.saturating_add(BINARY_BYTES);
+    let text = area.read_secret(text_at, (len - BINARY_BYTES) as usize);
     let text = text.ok_or("the header is cut off")?;
     let end = text
         .bytes()
         .iter()
         .position(|&byte| byte == 0)
         .unwrap_or(text.bytes().len());
-    serde_json::from_slice(&text.bytes()[..end])
-        .map_err(|error| format!("the header's text: {error}"))
+    let header: Value = serde_json::from_slice(&text.bytes()[..end])
+        .map_err(|_| "the header's text is no JSON".to_owned())?;
+    let mut kept = json!({ SEGMENTS: header[SEGMENTS] })
+        .to_string()
+        .into_bytes();
+    // Zeros end the text, and take the place of all that is left out.
+    kept.resize(text.bytes().len(), 0);
+    area.keep_instead(text_at, kept);
+    Ok(header)
 }
 
 /// A volume that is being encrypted anew has several segments.
 fn segment(header: &Value) -> Result<Segment, String> {
-    let segments = header["segments"]
+    let segments = header[SEGMENTS]
         .as_object()
         .ok_or("the header names no segments")?;
     let [segment] = segments.values().collect::<Vec<_>>()[..] else {

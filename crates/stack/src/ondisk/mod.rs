@@ -33,6 +33,7 @@ use plumb_geometry::{Bytes, plural};
 use plumb_label::Disk;
 
 use self::area::Area;
+pub use self::area::Counted;
 use self::content::{Content, Layer, ids};
 use self::label::Naming;
 use self::reads::Noted;
@@ -67,8 +68,8 @@ pub struct Scan {
     arrays: BTreeMap<[u8; 16], md::array::ArrayMembers>,
     pools: BTreeMap<u64, zfs::pool::Pool>,
     btrfs: BTreeMap<[u8; 16], Btrfs>,
-    /// What was read of the last device and counted, as starts and lengths.
-    counted: Vec<(u64, u64)>,
+    /// What was read of the last device and counted.
+    counted: Counted,
 }
 
 /// The devices of one btrfs.
@@ -98,14 +99,14 @@ impl Scan {
         );
     }
 
-    /// The bytes of the device looked at last that something was made of, as starts and lengths: what readers asked for
-    /// that recognized their format. A device that has zeros for all others says the same.
-    pub fn take_counted(&mut self) -> Vec<(u64, u64)> {
+    /// The bytes of the device looked at last that something was made of: what readers asked for that recognized their
+    /// format. A device that has zeros for all others says the same.
+    pub fn take_counted(&mut self) -> Counted {
         std::mem::take(&mut self.counted)
     }
 
     fn probe_named(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) {
-        self.counted.clear();
+        self.counted = Counted::default();
         let source = Source::OnDisk {
             format: "size".to_owned(),
         };
@@ -115,7 +116,7 @@ impl Scan {
         let noted = Noted::new(disk);
         let pieces = label::tell(builder, &noted, id, naming);
         if pieces.is_some() {
-            self.counted.extend(noted.into_reads());
+            self.counted.runs.extend(noted.into_reads());
         }
         let pieces = pieces.unwrap_or_default();
         for piece in &pieces {
@@ -137,7 +138,7 @@ impl Scan {
             }
             _ => None,
         };
-        self.counted.clear();
+        self.counted = Counted::default();
         self.probe_area(builder, &Area::whole(device), id, start);
     }
 
@@ -148,11 +149,13 @@ impl Scan {
         id: NodeId,
         start: Option<u64>,
     ) {
-        let mut counted = Vec::new();
+        let mut counted = Counted::default();
         let mut found = READERS.iter().filter_map(|read| {
             let found = read(area);
-            let reads = area.take_reads();
-            counted.extend(found.is_some().then_some(reads).into_iter().flatten());
+            let read = area.take_counted();
+            if found.is_some() {
+                counted.extend(read);
+            }
             found
         });
         let first = found.next();

@@ -64,7 +64,7 @@ const HEAD_BYTES: usize = 4096;
 const HEAD_LINES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+enum LogVersion {
     V2,
     V3,
 }
@@ -100,28 +100,28 @@ struct IologLine<'line> {
     len_bytes: u64,
 }
 
-fn version_of(line: &[u8]) -> Option<Version> {
+fn version_of(line: &[u8]) -> Option<LogVersion> {
     match line.trim_ascii_end() {
-        b"fio version 2 iolog" => Some(Version::V2),
-        b"fio version 3 iolog" => Some(Version::V3),
+        b"fio version 2 iolog" => Some(LogVersion::V2),
+        b"fio version 3 iolog" => Some(LogVersion::V3),
         _ => None,
     }
 }
 
 #[inline]
-fn parse(version: Version, line: &[u8]) -> Result<IologLine<'_>, LineError> {
+fn parse(version: LogVersion, line: &[u8]) -> Result<IologLine<'_>, LineError> {
     const ACTION: &str =
         "an action of fio: read, write, trim, sync, datasync, wait, add, open or close";
     let mut scan = Scan::new(line, b' ');
     let time_ns = match version {
-        Version::V2 => None,
-        Version::V3 => Some(ns(scan.u64("a time in µs")?, US_NS, line)?),
+        LogVersion::V2 => None,
+        LogVersion::V3 => Some(ns(scan.u64("a time in µs")?, US_NS, line)?),
     };
     let file = scan.word("a file name")?;
     let word = scan.word(ACTION)?;
     let found = ACTIONS.iter().position(|(name, _)| name.as_bytes() == word);
     let action = found.ok_or_else(|| LineError::new(word, ACTION))?;
-    if action == WAIT && version == Version::V3 {
+    if action == WAIT && version == LogVersion::V3 {
         return Err(LineError::new(
             word,
             "an action of version 3, which has no `wait`",
@@ -210,7 +210,7 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
 
 struct FioLog {
     layer: Layer,
-    version: Option<Version>,
+    version: Option<LogVersion>,
     files: DeviceKeys,
     /// Name of the file of each device.
     names: Vec<NameId>,
@@ -237,8 +237,8 @@ impl FioLog {
         let version = version_of(line);
         let expected = "`fio version 2 iolog` or `fio version 3 iolog` as the first line";
         self.version = Some(version.ok_or_else(|| LineError::new(line, expected))?);
-        sink.info.verified = version == Some(Version::V3);
-        if version == Some(Version::V3) {
+        sink.info.verified = version == Some(LogVersion::V3);
+        if version == Some(LogVersion::V3) {
             sink.info.clock = Clock::Start;
         }
         Ok(())
@@ -302,7 +302,7 @@ impl LineFormat for FioLog {
                 sink.info.tallies.insert(name, count);
             }
         }
-        if self.version == Some(Version::V2) {
+        if self.version == Some(LogVersion::V2) {
             if self.counts[WAIT] > 0 {
                 sink.info.note(
                     "times are only those of the `wait` lines: what stands between two has one",
@@ -340,9 +340,9 @@ mod tests {
                 "{line}"
             );
         };
-        check(Version::V3, "18 f.dat add", Some(18_000), "add", 0, 0);
+        check(LogVersion::V3, "18 f.dat add", Some(18_000), "add", 0, 0);
         check(
-            Version::V3,
+            LogVersion::V3,
             "18 f.dat add layer=request",
             Some(18_000),
             "add",
@@ -350,16 +350,16 @@ mod tests {
             0,
         );
         check(
-            Version::V3,
+            LogVersion::V3,
             "424 f.dat read 3536384 50125",
             Some(424_000),
             "read",
             3_536_384,
             50_125,
         );
-        check(Version::V2, "f.dat wait 120 0", None, "wait", 120, 0);
+        check(LogVersion::V2, "f.dat wait 120 0", None, "wait", 120, 0);
         check(
-            Version::V2,
+            LogVersion::V2,
             "f.dat trim 4096 8192",
             None,
             "trim",
@@ -367,7 +367,7 @@ mod tests {
             8192,
         );
         check(
-            Version::V2,
+            LogVersion::V2,
             "f.dat datasync 4096 8192",
             None,
             "datasync",
@@ -395,7 +395,7 @@ mod tests {
             "9223372036854775807 f.dat read 0 512",
             "1 f.dat read 18446744073709551615 1",
         ] {
-            assert!(parse(Version::V3, line.as_bytes()).is_err(), "{line}");
+            assert!(parse(LogVersion::V3, line.as_bytes()).is_err(), "{line}");
         }
     }
 

@@ -8,7 +8,7 @@
 //! Footers grow with the file. So that they stay a fraction of it, row groups are gathered while they are small against the
 //! footer, and on a quiet disk the time between two footers grows with that since the beginning.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use parquet::file::metadata::{
 };
 use parquet::file::properties::WriterVersion;
 use parquet::schema::types::SchemaDescPtr;
+
+use plumb_sys::{FileContent, NewFile};
 
 use crate::batch::Batch;
 use crate::error::Error;
@@ -77,17 +79,18 @@ impl Write for EncodedRows {
 }
 
 impl GrowingWriter {
-    /// Begins a file, which must not be there; it can be read from then on.
+    /// Begins a file, which must not be there and which only its owner can open; it can be read from then on.
     ///
     /// # Errors
     /// When it cannot be created or written.
     pub fn create(path: &Path, info: &SourceInfo) -> Result<GrowingWriter, Error> {
         let name = path.display().to_string();
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
-        let file = file.map_err(|source| Error::Write {
-            path: name.clone(),
+        let failed = |source| Error::Write {
+            path: path.display().to_string(),
             source,
-        })?;
+        };
+        let new = NewFile::create(path, FileContent::DiskData).map_err(failed)?;
+        let file = new.file().try_clone().map_err(failed)?;
         let gathered = EncodedRows {
             bytes: Vec::new(),
             file,
@@ -109,6 +112,8 @@ impl GrowingWriter {
             committed,
         };
         growing.commit(info, Duration::ZERO)?;
+        // Only now it is a trace, of nothing yet.
+        new.finish().map_err(failed)?;
         Ok(growing)
     }
 

@@ -1,20 +1,19 @@
 //! The file that something is written to: under a temporary name until it is whole.
 //!
-//! A link is followed and stays one; what it leads to is replaced, and keeps its permissions. Beside files only pipes
-//! and standard output are written to: a disk is never taken for one.
+//! A link is followed and stays one; what it leads to is replaced, and keeps its permissions. [`NewFile`] says which links
+//! and files are refused. Beside files only pipes and standard output are written to: a disk is never taken for one.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use plumb_sys::{FileContent, NewFile, must_be_own_in_public};
+
 use crate::error::Error;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;
-
-/// How many temporary names are tried before it is given up.
-const NAMES_TRIED: u32 = 100;
 
 /// As many links in a row as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -25,45 +24,54 @@ const NOWHERE: [u64; 2] = [0x103, 0x107];
 /// Where something is written. Dropped without [`Output::commit`], it leaves nothing behind.
 pub struct Output {
     path: PathBuf,
-    /// Name until the file is whole; `None` when the path is no plain file (a pipe, a terminal, `-`).
-    temporary: Option<PathBuf>,
-    writer: BufWriter<Box<dyn Sync + Send + WriteAndSync>>,
+    writer: BufWriter<Destination>,
 }
 
-trait WriteAndSync: Write {
-    fn sync(&self) -> io::Result<()>;
+enum Destination {
+    New(NewFile),
+    /// No plain file: a pipe, a terminal, `-`.
+    Direct(Box<dyn Sync + Send + Write>),
 }
 
-impl WriteAndSync for File {
-    fn sync(&self) -> io::Result<()> {
-        self.sync_all()
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Destination::New(file) => file.write(bytes),
+            Destination::Direct(to) => to.write(bytes),
+        }
     }
-}
 
-impl WriteAndSync for io::Stdout {
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Destination::New(file) => file.flush(),
+            Destination::Direct(to) => to.flush(),
+        }
     }
 }
 
 impl Output {
-    /// Opens an output; `-` is standard output.
+    /// Opens an output for a report, which takes the place of an older file; `-` is standard output.
     ///
     /// # Errors
     /// When it cannot be created.
     pub fn create(path: &Path) -> Result<Output, Error> {
         if path == Path::new("-") {
-            return Ok(Output::direct(path, Box::new(io::stdout())));
+            return Ok(Output::to(
+                path,
+                Destination::Direct(Box::new(io::stdout())),
+            ));
         }
         let open = |source| Error::Write {
             path: path.display().to_string(),
             source,
         };
-        let old = fs::metadata(path).ok();
-        if let Some(old) = &old {
-            let is_stdout = is_standard_output(old);
+        if let Ok(old) = fs::metadata(path) {
+            let is_stdout = is_standard_output(&old);
             if is_stdout && !old.is_dir() && !old.file_type().is_block_device() {
-                return Ok(Output::direct(path, Box::new(io::stdout())));
+                return Ok(Output::to(
+                    path,
+                    Destination::Direct(Box::new(io::stdout())),
+                ));
             }
             if !old.is_file() {
                 let kind = old.file_type();
@@ -71,33 +79,33 @@ impl Output {
                 if !kind.is_fifo() && !leads_nowhere {
                     return Err(Error::NoFile {
                         path: path.display().to_string(),
-                        found: words_of(old),
+                        found: words_of(&old),
                     });
                 }
-                let file = OpenOptions::new().write(true).open(path).map_err(open)?;
-                return Ok(Output::direct(path, Box::new(file)));
+                let file = open_in_place(path, &old).map_err(open)?;
+                return Ok(Output::to(path, Destination::Direct(Box::new(file))));
             }
         }
-        let target = target_of(path).map_err(open)?;
-        let (temporary, file) = create_beside(&target).map_err(open)?;
-        if let Some(old) = &old {
-            keep_access(&file, old)
-                .inspect_err(|_| drop(fs::remove_file(&temporary)))
-                .map_err(open)?;
-        }
-        let writer = BufWriter::with_capacity(BUFFER_BYTES, Box::new(file) as Box<_>);
-        Ok(Output {
-            path: target,
-            temporary: Some(temporary),
-            writer,
-        })
+        let new = NewFile::create(path, FileContent::Report).map_err(open)?;
+        Ok(Output::to(path, Destination::New(new)))
     }
 
-    fn direct(path: &Path, to: Box<dyn Sync + Send + WriteAndSync>) -> Output {
+    /// Opens an output for data, names or accesses of disks: a new file for its owner alone.
+    ///
+    /// # Errors
+    /// When anything has the name, or it cannot be created.
+    pub fn create_private(path: &Path) -> Result<Output, Error> {
+        let new = NewFile::create(path, FileContent::DiskData).map_err(|source| Error::Write {
+            path: path.display().to_string(),
+            source,
+        })?;
+        Ok(Output::to(path, Destination::New(new)))
+    }
+
+    fn to(path: &Path, destination: Destination) -> Output {
         Output {
             path: path.to_owned(),
-            temporary: None,
-            writer: BufWriter::with_capacity(BUFFER_BYTES, to),
+            writer: BufWriter::with_capacity(BUFFER_BYTES, destination),
         }
     }
 
@@ -112,23 +120,13 @@ impl Output {
     /// # Errors
     /// When that fails; the temporary file is removed then.
     pub fn commit(mut self) -> Result<(), Error> {
-        let outcome = self.put_into_place();
-        outcome.map_err(|source| Error::Write {
-            path: self.path(),
-            source,
-        })
-    }
-
-    fn put_into_place(&mut self) -> io::Result<()> {
-        self.writer.flush()?;
-        let Some(temporary) = &self.temporary else {
-            return Ok(());
-        };
-        // Without this a crash after the rename could leave an empty file under the final name.
-        self.writer.get_ref().sync()?;
-        fs::rename(temporary, &self.path)?;
-        self.temporary = None;
-        Ok(())
+        let path = self.path();
+        let flushed = self.writer.flush();
+        let finished = flushed.and_then(|()| match self.writer.into_parts().0 {
+            Destination::New(file) => file.finish().map(drop),
+            Destination::Direct(_) => Ok(()),
+        });
+        finished.map_err(|source| Error::Write { path, source })
     }
 }
 
@@ -142,13 +140,17 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // Nobody is left to tell when this fails; the name says what it was.
-            let _ = fs::remove_file(temporary);
-        }
+/// Opens a pipe or a device that leads nowhere, which `found` was: another user may have made it, and exchange it now.
+fn open_in_place(path: &Path, found: &Metadata) -> io::Result<File> {
+    must_be_own_in_public(path, found)?;
+    let file = OpenOptions::new().write(true).open(path)?;
+    let opened = file.metadata()?;
+    if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
+        return Err(io::Error::other(
+            "the file was replaced while it was opened",
+        ));
     }
+    Ok(file)
 }
 
 /// What is at a path, in words.
@@ -188,32 +190,4 @@ pub fn target_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other(
         "found more links in a row than can be followed",
     ))
-}
-
-/// Who may read the file that is replaced may read the new one, and nobody else.
-fn keep_access(file: &File, old: &Metadata) -> io::Result<()> {
-    // Only the administrator may give files away; for all others the new one is theirs.
-    let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
-    file.set_permissions(old.permissions())
-}
-
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
-    for attempt in 0..NAMES_TRIED {
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".unfinished-{}-{attempt}", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        match OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-        {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
 }

@@ -186,3 +186,27 @@ fn whole_row_groups_do_not_wait() {
     );
     assert_eq!(read(&path).unwrap().0.len(), 140 * 4096);
 }
+
+/// It tells who accessed what on this host.
+#[test]
+fn a_recording_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = TempDir::new().expect("a directory");
+    let path = dir.path().join("t.parquet");
+    let writer = GrowingWriter::create(&path, &info(0)).expect("it is created");
+    let mode = fs::metadata(&path).expect("it has its name").permissions();
+    assert_eq!(mode.mode() & 0o7777, 0o600);
+    assert_eq!(read(&path).expect("an empty trace").0, []);
+    GrowingWriter::create(&path, &info(0)).err().expect("taken");
+    drop(writer);
+    // Never through a link.
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(dir.path().join("free"), &link).expect("room");
+    let refused = GrowingWriter::create(&link, &info(0)).err();
+    let Some(Error::Write { source, .. }) = refused else {
+        panic!("a link");
+    };
+    let refused = source.to_string();
+    assert!(refused.contains("link"), "{refused}");
+    assert!(!dir.path().join("free").exists());
+}

@@ -4,7 +4,6 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -34,13 +33,13 @@ use crate::fix::error::of_system;
 use crate::fix::here::Here;
 use crate::fix::subject::Subject;
 use crate::fix::view::given;
+use crate::signals::stop_flag;
 
 /// Begins a move and carries it out.
 ///
 /// # Errors
 /// When it cannot be begun, or stops before its end.
 pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
-    let stop = stop_flag()?;
     let journal = PathBuf::from(&prepared.plan.journal_path);
     journal_place::must_exist(&journal)?;
     // It takes its time, and the partition need not be away meanwhile.
@@ -56,6 +55,8 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
             why,
         }
     })?;
+    // Until here a signal ends the program, which removes a journal that is not whole.
+    let stop = stop_flag()?;
     let owner = Owner::read(&prepared.node);
     let Taken {
         subject,
@@ -400,19 +401,6 @@ fn open(disk: &Path, may_be_alone: bool) -> Result<(Subject, bool), Failure> {
         }
         .into()),
     }
-}
-
-fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::failed(&error))?;
-    }
-    Ok(stop)
 }
 
 /// A move that is under way.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_diagnose::Analysis;
 use plumb_profile::latency_fit::LatencyByFit;
+use plumb_quoting::visible;
 use plumb_report::format::{bytes, count, percent};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -131,7 +132,7 @@ impl Screen {
             );
             Line::from(format!(
                 "{:<13} {:>7} {:>6} {off:>7} {:>3}",
-                sent.comm,
+                visible(sent.comm),
                 sent.pid,
                 count(sent.ios),
                 sent.threads

@@ -150,6 +150,17 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
     assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
 }
 
+/// A terminal view drops what it does not draw: the name would pass for another one.
+#[test]
+fn a_hostile_name_shows_as_escapes() {
+    let mut screen = view(&[], false);
+    let mut interval = seen(&[SDA]);
+    interval.reading.processes[0].comm = "e\u{1b}[2J\u{202e}".to_owned();
+    screen.see(interval);
+    let text = drawn(&screen, 160, 60).join("\n");
+    assert!(text.contains("e\\u{1b}[2J\\u{202e} "), "{text}");
+}
+
 #[test]
 fn the_detail_is_that_of_the_selected_device() {
     let mut screen = view(&[], false);

@@ -166,6 +166,7 @@ mod tests {
     use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
     use serde_json::Value;
 
+    use super::super::super::Contents;
     use super::super::super::kept::Kept;
     use super::super::Origin;
     use super::*;
@@ -173,10 +174,9 @@ mod tests {
     use crate::linux::{self, Elsewhere, Root};
 
     /// All nodes with all that is known of them.
-    fn known(root: &Path) -> Vec<Value> {
-        let root = Root::open(root, &Elsewhere).expect("a root");
+    fn known(root: &Root<'_>) -> Vec<Value> {
         let mut builder = Builder::default();
-        linux::collect(&root, &mut builder).expect("a host");
+        linux::collect(root, &mut builder).expect("a host");
         let nodes = builder.finish();
         nodes
             .nodes()
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn targets_and_origins_are_in_a_collection_and_secrets_are_not() {
         let folder = plumb_testkit::temp_dir("targets");
-        let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+        let here = folder.path().join("here");
         host(&here);
         let mut bytes = Vec::new();
         let origin = Origin {
@@ -265,8 +265,9 @@ mod tests {
             asks_tools: false,
         };
         super::super::collect(&origin, &mut bytes).expect("a collection");
-        super::super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
-        let (mine, its) = (known(&here), known(&there.join("root")));
+        let there = Contents::read("c.tar.zst", &bytes).expect("a whole collection");
+        let mine = known(&Root::open(&here, &Elsewhere).expect("a root"));
+        let its = known(&there.root(&Elsewhere).expect("a root"));
         for name in [
             "iblock_0/x",
             "user_1/y",

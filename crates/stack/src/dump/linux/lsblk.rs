@@ -3,7 +3,7 @@
 //! START is in sectors of 512 bytes whatever the logical sector is, as in sysfs, whence lsblk has it. Where volumes place
 //! their data it does not know.
 
-use plumb_geometry::{Bytes, Sectors};
+use plumb_geometry::{Bytes, Sectors, group_digits};
 use serde_json::Value;
 
 use super::super::text::{anything, sniff_by};
@@ -39,8 +39,36 @@ fn sniff(input: &Input<'_>) -> Sniff {
     }
 }
 
+/// Memory of an object: its map begins with room for eleven keys and values.
+const OBJECT_BYTES: u64 = 700;
+/// Memory of any other value, where the list that it is in grows.
+const VALUE_BYTES: u64 = 100;
+/// Most memory for the values of a text: those of ten thousand devices, by `lsblk -J -O`, take some 200 MB.
+const VALUES_BYTES_MAX: u64 = 512 << 20;
+
+/// An upper bound of the memory that values take. Short ones take a hundred times as much as their text, which a
+/// collection packs very small.
+fn values_bytes(text: &str) -> u64 {
+    let cost = |byte: u8| match byte {
+        b'{' => OBJECT_BYTES,
+        b'[' | b',' | b':' => VALUE_BYTES,
+        _ => 0,
+    };
+    text.bytes().map(cost).sum()
+}
+
 /// The value of a text that is JSON.
 pub(super) fn json(input: &Input<'_>, tool: &'static str) -> Result<Value, DumpError> {
+    let bytes = values_bytes(input.text);
+    if bytes > VALUES_BYTES_MAX {
+        return Err(DumpError::Malformed {
+            tool,
+            file: input.name.to_owned(),
+            line: 1,
+            found: format!("values that take {} bytes of memory", group_digits(bytes)),
+            expected: "at most 512 MiB".to_owned(),
+        });
+    }
     serde_json::from_str(input.text).map_err(|error| DumpError::Malformed {
         tool,
         file: input.name.to_owned(),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
 use plumb_stack::grid::Source;
-use plumb_stack::ondisk::Scan;
+use plumb_stack::ondisk::{Counted, Scan};
 use plumb_stack::{Builder, CellKind, GridFact, Kind, Node, Placing, Stack};
 use plumb_testkit::tempdir::TempDir;
 
@@ -53,9 +53,9 @@ impl Images {
             let id = builder.node(name);
             builder.kind(id, Kind::File, &Source::User);
             scan.probe(&mut builder, &disk, id);
-            let sparse = Counted {
+            let sparse = Sparse {
                 disk: &disk,
-                runs: scan.take_counted(),
+                counted: scan.take_counted(),
             };
             let id = again.node(name);
             again.kind(id, Kind::File, &Source::User);
@@ -93,25 +93,29 @@ impl Images {
 }
 
 /// A disk of which only some bytes are left: all others are zeros.
-struct Counted<'a> {
+struct Sparse<'a> {
     disk: &'a FileDisk,
-    runs: Vec<(u64, u64)>,
+    counted: Counted,
 }
 
-impl Disk for Counted<'_> {
+impl Disk for Sparse<'_> {
     fn size_bytes(&self) -> u64 {
         self.disk.size_bytes()
     }
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> std::io::Result<()> {
         self.disk.read_at(offset_bytes, buffer)?;
+        let Counted { runs, instead } = &self.counted;
         for (byte, at) in buffer.iter_mut().zip(offset_bytes..) {
-            if !self
-                .runs
-                .iter()
-                .any(|(start, len)| (*start..start + len).contains(&at))
-            {
+            let counts = |(start, len): &(u64, u64)| (*start..start + len).contains(&at);
+            if !runs.iter().any(counts) {
                 *byte = 0;
+            }
+            for (start, bytes) in instead {
+                let within = at.checked_sub(*start).map(|within| within as usize);
+                if let Some(kept) = within.and_then(|within| bytes.get(within)) {
+                    *byte = *kept;
+                }
             }
         }
         Ok(())
