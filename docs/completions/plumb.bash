@@ -623,7 +623,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__move)
-            opts="-h -V --to --aligned --journal --journal-same-disk --scan --yes --ignore-marker --json --help --version"
+            opts="-h -V --to --aligned --journal --journal-same-disk --scan --scan-write --yes --ignore-marker --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -729,7 +729,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__resume)
-            opts="-h -V --disk --yes --json --help --version"
+            opts="-h -V --disk --yes --accept-loss --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -751,7 +751,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__rollback)
-            opts="-h -V --disk --yes --json --help --version"
+            opts="-h -V --disk --yes --accept-loss --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

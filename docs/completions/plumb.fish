@@ -426,17 +426,20 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l aligned -d 'Let it begin at the nearest start on the grid of its disk that has room'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan -d 'Read the whole partition first: what cannot be read cannot be moved'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan -d 'Read the whole partition and the free part of its new place first'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan-write -d 'As --scan, and fill the free part of the new place with zeros before the move begins: a disk replaces bad blocks when they are written'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l disk -d 'The disk, where it has another name than when the move began' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l disk -d 'The disk, where it has another name than when the move began' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s V -l version -d 'Print version'

@@ -19,6 +19,8 @@ pub enum Exit {
     Failed,
     /// A move was begun and is not at its end; it can be resumed.
     Incomplete,
+    /// A move or a rollback is complete, and bytes that could not be brought along are named.
+    Lost,
 }
 
 impl Exit {
@@ -33,6 +35,7 @@ impl Exit {
             Exit::NotPermitted => 4,
             Exit::Failed => 5,
             Exit::Incomplete => 6,
+            Exit::Lost => 7,
         }
     }
 }

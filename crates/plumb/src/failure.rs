@@ -168,8 +168,9 @@ impl Failure {
             Exit::Usage => 0,
             Exit::NotPermitted => 1,
             Exit::Failed => 2,
-            Exit::Incomplete => 2,
-            Exit::Findings | Exit::Unknown | Exit::Clean => 3,
+            Exit::Incomplete => 3,
+            Exit::Lost => 4,
+            Exit::Findings | Exit::Unknown | Exit::Clean => 5,
         };
         let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;
         let last = failures.remove(first);
@@ -217,9 +218,9 @@ impl Failure {
 
     /// Adds commands for several purposes.
     #[must_use]
-    pub fn with_commands<const N: usize>(
+    pub fn with_commands(
         mut self,
-        commands: [(&'static str, Command); N],
+        commands: impl IntoIterator<Item = (&'static str, Command)>,
     ) -> Failure {
         self.help = commands
             .into_iter()

@@ -26,6 +26,24 @@ pub(crate) enum Mutation {
     LongWindow,
     /// Windows go back in the order in which they came.
     WrongEnd,
+    /// A record of the journal is not read again.
+    NoReadBack,
+    /// A source that is read again is not compared with its sum.
+    NoSourceSum,
+    /// What goes back is not compared before.
+    NoCheckBefore,
+    /// What went back is not compared.
+    NoCheckAfter,
+    /// What was copied is not compared again by who goes on behind it.
+    NoCheckAgain,
+    /// Blocks that cannot be read become zeros without a word.
+    SilentLoss,
+    /// Losses are named and not noted in the journal.
+    NoLossRecord,
+    /// Of noted windows none is looked at behind the first that has not arrived.
+    FirstOnly,
+    /// A unit is written again without its image.
+    NoMendImage,
 }
 
 /// The mistakes that are switched on.

@@ -126,6 +126,15 @@ pub struct Moved {
     /// Every place of the disk that is written; absent where nothing is begun.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<MovedPlace>,
+    /// Conditions that keep the move from beginning now; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub obstacles: Vec<String>,
+    /// Bytes of the partition that could not be brought along; absent where all were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<MovedLoss>,
+    /// File that names them; absent where there are none, or it could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_file: Option<String>,
     /// The command that does what was shown, or goes on; absent where there is nothing to do.
     pub command: Option<CommandLine>,
     /// The command that goes back; absent where nothing was begun, or it is on its way back.
@@ -143,6 +152,17 @@ pub struct MovedPlace {
     pub at_bytes: u64,
     /// Length.
     pub len_bytes: u64,
+}
+
+/// Bytes of the partition that a move could not bring along.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MovedLoss {
+    /// First byte, counted from the start of the partition.
+    pub start_bytes: u64,
+    /// Length.
+    pub len_bytes: u64,
+    /// `unreadable`: they are zeros now; `unproven`: they do not match their sum, and were kept as they were found.
+    pub why: &'static str,
 }
 
 /// A move as JSON or as text.
@@ -205,6 +225,10 @@ fn moved_text(moved: &Moved) -> String {
         page.wrapped("  note: ", "    ", note);
     }
     page.gap();
+    lost(&mut page, moved);
+    for obstacle in &moved.obstacles {
+        page.wrapped("in the way: ", "    ", obstacle);
+    }
     if let Some(doubt) = &moved.doubt {
         page.wrapped("", "  ", doubt);
     }
@@ -223,7 +247,10 @@ fn moved_text(moved: &Moved) -> String {
         ("rolled back", None) => page.line("the move was rolled back"),
         ("shown", _) => {
             page.line("the partition must not be in use until the move has ended");
-            page.line(not_written(moved.command.is_some()));
+            page.line(match moved.obstacles.is_empty() {
+                true => not_written(moved.command.is_some()),
+                false => "nothing was written; remove what is in the way, then this does it:",
+            });
         }
         _ => {
             let stage = moved.stage.unwrap_or("not begun");
@@ -252,6 +279,38 @@ const fn not_written(has_command: bool) -> &'static str {
     match has_command {
         true => "nothing was written; this does it:",
         false => "nothing was written",
+    }
+}
+
+/// Every range of bytes that is lost, a line each; the rest as a number where there are many.
+fn lost(page: &mut Page, moved: &Moved) {
+    const SHOWN_MAX: usize = 16;
+    if moved.lost.is_empty() {
+        return;
+    }
+    let total: u64 = moved.lost.iter().map(|lost| lost.len_bytes).sum();
+    page.line(format!(
+        "lost: {} of the partition (bytes from its start)",
+        bytes(total)
+    ));
+    for lost in moved.lost.iter().take(SHOWN_MAX) {
+        let last = lost.start_bytes + lost.len_bytes - 1;
+        let state = match lost.why {
+            "unreadable" => "unreadable, now zeros",
+            _ => "does not match its sum, kept as found",
+        };
+        page.line(format!(
+            "  {} to {}: {state}",
+            count(lost.start_bytes),
+            count(last)
+        ));
+    }
+    let more = moved.lost.len().saturating_sub(SHOWN_MAX);
+    if more > 0 {
+        page.line(format!("  and {more} more ranges"));
+    }
+    if let Some(file) = &moved.lost_file {
+        page.line(format!("  all of them are in {file}"));
     }
 }
 

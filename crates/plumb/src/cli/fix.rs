@@ -10,7 +10,7 @@ use super::plan::{heads_and_sectors, position, size};
 macro_rules! exits {
     () => {
         "Exit status: 0 done, shown, or nothing to do, 2 usage, 3 it is not known whether it would be safe, 4 not permitted, \
-         5 failed or refused, 6 a move is incomplete."
+         5 failed or refused, 6 a move is incomplete, 7 a move or a rollback is complete and names bytes that are lost."
     };
     (looks) => {
         "The check and the probe behind a plan that was carried out add 1, they found something, and 3, they cannot tell."
@@ -119,9 +119,13 @@ pub struct Move {
     pub aligned: bool,
     #[command(flatten)]
     pub journal: Journal,
-    /// Read the whole partition first: what cannot be read cannot be moved
+    /// Read the whole partition and the free part of its new place first
     #[arg(long)]
     pub scan: bool,
+    /// As --scan, and fill the free part of the new place with zeros before the move begins: a disk replaces bad blocks
+    /// when they are written
+    #[arg(long)]
+    pub scan_write: bool,
     #[command(flatten)]
     pub act: Act,
 }
@@ -138,6 +142,10 @@ pub struct Resume {
     /// Go on although others may have written the journal: the name of the disk, as it is shown without this
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
+    /// Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes
+    /// are named in JOURNAL.lost
+    #[arg(long)]
+    pub accept_loss: bool,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,

@@ -94,11 +94,12 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
 
 /// Of two ends the one that is told: what is incomplete or failed before what was found, and that before what is unknown.
 fn graver(one: Exit, other: Exit) -> Exit {
-    const ORDER: [Exit; 7] = [
+    const ORDER: [Exit; 8] = [
         Exit::Usage,
         Exit::NotPermitted,
         Exit::Failed,
         Exit::Incomplete,
+        Exit::Lost,
         Exit::Findings,
         Exit::Unknown,
         Exit::Clean,
@@ -249,6 +250,7 @@ impl PlanAction {
                     aligned: false,
                     journal: journal.clone(),
                     scan: false,
+                    scan_write: false,
                     act,
                 })
             }
@@ -317,6 +319,9 @@ mod tests {
             (Exit::Unknown, Exit::Clean, Exit::Unknown),
             (Exit::Unknown, Exit::Findings, Exit::Findings),
             (Exit::Findings, Exit::Incomplete, Exit::Incomplete),
+            (Exit::Findings, Exit::Lost, Exit::Lost),
+            (Exit::Lost, Exit::Incomplete, Exit::Incomplete),
+            (Exit::Incomplete, Exit::Failed, Exit::Failed),
         ] {
             assert_eq!((graver(one, other), graver(other, one)), (told, told));
         }

@@ -88,6 +88,15 @@ impl<'a> CodeReader<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
+    /// 0 or 1.
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
     /// Never longer than what is there.
     pub(super) fn bytes(&mut self) -> Option<Vec<u8>> {
         let len = usize::try_from(self.number()?).ok()?;

@@ -29,6 +29,14 @@ pub enum JournalError {
         /// What the system said.
         source: io::Error,
     },
+    /// The disk of the file has not kept what was written.
+    #[error(
+        "journal: byte {at}: found other bytes than were written there; the disk that it is on cannot be relied on"
+    )]
+    NotAsWritten {
+        /// Where in the file.
+        at: u64,
+    },
     /// The file does not begin as a journal does.
     #[error(
         "no journal of a move: found no good record at byte 0; name the file that the move was begun with"

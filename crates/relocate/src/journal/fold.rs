@@ -1,9 +1,13 @@
 //! Where a move stands, folded from every record of its journal.
 
-use super::record::{Ending, Image, JournalRecord, Turn};
+use std::ops::Range;
+
+use super::record::{Ending, Image, JournalRecord, LossStep, Turn};
 use crate::moving::edit;
-use crate::moving::plan::Plan;
+use crate::moving::loss::{joined, without};
+use crate::moving::plan::{Plan, meet};
 use crate::moving::script::Script;
+use crate::moving::{LossKind, LostRange};
 use crate::mutation::Mutations;
 
 /// An image that was recorded, and of which nobody noted that it was written.
@@ -22,6 +26,20 @@ pub(crate) struct Unproven {
     pub(crate) sums: Vec<u64>,
 }
 
+/// A unit that is written again, out of the order of steps, and of which nobody noted that it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingMend {
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What a step could not bring along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StepLoss {
+    step: LossStep,
+    ranges: Vec<LostRange>,
+}
+
 /// Where a move stands.
 #[derive(Debug)]
 pub(crate) struct MoveState {
@@ -36,8 +54,15 @@ pub(crate) struct MoveState {
     pub(crate) pending: Option<PendingImage>,
     /// Those behind them that may have been.
     pub(crate) unproven: Option<Unproven>,
-    /// Sums of the data that each window of the move wrote.
+    /// Units that edits of this script have written for sure: the step, the place, and the bytes.
+    pub(crate) images: Vec<(u64, u64, Vec<u8>)>,
+    /// The unit that has to be written again first.
+    pub(crate) mend: Option<PendingMend>,
+    /// Sums of the data that each window of the move wrote, or was about to.
     pub(crate) moved: Vec<u64>,
+    /// How many windows of the move were written when it turned back.
+    pub(crate) copied: u64,
+    losses: Vec<StepLoss>,
     pub(crate) ending: Option<Ending>,
 }
 
@@ -53,7 +78,11 @@ impl MoveState {
             next: 0,
             pending: None,
             unproven: None,
+            images: Vec::new(),
+            mend: None,
             moved: Vec::new(),
+            copied: 0,
+            losses: Vec::new(),
             ending: None,
         }
     }
@@ -66,6 +95,7 @@ impl MoveState {
         if self.ending.is_some() {
             return Err("nothing behind the end");
         }
+        self.mend = None;
         match (record, &self.script) {
             (JournalRecord::Saved { signature, bytes }, None) => self.save(signature, bytes),
             (JournalRecord::Turn(turn), _) => self.turn(turn, mutations),
@@ -88,6 +118,17 @@ impl MoveState {
                 },
                 Some(_),
             ) => self.windows(step, is_saved, sums),
+            (JournalRecord::Lost { step, ranges }, Some(script)) => {
+                let is_possible = ranges
+                    .iter()
+                    .all(|lost| !lost.range.is_empty() && lost.range.end <= self.plan.len);
+                if !is_possible || (!step.is_of_move && !script.is_back()) {
+                    return Err("ranges of the partition");
+                }
+                self.note_lost(step, ranges);
+                Ok(())
+            }
+            (JournalRecord::Mend { at, bytes }, Some(_)) => self.mend(at, bytes),
             (JournalRecord::End(ending), Some(_)) => {
                 self.ending = Some(ending);
                 Ok(())
@@ -132,6 +173,58 @@ impl MoveState {
         }
     }
 
+    /// One unit, of either place.
+    fn mend(&mut self, at: u64, bytes: Vec<u8>) -> Result<(), Expected> {
+        let (plan, len) = (&self.plan, bytes.len() as u64);
+        let is_unit = (1..=plan.unit.bytes).contains(&len)
+            && plan.unit.cover(&(at..at + 1), plan.disk_bytes) == (at..at.saturating_add(len));
+        let is_own = [plan.old_place(), plan.new_place()]
+            .iter()
+            .any(|place| meet(place, &(at..at.saturating_add(len))));
+        if !is_unit || !is_own {
+            return Err("a unit of either place");
+        }
+        self.mend = Some(PendingMend { at, bytes });
+        Ok(())
+    }
+
+    /// Whether a block of a range was being written, and may be torn.
+    pub(crate) fn is_being_written(&self, range: &Range<u64>) -> bool {
+        let pending = self.pending.as_ref();
+        let image = pending.map(|image| image.at..image.at + image.image.len_bytes());
+        let mend = self.mend.as_ref();
+        let mend = mend.map(|mend| mend.at..mend.at + mend.bytes.len() as u64);
+        [image, mend]
+            .into_iter()
+            .flatten()
+            .any(|blocks| meet(&blocks, range))
+    }
+
+    /// Takes the place of what was noted of that step before.
+    pub(crate) fn note_lost(&mut self, step: LossStep, ranges: Vec<LostRange>) {
+        self.losses.retain(|loss| loss.step != step);
+        if !ranges.is_empty() {
+            self.losses.push(StepLoss { step, ranges });
+        }
+    }
+
+    /// What was noted of a step.
+    pub(crate) fn lost_by(&self, step: LossStep) -> &[LostRange] {
+        let found = self.losses.iter().find(|loss| loss.step == step);
+        found.map_or(&[], |loss| &loss.ranges)
+    }
+
+    /// Everything that is lost but for signatures, which come back from the journal.
+    pub(crate) fn lost_for_good(&self) -> Vec<LostRange> {
+        without(self.lost(), &self.plan.signatures)
+    }
+
+    /// Everything that was not brought along, in order.
+    pub(crate) fn lost(&self) -> Vec<LostRange> {
+        let all = self.losses.iter().flat_map(|loss| loss.ranges.clone());
+        joined(all.collect())
+    }
+
     fn save(&mut self, signature: u64, bytes: Vec<u8>) -> Result<(), Expected> {
         let range = self.plan.signatures.get(self.saved.len());
         let fits = range.is_some_and(|range| range.end - range.start == bytes.len() as u64);
@@ -162,13 +255,47 @@ impl MoveState {
 
     /// From here on the steps are those of a rollback.
     pub(crate) fn turn_back(&mut self, from: u64, mutations: Mutations) {
-        self.script = Some(Script::rollback(&self.plan, from, mutations));
+        let forward = Script::forward(&self.plan, mutations);
+        let head = forward.head().len() as u64;
+        let back = Script::rollback(&self.plan, from, mutations);
+        self.copied = from.saturating_sub(head).min(forward.windows().count());
+        self.keep_losses_of(head, &back.windows().place());
+        self.script = Some(back);
         (self.next, self.unproven, self.pending) = (0, None, None);
+        self.images.clear();
+    }
+
+    /// The old place still has what the move could not copy, unless a rollback puts it there from the new place. What was
+    /// lost while the old place itself was written, before anything was copied, stays lost.
+    fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>) {
+        let from = self.plan.from;
+        for loss in &mut self.losses {
+            if loss.step.number < head {
+                continue;
+            }
+            let ranges = loss.ranges.iter().filter_map(|lost| {
+                let start = (lost.range.start + from).max(put_back.start);
+                let end = (lost.range.end + from).min(put_back.end);
+                let kind: LossKind = lost.kind;
+                (start < end).then(|| LostRange {
+                    range: start - from..end - from,
+                    kind,
+                })
+            });
+            loss.ranges = ranges.collect();
+        }
+        self.losses.retain(|loss| !loss.ranges.is_empty());
     }
 
     fn written(&mut self, step: u64, moved: u64) -> Result<(), Expected> {
-        if step != self.next || self.pending.take().is_none() {
+        let Some(pending) = self.pending.take().filter(|_| step == self.next) else {
             return Err("the image that was recorded last");
+        };
+        let is_edit = |script: &Script| script.window_at(step).is_none();
+        if let Image::Inline(bytes) = pending.image
+            && self.script.as_ref().is_some_and(is_edit)
+        {
+            self.images.push((step, pending.at, bytes));
         }
         self.note_moved(step, &[moved])?;
         self.next = step + 1;
@@ -218,14 +345,8 @@ impl MoveState {
                 .map_or(0, |unproven| unproven.sums.len() as u64)
     }
 
-    /// Whether the steps before this one can be those that were written: some of the windows that were noted, or all of
-    /// them where the journal has them.
+    /// Whether the steps before this one can be those that were written: some of the windows that were noted, or all.
     fn reaches(&self, step: u64) -> bool {
-        let end = self.end_of_unproven();
-        let is_saved = self
-            .unproven
-            .as_ref()
-            .is_some_and(|unproven| unproven.is_saved);
-        step == end || (!is_saved && (self.next..end).contains(&step))
+        (self.next..=self.end_of_unproven()).contains(&step)
     }
 }

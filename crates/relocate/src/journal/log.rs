@@ -33,6 +33,8 @@ pub(crate) struct Journal<J> {
     before: u64,
     slot_at: u64,
     slot_bytes: u64,
+    /// The record that was written last, and was not read again yet.
+    unread: Option<(u64, AlignedBuffer)>,
     mutations: Mutations,
 }
 
@@ -126,6 +128,7 @@ impl<J: JournalStore> Journal<J> {
             before: 0,
             slot_at: 0,
             slot_bytes: 0,
+            unread: None,
             mutations,
         };
         journal.append_durable(&JournalRecord::Begin(Box::new(plan.clone())))?;
@@ -164,6 +167,7 @@ impl<J: JournalStore> Journal<J> {
             before: 0,
             slot_at: 0,
             slot_bytes: 0,
+            unread: None,
             mutations,
         };
         let Some((header, JournalRecord::Begin(plan))) = journal.read_record(0)? else {
@@ -334,7 +338,8 @@ impl<J: JournalStore> Journal<J> {
         if needed > found {
             return Err(JournalError::Full { needed, found });
         }
-        self.write(at, &bytes)?;
+        let written = self.write(at, &bytes)?;
+        self.unread = Some((at, written));
         self.at = needed;
         self.number += 1;
         self.before = sum;
@@ -342,22 +347,32 @@ impl<J: JournalStore> Journal<J> {
     }
 
     /// Whole blocks, filled up with zeros.
-    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), JournalError> {
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<AlignedBuffer, JournalError> {
         let mut buffer =
             AlignedBuffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
         buffer[..bytes.len()].copy_from_slice(bytes);
         self.store
             .write_at(at, &buffer)
-            .map_err(|source| JournalError::Write { at, source })
+            .map_err(|source| JournalError::Write { at, source })?;
+        Ok(buffer)
     }
 
+    /// Makes durable what was written, and reads the last record again: a write that a disk has dropped without a word would
+    /// let a resume copy from a source that is overwritten by then.
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
-        if self.mutations.has(Mutation::NoJournalFlush) {
-            return Ok(());
+        if !self.mutations.has(Mutation::NoJournalFlush) {
+            self.store
+                .sync()
+                .map_err(|source| JournalError::Sync { source })?;
         }
-        self.store
-            .sync()
-            .map_err(|source| JournalError::Sync { source })
+        let unread = self.unread.take();
+        if let Some((at, written)) = unread.filter(|_| !self.mutations.has(Mutation::NoReadBack)) {
+            let found = read(&mut self.store, at, written.len())?;
+            if *found != *written {
+                return Err(JournalError::NotAsWritten { at });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn append_durable(&mut self, record: &JournalRecord) -> Result<(), JournalError> {
@@ -382,6 +397,21 @@ impl<J: JournalStore> Journal<J> {
             self.write(at, bytes)?;
         }
         self.sync()
+    }
+
+    /// As [`slot`](Self::slot), with zeros in the place of blocks that cannot be read: sums tell what of it is right.
+    pub(crate) fn slot_as_it_is(&mut self, len: u64) -> AlignedBuffer {
+        if let Ok(bytes) = self.slot(len) {
+            return bytes;
+        }
+        let mut bytes = AlignedBuffer::new(len as usize);
+        let block = self.block_bytes as usize;
+        for (at, piece) in (self.slot_at..).step_by(block).zip(bytes.chunks_mut(block)) {
+            if let Ok(found) = read(&mut self.store, at, block) {
+                piece.copy_from_slice(&found[..piece.len()]);
+            }
+        }
+        bytes
     }
 
     /// The first `len` bytes of the slot.

@@ -17,5 +17,5 @@ pub(crate) use fold::{MoveState, PendingImage, Unproven};
 pub use log::lengths;
 pub(crate) use log::{Journal, needed_bytes};
 pub use record::Ending;
-pub(crate) use record::{Image, JournalRecord, Turn};
+pub(crate) use record::{Image, JournalRecord, LossStep, Turn};
 pub(crate) use sum::{Sums, sum};

@@ -2,8 +2,8 @@
 
 use super::code::{CodeReader, CodeWriter};
 use super::sum::sum;
-use crate::moving::JournalId;
 use crate::moving::plan::Plan;
+use crate::moving::{JournalId, LossKind, LostRange};
 
 /// The first bytes of every record.
 pub(crate) const MAGIC: &[u8; 8] = b"PLUMBJRN";
@@ -69,8 +69,26 @@ pub(crate) enum JournalRecord {
         is_saved: bool,
         sums: Vec<u64>,
     },
+    /// Bytes of the partition that a step could not bring along: before its data are written, or when they were compared.
+    /// It takes the place of what was noted of that step before.
+    Lost {
+        step: LossStep,
+        ranges: Vec<LostRange>,
+    },
+    /// One unit that is about to be written again, out of the order of steps. The next record stands for its having been
+    /// written.
+    Mend { at: u64, bytes: Vec<u8> },
     /// Nothing comes after it.
     End(Ending),
+}
+
+/// The step whose data are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LossStep {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Whether the number is one of the move; else it is one of the rollback.
+    pub(crate) is_of_move: bool,
 }
 
 impl JournalRecord {
@@ -83,6 +101,8 @@ impl JournalRecord {
             Self::Written { .. } => 5,
             Self::End(_) => 6,
             Self::Windows { .. } => 7,
+            Self::Lost { .. } => 8,
+            Self::Mend { .. } => 9,
         }
     }
 
@@ -129,6 +149,21 @@ impl JournalRecord {
                     .for_each(|n| out.number(n));
                 out.numbers(sums);
             }
+            Self::Lost { step, ranges } => {
+                out.number(step.number);
+                out.number(u64::from(step.is_of_move));
+                out.number(ranges.len() as u64);
+                for lost in ranges {
+                    let kind = u64::from(lost.kind == LossKind::Doubtful);
+                    [lost.range.start, lost.range.end, kind]
+                        .into_iter()
+                        .for_each(|n| out.number(n));
+                }
+            }
+            Self::Mend { at, bytes } => {
+                out.number(*at);
+                out.bytes(bytes);
+            }
             Self::End(ending) => out.number(u64::from(*ending == Ending::RolledBack)),
         }
         out.0
@@ -171,17 +206,40 @@ impl JournalRecord {
             }),
             7 => {
                 let step = input.number()?;
-                let is_saved = match input.number()? {
-                    0 => false,
-                    1 => true,
-                    _ => return None,
-                };
+                let is_saved = input.flag()?;
                 Self::Windows {
                     step,
                     is_saved,
                     sums: input.numbers()?,
                 }
             }
+            8 => {
+                let step = LossStep {
+                    number: input.number()?,
+                    is_of_move: input.flag()?,
+                };
+                // A group of 64 MiB can have more of them than other lists are allowed.
+                let count = usize::try_from(input.number()?).ok()?;
+                let bytes = input.take(count.checked_mul(24)?)?;
+                let lost = |bytes: &[u8]| {
+                    let mut input = CodeReader(bytes);
+                    let range = input.number()?..input.number()?;
+                    let kind = match input.flag()? {
+                        false => LossKind::Unreadable,
+                        true => LossKind::Doubtful,
+                    };
+                    Some(LostRange { range, kind })
+                };
+                let ranges = bytes.chunks_exact(24).map(lost);
+                Self::Lost {
+                    step,
+                    ranges: ranges.collect::<Option<_>>()?,
+                }
+            }
+            9 => Self::Mend {
+                at: input.number()?,
+                bytes: input.bytes()?,
+            },
             _ => return None,
         };
         input.0.is_empty().then_some(record)

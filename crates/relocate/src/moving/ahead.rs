@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use plumb_sys::AlignedBuffer;
 
+use super::read::{read_around, read_into};
 use super::windows::{Window, Windows};
-use super::{Move, MoveError, read_into};
+use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Journal, Sums};
 
@@ -37,6 +38,8 @@ pub(super) struct Due {
     pub(super) bytes: AlignedBuffer,
     /// Of windows that are copied straight, in the order in which they are written.
     pub(super) sums: Vec<u64>,
+    /// Blocks of the disk that cannot be read, with zeros in their place.
+    pub(super) holes: Vec<Range<u64>>,
 }
 
 /// From the first byte to the last of ranges that lie side by side.
@@ -78,14 +81,14 @@ impl Reading {
         }
     }
 
-    /// What was written to windows.
-    pub(super) fn to_verify(group: &[Window]) -> Self {
-        let moved = cover(group.iter().map(|window| &window.moved));
-        let len = (moved.end - moved.start) as usize;
+    /// Places that lie side by side, to be compared.
+    pub(super) fn to_compare<'a>(places: impl Iterator<Item = &'a Range<u64>>) -> Self {
+        let place = cover(places);
+        let len = (place.end - place.start) as usize;
         Self {
-            at: moved.start,
+            at: place.start,
             len,
-            blocks: moved,
+            blocks: place,
             start: 0,
             summed: Vec::new(),
             is_ascending: true,
@@ -164,7 +167,20 @@ impl Ahead {
         Due {
             bytes: self.bytes,
             sums,
+            holes: Vec::new(),
         }
+    }
+
+    /// All of it was read again from the beginning, past what cannot be read.
+    fn due_around<D: Disk>(mut self, disk: &mut D) -> Result<Due, MoveError> {
+        let data = &mut self.bytes[self.reading.start..][..self.reading.len];
+        let holes = read_around(disk, self.reading.at, data)?;
+        self.sums = Sums::new(self.reading.summed.clone());
+        self.summed = 0;
+        Ok(Due {
+            holes,
+            ..self.due()
+        })
     }
 }
 
@@ -175,17 +191,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             Some(ahead) if ahead.reading == *reading => ahead,
             _ => Ahead::new(reading.clone(), std::mem::take(&mut self.spare)),
         };
-        if let Some(ReadPart {
-            at,
-            memory,
-            before,
-            sums,
-        }) = due.part(1)
-        {
-            sums.add(before);
-            read_into(&mut self.disk, at, memory)?;
+        let Some(part) = due.part(1) else {
+            return Ok(due.due());
+        };
+        part.sums.add(part.before);
+        match read_into(&mut self.disk, part.at, part.memory) {
+            Ok(()) => Ok(due.due()),
+            Err(_) => due.due_around(&mut self.disk),
         }
-        Ok(due.due())
     }
 
     /// From now on this is read [`meanwhile`](Self::meanwhile).

@@ -10,11 +10,13 @@ use std::time::Duration;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::{Due, Reading, within};
+use super::loss::{LossKind, LostRange, joined};
 use super::plan::Copying;
+use super::read::{holes_in, read_around};
 use super::windows::Window;
-use super::{Move, MoveError, read_into};
+use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Image, Journal, JournalError, JournalRecord, Unproven, sum};
+use crate::journal::{Image, Journal, JournalError, JournalRecord, sum};
 use crate::mutation::Mutation;
 
 /// While so much is written as much is read ahead: little enough that no flush waits for long behind the reads, and much
@@ -29,7 +31,7 @@ pub(super) fn put<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<Durati
     Ok(disk.now().duration_since(written))
 }
 
-fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
+pub(super) fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
     let len = bytes.len() as u64;
     disk.write_at(at, bytes)
         .map_err(|source| MoveError::Write { at, len, source })
@@ -91,7 +93,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(());
         };
         let reading = Reading::to_copy(self.script.windows(), &windows);
-        let Due { bytes: data, sums } = self.data_of(&reading)?;
+        let Due {
+            bytes: data,
+            sums,
+            holes,
+        } = self.data_of(&reading)?;
+        self.must_accept_holes(&windows, &holes)?;
         let next = self
             .script
             .windows()
@@ -114,17 +121,53 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
+    /// Notes what a group of windows loses since its source cannot be read. A window that was noted so before, and can be read
+    /// now, loses nothing any more.
+    fn must_accept_holes(
+        &mut self,
+        windows: &[Window],
+        holes: &[Range<u64>],
+    ) -> Result<(), MoveError> {
+        let lost = windows
+            .iter()
+            .map(|window| {
+                let source = self.script.windows().source_of(&window.moved);
+                self.lost_in(&source, &holes_in(holes, &source))
+            })
+            .collect::<Vec<_>>();
+        for (behind, lost) in (0..).zip(lost) {
+            let step = self.loss_step(behind);
+            self.must_be_accepted(step, lost)?;
+        }
+        Ok(())
+    }
+
+    /// Holes in a source, as ranges of the partition.
+    pub(super) fn lost_in(&self, source: &Range<u64>, holes: &[Range<u64>]) -> Vec<LostRange> {
+        let start = self.script.windows().place_of_source();
+        debug_assert!(start <= source.start);
+        let lost = holes.iter().map(|hole| LostRange {
+            range: hole.start - start..hole.end - start,
+            kind: LossKind::Unreadable,
+        });
+        joined(lost.collect())
+    }
+
     /// A window that lies on its own source, or shares a block with others.
     fn image_of(&mut self, mut group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
         let Window { blocks, moved, .. } = group.windows[0].clone();
+        let mut lost = Vec::new();
         for side in [blocks.start..moved.start, moved.end..blocks.end] {
             if !side.is_empty() {
-                read_into(
-                    &mut self.disk,
-                    side.start,
-                    &mut group.data[within(blocks.start, &side)],
-                )?;
+                let bytes = &mut group.data[within(blocks.start, &side)];
+                let holes = read_around(&mut self.disk, side.start, bytes)?;
+                lost.extend(self.fill_holes(&side, bytes, &holes, &moved)?);
             }
+        }
+        if !lost.is_empty() {
+            let step = self.loss_step(0);
+            lost.extend_from_slice(self.state.lost_by(step));
+            self.must_be_accepted(step, joined(lost))?;
         }
         let (step, at, data) = (self.state.next, blocks.start, &group.data);
         let is_in_slot = matches!(self.state.plan.copying, Copying::Batches(_));
@@ -199,48 +242,5 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         );
         self.passed(&group.sums);
         Ok(group.data)
-    }
-
-    /// Looks which of the windows that were noted arrived, and goes on behind them. Where one did not, its source is
-    /// whole, or the journal has them all.
-    pub(super) fn settle_windows(&mut self, unproven: &Unproven) -> Result<(), MoveError> {
-        let first = self.state.next;
-        let steps = first..first + unproven.sums.len() as u64;
-        let windows: Vec<Window> = steps
-            .filter_map(|step| self.script.straight_at(step))
-            .collect();
-        let reading = Reading::to_verify(&windows);
-        for (window, expected) in windows.iter().zip(&unproven.sums) {
-            let mut found = std::mem::take(&mut self.spare);
-            found.resize((window.moved.end - window.moved.start) as usize);
-            read_into(&mut self.disk, window.moved.start, &mut found)?;
-            let has_arrived =
-                sum(&[&found]) == *expected || self.mutations.has(Mutation::NoSumCheck);
-            self.spare = found;
-            if !has_arrived {
-                break;
-            }
-            self.state.next += 1;
-        }
-        let have_all = self.state.next == first + windows.len() as u64;
-        if have_all || !unproven.is_saved {
-            return Ok(());
-        }
-        let data = self.journal.slot(
-            windows
-                .iter()
-                .map(|window| window.moved.end - window.moved.start)
-                .sum(),
-        )?;
-        let base = reading.base();
-        let is_whole = |(window, expected): (&Window, &u64)| {
-            sum(&[&data[within(base, &window.blocks)]]) == *expected
-        };
-        if !windows.iter().zip(&unproven.sums).all(is_whole) {
-            return Err(self.journal.spoiled_slot().into());
-        }
-        put(&mut self.disk, base, &data)?;
-        self.state.next = first + windows.len() as u64;
-        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::plan::{ByteChange, Plan, meet};
+use super::read::holes_in;
 use super::script::{Action, LabelChange, Place};
 use crate::marker;
 
@@ -24,9 +25,19 @@ impl Edit {
         plan.unit.cover(&(self.at..end), plan.disk_bytes)
     }
 
-    /// Whether it may be written over what was found.
-    pub(crate) fn fits(&self, found: &[u8]) -> bool {
-        self.before.as_ref().is_none_or(|before| before == found) || self.bytes == found
+    /// Whether it may be written over what was found. Blocks that cannot be read speak against nothing, and are written next.
+    pub(crate) fn fits(&self, found: &[u8], holes: &[Range<u64>]) -> bool {
+        let own = self.at..self.at + self.bytes.len() as u64;
+        let holes = holes_in(holes, &own);
+        let is_it = |expected: &[u8]| {
+            let mut expected = expected.to_vec();
+            for hole in &holes {
+                let here = (hole.start - own.start) as usize..(hole.end - own.start) as usize;
+                expected[here.clone()].copy_from_slice(&found[here]);
+            }
+            expected == found
+        };
+        self.before.as_deref().is_none_or(is_it) || is_it(&self.bytes)
     }
 }
 

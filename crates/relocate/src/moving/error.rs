@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::loss::{LostRange, list};
 use super::plan::PlanError;
 use crate::journal::{Ending, JournalError};
 
@@ -57,6 +58,29 @@ pub enum MoveError {
     Used {
         /// Where.
         at: u64,
+    },
+    /// Bytes of the partition cannot be read, or are not those that the journal has the sum of.
+    #[error("of the partition {}", list(ranges))]
+    Lost {
+        /// Which, counted from the first byte of the partition.
+        ranges: Vec<LostRange>,
+    },
+    /// No copy of the label can be read in full.
+    #[error("byte {at} of the disk, in its label, cannot be read, and there is no other copy")]
+    LabelUnreadable {
+        /// Where.
+        at: u64,
+    },
+    /// Bytes of somebody else cannot be read, and lie in a block that has to be written.
+    #[error(
+        "{len} bytes at byte {at} of the disk cannot be read: they lie outside of the partition, in a block that is written with \
+         it or with the label; write them from a copy first"
+    )]
+    Bystander {
+        /// Where.
+        at: u64,
+        /// How many.
+        len: u64,
     },
     /// What was read again is not what was written.
     #[error("{len} bytes at byte {at} of the disk: found other data than were written there")]

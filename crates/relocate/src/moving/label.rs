@@ -2,21 +2,35 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::plan::{ByteChange, Plan, meet};
+use super::plan::{ByteChange, Plan};
+use super::read::{holes_in, read_what_can_be};
 use super::script::Script;
-use super::{Move, MoveError, read};
+use super::{Move, MoveError, OnLoss};
 use crate::disk::{Disk, JournalStore};
 use crate::mutation::Mutation;
 
 /// What blocks of the label hold after so many of its changes.
-struct LabelCourse<'a> {
+pub(super) struct LabelCourse<'a> {
     changes: Vec<&'a ByteChange>,
 }
 
-impl LabelCourse<'_> {
+impl<'a> LabelCourse<'a> {
+    /// All changes of a plan.
+    pub(super) fn of(plan: &'a Plan) -> Self {
+        Self {
+            changes: plan.hide.iter().chain(&plan.finish).collect(),
+        }
+    }
+
+    /// Whether some change is about all bytes of a range.
+    pub(super) fn has(&self, range: &Range<u64>) -> bool {
+        let contains = |all: Range<u64>| all.start <= range.start && range.end <= all.end;
+        self.changes.iter().any(|change| contains(change.range()))
+    }
+
     /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about: what the last
     /// of those that are done put there, or else what the first of the others found.
-    fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
+    pub(super) fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         let (done, others) = self.changes.split_at(done);
         let put = others
@@ -57,8 +71,9 @@ fn changes_done(
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Before anything is written the label has to be the one that the steps before this one left. Where it is not, somebody
-    /// has put another one there, or it is another disk. Of what a pending image is about to overwrite nothing can be said:
-    /// it may be torn.
+    /// has put another one there, or it is another disk. Of blocks that a pending image is about to overwrite nothing can be
+    /// said: they may be torn. A block that cannot be read says nothing either, and comes back with the next change of the
+    /// label; but one copy has to be there in full.
     pub(super) fn must_be_its_label(&mut self, turns_back: bool) -> Result<(), MoveError> {
         if self.mutations.has(Mutation::LabelFirst) {
             return Ok(());
@@ -71,28 +86,37 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         } = self;
         let plan = &state.plan;
         let done = changes_done(plan, script, state.next, turns_back);
-        let course = LabelCourse {
-            changes: plan.hide.iter().chain(&plan.finish).collect(),
-        };
-        let torn = state
-            .pending
-            .as_ref()
-            .map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
+        let course = LabelCourse::of(plan);
         let block = u64::from(plan.logical_block_bytes);
+        let (mut whole, mut unreadable) = (0, None);
         for change in &course.changes {
             let Range { start, end } = change.range();
-            let found = read(disk, start, change.new.len(), plan)?;
+            let (found, holes) = read_what_can_be(disk, start, change.new.len(), plan)?;
+            let mut has_hole = false;
             for (at, found) in (start..end)
                 .step_by(block as usize)
                 .zip(found.chunks(block as usize))
             {
                 let range = at..at + found.len() as u64;
-                let is_its = || done.clone().any(|done| course.after(done, &range) == found);
-                if !meet(&torn, &range) && !is_its() {
+                if state.is_being_written(&range) {
+                    continue;
+                }
+                if !holes_in(&holes, &range).is_empty() {
+                    has_hole = true;
+                    unreadable.get_or_insert(at);
+                    continue;
+                }
+                if !done.clone().any(|done| course.after(done, &range) == found) {
                     return Err(MoveError::Changed { at });
                 }
             }
+            whole += u32::from(!has_hole);
         }
-        Ok(())
+        match unreadable {
+            Some(at) if whole == 0 && self.on_loss == OnLoss::Stop => {
+                Err(MoveError::LabelUnreadable { at })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -6,13 +6,19 @@
 //! know.
 
 mod ahead;
+mod clear;
 mod copy;
 pub(crate) mod edit;
 mod error;
+mod holes;
 mod label;
+pub(crate) mod loss;
+mod mend;
 mod pace;
 pub(crate) mod plan;
+mod read;
 pub(crate) mod script;
+mod settle;
 mod status;
 mod verify;
 mod windows;
@@ -23,6 +29,7 @@ use std::ops::ControlFlow;
 use plumb_sys::AlignedBuffer;
 
 pub use self::error::MoveError;
+pub use self::loss::{LossKind, LostRange, OnLoss};
 pub use self::plan::{
     ByteChange, Copying, JournalId, PlaceKind, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
     WINDOWS_FROM_BYTES, WrittenPlace,
@@ -33,7 +40,10 @@ use crate::disk::{Disk, JournalStore};
 use crate::journal::{Ending, Journal, JournalError, JournalRecord, MoveState, Turn};
 use crate::moving::ahead::Ahead;
 use crate::moving::pace::WindowPace;
+use crate::moving::read::{read, read_what_can_be};
 use crate::moving::script::{Action, Script};
+use crate::moving::verify::Checks;
+use crate::moving::windows::Windows;
 use crate::mutation::{Mutation, Mutations};
 
 /// How far a move has come.
@@ -61,8 +71,10 @@ pub struct Move<D, J> {
     /// Memory that was used, and will be.
     spare: AlignedBuffer,
     pace: WindowPace,
-    /// Windows that were read again.
-    verified: u64,
+    /// The windows of the move, also on the way back.
+    forward: Windows,
+    checks: Checks,
+    on_loss: OnLoss,
     has_stopped: bool,
     mutations: Mutations,
 }
@@ -83,7 +95,15 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// # Errors
     /// A journal that is none, is damaged or has ended, a disk that is not the plan's, and what the system says.
     pub fn resume(store: J, disk: D) -> Result<Self, MoveError> {
-        Self::resume_with(store, disk, Mutations::default())
+        Self::resume_with(store, disk, OnLoss::Stop, Mutations::default())
+    }
+
+    /// As [`resume`](Self::resume), with a choice of what becomes of bytes that cannot be read or proven.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume_on_loss(store: J, disk: D, on_loss: OnLoss) -> Result<Self, MoveError> {
+        Self::resume_with(store, disk, on_loss, Mutations::default())
     }
 
     /// Turns back: what follows puts the partition where it was. Goes on with a rollback that was begun before. Where it
@@ -92,7 +112,15 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// # Errors
     /// As for [`resume`](Self::resume).
     pub fn rollback(store: J, disk: D) -> Result<Self, MoveError> {
-        Self::rollback_with(store, disk, Mutations::default())
+        Self::rollback_with(store, disk, OnLoss::Stop, Mutations::default())
+    }
+
+    /// As [`rollback`](Self::rollback), with a choice of what becomes of bytes that cannot be read or proven.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rollback_on_loss(store: J, disk: D, on_loss: OnLoss) -> Result<Self, MoveError> {
+        Self::rollback_with(store, disk, on_loss, Mutations::default())
     }
 
     pub(crate) fn start_with(
@@ -116,21 +144,25 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let saved = saved.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::begin(store, &plan, &saved, mutations)?;
         let script = Script::forward(&plan, mutations);
-        let state = MoveState {
-            saved,
-            script: Some(script.clone()),
-            ..MoveState::new(plan)
-        };
+        let mut state = MoveState::new(plan);
+        state.saved = saved;
+        state.script = Some(script.clone());
         Ok(Self::new(disk, journal, state, script, mutations))
     }
 
-    pub(crate) fn resume_with(store: J, disk: D, mutations: Mutations) -> Result<Self, MoveError> {
-        Self::reopen(store, disk, mutations, false)
+    pub(crate) fn resume_with(
+        store: J,
+        disk: D,
+        on_loss: OnLoss,
+        mutations: Mutations,
+    ) -> Result<Self, MoveError> {
+        Self::reopen(store, disk, on_loss, mutations, false)
     }
 
     fn reopen(
         store: J,
         disk: D,
+        on_loss: OnLoss,
         mutations: Mutations,
         turns_back: bool,
     ) -> Result<Self, MoveError> {
@@ -142,26 +174,34 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Err(JournalError::NotBegun.into());
         };
         state.plan.check_against(&disk)?;
-        let mut this = Self::new(disk, journal, state, script, mutations);
+        let mut this = Self {
+            on_loss,
+            ..Self::new(disk, journal, state, script, mutations)
+        };
         this.must_be_its_label(turns_back)?;
+        this.begin_checks()?;
         // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
         this.disk
             .flush()
             .map_err(|source| MoveError::Flush { source })?;
+        this.settle_mend()?;
+        this.check_before_last()?;
         if !mutations.has(Mutation::NoDirection) {
             this.journal
                 .append_durable(&JournalRecord::Turn(Turn::Resume))?;
         }
-        this.settle()?;
+        this.settle(turns_back)?;
+        this.restore_images()?;
         Ok(this)
     }
 
     pub(crate) fn rollback_with(
         store: J,
         disk: D,
+        on_loss: OnLoss,
         mutations: Mutations,
     ) -> Result<Self, MoveError> {
-        let mut this = Self::reopen(store, disk, mutations, true)?;
+        let mut this = Self::reopen(store, disk, on_loss, mutations, true)?;
         if this.script.is_back() {
             return Ok(this);
         }
@@ -175,18 +215,23 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         this.state.turn_back(from, mutations);
         this.ahead = None;
         this.script = script;
+        this.checks = Checks::default();
         Ok(this)
     }
 
     /// The way back begins with what had come back at the new place: all of it has to be as the move left it.
     fn must_be_unused(&mut self, back: &Script) -> Result<(), MoveError> {
-        let Self { disk, state, .. } = self;
-        let data = back
-            .head()
-            .iter()
-            .filter(|action| !matches!(action, Action::Label { .. }));
-        for edit in data.filter_map(|action| edit::for_action(&state.plan, &state.saved, action)) {
-            if !edit.fits(&read(disk, edit.at, edit.bytes.len(), &state.plan)?) {
+        for action in back.head() {
+            if matches!(action, Action::Label { .. }) {
+                continue;
+            }
+            let Some(edit) = edit::for_action(&self.state.plan, &self.state.saved, action) else {
+                continue;
+            };
+            let len = edit.bytes.len();
+            let (found, holes) = read_what_can_be(&mut self.disk, edit.at, len, &self.state.plan)?;
+            let own = edit.at..edit.at + len as u64;
+            if !edit.fits(&found, &holes) && !self.is_lost(&own) {
                 return Err(MoveError::Used { at: edit.at });
             }
         }
@@ -203,26 +248,16 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Self {
             disk,
             journal,
+            forward: Windows::forward(&state.plan, mutations),
             state,
             script,
             ahead: None,
             spare: AlignedBuffer::default(),
             pace: WindowPace::default(),
-            verified: 0,
+            checks: Checks::default(),
+            on_loss: OnLoss::Stop,
             has_stopped: false,
             mutations,
-        }
-    }
-
-    /// Brings the disk to where the journal says it is: writes an image that may be torn, and looks which windows arrived.
-    fn settle(&mut self) -> Result<(), MoveError> {
-        if let Some(pending) = self.state.pending.take() {
-            let bytes = self.journal.image(&pending.image)?;
-            return self.write_image(pending.at, &bytes);
-        }
-        match self.state.unproven.take() {
-            Some(unproven) => self.settle_windows(&unproven),
-            None => Ok(()),
         }
     }
 
@@ -244,8 +279,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             bytes: 0,
             bytes_total: 0,
         };
-        if self.has_to_verify() {
-            let (bytes, bytes_total) = self.script.windows().bytes_after(self.verified);
+        if let Some((bytes, bytes_total)) = self.checked_bytes() {
             return Progress {
                 stage: Stage::Verifying,
                 bytes,
@@ -267,11 +301,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// What was copied is read again while all of it is hidden: who stops then, and goes another way later, meets what was
-    /// copied and not what somebody has made of it since.
-    fn has_to_verify(&self) -> bool {
-        let is_time = !self.script.is_back() && self.script.is_behind_windows(self.state.next);
-        is_time && self.verified < self.script.windows().count()
+    /// Bytes of the partition that could not be brought along so far.
+    pub fn lost(&self) -> Vec<LostRange> {
+        self.state.lost_for_good()
     }
 
     /// Carries out the next step, and makes it durable. `Some` when it was the last one.
@@ -294,14 +326,15 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if let Some(ending) = self.state.ending {
             return Ok(Some(ending));
         }
-        if self.has_to_verify() {
-            self.verified += self.verify(self.verified)?;
+        if self.check_next()? {
             return Ok(None);
         }
         if let Some(action) = self.script.get(self.state.next) {
             self.perform(&action)?;
             return Ok(None);
         }
+        // A write that went elsewhere may have hit it.
+        self.must_be_its_label(false)?;
         let ending = if self.script.is_back() {
             Ending::RolledBack
         } else {
@@ -331,31 +364,4 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
         }
     }
-}
-
-/// Bytes of the disk that need not begin or end on blocks.
-pub(crate) fn read<D: Disk>(
-    disk: &mut D,
-    at: u64,
-    len: usize,
-    plan: &Plan,
-) -> Result<Vec<u8>, MoveError> {
-    let logical = u64::from(plan.logical_block_bytes);
-    let start = at - at % logical;
-    let end = (at + len as u64).next_multiple_of(logical);
-    let mut buffer = AlignedBuffer::new((end - start) as usize);
-    read_into(disk, start, &mut buffer)?;
-    let skipped = (at - start) as usize;
-    Ok(buffer[skipped..skipped + len].to_vec())
-}
-
-/// Whole logical blocks of the disk.
-pub(crate) fn read_into<D: Disk>(
-    disk: &mut D,
-    at: u64,
-    buffer: &mut [u8],
-) -> Result<(), MoveError> {
-    let len = buffer.len() as u64;
-    disk.read_at(at, buffer)
-        .map_err(|source| MoveError::Read { at, len, source })
 }

@@ -194,6 +194,16 @@ impl Plan {
         self.from.min(self.to)..self.from.max(self.to).saturating_add(self.len)
     }
 
+    /// What of the new place the partition does not have yet.
+    #[must_use]
+    pub fn free_part(&self) -> Range<u64> {
+        let (old, new) = (self.old_place(), self.new_place());
+        match self.to > self.from {
+            true => new.start.max(old.end)..new.end,
+            false => new.start..new.end.min(old.start),
+        }
+    }
+
     /// Bytes outside of both places that are written with them or with the label, since a disk writes whole blocks. They
     /// are written as they were when their block was read, also by a resume long after: a neighbour that has some of them
     /// must not be in use during a move.

@@ -225,17 +225,18 @@ impl Script {
         list.get(usize::try_from(index).ok()?).cloned()
     }
 
-    /// How many changes of the label the steps before that one of a move are.
-    pub(crate) fn label_changes_before(&self, step: u64) -> usize {
-        let is_label = |action: &&Action| matches!(action, Action::Label { .. });
+    /// The steps before that one but for windows.
+    pub(crate) fn edits_before(&self, step: u64) -> impl Iterator<Item = &Action> {
         let head = (step as usize).min(self.head.len());
         let tail = step.saturating_sub(self.head.len() as u64 + self.windows.count());
         let tail = (tail as usize).min(self.tail.len());
-        self.head[..head]
-            .iter()
-            .chain(&self.tail[..tail])
-            .filter(is_label)
-            .count()
+        self.head[..head].iter().chain(&self.tail[..tail])
+    }
+
+    /// How many changes of the label the steps before that one of a move are.
+    pub(crate) fn label_changes_before(&self, step: u64) -> usize {
+        let is_label = |action: &&Action| matches!(action, Action::Label { .. });
+        self.edits_before(step).filter(is_label).count()
     }
 
     /// Whether a step comes before the windows.

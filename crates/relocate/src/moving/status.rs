@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::loss::LostRange;
 use super::plan::meet;
 use super::script::Stage;
 use super::{MoveError, Plan, Progress};
 use crate::disk::JournalStore;
-use crate::journal::{Ending, Image, Journal, JournalError, PendingImage};
+use crate::journal::{Ending, Image, Journal, JournalError, MoveState, PendingImage};
 use crate::mutation::Mutations;
 
 /// What a journal says.
@@ -21,6 +22,8 @@ pub struct Status {
     pub may_be_in_use: bool,
     /// Blocks that are about to be written, or were cut off while they were: what the disk has there proves nothing.
     pub torn: Option<Torn>,
+    /// Bytes of the partition that could not be brought along, in order.
+    pub lost: Vec<LostRange>,
     /// How it ended, if it did.
     pub ending: Option<Ending>,
 }
@@ -37,6 +40,15 @@ pub struct Torn {
 }
 
 impl Torn {
+    fn of(state: &MoveState) -> Option<Torn> {
+        let mend = state.mend.as_ref().map(|mend| Torn {
+            at: mend.at,
+            len: mend.bytes.len() as u64,
+            bytes: mend.bytes.clone(),
+        });
+        state.pending.as_ref().map(Torn::by).or(mend)
+    }
+
     fn by(pending: &PendingImage) -> Torn {
         let bytes = match &pending.image {
             Image::Inline(bytes) => bytes.clone(),
@@ -88,7 +100,8 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     Ok(Status {
         progress,
         may_be_in_use,
-        torn: state.pending.as_ref().map(Torn::by),
+        torn: Torn::of(&state),
+        lost: state.lost_for_good(),
         ending: state.ending,
         plan: state.plan,
     })

@@ -1,39 +1,500 @@
-//! Reading again what was written.
+//! Reading again what was written, and comparing it with the sums in the journal.
+//!
+//! Three times: what was copied, while all of it is hidden; before a rollback what will go back; and after it everything
+//! that the move had noted, at the old place. Who goes on behind one of these compares again, as long as the partition
+//! has not come back: a disk that lied about a flush loses what it had when the power goes.
 
-use super::ahead::{Reading, within};
-use super::{Move, MoveError};
+use std::ops::Range;
+
+use plumb_sys::AlignedBuffer;
+
+use super::ahead::{Due, Reading, within};
+use super::edit;
+use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
+use super::read::{common, holes_in, read_around, read_what_can_be};
+use super::script::Place;
+use super::windows::Window;
+use super::{Move, MoveError, Stage};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::sum;
+use crate::journal::{Image, LossStep, sum};
+use crate::marker;
+use crate::mutation::Mutation;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    /// The new place, after the move has copied.
+    Moved,
+    /// What of the new place a rollback will copy back.
+    Before,
+    /// The old place, after a rollback has copied.
+    After,
+}
+
+/// How far comparing has come.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    /// The one that is due, and the windows that are left.
+    current: Option<(Check, Range<u64>)>,
+    /// What differed so far.
+    found: Vec<LostRange>,
+    done: Vec<Check>,
+    /// Whether to compare although the last steps were begun.
+    again: bool,
+    /// A loss that is not in the journal yet.
+    to_note: Option<(LossStep, Vec<LostRange>)>,
+    /// Blocks of signatures that are not as they were written.
+    to_write: Vec<(u64, Vec<u8>)>,
+}
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Holds a window, and those that are read with it, against the sums of what was copied; how many these were.
-    pub(super) fn verify(&mut self, index: u64) -> Result<u64, MoveError> {
-        let windows = self.script.windows().read_with(index);
-        let count = windows.len();
-        let reading = Reading::to_verify(&windows);
-        let found = self.data_of(&reading)?.bytes;
-        let next = self.script.windows().read_with(index + count as u64);
-        if !next.is_empty() {
-            self.read_ahead(Reading::to_verify(&next));
+    /// Somebody goes on. As long as nobody can have used the partition, what was written before is compared once more.
+    pub(super) fn begin_checks(&mut self) -> Result<(), MoveError> {
+        let windows_end = self.windows_end();
+        let is_behind = self.state.next > windows_end
+            || (self.state.next == windows_end && self.state.pending.is_some());
+        let is_hidden = self.is_hidden()?;
+        if !self.mutations.has(Mutation::NoCheckAgain) {
+            self.checks.again = is_behind && is_hidden;
+            if is_hidden {
+                self.must_have_images()?;
+            }
         }
-        let base = reading.base();
-        let sums = usize::try_from(index)
-            .ok()
-            .and_then(|first| self.state.moved.get(first..first + count));
-        let sums = sums.unwrap_or_default().to_vec();
-        self.meanwhile(1, |_, _| {
-            for (index, window) in windows.iter().enumerate() {
-                let bytes = &found[within(base, &window.moved)];
-                if sums.get(index) != Some(&sum(&[bytes])) {
-                    return Err(MoveError::NotAsWritten {
-                        at: window.moved.start,
-                        len: bytes.len() as u64,
-                    });
+        // Where windows went back already, what they came from may be overwritten.
+        if self.state.unproven.is_some() || self.state.pending.is_some() {
+            let in_windows = self.script.window_at(self.state.next).is_some();
+            if self.script.is_back() && in_windows {
+                self.checks.done.push(Check::Before);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares before the last step is written again, if that is what a resume would begin with: whoever finds the signature
+    /// then may use the partition.
+    pub(super) fn check_before_last(&mut self) -> Result<(), MoveError> {
+        let begun = self.state.next + u64::from(self.state.pending.is_some());
+        if self.checks.again && begun >= self.script.len() {
+            while self.check_next()? {}
+        }
+        Ok(())
+    }
+
+    /// Whether nobody can have found the partition: the last step was not begun, or the signature that it brings back is a
+    /// marker still.
+    fn is_hidden(&mut self) -> Result<bool, MoveError> {
+        let Self {
+            disk,
+            state,
+            script,
+            ..
+        } = self;
+        let plan = &state.plan;
+        let begun = state.next + u64::from(state.pending.is_some());
+        let Some(range) = plan.signatures.first() else {
+            let is_behind = begun > script.head().len() as u64 + script.windows().count();
+            return Ok(!is_behind);
+        };
+        if begun < script.len() {
+            return Ok(true);
+        }
+        let start = match script.is_back() {
+            true => plan.from,
+            false => plan.to,
+        };
+        let len = range.end - range.start;
+        let (found, _) = read_what_can_be(disk, start + range.start, len as usize, plan)?;
+        Ok(found == marker::fill(plan, len))
+    }
+
+    /// Blocks that were written with a signature or the label, and hold data of the partition that are nowhere else, have to
+    /// be as they were written: a flush that lied may have let a power cut spoil them.
+    fn must_have_images(&mut self) -> Result<(), MoveError> {
+        let block = u64::from(self.state.plan.logical_block_bytes);
+        // Windows that go back write over what was written with signatures and labels before them.
+        if self.script.is_back() && self.script.stage(self.state.next) == Stage::Copying {
+            return Ok(());
+        }
+        // What was written before the windows is in the partition's new place, or free, behind them.
+        let first = match self.script.stage(self.state.next) {
+            Stage::Finishing => self.windows_end(),
+            _ => 0,
+        };
+        let (mut lost, mut again) = (Vec::new(), Vec::new());
+        for (index, (step, at, bytes)) in self.state.images.iter().enumerate() {
+            let later = &self.state.images[index + 1..];
+            if *step < first {
+                continue;
+            }
+            let mut found = AlignedBuffer::new(bytes.len());
+            let holes = read_around(&mut self.disk, *at, &mut found)?;
+            let blocks = (*at..).step_by(block as usize);
+            let pairs = bytes
+                .chunks(block as usize)
+                .zip(found.chunks(block as usize));
+            for (at, (expected, found)) in blocks.zip(pairs) {
+                let here = at..at + block;
+                // What cannot be read is met again when it is needed.
+                let is_hole = !holes_in(&holes, &here).is_empty();
+                let is_later = |(_, at, bytes): &(u64, u64, Vec<u8>)| {
+                    (*at..at + bytes.len() as u64).contains(&here.start)
+                };
+                let is_torn = self.state.is_being_written(&here);
+                if found == expected || is_hole || is_torn || later.iter().any(is_later) {
+                    continue;
+                }
+                match self.needed(at) {
+                    Some(start) if self.is_signature(start) => {
+                        again.push((at, expected.to_vec()));
+                    }
+                    Some(start) => lost.push(LostRange {
+                        range: start..start + block,
+                        kind: LossKind::Doubtful,
+                    }),
+                    None => {}
                 }
             }
-            Ok(())
-        })?;
+        }
+        let noted = self.state.lost();
+        lost.retain(|lost| !covers(&noted, &lost.range));
+        self.checks.to_write = again;
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let lost = joined(lost);
+        if self.on_loss == OnLoss::Stop {
+            return Err(MoveError::Lost { ranges: lost });
+        }
+        // As of the first step: these bytes stay where they are.
+        let step = LossStep {
+            number: 0,
+            is_of_move: !self.script.is_back(),
+        };
+        self.checks.to_note = Some((
+            step,
+            joined([lost, self.state.lost_by(step).to_vec()].concat()),
+        ));
+        Ok(())
+    }
+
+    fn is_signature(&self, start: u64) -> bool {
+        let mut signatures = self.state.plan.signatures.iter();
+        signatures.any(|range| range.contains(&start))
+    }
+
+    /// Notes what was found before the journal could be written to, and puts signatures and markers back that were written.
+    pub(super) fn restore_images(&mut self) -> Result<(), MoveError> {
+        if let Some((step, lost)) = self.checks.to_note.take() {
+            self.note_lost(step, lost)?;
+        }
+        for (at, bytes) in std::mem::take(&mut self.checks.to_write) {
+            self.write_within(at, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn windows_end(&self) -> u64 {
+        self.script.head().len() as u64 + self.script.windows().count()
+    }
+
+    /// What has to be compared before the next step, and which windows of the move.
+    fn due(&self) -> Option<(Check, Range<u64>)> {
+        let next = self.state.next;
+        let is_behind = self.script.is_behind_windows(next)
+            || (self.checks.again && next >= self.windows_end());
+        let is_first = next == self.script.head().len() as u64;
+        let has_windows = self.script.windows().count() > 0;
+        let check = match self.script.is_back() {
+            false if is_behind => Check::Moved,
+            true if is_behind && (!is_first || !has_windows || self.checks.again) => Check::After,
+            true if is_first && has_windows => Check::Before,
+            _ => return None,
+        };
+        if self.checks.done.contains(&check) || self.is_left_out(check) {
+            return None;
+        }
+        Some((check, self.windows_of(check)))
+    }
+
+    fn is_left_out(&self, check: Check) -> bool {
+        match check {
+            Check::Moved => false,
+            Check::Before => self.mutations.has(Mutation::NoCheckBefore),
+            Check::After => self.mutations.has(Mutation::NoCheckAfter),
+        }
+    }
+
+    fn windows_of(&self, check: Check) -> Range<u64> {
+        let noted = self.state.moved.len() as u64;
+        match check {
+            Check::Moved => 0..self.forward.count(),
+            Check::After => 0..noted,
+            Check::Before => {
+                let back = self.script.windows();
+                let source = back.source_of(&back.place());
+                let is_needed = |index: &u64| {
+                    let window = self.forward.get(*index);
+                    window.is_some_and(|window| common(&window.moved, &source).is_some())
+                };
+                let all = 0..self.state.copied.min(noted);
+                let first = all.clone().find(is_needed).unwrap_or(all.end);
+                let last = all.clone().rfind(is_needed).map_or(first, |last| last + 1);
+                first..last
+            }
+        }
+    }
+
+    /// Bytes that were compared, and all of them; `None` when nothing is being compared.
+    pub(super) fn checked_bytes(&self) -> Option<(u64, u64)> {
+        let (_, windows) = self.checks.current.clone().or_else(|| self.due())?;
+        if windows.is_empty() {
+            return None;
+        }
+        let all = |count: u64| self.forward.bytes_after(count).0;
+        Some((all(windows.start), all(windows.end)))
+    }
+
+    /// Compares the next windows. `false` when there is nothing to compare before the next step.
+    pub(super) fn check_next(&mut self) -> Result<bool, MoveError> {
+        if self.checks.current.is_none() {
+            self.checks.current = self.due();
+        }
+        let Some((check, windows)) = self.checks.current.clone() else {
+            return Ok(false);
+        };
+        if !windows.is_empty() {
+            let count = self.compare(check, &windows)?;
+            self.checks.current = Some((check, windows.start + count..windows.end));
+            if windows.start + count < windows.end {
+                return Ok(true);
+            }
+        }
+        self.checks.current = None;
+        self.checks.done.push(check);
+        let found = std::mem::take(&mut self.checks.found);
+        match found.is_empty() {
+            true => Ok(!windows.is_empty()),
+            false => Err(MoveError::Lost {
+                ranges: joined(found),
+            }),
+        }
+    }
+
+    /// Windows that are read at once, as they are compared.
+    fn group_at(&self, windows: &Range<u64>) -> Vec<Window> {
+        let mut group = self.forward.read_with(windows.start);
+        group.truncate(usize::try_from(windows.end - windows.start).unwrap_or(usize::MAX));
+        group
+    }
+
+    /// Where a window of the move is compared.
+    fn compared(&self, check: Check, window: &Window) -> Range<u64> {
+        match check {
+            Check::After => self.forward.source_of(&window.moved),
+            Check::Moved | Check::Before => window.moved.clone(),
+        }
+    }
+
+    fn reading_of(&self, check: Check, group: &[Window]) -> Reading {
+        let places: Vec<Range<u64>> = group
+            .iter()
+            .map(|window| self.compared(check, window))
+            .collect();
+        Reading::to_compare(places.iter())
+    }
+
+    /// Compares windows that are read together; how many these were.
+    fn compare(&mut self, check: Check, windows: &Range<u64>) -> Result<u64, MoveError> {
+        let group = self.group_at(windows);
+        let count = group.len() as u64;
+        let reading = self.reading_of(check, &group);
+        let Due {
+            bytes: mut found,
+            holes,
+            ..
+        } = self.data_of(&reading)?;
+        let next = self.group_at(&(windows.start + count..windows.end));
+        if !next.is_empty() {
+            self.read_ahead(self.reading_of(check, &next));
+        }
+        let base = reading.base();
+        let holes = self.lay_pending(base, &mut found, holes);
+        self.hide_again(check_place(check), base, &mut found);
+        let places: Vec<(u64, Range<u64>)> = (windows.start..)
+            .zip(&group)
+            .map(|(index, window)| (index, self.compared(check, window)))
+            .collect();
+        let sums: Vec<Option<u64>> = places
+            .iter()
+            .map(|(index, _)| self.noted_sum(*index))
+            .collect();
+        let differing: Vec<u64> = self.meanwhile(1, |_, _| {
+            let differs = |((_, place), expected): &(&(u64, Range<u64>), &Option<u64>)| {
+                **expected != Some(sum(&[&found[within(base, place)]]))
+                    || !holes_in(&holes, place).is_empty()
+            };
+            let found = places.iter().zip(&sums).filter(differs);
+            found.map(|((index, _), _)| *index).collect()
+        });
         self.spare = found;
-        Ok(count as u64)
+        for index in differing {
+            self.treat(check, index)?;
+        }
+        Ok(count)
+    }
+
+    fn noted_sum(&self, window: u64) -> Option<u64> {
+        let index = usize::try_from(window).ok()?;
+        self.state.moved.get(index).copied()
+    }
+
+    /// A window that is not as it was noted: writes it again where there is a copy, or names what is lost.
+    fn treat(&mut self, check: Check, index: u64) -> Result<(), MoveError> {
+        let (Some(window), Some(expected)) = (self.forward.get(index), self.noted_sum(index))
+        else {
+            return Ok(());
+        };
+        let place = self.compared(check, &window);
+        let mut bytes = AlignedBuffer::new((place.end - place.start) as usize);
+        let holes = read_around(&mut self.disk, place.start, &mut bytes)?;
+        let holes = self.lay_pending(place.start, &mut bytes, holes);
+        self.hide_again(check_place(check), place.start, &mut bytes);
+        let is_right = sum(&[&bytes]) == expected;
+        if is_right && holes.is_empty() {
+            return Ok(());
+        }
+        let has_come_back = self.state.next > self.windows_end();
+        if check != Check::After && !has_come_back && self.rewrite(&window, expected)? {
+            return Ok(());
+        }
+        if check == Check::Moved && has_come_back && self.refill(&window, expected, &holes)? {
+            return Ok(());
+        }
+        let start = self.start_of(check);
+        let lost = |range: &Range<u64>, kind| LostRange {
+            range: range.start - start..range.end - start,
+            kind,
+        };
+        let mut ranges: Vec<LostRange> = holes
+            .iter()
+            .map(|hole| lost(hole, LossKind::Unreadable))
+            .collect();
+        if is_right {
+            // The bytes are known: they are zeros. Where the old place could not be read before, it stays as it is.
+            let noted = self.state.lost();
+            let is_old = ranges.iter().all(|lost| covers(&noted, &lost.range));
+            return match check == Check::After && is_old {
+                true => Ok(()),
+                false => self.mend_holes(&place, &holes),
+            };
+        }
+        ranges.push(lost(&place, LossKind::Doubtful));
+        let step = LossStep {
+            number: self.forward_head() + index,
+            is_of_move: true,
+        };
+        let noted = self.state.lost();
+        if !ranges.iter().all(|lost| covers(&noted, &lost.range)) {
+            if self.mutations.has(Mutation::SilentLoss) {
+                return Ok(());
+            }
+            if self.on_loss == OnLoss::Stop {
+                self.checks.found.extend(ranges);
+                return Ok(());
+            }
+            ranges.extend_from_slice(self.state.lost_by(step));
+            self.note_lost(step, joined(ranges))?;
+        }
+        match check {
+            // They are copied as zeros.
+            Check::Before => Ok(()),
+            Check::Moved | Check::After => self.mend_holes(&place, &holes),
+        }
+    }
+
+    /// Steps of the move before its windows.
+    fn forward_head(&self) -> u64 {
+        match self.script.is_back() {
+            false => self.script.head().len() as u64,
+            true => super::script::Script::forward(&self.state.plan, self.mutations)
+                .head()
+                .len() as u64,
+        }
+    }
+
+    /// Where the partition begins at the place that is compared.
+    fn start_of(&self, check: Check) -> u64 {
+        match check_place(check) {
+            Place::Old => self.state.plan.from,
+            Place::New => self.state.plan.to,
+        }
+    }
+
+    /// Puts an image that is still to be written over bytes that were read: what is there may be torn. Returns the holes that
+    /// it does not fill.
+    fn lay_pending(&self, at: u64, bytes: &mut [u8], holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        let Some(pending) = &self.state.pending else {
+            return holes;
+        };
+        let Image::Inline(image) = &pending.image else {
+            return holes;
+        };
+        let read = at..at + bytes.len() as u64;
+        let written = pending.at..pending.at + image.len() as u64;
+        let Some(part) = common(&written, &read) else {
+            return holes;
+        };
+        bytes[within(at, &part)].copy_from_slice(&image[within(pending.at, &part)]);
+        let sides = |hole: Range<u64>| {
+            let before = hole.start..hole.end.min(part.start);
+            let behind = hole.start.max(part.end)..hole.end;
+            [before, behind].into_iter().filter(|side| !side.is_empty())
+        };
+        holes.into_iter().flat_map(sides).collect()
+    }
+
+    /// Puts into bytes of a place, as they were read, what they held while the partition was copied: markers in the place of
+    /// signatures, and what fix-ups found.
+    pub(super) fn hide_again(&self, place: Place, at: u64, bytes: &mut [u8]) {
+        let plan = &self.state.plan;
+        let start = match place {
+            Place::Old => plan.from,
+            Place::New => plan.to,
+        };
+        let read = at..at + bytes.len() as u64;
+        for (index, range) in plan.signatures.iter().enumerate() {
+            let signature = start + range.start..start + range.end;
+            let Some(part) = common(&signature, &read) else {
+                continue;
+            };
+            let (here, there) = (within(at, &part), within(signature.start, &part));
+            let hidden = marker::fill(plan, range.end - range.start);
+            let revealed = edit::revealed(plan, &self.state.saved, index, place);
+            let found = &mut bytes[here];
+            let is_wiped = place == Place::Old && found.iter().all(|byte| *byte == 0);
+            if is_wiped || revealed.is_some_and(|bytes| bytes[there.clone()] == *found) {
+                found.copy_from_slice(&hidden[there]);
+            }
+        }
+        if place == Place::New {
+            for fix_up in &plan.fix_ups {
+                let range = fix_up.range();
+                let fixed = start + range.start..start + range.end;
+                let Some(part) = common(&fixed, &read) else {
+                    continue;
+                };
+                let (here, there) = (within(at, &part), within(fixed.start, &part));
+                if bytes[here.clone()] == fix_up.new[there.clone()] {
+                    bytes[here].copy_from_slice(&fix_up.old[there]);
+                }
+            }
+        }
+    }
+}
+
+fn check_place(check: Check) -> Place {
+    match check {
+        Check::After => Place::Old,
+        Check::Moved | Check::Before => Place::New,
     }
 }

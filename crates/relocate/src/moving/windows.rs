@@ -29,6 +29,8 @@ pub(crate) struct Windows {
     to: Range<u64>,
     /// Where the run comes from.
     from: u64,
+    /// Where the partition begins at the place from which the run comes.
+    partition_at: u64,
     /// From the first byte to the last, as a shift towards the beginning of the disk needs it.
     is_ascending: bool,
     unit: Unit,
@@ -51,6 +53,7 @@ impl Windows {
         Self {
             to: plan.new_place(),
             from: plan.from,
+            partition_at: plan.from,
             is_ascending: plan.to < plan.from,
             unit: plan.unit,
             disk_bytes: plan.disk_bytes,
@@ -91,9 +94,20 @@ impl Windows {
         Self {
             to,
             from,
+            partition_at: plan.to,
             is_ascending,
             ..forward
         }
+    }
+
+    /// The bytes of the disk that the windows fill.
+    pub(crate) fn place(&self) -> Range<u64> {
+        self.to.clone()
+    }
+
+    /// Where the partition would begin if all of it lay where the windows come from.
+    pub(crate) fn place_of_source(&self) -> u64 {
+        self.partition_at
     }
 
     /// Nothing to be written.

@@ -7,8 +7,9 @@ use plumb_sys::AlignedBuffer;
 
 use super::copy::put;
 use super::edit::{self, Edit};
+use super::read::{read_around, read_into};
 use super::script::Action;
-use super::{Move, MoveError, read_into};
+use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, JournalRecord, sum};
 
@@ -27,13 +28,16 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     fn edit(&mut self, edit: &Edit) -> Result<(), MoveError> {
         let blocks = edit.blocks(&self.state.plan);
         let mut buffer = AlignedBuffer::new((blocks.end - blocks.start) as usize);
-        read_into(&mut self.disk, blocks.start, &mut buffer)?;
+        let holes = read_around(&mut self.disk, blocks.start, &mut buffer)?;
+        let own = edit.at..edit.at + edit.bytes.len() as u64;
         let start = (edit.at - blocks.start) as usize;
         let found = &mut buffer[start..start + edit.bytes.len()];
-        if !edit.fits(found) {
+        if !edit.fits(found, &holes) && !self.is_lost(&own) {
             return Err(MoveError::Changed { at: edit.at });
         }
         found.copy_from_slice(&edit.bytes);
+        let lost = self.fill_holes(&blocks, &mut buffer, &holes, &own)?;
+        self.must_be_accepted(self.loss_step(0), lost)?;
         let (step, at, image) = (
             self.state.next,
             blocks.start,
@@ -69,7 +73,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Windows are read again together, and these few bytes at once.
-    fn must_have_arrived(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
+    pub(super) fn must_have_arrived(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, at, &mut found)?;
         if *found == *bytes {

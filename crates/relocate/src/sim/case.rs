@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use plumb_testkit::Rng;
 
-use super::medium::{Clock, Flushes, Medium, Shared, World};
+use super::medium::{Clock, Flushes, MediaFaults, Medium, Shared, Which, World};
 use crate::Unit;
 use crate::journal::Ending;
+use crate::moving::loss::covers;
 use crate::moving::plan::meet;
-use crate::moving::{ByteChange, Copying, JournalId, Plan};
+use crate::moving::{ByteChange, Copying, JournalId, LostRange, Plan};
 
 const SECTOR: u64 = 512;
 /// Sectors of a disk; long shifts have longer, sparse ones.
@@ -244,6 +245,7 @@ impl Setting {
             events: None,
             asked: 0,
             fails: None,
+            faults: MediaFaults::default(),
             clock: Clock::new(case.flushes),
         };
         Self {
@@ -288,6 +290,51 @@ impl Setting {
             {
                 self.expect("stale signature", at, &[0; SECTOR as usize])?;
             }
+        }
+        Ok(())
+    }
+
+    /// The same but for bytes of the partition that were named as lost, and for sectors that cannot be read: who looks finds
+    /// out. At the new place these have to be named, too,
+    /// unless they came too late.
+    pub(crate) fn check_ending_but(
+        &self,
+        ending: Ending,
+        lost: &[LostRange],
+        is_late: bool,
+        spares_neighbours: bool,
+    ) -> Result<(), String> {
+        let (label, start, partition) = match ending {
+            Ending::Moved => (&self.before.finished, self.plan.to, &self.fixed),
+            Ending::RolledBack => (&self.before.label, self.plan.from, &self.before.partition),
+        };
+        for (place, label) in self.before.places.iter().zip(label) {
+            self.expect("label", place.start, label)?;
+        }
+        for (at, bytes) in self.neighbours.iter().filter(|_| spares_neighbours) {
+            self.expect("neighbour", *at, bytes)?;
+        }
+        for at in (0..self.plan.len).step_by(SECTOR as usize) {
+            let sector = at..at + SECTOR;
+            if covers(lost, &sector) {
+                continue;
+            }
+            let world = self.world.borrow();
+            let is_bad = world
+                .faults
+                .unreadable
+                .contains_key(&(Which::Disk, (start + at) / SECTOR));
+            drop(world);
+            match ending {
+                _ if is_bad && is_late => continue,
+                Ending::RolledBack if is_bad => continue,
+                Ending::Moved if is_bad => {
+                    return Err(format!("byte {at} cannot be read and is not named"));
+                }
+                _ => {}
+            }
+            let expected = &partition[at as usize..][..SECTOR as usize];
+            self.expect("partition", start + at, expected)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::case::{Case, Setting};
 use super::crash::{Cache, Effort, Fate, fates};
 use super::medium::{Event, SimDisk, SimStore};
 use crate::journal::{Ending, JournalError};
-use crate::moving::{Move, MoveError};
+use crate::moving::{Move, MoveError, OnLoss};
 use crate::mutation::Mutations;
 
 /// Keys are hashes already.
@@ -253,7 +253,7 @@ impl<'a> Trial<'a> {
         } else {
             Move::resume_with
         };
-        let ending = match begin(self.store(), self.disk(), self.mutations) {
+        let ending = match begin(self.store(), self.disk(), OnLoss::Stop, self.mutations) {
             Ok(mut moving) => {
                 let ending = loop {
                     match moving.step() {

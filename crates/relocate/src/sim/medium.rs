@@ -1,6 +1,7 @@
 //! A simulated disk and a simulated journal file, with every write undone at will.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -108,6 +109,87 @@ pub(crate) enum Flushes {
     Changing,
 }
 
+/// What becomes of one write to the disk or to the journal, which says that all is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteFault {
+    /// Nothing is written.
+    Dropped,
+    /// It goes to this place, and no further than its end.
+    Misdirected { to: u64, end: u64 },
+}
+
+/// What media do that should not be. It is not undone with what is written.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct MediaFaults {
+    /// Sectors that cannot be read, and whether they can be once they were written.
+    pub(crate) unreadable: BTreeMap<(Which, u64), bool>,
+    /// So many writes of one of them are right before one is not.
+    pub(crate) write: Option<(Which, u64, WriteFault)>,
+    /// So many flushes of the disk are right; those behind them do nothing and say that all is well.
+    pub(crate) honest_flushes: Option<u64>,
+    /// Faults that came about.
+    pub(crate) met: u64,
+}
+
+const SECTOR: u64 = 512;
+
+impl MediaFaults {
+    fn read(&mut self, which: Which, at: u64, len: usize) -> io::Result<()> {
+        let sectors = (which, at / SECTOR)..(which, (at + len as u64).div_ceil(SECTOR));
+        if self.unreadable.range(sectors).next().is_none() {
+            return Ok(());
+        }
+        self.met += 1;
+        // EIO
+        Err(io::Error::from_raw_os_error(5))
+    }
+
+    /// Where a write goes, if it goes anywhere.
+    fn write(&mut self, which: Which, at: u64, len: usize) -> Option<(u64, usize)> {
+        let fault = match &mut self.write {
+            Some((of, 0, fault)) if *of == which => Some(*fault),
+            Some((of, right, _)) if *of == which => {
+                *right -= 1;
+                None
+            }
+            _ => None,
+        };
+        let (at, len) = match fault {
+            None => (at, len),
+            Some(fault) => {
+                self.write = None;
+                self.met += 1;
+                match fault {
+                    WriteFault::Dropped => return None,
+                    WriteFault::Misdirected { to, end } => (to, len.min((end - to) as usize)),
+                }
+            }
+        };
+        for sector in at / SECTOR..(at + len as u64).div_ceil(SECTOR) {
+            if self.unreadable.get(&(which, sector)) == Some(&true) {
+                self.unreadable.remove(&(which, sector));
+            }
+        }
+        Some((at, len))
+    }
+
+    fn lies(&mut self, which: Which) -> bool {
+        let Some(honest) = self
+            .honest_flushes
+            .as_mut()
+            .filter(|_| which == Which::Disk)
+        else {
+            return false;
+        };
+        if *honest == 0 {
+            self.met += 1;
+            return true;
+        }
+        *honest -= 1;
+        false
+    }
+}
+
 /// Both, what was asked of them, and what shall go wrong.
 pub(crate) struct World {
     pub(crate) disk: Medium,
@@ -123,6 +205,7 @@ pub(crate) struct World {
     pub(crate) asked: u64,
     /// The one that fails.
     pub(crate) fails: Option<u64>,
+    pub(crate) faults: MediaFaults,
     pub(crate) clock: Clock,
 }
 
@@ -203,6 +286,7 @@ impl World {
     fn read(&mut self, which: Which, at: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.check(which, at, buffer.len(), false)?;
         self.ask()?;
+        self.faults.read(which, at, buffer.len())?;
         self.medium(which).read(at, buffer);
         Ok(())
     }
@@ -216,6 +300,9 @@ impl World {
             bytes.len()
         } else {
             (bytes.len() / 2).next_multiple_of(512).min(bytes.len())
+        };
+        let Some((at, len)) = self.faults.write(which, at, len) else {
+            return asked;
         };
         self.medium(which).write(at, &bytes[..len]);
         if let Some(events) = &mut self.events {
@@ -232,6 +319,9 @@ impl World {
         self.ask()?;
         if which == Which::Disk {
             self.clock.flushed();
+        }
+        if self.faults.lies(which) {
+            return Ok(());
         }
         if let Some(events) = &mut self.events {
             events.push(Event::Flush { which });

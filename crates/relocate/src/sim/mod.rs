@@ -7,5 +7,7 @@ mod case;
 mod crash;
 mod damage;
 mod explore;
+mod faults;
+mod media;
 mod medium;
 mod tests;

@@ -18,7 +18,7 @@ use crate::journal::Ending;
 use crate::moving::{Move, MoveError, status};
 use crate::mutation::{Mutation, Mutations};
 
-const SEED: u64 = 20_261_122;
+pub(super) const SEED: u64 = 20_261_122;
 /// What `make test` has to try at the least.
 const STATES_MIN: u64 = 1_000_000;
 /// Between two lines of progress.
@@ -77,7 +77,7 @@ const GROUPS: [(u64, Flushes); 5] = [
 ];
 
 /// Moves with so many sizes of windows for each pair of places, and twice as many on blocks of 4,096 bytes.
-fn cases(sizes: usize) -> Vec<Case> {
+pub(super) fn cases(sizes: usize) -> Vec<Case> {
     let mut found = Vec::new();
     let mut add = |blocks: Blocks, places: &[(u64, u64, u64)], sizes: usize| {
         for (index, (from, to, len)) in places.iter().enumerate() {
@@ -197,7 +197,7 @@ fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> ExploredCoun
 }
 
 /// Past the capture of the test harness: these numbers are for whoever runs the tests.
-fn say(what: &str) {
+pub(super) fn say(what: &str) {
     // Who has closed stderr does not want to know.
     let _ = writeln!(std::io::stderr(), "crashes of moves: {what}");
 }
@@ -207,7 +207,7 @@ fn every_crash_point() {
     plumb_testkit::require!(Patience);
     let effort = Effort {
         every_subset_to: 10,
-        random: 60,
+        random: 62,
     };
     let tally = explore(
         &cases(1),

@@ -11,7 +11,7 @@ use plumb_geometry::Bytes;
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, wait_for};
 use plumb_relocate::labels::must_be_derived;
-use plumb_relocate::moving::Copying;
+use plumb_relocate::moving::{Copying, OnLoss};
 use plumb_relocate::{Ending, JournalFile, Move, MoveError, Progress, Raw, Stage, Status};
 use plumb_report::fix::Moved;
 use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
@@ -23,11 +23,11 @@ use super::preflight::Prepared;
 use super::progress::{ProgressLine, stage_word};
 use super::trust::Reached;
 use super::{
-    Direction, MovePaths, blocks, journal_place, label_difference, look, neighbours, trust,
+    Direction, MovePaths, blocks, journal_place, label_difference, look, lost, neighbours, trust,
 };
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::fix::act::{Owner, tell_kernel};
 use crate::fix::error::of_system;
 use crate::fix::here::Here;
@@ -69,8 +69,15 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         .map_err(Failure::from)
         .and_then(|()| {
             let plan = prepared.plan.clone();
-            Move::start(plan, Raw(&subject.disk), &mut store)
-                .map_err(|source| MoveRefused::NotBegun { partition, source }.into())
+            let begun = Move::start(plan, Raw(&subject.disk), &mut store);
+            let mut moving = begun.map_err(|source| MoveRefused::NotBegun {
+                partition: partition.clone(),
+                source,
+            })?;
+            if args.scan_write {
+                clear(&mut moving, &stop, &partition)?;
+            }
+            Ok(moving)
         });
     let moving = match started {
         Ok(moving) => moving,
@@ -92,6 +99,32 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     };
     let ended = run.carry_out(moving, &stop);
     run.close(ended, &store)
+}
+
+/// Fills the free part of the new place with zeros. Where that fails the partition is where it was.
+fn clear(
+    moving: &mut Move<Raw<'_>, &mut JournalFile>,
+    stop: &AtomicBool,
+    partition: &str,
+) -> Result<(), Failure> {
+    let mut line = ProgressLine::new();
+    let cleared = moving.clear_new_place(|done, all| {
+        line.tell("filling the new place with zeros", done, all);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    line.clear();
+    let refused = |source| MoveRefused::NewPlace {
+        partition: partition.to_owned(),
+        source,
+    };
+    match cleared {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused(MoveError::Stopped).into()),
+        Err(source) => Err(refused(source).into()),
+    }
 }
 
 /// As long as nothing was written to the disk its journal is of no use, and another one may be made.
@@ -191,9 +224,13 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     forget(&subject, &status, label.as_ref())?;
     // Once more: nobody can have opened a partition since that the kernel does not have any more.
     subject.must_have_no_writers(&[])?;
+    let on_loss = match args.accept_loss {
+        true => OnLoss::Accept,
+        false => OnLoss::Stop,
+    };
     let moving = match direction {
-        Direction::On => Move::resume(&mut store, Raw(&subject.disk)),
-        Direction::Back => Move::rollback(&mut store, Raw(&subject.disk)),
+        Direction::On => Move::resume_on_loss(&mut store, Raw(&subject.disk), on_loss),
+        Direction::Back => Move::rollback_on_loss(&mut store, Raw(&subject.disk), on_loss),
     };
     let moving = moving.map_err(stopped)?;
     let mut run = MoveRun {
@@ -417,6 +454,7 @@ impl MoveRun<'_> {
         });
         line.clear();
         self.note(&moving.progress());
+        self.view.lost = lost::ranges(&moving.lost());
         self.view.seconds = Some(began.elapsed().as_secs_f64());
         self.view.verifying_seconds = verifying.seconds();
         ended
@@ -459,26 +497,80 @@ impl MoveRun<'_> {
         )
     }
 
+    /// It has ended, and nothing that comes now can change that: what does not succeed is a note, and is done by a resume
+    /// later.
     fn ended(mut self, ending: Ending, store: &JournalFile) -> Result<Exit, Failure> {
-        self.subject.disk.drop_cache().map_err(of_system)?;
-        let label = self.subject.label()?;
-        self.view
-            .notes
-            .extend(tell_kernel(self.subject, label.as_ref(), &self.owner)?);
         self.view.state = match ending {
             Ending::Moved => "complete",
             Ending::RolledBack => "rolled back",
         };
-        // It ended, and what it holds are data of the partition.
-        if let Err(error) = store.remove() {
-            self.view.notes.push(format!(
-                "{}: can be removed ({error})",
-                self.way.journal.display()
-            ));
-        }
         (self.view.command, self.view.undo) = (None, None);
-        self.print()?;
-        Ok(Exit::Clean)
+        let is_named = self.name_losses();
+        match self.tell_kernel() {
+            Ok(notes) => {
+                self.view.notes.extend(notes);
+                // What it holds are data of the partition.
+                if is_named && let Err(error) = store.remove() {
+                    self.view.notes.push(format!(
+                        "{}: can be removed ({error})",
+                        self.way.journal.display()
+                    ));
+                }
+            }
+            Err(failure) => {
+                self.view.notes.push(format!(
+                    "the kernel does not know the partition at its place yet: {}; free it, then resume once more, which only \
+                     tells the kernel and removes the journal",
+                    failure.text("")
+                ));
+                let resume = self.way.command("resume");
+                self.view.command = given(Some(resume), &mut self.view.notes);
+            }
+        }
+        let exit = match self.view.lost.is_empty() {
+            true => Exit::Clean,
+            false => Exit::Lost,
+        };
+        match self.print() {
+            Ok(()) => Ok(exit),
+            // Whoever reads JSON has to know that it is not whole.
+            Err(failure) if self.is_json => Err(failure),
+            Err(failure) => {
+                tell(
+                    "plumb: warning: ",
+                    &format!(
+                        "the move has ended; its report could not be written: {}",
+                        failure.text("")
+                    ),
+                );
+                Ok(exit)
+            }
+        }
+    }
+
+    fn tell_kernel(&self) -> Result<Vec<String>, Failure> {
+        self.subject.disk.drop_cache().map_err(of_system)?;
+        let label = self.subject.label()?;
+        tell_kernel(self.subject, label.as_ref(), &self.owner)
+    }
+
+    /// Writes the file that names what is lost. Without it the journal stays, which has it too.
+    fn name_losses(&mut self) -> bool {
+        if self.view.lost.is_empty() {
+            return true;
+        }
+        match lost::write(&self.way.journal, &self.view.partition, &self.view.lost) {
+            Ok(path) => {
+                self.view.lost_file = Some(path.display().to_string());
+                true
+            }
+            Err(error) => {
+                self.view.notes.push(format!(
+                    "the lost bytes could not be written to a file ({error}): the journal stays, and has them"
+                ));
+                false
+            }
+        }
     }
 
     fn print(&self) -> Result<(), Failure> {
@@ -503,6 +595,10 @@ fn incomplete(error: MoveRefused, way: &MovePaths, subject: &Subject) -> Failure
                 ),
                 way.command("resume"),
             ),
+        MoveRefused::Move {
+            source: MoveError::Lost { .. } | MoveError::LabelUnreadable { .. },
+            ..
+        } => over_losses(&error, way),
         MoveRefused::Move { source, .. } if !matches!(source, MoveError::Used { .. }) => {
             let failure = Failure::incomplete(&error, way.command("resume"));
             // What cannot be read, or not be written right, may stay so.
@@ -514,6 +610,32 @@ fn incomplete(error: MoveRefused, way: &MovePaths, subject: &Subject) -> Failure
         }
         _ => Failure::incomplete(&error, way.command("resume")),
     }
+}
+
+/// Bytes of the partition cannot be read, or are not proven to be right. A second try may read them; else the user decides.
+fn over_losses(error: &MoveRefused, way: &MovePaths) -> Failure {
+    let failure = Failure::incomplete(error, way.command("resume"));
+    let Ok(status) = look(&way.journal) else {
+        return failure;
+    };
+    let mut commands = Vec::new();
+    let direction = match status.progress.is_back {
+        true => "rollback",
+        false => "resume",
+    };
+    commands.push(("to try again", way.command(direction)));
+    commands.extend(way.back(&status).map(|back| ("to go back", back)));
+    commands.push((
+        "to go on without these bytes, which are named then",
+        way.command(direction).flags("--accept-loss"),
+    ));
+    if direction == "resume" && way.back(&status).is_some() {
+        commands.push((
+            "to go back without these bytes, which are named then",
+            way.command("rollback").flags("--accept-loss"),
+        ));
+    }
+    failure.with_commands(commands)
 }
 
 /// Somebody has written what only the move may. The old label hinders no rollback; any other hinders both directions.
@@ -580,6 +702,9 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
         verifying_seconds: None,
         doubt: None,
         places: Vec::new(),
+        obstacles: Vec::new(),
+        lost: lost::ranges(&status.lost),
+        lost_file: None,
         command: given(on, &mut notes),
         undo: given(way.back(status), &mut notes),
         notes,

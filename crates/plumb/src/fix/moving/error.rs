@@ -177,6 +177,14 @@ pub enum MoveRefused {
         /// Why.
         source: MoveError,
     },
+    /// The free part of the new place does not take what is written to it.
+    #[error("{partition}: has not moved: only free bytes of its new place were written")]
+    NewPlace {
+        /// The partition.
+        partition: String,
+        /// Why.
+        source: MoveError,
+    },
     /// A file that nothing can be gone on with from.
     #[error("{path}: found no journal that a move could go on from")]
     NoMove {

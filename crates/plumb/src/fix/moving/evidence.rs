@@ -250,6 +250,7 @@ mod tests {
             progress,
             may_be_in_use: false,
             torn: None,
+            lost: Vec::new(),
             ending,
         }
     }

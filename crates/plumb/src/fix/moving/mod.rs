@@ -24,6 +24,7 @@ mod evidence;
 mod identity;
 mod journal_place;
 mod label_difference;
+mod lost;
 mod neighbours;
 mod preflight;
 mod progress;
@@ -89,7 +90,10 @@ fn print(moved: &Moved, is_json: bool) -> Result<(), Failure> {
 /// When the journal is none, the disk another one, and when the move stops again.
 pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let way = identity::way_to(&args.journal)?;
-    carry::go_on(way, args, direction)
+    match carry::go_on(way.clone(), args, direction) {
+        Err(failure) if never_began(&way.journal) => nothing_to_do(&way, args.json, failure),
+        ended => ended,
+    }
 }
 
 /// Runs `plumb fix status`.
@@ -113,6 +117,30 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     } else {
         Exit::Incomplete
     })
+}
+
+/// Whether a journal has a plan, and the move was never begun.
+fn never_began(journal: &Path) -> bool {
+    let store = JournalFile::open_to_look(journal);
+    store.is_ok_and(|store| {
+        matches!(
+            status(store),
+            Err(MoveError::Journal(JournalError::NotBegun))
+        )
+    })
+}
+
+/// A journal that nothing is to be done with.
+fn nothing_to_do(way: &MovePaths, is_json: bool, failure: Failure) -> Result<Exit, Failure> {
+    if is_json {
+        // There is no move that a document could be about.
+        return Err(failure);
+    }
+    output::print_line(&format!(
+        "{}: nothing to do: the move never began, and nothing was written to the disk; the journal can be removed",
+        way.journal.display()
+    ))?;
+    Ok(Exit::Clean)
 }
 
 /// What a journal says.

@@ -1,6 +1,7 @@
 //! What has to hold before a partition is moved, and the plan that comes of it. Nothing is written here.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::{Bytes, Extent, SECTOR, align_down};
@@ -9,7 +10,7 @@ use plumb_relocate::fix_ups::fix_ups;
 use plumb_relocate::labels::label_move;
 use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
 use plumb_relocate::signatures::survey;
-use plumb_relocate::{Raw, Unit};
+use plumb_relocate::{JOURNAL_BLOCK_BYTES_MIN, Raw, Unit};
 use plumb_report::fix::Moved;
 use plumb_sys::{Access, KernelPartition};
 
@@ -19,6 +20,7 @@ use super::progress::ProgressLine;
 use super::target::MoveTarget;
 use super::{blocks, journal_place, neighbours, trust, write_cache};
 use crate::cli::fix::Move;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::fix::act::{Ownership, STATE};
 use crate::fix::error::FixError;
@@ -56,6 +58,34 @@ pub struct Prepared {
     holds: Vec<&'static str>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
+    /// What keeps the move from beginning now; always empty where it was to begin.
+    pub obstacles: Vec<String>,
+}
+
+/// What keeps a move from beginning, and can be removed without another plan.
+struct Obstacles {
+    /// Whether the move is only shown.
+    is_preview: bool,
+    found: Vec<String>,
+}
+
+impl Obstacles {
+    /// Notes a failure where the move is only shown.
+    ///
+    /// # Errors
+    /// The failure, where the move would begin.
+    fn meet<T>(&mut self, result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+        match result {
+            Ok(done) => Ok(Some(done)),
+            Err(failure) if self.is_preview && failure.exit() != Exit::NotPermitted => {
+                let text = failure.text("");
+                self.found
+                    .push(text.replacen("nothing was written: ", "", 1));
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
 }
 
 /// What comes of looking.
@@ -107,18 +137,12 @@ impl Prepared {
         let (disk, number) = disk_and_number(&partition)?;
         let node = fs::canonicalize(&partition).map_err(|error| Failure::failed(&error))?;
         let here = Here::find(&node)?;
-        let users = here.users();
+        let mut obstacles = Obstacles {
+            is_preview: args.act.yes.is_none(),
+            found: Vec::new(),
+        };
         let words = node.display().to_string();
-        if !users.is_empty() {
-            let failure = Failure::from(MoveRefused::InUse {
-                partition: words,
-                users,
-            });
-            return Err(match here.freed_by() {
-                Some(command) => failure.with_command(command),
-                None => failure,
-            });
-        }
+        obstacles.meet(must_be_unused(&words, &here))?;
         let subject = Subject::open(&disk, Access::Read)?;
         let users = subject.here.own_users();
         if !users.is_empty() {
@@ -130,7 +154,11 @@ impl Prepared {
         }
         subject.must_be_writable()?;
         subject.must_take_any_write()?;
-        subject.must_have_no_writers(&[&node])?;
+        obstacles.meet(
+            subject
+                .must_have_no_writers(&[&node])
+                .map_err(Failure::from),
+        )?;
         let label = subject.label()?.ok_or_else(|| FixError::NoLabel {
             device: subject.device(),
         })?;
@@ -179,15 +207,16 @@ impl Prepared {
         neighbours::must_be_all(&plan, number, &subject, Some(&label))?;
         let mut notes = look.notes(&part, &plan);
         for one in neighbours::beside(&plan, &subject, Some(&label))? {
-            one.must_be_unused(&look.partition, &subject.here)?;
+            let unused = one.must_be_unused(&look.partition, &subject.here);
+            obstacles.meet(unused.map_err(Failure::from))?;
             notes.push(format!(
                 "{} has bytes in a block that is written with it or with the label: it is kept from use until the move has \
                  ended, and after a crash must not be used before that goes on",
                 one.name
             ));
         }
-        let journal_block =
-            journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
+        let place = journal_place::check(&journal, &here, &name, args.journal.journal_same_disk);
+        let journal_block = obstacles.meet(place)?.unwrap_or(JOURNAL_BLOCK_BYTES_MIN);
         let journal_bytes = plan.journal_bytes(journal_block);
         if let Some(doubt) = trust::doubt_at(Path::new(&plan.journal_path)) {
             notes.push(format!(
@@ -195,8 +224,12 @@ impl Prepared {
                 subject.name
             ));
         }
-        if args.scan {
+        if args.scan || args.scan_write {
             look.must_be_readable(&part)?;
+        }
+        // What is written with zeros is read after that.
+        if args.scan && !args.scan_write {
+            look.must_have_readable_place(&plan)?;
         }
         let prepared = Prepared {
             node,
@@ -209,6 +242,7 @@ impl Prepared {
             attachment: Attachment::of(&subject.disk),
             holds,
             notes,
+            obstacles: obstacles.found,
         };
         Ok(Preflight::Move(Box::new(prepared)))
     }
@@ -241,11 +275,30 @@ impl Prepared {
             verifying_seconds: None,
             doubt: None,
             places: Vec::new(),
+            obstacles: self.obstacles.clone(),
+            lost: Vec::new(),
+            lost_file: None,
             command: None,
             undo: None,
             notes: self.notes.clone(),
         }
     }
+}
+
+/// That nobody uses the partition.
+fn must_be_unused(partition: &str, here: &Here) -> Result<(), Failure> {
+    let users = here.users();
+    if users.is_empty() {
+        return Ok(());
+    }
+    let failure = Failure::from(MoveRefused::InUse {
+        partition: partition.to_owned(),
+        users,
+    });
+    Err(match here.freed_by() {
+        Some(command) => failure.with_command(command),
+        None => failure,
+    })
 }
 
 fn default_journal(name: &str, id: JournalId) -> PathBuf {
@@ -331,6 +384,9 @@ impl Look<'_> {
             verifying_seconds: None,
             doubt: None,
             places: Vec::new(),
+            obstacles: Vec::new(),
+            lost: Vec::new(),
+            lost_file: None,
             command: None,
             undo: None,
             notes: note.into_iter().collect(),
@@ -360,13 +416,23 @@ impl Look<'_> {
 
     /// Every byte can be read: what cannot cannot be moved either.
     fn must_be_readable(&self, part: &Partition) -> Result<(), MoveRefused> {
+        let place = part.extent.start().0..part.extent.end().0;
+        self.must_read("reading the partition", &place)
+    }
+
+    /// Every byte of the new place that the partition does not have yet can be read.
+    fn must_have_readable_place(&self, plan: &Plan) -> Result<(), MoveRefused> {
+        self.must_read("reading the new place", &plan.free_part())
+    }
+
+    fn must_read(&self, stage: &'static str, place: &Range<u64>) -> Result<(), MoveRefused> {
         const PIECE: u64 = 8 << 20;
         let (raw, mut line) = (self.subject.raw(), ProgressLine::new());
         let mut buffer = vec![0; PIECE as usize];
-        let (start, end) = (part.extent.start().0, part.extent.end().0);
+        let (start, end) = (place.start, place.end);
         let mut pieces = (start..end).step_by(PIECE as usize);
         let read = pieces.try_for_each(|at| {
-            line.tell("reading all of it", at - start, end - start);
+            line.tell(stage, at - start, end - start);
             let len = (end - at).min(PIECE) as usize;
             let read = plumb_label::Disk::read_at(&raw, at, &mut buffer[..len]);
             read.map_err(|source| self.unreadable(at, source))

@@ -109,6 +109,7 @@ fn compressed_memory_is_memory() {
 fn places_on_disks() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = PreflightDisk::gpt(&[(34, 60_000), (70_000, 130_000)]);
+    let name = disk.name(1);
     // A sibling of the same disk, through a loop device and the file system that its file lies on.
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -128,27 +129,27 @@ fn places_on_disks() {
         .arg(disk.node(1)));
     let mounted = Mounted::mount(&disk.node(1), &disk.at());
     assert_refused(
-        &with_journal(&disk, &journal, &["--journal-same-disk"]),
+        &with_journal(&disk, &journal, &["--journal-same-disk", "--yes", &name]),
         5,
         &["is mounted at"],
     );
     drop(mounted);
     let nowhere = disk.dir().join("nowhere/journal");
     assert_refused(
-        &with_journal(&disk, &nowhere, &[]),
+        &with_journal(&disk, &nowhere, &["--yes", &name]),
         5,
         &["make the directory first"],
     );
     fs::write(disk.journal(), "mine").expect("room");
     assert_refused(
-        &with_journal(&disk, &disk.journal(), &[]),
+        &with_journal(&disk, &disk.journal(), &["--yes", &name]),
         5,
         &["found a file of that name"],
     );
     fs::remove_file(disk.journal()).expect("it");
     std::os::unix::fs::symlink("nowhere", disk.journal()).expect("room");
     assert_refused(
-        &with_journal(&disk, &disk.journal(), &[]),
+        &with_journal(&disk, &disk.journal(), &["--yes", &name]),
         5,
         &["found a file of that name"],
     );
@@ -353,7 +354,8 @@ fn a_journal_that_was_not_written_yet() {
             &["zeros at its start", "that move never began", remove],
         );
     }
-    let again = disk.fix_move(1, &["--to", "2048s"]);
+    let yes = ["--to", "2048s", "--yes", &disk.name(1)];
+    let again = disk.fix_move(1, &yes);
     assert_refused(
         &again,
         5,
@@ -364,7 +366,7 @@ fn a_journal_that_was_not_written_yet() {
         ],
     );
     fs::write(disk.journal(), b"a letter").expect("room");
-    let other = disk.fix_move(1, &["--to", "2048s"]);
+    let other = disk.fix_move(1, &yes);
     assert_refused(&other, 5, &["found a file of that name"]);
     assert!(
         !output_text(&other).contains("never began"),

@@ -8,6 +8,7 @@ mod journals;
 mod logical;
 mod neighbours;
 mod other_disks;
+mod recover;
 mod refused;
 mod trust;
 mod unfinished;

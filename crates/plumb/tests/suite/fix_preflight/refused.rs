@@ -20,7 +20,7 @@ fn users_of_the_partition() {
     let disk = PreflightDisk::gpt(&[(34, 20_000)]);
     run(Command::new("mkswap").arg("-q").arg(disk.node(1)));
     run(Command::new("swapon").arg(disk.node(1)));
-    let refused = disk.fix_move(1, &["--to", "2048s"]);
+    let refused = disk.fix_move(1, &["--to", "2048s", "--yes", &disk.name(1)]);
     run(Command::new("swapoff").arg(disk.node(1)));
     assert_refused(
         &refused,

@@ -442,7 +442,8 @@ fn what_is_no_regular_file() {
     let refused = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "move"])
         .arg(disk.node(1))
-        .args(["--to", "4096s", "--journal-same-disk", "--journal"])
+        .args(["--to", "4096s", "--yes", &disk.name(1)])
+        .args(["--journal-same-disk", "--journal"])
         .arg(&journal)
         .output();
     assert_refused(

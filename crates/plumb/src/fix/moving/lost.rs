@@ -1,0 +1,102 @@
+//! Bytes that a move could not bring along: as they are printed, and as the file JOURNAL.lost that names them.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use plumb_relocate::moving::{LossKind, LostRange};
+use plumb_report::fix::MovedLoss;
+
+/// Ranges in the form that is printed.
+pub fn ranges(lost: &[LostRange]) -> Vec<MovedLoss> {
+    let printed = |lost: &LostRange| MovedLoss {
+        start_bytes: lost.range.start,
+        len_bytes: lost.range.end - lost.range.start,
+        why: match lost.kind {
+            LossKind::Unreadable => "unreadable",
+            LossKind::Doubtful => "unproven",
+        },
+    };
+    lost.iter().map(printed).collect()
+}
+
+/// Writes the file beside the journal, and returns its path when it is on its medium. An older one of the same name is
+/// replaced: a move that has ended is told once more.
+///
+/// # Errors
+/// What the system says.
+pub fn write(journal: &Path, partition: &str, lost: &[MovedLoss]) -> io::Result<PathBuf> {
+    let with = |ending: &str| {
+        let mut name = journal.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let (path, unfinished) = (with(".lost"), with(".lost.new"));
+    // One that was left by a crash.
+    let _ = fs::remove_file(&unfinished);
+    // It tells where data of the partition are: for root alone.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    file.write_all(text(partition, lost).as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, &path)?;
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(path)
+}
+
+fn text(partition: &str, lost: &[MovedLoss]) -> String {
+    let mut text = format!(
+        "# Bytes of {} that a move could not bring along, counted from the start of the partition.\n\
+         # unreadable: the bytes are zeros now. unproven: they do not match their sum, and are as they were found.\n\
+         # first-byte last-byte state\n",
+        plumb_quoting::visible(partition)
+    );
+    for lost in lost {
+        let last = lost.start_bytes + lost.len_bytes - 1;
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{} {last} {}", lost.start_bytes, lost.why);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once more over the same file, and never through a link.
+    #[test]
+    fn every_range_is_a_line() {
+        let lost = [
+            LostRange {
+                range: 4096..8192,
+                kind: LossKind::Unreadable,
+            },
+            LostRange {
+                range: 0..65_536,
+                kind: LossKind::Doubtful,
+            },
+        ];
+        let printed = ranges(&lost);
+        let dir = plumb_testkit::temp_dir("lost");
+        let (journal, victim) = (dir.path().join("j"), dir.path().join("victim"));
+        fs::write(&victim, "mine").expect("room");
+        std::os::unix::fs::symlink(&victim, dir.path().join("j.lost")).expect("room");
+        for _ in 0..2 {
+            let path = write(&journal, "/dev/sdb1", &printed).expect("room");
+            let text = fs::read_to_string(&path).expect("the file");
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            assert_eq!(lines, ["4096 8191 unreadable", "0 65535 unproven"]);
+            let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).expect("it"));
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_to_string(&victim).expect("it"), "mine");
+    }
+}

@@ -1,0 +1,186 @@
+//! Moves that have ended and are held, that never began, and that cannot begin yet; and bytes that are lost.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::process::Command;
+
+use plumb_relocate::{Ending, JournalFile, Move, Raw};
+use plumb_sys::{Access, DirectDisk};
+use plumb_testkit::loop_device::{Mounted, run};
+use plumb_testkit::require;
+
+use crate::fix_preflight::disk::{
+    PreflightDisk, assert_done, assert_refused, disk_bytes, fix, output_text,
+};
+
+/// 64 MiB, moved by 2 MiB: some tens of windows.
+const PART: (u64, u64) = (34, 131_105);
+const TO: u64 = 4_096;
+const BLOCK: usize = 4_096;
+
+/// The plan can be read while the partition is in use, and says what has to be done first.
+#[test]
+fn a_preview_needs_no_more_than_reading() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    let disk = PreflightDisk::gpt(&[PART]);
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
+    let mounted = Mounted::mount(&disk.node(1), &disk.at());
+    let before = disk_bytes(&disk);
+    let shown = disk.fix_move(1, &["--to", "4096s"]);
+    assert_done(&shown);
+    let words = output_text(&shown);
+    for word in [
+        "from sector 34 to sector 4,096",
+        "in the way: ",
+        "is mounted at",
+    ] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    // A place for the journal that does not do is one more.
+    let nowhere = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args([
+            "fix",
+            "move",
+            "--to",
+            "4096s",
+            "--journal",
+            "/proc/journal",
+            "--json",
+        ])
+        .arg(disk.node(1))
+        .output()
+        .expect("plumb runs");
+    assert_done(&nowhere);
+    let document: serde_json::Value = serde_json::from_slice(&nowhere.stdout).expect("JSON");
+    let obstacles = document["result"]["obstacles"].as_array().expect("a list");
+    assert_eq!(obstacles.len(), 2, "{obstacles:?}");
+    assert!(disk_bytes(&disk) == before, "something was written");
+    assert_refused(
+        &disk.fix_move(1, &["--to", "4096s", "--yes", &disk.name(1)]),
+        5,
+        &["nothing was written", "is mounted at"],
+    );
+    drop(mounted);
+}
+
+/// The kernel holds the partition as it was meanwhile, since somebody has it open: the move has ended all the same, and a
+/// resume later tells the kernel.
+#[test]
+fn a_move_that_has_ended_says_so_while_its_partition_is_held() {
+    require!(Loop, Tool("sgdisk"));
+    let disk = PreflightDisk::gpt(&[PART]);
+    let data = disk.fill(1);
+    disk.stopped(1, TO);
+    run(Command::new("partx")
+        .args(["--add", "--nr", "1"])
+        .arg(disk.device.path()));
+    let held = fs::File::open(disk.node(1)).expect("the kernel has it");
+    // As a process that is killed behind its last write.
+    let store = JournalFile::open(&disk.journal()).expect("the journal");
+    let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
+    let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+    let ended = moving.run(|_| ControlFlow::Continue(())).expect("it ends");
+    assert_eq!(ended, Some(Ending::Moved));
+    drop(moving);
+    drop(direct);
+    let told = disk.go("resume");
+    assert_done(&told);
+    let words = output_text(&told);
+    assert!(
+        words.contains("the kernel does not know the partition at its place yet"),
+        "{words}"
+    );
+    assert!(disk.journal().exists(), "it is needed once more");
+    drop(held);
+    assert_done(&disk.go("resume"));
+    assert!(!disk.journal().exists());
+    assert_eq!(disk.start(1), Some(TO));
+    assert!(disk.bytes_of(1) == data, "the data are others");
+}
+
+/// A journal that has a plan and no turn to move: the program was killed before it wrote to the disk.
+#[test]
+fn a_journal_that_never_began_is_nothing_to_do() {
+    require!(Loop, Tool("sgdisk"));
+    let disk = PreflightDisk::gpt(&[PART]);
+    disk.stopped(1, TO);
+    let bytes = fs::read(disk.journal()).expect("the journal");
+    let payload = u64::from_le_bytes(bytes[40..48].try_into().expect("8 bytes")) as usize;
+    let begin = (64 + payload).next_multiple_of(BLOCK);
+    let mut only = vec![0; bytes.len()];
+    only[..begin].copy_from_slice(&bytes[..begin]);
+    let path = disk.dir().join("never");
+    fs::write(&path, only).expect("room");
+    for what in ["resume", "rollback"] {
+        let told = fix(what, &path);
+        assert_done(&told);
+        let words = output_text(&told);
+        assert!(
+            words.contains("nothing to do: the move never began"),
+            "{words}"
+        );
+    }
+    assert_done(&disk.go("rollback"));
+}
+
+/// Somebody changes bytes that were copied, where the source is overwritten already. Nothing says that the partition has moved;
+/// accepted, the loss is named, in the report, in the journal and in a file, with an exit status of its own.
+#[test]
+fn bytes_that_are_lost_are_named() {
+    require!(Loop, Tool("sgdisk"));
+    for (what, state) in [("resume", "complete"), ("rollback", "rolled back")] {
+        let disk = PreflightDisk::gpt(&[PART]);
+        let data = disk.fill(1);
+        disk.stopped(1, TO);
+        let store = JournalFile::open(&disk.journal()).expect("the journal");
+        let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
+        let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+        while moving.progress().bytes < 16 << 20 {
+            assert_eq!(moving.step().expect("no failure"), None);
+        }
+        drop(moving);
+        drop(direct);
+        // Its last windows are copied first, and the second MiB from the end was overwritten since.
+        let at = PART.1 * 512 - (1 << 20) + (TO - PART.0) * 512;
+        let image = disk.image_file();
+        image.write_all_at(&[0xa5; 512], at).expect("room");
+        image.sync_all().expect("a disk");
+        run(Command::new("blockdev")
+            .arg("--flushbufs")
+            .arg(disk.device.path()));
+        let refused = disk.go(what);
+        assert_refused(&refused, 6, &["do not match their sum", "--accept-loss"]);
+        assert!(disk.journal().exists(), "the journal is kept");
+        let accepted = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["fix", what, "--accept-loss", "--json"])
+            .arg(disk.journal())
+            .output()
+            .expect("plumb runs");
+        assert_eq!(
+            accepted.status.code(),
+            Some(7),
+            "{}",
+            output_text(&accepted)
+        );
+        let document: serde_json::Value = serde_json::from_slice(&accepted.stdout).expect("JSON");
+        assert_eq!(document["result"]["state"], state);
+        let lost = &document["result"]["lost"][0];
+        let (start, len) = (
+            lost["start_bytes"].as_u64().expect("a number") as usize,
+            lost["len_bytes"].as_u64().expect("a number") as usize,
+        );
+        assert_eq!(lost["why"], "unproven");
+        let name = document["result"]["lost_file"].as_str().expect("a file");
+        let listed = fs::read_to_string(name).expect("the file");
+        let line = format!("{start} {} unproven", start + len - 1);
+        assert!(listed.contains(&line), "{line}: {listed}");
+        // Everything else is right.
+        let now = disk.bytes_of(1);
+        assert!(now[..start] == data[..start] && now[start + len..] == data[start + len..]);
+        let wrong = now.iter().zip(&data).position(|(now, data)| now != data);
+        assert!(wrong.is_some_and(|at| (start..start + len).contains(&at)));
+    }
+}

@@ -1,0 +1,558 @@
+//! Media that fail: blocks that cannot be read, writes that are dropped or go elsewhere, flushes that lie, bytes that
+//! somebody else changes.
+//!
+//! The property: a move or a rollback that ends has every byte right that it does not name as lost; one that stops says
+//! why; and one that stops over blocks of the partition goes on once the loss is accepted. Left out is what no reader can
+//! see: a power cut after the end on a disk that lied, a source that was altered before it was read for the first time,
+//! and bytes outside of both places and the label.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plumb_testkit::Rng;
+
+use super::case::{Case, EMULATED, Setting};
+use super::crash::{Cache, Effort, fates};
+use super::medium::{MediaFaults, SimDisk, SimStore, Which, WriteFault};
+use super::tests::{SEED, cases, say};
+use crate::journal::{Ending, JournalError};
+use crate::moving::plan::meet;
+use crate::moving::{LossKind, LostRange, Move, MoveError, OnLoss, Stage, status};
+use crate::mutation::{Mutation, Mutations};
+
+const SECTOR: u64 = 512;
+
+/// What goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fault {
+    Unreadable {
+        which: Which,
+        sector: u64,
+        heals: bool,
+    },
+    Write {
+        which: Which,
+        after: u64,
+        fault: WriteFault,
+    },
+    LyingFlushes {
+        after: u64,
+    },
+    Altered {
+        at: u64,
+    },
+}
+
+/// How a move or a rollback came out.
+#[derive(Debug)]
+enum Outcome {
+    Ended(Ending, Vec<LostRange>),
+    Stopped(MoveError),
+}
+
+/// What was tried, in numbers.
+#[derive(Debug, Default, Clone, Copy)]
+struct FaultCounts {
+    trials: u64,
+    /// Of which the fault came about.
+    met: u64,
+    /// Ended with every byte right, and none named.
+    whole: u64,
+    /// Ended with lost ranges that were named.
+    named: u64,
+    /// Recoveries that stopped with a reason.
+    stopped: u64,
+}
+
+impl FaultCounts {
+    fn add(&mut self, other: Self) {
+        self.trials += other.trials;
+        self.met += other.met;
+        self.whole += other.whole;
+        self.named += other.named;
+        self.stopped += other.stopped;
+    }
+}
+
+impl fmt::Display for FaultCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            trials,
+            met,
+            whole,
+            named,
+            stopped,
+        } = self;
+        write!(
+            f,
+            "{trials} faults, {met} of them met, {whole} recoveries whole, {named} with named losses, {stopped} stopped"
+        )
+    }
+}
+
+/// A move on failing media.
+struct FaultTrial {
+    setting: Setting,
+    mutations: Mutations,
+    rng: Rng,
+    counts: FaultCounts,
+    /// Bytes of the partition that may be wrong without a word, since they were altered before they were read.
+    excused: Vec<LostRange>,
+    mark: (usize, usize),
+    /// Whether the fault came when a part of the partition was compared for the last time.
+    is_late: bool,
+    /// Whether flushes lie: of blocks that are written as a whole, a neighbour can lose its part.
+    lies: bool,
+}
+
+impl FaultTrial {
+    fn new(case: &Case, seed: u64, mutations: Mutations) -> Self {
+        Self {
+            setting: Setting::new(case, seed),
+            mutations,
+            rng: Rng::new(seed ^ 0xfa01),
+            counts: FaultCounts::default(),
+            excused: Vec::new(),
+            mark: (0, 0),
+            is_late: false,
+            lies: false,
+        }
+    }
+
+    fn both(&self) -> (SimDisk, SimStore) {
+        let world = &self.setting.world;
+        (SimDisk(world.clone()), SimStore(world.clone()))
+    }
+
+    /// Tries so many faults, each in a move of its own.
+    fn run(mut self, rounds: u64) -> Result<FaultCounts, String> {
+        let start = self.setting.world.borrow().mark();
+        let steps = self.whole_move()?;
+        self.setting.world.borrow_mut().back_to(start);
+        for round in 0..rounds {
+            self.excused.clear();
+            let result = self.round(steps);
+            let mut world = self.setting.world.borrow_mut();
+            self.counts.met += u64::from(world.faults.met > 0);
+            world.faults = MediaFaults::default();
+            (world.fails, world.events) = (None, None);
+            world.back_to(start);
+            drop(world);
+            result.map_err(|error| format!("round {round}: {error}"))?;
+        }
+        Ok(self.counts)
+    }
+
+    /// How many steps it has.
+    fn whole_move(&self) -> Result<u64, String> {
+        let (disk, store) = self.both();
+        let plan = self.setting.plan.clone();
+        let mut moving = Move::start_with(plan, disk, store, self.mutations)
+            .map_err(|error| error.to_string())?;
+        let mut steps = 0;
+        while moving
+            .step()
+            .map_err(|error| format!("without a fault: {error}"))?
+            .is_none()
+        {
+            steps += 1;
+        }
+        Ok(steps)
+    }
+
+    fn round(&mut self, steps: u64) -> Result<(), String> {
+        self.counts.trials += 1;
+        let (disk, store) = self.both();
+        let plan = self.setting.plan.clone();
+        let mut moving = Move::start_with(plan, disk, store, self.mutations)
+            .map_err(|error| error.to_string())?;
+        for _ in 0..self.rng.below(steps + 1) {
+            moving.step().map_err(|error| error.to_string())?;
+        }
+        let progress = moving.progress();
+        let is_back = self.rng.percent(50);
+        let copied = match progress.stage {
+            Stage::Hiding => 0,
+            Stage::Copying => progress.bytes,
+            _ => self.setting.plan.len,
+        };
+        // What was compared already nobody compares again.
+        self.is_late = match progress.stage {
+            Stage::Verifying => progress.bytes > 0,
+            stage => stage == Stage::Finishing,
+        };
+        let fault = self.fault(copied);
+        self.lies = matches!(fault, Fault::LyingFlushes { .. });
+        self.put(&fault, copied);
+        self.listen();
+        // Killed in one of the next operations, or not at all; with the power, or without.
+        let dies = self.rng.percent(70);
+        if dies {
+            let mut world = self.setting.world.borrow_mut();
+            world.asked = 0;
+            world.fails = Some(self.rng.below(40));
+        }
+        let ended = loop {
+            match moving.step() {
+                Ok(None) => {}
+                Ok(Some(ending)) => break Some(ending),
+                Err(_) => break None,
+            }
+        };
+        self.setting.world.borrow_mut().fails = None;
+        let lost = moving.lost();
+        drop(moving);
+        if let Some(ending) = ended {
+            return self.ended(ending, lost, &format!("{fault:?}"));
+        }
+        // What a disk that lied has at the end of a move it may lose without anybody seeing it.
+        let has_ended = status(self.both().1)
+            .is_ok_and(|status| status.ending.is_some() || status.may_be_in_use);
+        let goes_elsewhere = matches!(
+            fault,
+            Fault::Write {
+                fault: WriteFault::Misdirected { .. },
+                ..
+            }
+        );
+        if (self.lies || goes_elsewhere) && has_ended {
+            return Ok(());
+        }
+        if self.lies || self.rng.percent(50) {
+            self.cut_power();
+        }
+        self.recover(is_back, &fault)
+    }
+
+    /// Somewhere in the places that the move writes.
+    fn place(&mut self) -> u64 {
+        let plan = &self.setting.plan;
+        let sector_in = |range: Range<u64>, rng: &mut Rng| {
+            range.start / SECTOR + rng.below((range.end - range.start) / SECTOR)
+        };
+        let label = &plan.hide[self.rng.below(plan.hide.len() as u64) as usize];
+        match self.rng.below(8) {
+            0 => sector_in(label.range(), &mut self.rng),
+            1..=3 => sector_in(plan.old_place(), &mut self.rng),
+            _ => sector_in(plan.new_place(), &mut self.rng),
+        }
+    }
+
+    fn fault(&mut self, copied: u64) -> Fault {
+        let heals = self.rng.percent(75);
+        match self.rng.below(9) {
+            0..=2 => Fault::Unreadable {
+                which: Which::Disk,
+                sector: self.place(),
+                heals,
+            },
+            3 => Fault::Unreadable {
+                which: Which::Journal,
+                sector: self
+                    .rng
+                    .below(self.setting.world.borrow().journal_bytes / SECTOR),
+                heals,
+            },
+            4 => Fault::Write {
+                which: Which::Disk,
+                after: self.rng.below(6),
+                fault: WriteFault::Dropped,
+            },
+            5 => Fault::Write {
+                which: Which::Journal,
+                after: self.rng.below(6),
+                fault: WriteFault::Dropped,
+            },
+            6 => {
+                let to = self.place() * SECTOR;
+                let plan = &self.setting.plan;
+                let places = plan.hide.iter().map(|change| change.range());
+                let place = places
+                    .chain([plan.old_place(), plan.new_place()])
+                    .find(|place| place.contains(&to));
+                let end = place.map_or(to + SECTOR, |place| place.end);
+                Fault::Write {
+                    which: Which::Disk,
+                    after: self.rng.below(6),
+                    fault: WriteFault::Misdirected { to, end },
+                }
+            }
+            7 => Fault::LyingFlushes {
+                after: self.rng.below(4),
+            },
+            _ => {
+                let at = self.place() * SECTOR;
+                match self.may_be_altered(at, copied) && !self.is_late {
+                    true => Fault::Altered { at },
+                    false => Fault::LyingFlushes { after: 0 },
+                }
+            }
+        }
+    }
+
+    /// Whether a byte is not one of a source that is still to be read.
+    fn may_be_altered(&self, at: u64, copied: u64) -> bool {
+        let plan = &self.setting.plan;
+        !plan.old_place().contains(&at) || self.is_copied(at - plan.from, copied)
+    }
+
+    fn is_copied(&self, offset: u64, copied: u64) -> bool {
+        let plan = &self.setting.plan;
+        match plan.to < plan.from {
+            true => offset < copied,
+            false => offset >= plan.len - copied,
+        }
+    }
+
+    fn put(&mut self, fault: &Fault, copied: u64) {
+        let plan = &self.setting.plan;
+        let mut world = self.setting.world.borrow_mut();
+        match *fault {
+            Fault::Unreadable {
+                which,
+                sector,
+                heals,
+            } => {
+                world.faults.unreadable.insert((which, sector), heals);
+            }
+            Fault::Write {
+                which,
+                after,
+                fault,
+            } => {
+                world.faults.write = Some((which, after, fault));
+                if let WriteFault::Misdirected { to, end } = fault {
+                    let hit = to..end;
+                    for at in plan.old_place().step_by(SECTOR as usize) {
+                        let offset = at - plan.from;
+                        if meet(&(at..at + SECTOR), &hit) && !self.is_copied(offset, copied) {
+                            self.excused.push(LostRange {
+                                range: offset..offset + SECTOR,
+                                kind: LossKind::Doubtful,
+                            });
+                        }
+                    }
+                }
+            }
+            Fault::LyingFlushes { after } => world.faults.honest_flushes = Some(after),
+            Fault::Altered { at } => {
+                let mut sector = [0; SECTOR as usize];
+                world.disk.read(at, &mut sector);
+                sector[17] ^= 0x40;
+                world.disk.write(at, &sector);
+                world.faults.met += 1;
+            }
+        }
+    }
+
+    /// Notes writes and flushes from here on.
+    fn listen(&mut self) {
+        let mut world = self.setting.world.borrow_mut();
+        self.mark = world.mark();
+        world.events = Some(Vec::new());
+    }
+
+    /// The power goes: of what was not flushed since [`listen`](Self::listen) some arrives.
+    fn cut_power(&mut self) {
+        let world = self.setting.world.clone();
+        let mut world = world.borrow_mut();
+        world.faults.honest_flushes = None;
+        let events = world.events.take().unwrap_or_default();
+        world.back_to(self.mark);
+        let mut cache = Cache::default();
+        for event in &events {
+            cache.take(event, &mut world);
+        }
+        let units = cache.units(&world);
+        let effort = Effort {
+            every_subset_to: 0,
+            random: 1,
+        };
+        let fates = fates(&units, effort, &mut self.rng)
+            .pop()
+            .unwrap_or_default();
+        cache.cut(&units, &fates, &mut world);
+    }
+
+    /// Goes on or back until the end, or until it stops; now and then it is cut off again, once.
+    fn go(&mut self, is_back: bool, on_loss: OnLoss) -> Option<Outcome> {
+        let dies = self.rng.percent(30);
+        if dies {
+            self.listen();
+            let mut world = self.setting.world.borrow_mut();
+            world.asked = 0;
+            world.fails = Some(self.rng.below(60));
+        }
+        let first = self.go_once(is_back, on_loss);
+        let asked = {
+            let mut world = self.setting.world.borrow_mut();
+            let fails = world.fails.take();
+            fails.is_some_and(|fails| world.asked > fails)
+        };
+        match first {
+            Some(Outcome::Stopped(_)) if dies && asked => {
+                self.cut_power();
+                self.go_once(is_back, on_loss)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// `None` where the move had not begun.
+    fn go_once(&self, is_back: bool, on_loss: OnLoss) -> Option<Outcome> {
+        let (disk, store) = self.both();
+        let begin = match is_back {
+            true => Move::rollback_with,
+            false => Move::resume_with,
+        };
+        let mut moving = match begin(store.clone(), disk, on_loss, self.mutations) {
+            Ok(moving) => moving,
+            Err(MoveError::Ended { ending }) => return Some(self.ended_as(ending)),
+            Err(MoveError::Journal(JournalError::None | JournalError::NotBegun)) => return None,
+            Err(error) => return Some(Outcome::Stopped(error)),
+        };
+        loop {
+            match moving.step() {
+                Ok(None) => {}
+                Ok(Some(ending)) => return Some(self.ended_as(ending)),
+                Err(error) => return Some(Outcome::Stopped(error)),
+            }
+        }
+    }
+
+    /// With what the journal says is lost.
+    fn ended_as(&self, ending: Ending) -> Outcome {
+        match status(self.both().1) {
+            Ok(status) => Outcome::Ended(ending, status.lost),
+            Err(error) => Outcome::Stopped(error),
+        }
+    }
+
+    fn ended(&mut self, ending: Ending, lost: Vec<LostRange>, how: &str) -> Result<(), String> {
+        match lost.is_empty() {
+            true => self.counts.whole += 1,
+            false => self.counts.named += 1,
+        }
+        let named = [lost, self.excused.clone()].concat();
+        self.setting
+            .check_ending_but(ending, &named, self.is_late, !self.lies)
+            .map_err(|error| format!("{how} ended as {ending:?}, {named:?}: {error}"))
+    }
+
+    fn recover(&mut self, is_back: bool, fault: &Fault) -> Result<(), String> {
+        let how = format!("{fault:?}, back {is_back}");
+        let error = match self.go(is_back, OnLoss::Stop) {
+            None => return self.setting.check_ending(None),
+            Some(Outcome::Ended(ending, lost)) => return self.ended(ending, lost, &how),
+            Some(Outcome::Stopped(error)) => error,
+        };
+        self.counts.stopped += 1;
+        // Of the last write nobody can tell whether it went elsewhere, or the partition was used since.
+        let goes_elsewhere = matches!(
+            fault,
+            Fault::Write {
+                fault: WriteFault::Misdirected { .. },
+                ..
+            }
+        );
+        if goes_elsewhere && status(self.both().1).is_ok_and(|status| status.may_be_in_use) {
+            return Ok(());
+        }
+        match self.go(is_back, OnLoss::Accept) {
+            None => Err(format!("{how}: begun, and then not")),
+            Some(Outcome::Ended(ending, lost)) => {
+                self.ended(ending, lost, &format!("{how}, after {error}"))
+            }
+            Some(Outcome::Stopped(later)) if must_end(fault) => {
+                Err(format!("{how}: stops for ever: {error}; then {later}"))
+            }
+            Some(Outcome::Stopped(_)) => Ok(()),
+        }
+    }
+}
+
+/// Where the only fault is a block that can be written, nothing stops a move whose user accepts the loss.
+fn must_end(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Unreadable {
+            which: Which::Disk,
+            heals: true,
+            ..
+        }
+    )
+}
+
+/// Tries faults in all these cases on two threads.
+fn explore(cases: &[Case], seed: u64, rounds: u64) -> FaultCounts {
+    let (next, total) = (
+        AtomicUsize::new(0),
+        std::sync::Mutex::new(FaultCounts::default()),
+    );
+    std::thread::scope(|scope| {
+        let tries = || {
+            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let counts = FaultTrial::new(case, seed, Mutations::default())
+                    .run(rounds)
+                    .unwrap_or_else(|error| panic!("seed {seed}, {case:?}: {error}"));
+                total.lock().expect("no panic").add(counts);
+            }
+        };
+        scope.spawn(tries);
+        tries();
+    });
+    total.into_inner().expect("no panic")
+}
+
+#[test]
+fn every_fault_is_named_or_does_no_harm() {
+    plumb_testkit::require!(Patience);
+    let counts = explore(&cases(1), SEED, 400);
+    say(&format!("{counts}"));
+    assert!(counts.met > counts.trials / 3, "{counts}");
+    assert!(
+        counts.whole > 1000 && counts.named > 1000 && counts.stopped > 1000,
+        "{counts}"
+    );
+}
+
+/// Whether some fault shows a mistake.
+fn finds(mutation: Mutation) -> Option<String> {
+    let mutations = Mutations { on: Some(mutation) };
+    let cases = cases(1);
+    let mut cases = cases.iter().filter(|case| case.blocks == EMULATED);
+    cases.find_map(|case| {
+        let error = FaultTrial::new(case, SEED, mutations).run(1500).err()?;
+        Some(format!("{mutation:?}: {case:?}: {error}"))
+    })
+}
+
+macro_rules! finds {
+    ($($name:ident $mutation:ident;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                plumb_testkit::require!(Patience);
+                let how = finds(Mutation::$mutation).expect("no fault shows the mistake");
+                println!("{how}");
+            }
+        )+
+    };
+}
+
+mod mistakes {
+    use super::*;
+
+    finds! {
+        records_that_are_not_read_again NoReadBack;
+        a_source_that_is_not_compared NoSourceSum;
+        a_rollback_that_is_not_compared NoCheckAfter;
+        a_resume_that_does_not_compare_again NoCheckAgain;
+        a_loss_that_is_not_named SilentLoss;
+        a_loss_that_is_not_recorded NoLossRecord;
+        windows_behind_the_first_that_are_not_looked_at FirstOnly;
+        a_unit_without_an_image NoMendImage;
+        nothing_compared_before_a_rollback NoCheckBefore;
+    }
+}

@@ -1,0 +1,180 @@
+//! The faults of a medium that once stopped a move for ever, or let it report success over wrong bytes.
+
+use super::case::{Case, EMULATED, Setting};
+use super::crash::{Cache, Fate};
+use super::medium::{Flushes, SimDisk, SimStore, Which, WriteFault};
+use crate::journal::Ending;
+use crate::moving::{Move, MoveError, Stage};
+
+const SECTOR: u64 = 512;
+
+/// The places overlap: a source is overwritten soon after it was copied.
+const SHORT: Case = Case {
+    blocks: EMULATED,
+    from: 34,
+    to: 64,
+    len: 100,
+    units: 1,
+    at_once: 2,
+    flushes: Flushes::Cheap,
+    label: 8,
+};
+
+/// The places are apart: every source stays.
+const LONG: Case = Case {
+    to: 2048,
+    len: 90,
+    ..SHORT
+};
+
+type Begin = fn(SimStore, SimDisk) -> Result<Move<SimDisk, SimStore>, MoveError>;
+const BEGINS: [Begin; 2] = [Move::resume, Move::rollback];
+
+fn both(setting: &Setting) -> (SimDisk, SimStore) {
+    (
+        SimDisk(setting.world.clone()),
+        SimStore(setting.world.clone()),
+    )
+}
+
+/// A move of which so many steps are done; `None` where it has ended by then.
+fn stopped(case: &Case, steps: u64) -> Option<Setting> {
+    let setting = Setting::new(case, 7);
+    let (disk, store) = both(&setting);
+    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    for _ in 0..steps {
+        if moving.step().expect("no failure").is_some() {
+            return None;
+        }
+    }
+    Some(setting)
+}
+
+/// Goes on, or back, to the end.
+fn go(setting: &Setting, begin: Begin) -> Result<Ending, MoveError> {
+    let (disk, store) = both(setting);
+    let mut moving = begin(store, disk)?;
+    loop {
+        if let Some(ending) = moving.step()? {
+            return Ok(ending);
+        }
+    }
+}
+
+/// A block of the new place, or of the label, that cannot be read is written again: its data are in the source, or in the
+/// plan. Both directions end, and nothing is lost.
+#[test]
+fn blocks_that_are_written_anyway_need_not_be_read() {
+    let mut ended = 0;
+    for setting in (0..).step_by(3).map_while(|steps| stopped(&LONG, steps)) {
+        let plan = &setting.plan;
+        let label = plan
+            .hide
+            .iter()
+            .flat_map(|change| change.range().step_by(4096));
+        let sectors: Vec<u64> = plan
+            .new_place()
+            .step_by(5 * SECTOR as usize)
+            .chain(label)
+            .collect();
+        for at in sectors {
+            for begin in BEGINS {
+                let mark = setting.world.borrow().mark();
+                let bad = (Which::Disk, at / SECTOR);
+                setting
+                    .world
+                    .borrow_mut()
+                    .faults
+                    .unreadable
+                    .insert(bad, true);
+                let ending = go(&setting, begin)
+                    .unwrap_or_else(|error| panic!("sector {}: {error}", at / SECTOR));
+                setting.check_ending(Some(ending)).expect("right");
+                let mut world = setting.world.borrow_mut();
+                world.faults.unreadable.clear();
+                world.back_to(mark);
+                ended += 1;
+            }
+        }
+    }
+    assert!(ended > 200, "{ended}");
+}
+
+/// A disk drops a write without a word. A verification finds it; then a rollback does not say that all is as it was.
+#[test]
+fn a_dropped_write_is_not_rolled_back_as_if_nothing_was_lost() {
+    let mut found = 0;
+    for after in 0..60 {
+        let setting = stopped(&SHORT, 0).expect("steps");
+        let fault = (Which::Disk, after, WriteFault::Dropped);
+        setting.world.borrow_mut().faults.write = Some(fault);
+        if let Ok(ending) = go(&setting, Move::resume) {
+            setting.check_ending(Some(ending)).expect("right");
+            continue;
+        }
+        if let Ok(ending) = go(&setting, Move::rollback) {
+            setting
+                .check_ending(Some(ending))
+                .unwrap_or_else(|error| panic!("write {after}: {error}"));
+        }
+        found += 1;
+    }
+    assert!(found > 10, "{found}");
+}
+
+/// A flush lies, and the power goes: the first window of a group is lost, and the next one, which lies on its source, is
+/// there. Nobody says that the partition has moved.
+#[test]
+fn a_flush_that_lied_is_not_taken_for_a_move() {
+    let mut cut = 0;
+    for steps in 0.. {
+        let Some(setting) = stopped(&SHORT, steps) else {
+            break;
+        };
+        let (disk, store) = both(&setting);
+        let mut moving = Move::resume(store, disk).expect("a journal");
+        if moving.progress().stage != Stage::Copying {
+            continue;
+        }
+        let mark = setting.world.borrow().mark();
+        {
+            let mut world = setting.world.borrow_mut();
+            world.events = Some(Vec::new());
+            world.faults.honest_flushes = Some(0);
+        }
+        moving.step().expect("no failure");
+        drop(moving);
+        let mut world = setting.world.borrow_mut();
+        let events = world.events.take().expect("events");
+        world.faults.honest_flushes = None;
+        world.back_to(mark);
+        let mut cache = Cache::default();
+        for event in &events {
+            cache.take(event, &mut world);
+        }
+        let units = cache.units(&world);
+        // Towards the end of the disk: the last unit is written first.
+        let fates: Vec<Fate> = (1..=units.len())
+            .map(|number| match number == units.len() {
+                true => Fate::Lost,
+                false => Fate::Kept(1),
+            })
+            .collect();
+        if fates.len() < 2 {
+            continue;
+        }
+        cache.cut(&units, &fates, &mut world);
+        drop(world);
+        for begin in BEGINS {
+            let mark = setting.world.borrow().mark();
+            if let Ok(ending) = go(&setting, begin) {
+                setting
+                    .check_ending(Some(ending))
+                    .unwrap_or_else(|error| panic!("step {steps}: {error}"));
+            }
+            setting.world.borrow_mut().back_to(mark);
+        }
+        cut += 1;
+    }
+    assert!(cut > 3, "{cut}");
+}
