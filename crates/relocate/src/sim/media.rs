@@ -1,6 +1,8 @@
 //! The faults of a medium that once stopped a move for ever, or let it report success over wrong bytes.
 
-use super::case::{Case, EMULATED, Setting};
+use std::ops::ControlFlow;
+
+use super::case::{Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, Setting};
 use super::crash::{Cache, Fate};
 use super::medium::{Flushes, SimDisk, SimStore, Which, WriteFault};
 use crate::journal::Ending;
@@ -177,4 +179,85 @@ fn a_flush_that_lied_is_not_taken_for_a_move() {
         cut += 1;
     }
     assert!(cut > 3, "{cut}");
+}
+
+fn disk_bytes(setting: &Setting) -> Vec<u8> {
+    let mut bytes = vec![0; setting.plan.disk_bytes as usize];
+    setting.world.borrow().disk.read(0, &mut bytes);
+    bytes
+}
+
+/// Zeros reach whole units of the free part alone: no byte of the partition, of a neighbour in a shared unit or of the label.
+/// The move ends afterwards, from its journal too.
+#[test]
+fn zeros_fill_only_the_free_part() {
+    let left = Case {
+        from: 64,
+        to: 34,
+        ..SHORT
+    };
+    let with_offset = Case {
+        blocks: EMULATED_OFFSET,
+        ..LONG
+    };
+    let large = Case {
+        blocks: EMULATED_16K,
+        ..LONG
+    };
+    let mut filled = 0;
+    for case in [SHORT, LONG, left, with_offset, large] {
+        let setting = Setting::new(&case, 7);
+        let mut expected = disk_bytes(&setting);
+        let unit = setting.plan.unit;
+        let is_in = |place: std::ops::Range<u64>, at: u64| place.contains(&at);
+        for start in (0..setting.plan.disk_bytes).filter(|at| at % unit.bytes == unit.offset) {
+            let is_free = (start..start + unit.bytes).all(|at| {
+                is_in(setting.plan.new_place(), at) && !is_in(setting.plan.old_place(), at)
+            });
+            if is_free {
+                expected[start as usize..(start + unit.bytes) as usize].fill(0);
+                filled += 1;
+            }
+        }
+        let (disk, store) = both(&setting);
+        let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+        let mut told = Vec::new();
+        let is_done = moving
+            .clear_new_place(|done, all| {
+                told.push((done, all));
+                ControlFlow::Continue(())
+            })
+            .expect("no failure");
+        assert!(
+            is_done && told.iter().all(|(done, all)| done < all),
+            "{told:?}"
+        );
+        assert!(disk_bytes(&setting) == expected, "{case:?}");
+        drop(moving);
+        let ending = go(&setting, Move::resume).expect("no failure");
+        setting.check_ending(Some(ending)).expect("right");
+    }
+    assert!(filled > 10, "{filled} units");
+    // Behind the first step there may be data in the new place.
+    let begun = stopped(&SHORT, 1).expect("steps");
+    let (disk, store) = both(&begun);
+    let mut moving = Move::resume(store, disk).expect("a journal");
+    let before = disk_bytes(&begun);
+    let refused = moving.clear_new_place(|_, _| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(MoveError::Stopped)), "{refused:?}");
+    assert!(disk_bytes(&begun) == before, "something was written");
+}
+
+/// A disk that drops the zeros keeps the move from its first step.
+#[test]
+fn zeros_that_did_not_arrive_stop_the_move() {
+    let setting = Setting::new(&LONG, 7);
+    let (disk, store) = both(&setting);
+    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    setting.world.borrow_mut().faults.write = Some((Which::Disk, 0, WriteFault::Dropped));
+    let refused = moving.clear_new_place(|_, _| ControlFlow::Continue(()));
+    assert!(
+        matches!(refused, Err(MoveError::NotAsWritten { .. })),
+        "{refused:?}"
+    );
 }
