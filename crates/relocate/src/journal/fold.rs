@@ -176,8 +176,11 @@ impl MoveState {
     /// One unit, of either place.
     fn mend(&mut self, at: u64, bytes: Vec<u8>) -> Result<(), Expected> {
         let (plan, len) = (&self.plan, bytes.len() as u64);
-        let is_unit = (1..=plan.unit.bytes).contains(&len)
-            && plan.unit.cover(&(at..at + 1), plan.disk_bytes) == (at..at.saturating_add(len));
+        let end = at
+            .checked_add(len)
+            .filter(|end| (1..=plan.unit.bytes).contains(&len) && *end <= plan.disk_bytes);
+        let is_unit =
+            end.is_some_and(|end| plan.unit.cover(&(at..at + 1), plan.disk_bytes) == (at..end));
         let is_own = [plan.old_place(), plan.new_place()]
             .iter()
             .any(|place| meet(place, &(at..at.saturating_add(len))));

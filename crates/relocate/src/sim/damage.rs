@@ -7,7 +7,7 @@ use plumb_testkit::Rng;
 use super::case::{Case, EMULATED, Setting};
 use super::medium::{Flushes, SimDisk, SimStore};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Ending, Journal, JournalError};
+use crate::journal::{Ending, Journal, JournalError, JournalRecord};
 use crate::moving::{Move, MoveError, Stage, status};
 use crate::mutation::Mutations;
 
@@ -101,6 +101,51 @@ fn a_broken_record_is_not_taken_for_the_end() {
         }
     }
     assert!(Move::resume(store, disk).is_ok());
+}
+
+/// A journal with right sums that somebody has made up directs no write beyond the units of both places, and no place in it ends
+/// the program.
+#[test]
+fn units_written_again_are_those_of_the_move() {
+    let setting = stopped(12);
+    let (old, new) = (setting.plan.old_place(), setting.plan.new_place());
+    let behind = old.end.max(new.end).next_multiple_of(BLOCK);
+    let within = new.start.next_multiple_of(BLOCK);
+    for (at, len, is_possible) in [
+        (within, BLOCK, true),
+        (within, 2 * BLOCK, false),
+        (within, BLOCK - 512, false),
+        (within, 0, false),
+        (within + 512, BLOCK, false),
+        (behind, BLOCK, false),
+        (setting.plan.disk_bytes, BLOCK, false),
+        (u64::MAX, 1, false),
+        (u64::MAX - BLOCK + 1, BLOCK, false),
+        (u64::MAX - BLOCK, BLOCK, false),
+    ] {
+        let mark = setting.world.borrow().mark();
+        let (disk, store) = both(&setting);
+        let (mut journal, _) =
+            Journal::open(store.clone(), Mutations::default()).expect("a journal");
+        let record = JournalRecord::Mend {
+            at,
+            bytes: vec![0xa5; len as usize],
+        };
+        journal.append_durable(&record).expect("room");
+        let before = setting.world.borrow().disk.mark();
+        let resumed = Move::resume(store, disk);
+        if is_possible {
+            assert!(resumed.is_ok(), "byte {at}, {len} bytes");
+        } else {
+            let is_damage = matches!(
+                resumed.as_ref().map(|_| ()),
+                Err(MoveError::Journal(JournalError::Damaged { .. }))
+            );
+            assert!(is_damage, "byte {at}, {len} bytes");
+            assert_eq!(setting.world.borrow().disk.mark(), before, "byte {at}");
+        }
+        setting.world.borrow_mut().back_to(mark);
+    }
 }
 
 #[test]
