@@ -1,7 +1,9 @@
 //! What signals do to this program: one that ends it first removes the files that are not whole yet.
 //!
 //! A command that stops by itself asks for a flag instead ([`stop_flag`]), and then ends as it likes. A signal that was
-//! ignored when the program began stays ignored: nohup and shells ask for that.
+//! ignored when the program began stays ignored, since nohup and shells ask for that; only SIGINT and SIGTERM still set a
+//! flag: a shell without job control ignores SIGINT for every command behind `&`, and its script ends a recording with
+//! `kill -INT`.
 //!
 //! The handlers only make system calls on memory that is never freed, so that they may run at any moment.
 
@@ -60,7 +62,11 @@ pub fn remove_unfinished_at_the_end() -> io::Result<()> {
 /// What the kernel says.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in STOPPING.into_iter().filter(|signal| !is_ignored(*signal)) {
+    let stays_ignored = |signal: i32| signal == SIGHUP && is_ignored(signal);
+    for signal in STOPPING
+        .into_iter()
+        .filter(|signal| !stays_ignored(*signal))
+    {
         signal_hook::flag::register(signal, stop.clone())?;
     }
     STOPS_BY_ITSELF.store(true, Ordering::SeqCst);
