@@ -313,9 +313,24 @@ fn devices_that_may_not_be_written() {
 
 #[test]
 fn ctrl_c_ends_with_the_summary() {
+    is_ended_by_int(command());
+}
+
+/// A shell without job control starts each command behind `&` like this.
+#[test]
+fn an_interrupt_ends_what_a_script_started() {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_plumb"));
+    is_ended_by_int(shell);
+}
+
+/// Starts a benchmark without an end, and sends SIGINT to it.
+fn is_ended_by_int(mut plumb: Command) {
     let folder = Folder::new("bench-stop");
     let target = file(&folder, "disk", 1 << 20);
-    let running = command()
+    let running = plumb
         .args(["bench", &target.display().to_string(), "--rate", "100"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
