@@ -100,9 +100,7 @@ fn counts_are_exact_and_the_trace_has_them() {
     );
     assert_eq!(result["runs"][0]["targets"][0]["ended"], "after its I/O");
     let analyzed = plumb(["analyze", &trace.display().to_string(), "--fail-on", "none"]);
-    analyzed
-        .ends(0)
-        .says("1,009 of 1,009 (100 %) I/O on");
+    analyzed.ends(0).says("1,009 of 1,009 (100 %) I/O on");
     // A trace takes nobody's place.
     bench(&target, &flags)
         .ends(2)

@@ -69,7 +69,7 @@ impl NoiseDisk {
 /// What stands on a line that is rewritten in place must be gone when another thing is said.
 #[track_caller]
 fn assert_no_progress(screen: &str) {
-    let stages = ["reading all", "hiding", "copying", "verifying"];
+    let stages = ["reading the", "hiding", "copying", "verifying"];
     let left = screen
         .lines()
         .find(|line| stages.iter().any(|stage| line.starts_with(stage)));
@@ -105,7 +105,7 @@ fn progress_and_control_c() {
             screen.lines().any(is_it)
         }
     };
-    let screen = terminal.until("how far the reading is", measured("reading all of it "));
+    let screen = terminal.until("how far the reading is", measured("reading the partition "));
     assert!(screen.contains(" of 80 MiB, "), "{screen}");
     terminal.until("how far the copying is", measured("copying "));
     terminal.press(&["C-c"]);
