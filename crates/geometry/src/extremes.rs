@@ -29,6 +29,13 @@ impl Lengths {
             step: step.0,
         })
     }
+
+    /// Bytes of the last cell that such a length needs, 1 to the granularity (at least 1). Whether an
+    /// I/O is split depends on nothing else of its length.
+    #[must_use]
+    pub fn rests(self, granularity: Bytes) -> Bounds<u64> {
+        rests(self, granularity.0.max(1))
+    }
 }
 
 /// The ends of each figure; see the module. A flag holds for certain (`low`) or perhaps (`high`).

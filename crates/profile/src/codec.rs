@@ -3,6 +3,7 @@
 //! A fixed head, then one zstd frame with a checksum, in it the profiles in postcard's encoding. Everything is
 //! written in a fixed order, so equal profiles give equal bytes.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::Read;
 
@@ -13,8 +14,8 @@ use crate::profile::{Profile, ProfileSet};
 
 /// First bytes of the encoded form.
 pub const MAGIC: &[u8; 8] = b"PLUMBPRF";
-/// Version that is written, and the only one that is read.
-pub const VERSION: u16 = 1;
+/// Version that is written. Those before it are read as well.
+pub const VERSION: u16 = 2;
 /// No set of profiles is larger when unpacked; a longer one is not unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 const HEAD_BYTES: usize = 12;
@@ -33,7 +34,7 @@ pub enum CodecError {
     },
     /// Another version.
     #[error(
-        "profile of version {found} at byte 8: this program reads version {VERSION}; use one that wrote it"
+        "profile of version {found} at byte 8: this program reads versions 1 to {VERSION}; use a newer one"
     )]
     Version {
         /// Version found.
@@ -54,6 +55,35 @@ pub enum CodecError {
         /// What was found and expected.
         what: String,
     },
+}
+
+/// Versions of the encoded form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Without the cap of a residue table and its sums on grids.
+    One,
+    /// The present one.
+    Two,
+}
+
+impl Version {
+    fn from_number(number: u16) -> Option<Version> {
+        match number {
+            1 => Some(Version::One),
+            VERSION => Some(Version::Two),
+            _ => None,
+        }
+    }
+}
+
+thread_local! {
+    /// The encoding marks no fields, so its reader has to be told from outside which ones there are.
+    static VERSION_READ: Cell<Version> = const { Cell::new(Version::Two) };
+}
+
+/// Version of the bytes that this thread decodes.
+pub(crate) fn version_read() -> Version {
+    VERSION_READ.get()
 }
 
 /// Profiles with the lines that say where they are from.
@@ -122,20 +152,22 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
             what: format!("found {} bytes, expected a head of 12", bytes.len()),
         });
     };
-    let version = u16::from_le_bytes([head[8], head[9]]);
-    if version != VERSION {
-        return Err(CodecError::Version { found: version });
-    }
+    let found = u16::from_le_bytes([head[8], head[9]]);
+    let Some(version) = Version::from_number(found) else {
+        return Err(CodecError::Version { found });
+    };
     if head[10..] != [0, 0] {
         return Err(CodecError::Contents {
             what: format!("found {:02x?} at byte 10, expected two zeros", &head[10..]),
         });
     }
     let body = unpack(&bytes[HEAD_BYTES..], UNPACKED_BYTES_MAX)?;
-    let (saved, rest): (Saved, &[u8]) =
-        postcard::take_from_bytes(&body).map_err(|error| CodecError::Contents {
-            what: error.to_string(),
-        })?;
+    VERSION_READ.set(version);
+    let taken = postcard::take_from_bytes(&body);
+    VERSION_READ.set(Version::Two);
+    let (saved, rest): (Saved, &[u8]) = taken.map_err(|error| CodecError::Contents {
+        what: error.to_string(),
+    })?;
     if !rest.is_empty() {
         let what = format!(
             "found {} bytes after the profiles, expected none",

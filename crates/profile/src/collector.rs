@@ -4,28 +4,34 @@
 //! beside the profiles and outlives [`Collector::cut`], so that windows cut out of one piece add up to the
 //! profile of the whole.
 
-use plumb_geometry::gcd;
+use plumb_geometry::{Grid, gcd};
 use plumb_trace::{Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, SourceInfo};
 
 use crate::columns::{GatheredRows, Ios};
 use crate::lane::Lane;
 use crate::profile::{Losses, ProfileSet, TimeBase};
-use crate::table::{MODULUS_BYTES, MODULUS_BYTES_MAX, ModulusError, Row, Table};
+use crate::table::{MODULUS_BYTES, MODULUS_BYTES_MAX, ModulusError, ROWS_MAX, Row, Table};
 
 /// Layers that a device may have events of.
 const LAYERS: usize = Layer::ALL.len();
 
 /// How profiles are to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// M of the residue tables, in bytes.
     pub modulus_bytes: u64,
+    /// Cap on the rows of a table.
+    pub rows_max: usize,
+    /// Grids on which sums stay exact when a table is full.
+    pub grids: Vec<Grid>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
             modulus_bytes: MODULUS_BYTES,
+            rows_max: ROWS_MAX,
+            grids: Vec::new(),
         }
     }
 }
@@ -47,7 +53,9 @@ impl Collector {
     /// When the modulus is not one that a table can have.
     pub fn new(settings: &Settings) -> Result<Collector, ModulusError> {
         Ok(Collector {
-            table: Table::new(settings.modulus_bytes)?,
+            table: Table::new(settings.modulus_bytes)?
+                .with_rows_max(settings.rows_max)
+                .with_grids(&settings.grids),
             lanes: Vec::new(),
             rows_of: Vec::new(),
             gathered: GatheredRows::default(),

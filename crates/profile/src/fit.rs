@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::{Bytes, Fit, Grid, GridKind, group_digits};
-use plumb_trace::Op;
+use plumb_geometry::{Bounds, Bytes, Extremes, Fit, Grid, GridKind, Lengths, group_digits};
+use plumb_trace::{IOS_MAX, Op};
 
 use crate::histogram::{Counts, power_index};
-use crate::table::{Key, Row, Table};
+use crate::table::{Key, Table};
 
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -28,9 +28,9 @@ pub enum Unknown {
         /// Unit of the table.
         unit: Bytes,
     },
-    /// Too many lengths were rounded up for what is known of the others to stand for all.
+    /// Lengths were dropped, so that a figure is a range on both sides of what decides.
     #[error(
-        "the length of {} of {} I/O ({:.1} %) is not known exactly any more: there were too many different ones",
+        "the length of {} of {} I/O ({:.1} %) is known only to lie between two powers of two: there were too many different ones",
         group_digits(*rounded), group_digits(*ios), *rounded as f64 * 100.0 / (*ios).max(1) as f64
     )]
     Lengths {
@@ -45,22 +45,6 @@ pub enum Unknown {
     /// The source holds no table at all.
     #[error("the source does not tell where I/O start")]
     NoStarts,
-}
-
-/// Share of I/O whose length was rounded up, in percent, from which sums over the others tell nothing of all.
-pub const ROUNDED_PERCENT_MAX: u64 = 10;
-
-/// Whether sums over the I/O of known length stand for all.
-///
-/// # Errors
-/// When too many lengths were rounded up.
-pub fn lengths_known(ios: u64, rounded: u64) -> Result<(), Unknown> {
-    let many = u128::from(rounded) * 100 > u128::from(ios) * u128::from(ROUNDED_PERCENT_MAX);
-    if many {
-        Err(Unknown::Lengths { rounded, ios })
-    } else {
-        Ok(())
-    }
 }
 
 /// Which rows of a table are asked for.
@@ -114,139 +98,256 @@ impl Select {
     }
 }
 
-/// Sums over the I/O of a table laid on a grid.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FitTally {
-    /// I/O asked for.
-    pub ios: u64,
-    /// Of these, I/O that do not start on the grid.
-    pub misaligned: u64,
-    /// Sum of the distances from the boundary before the start, bytes.
-    pub head_bytes_sum: u128,
-    /// Heads by power of two of their 512-byte sectors, as `quantize` would print: index 0 is on the grid,
-    /// index n+1 holds 2^n to 2^(n+1)−1 sectors.
-    #[serde(skip)]
-    pub heads: Counts,
-    /// I/O whose length is not known exactly any more; they are in none of the sums below.
-    pub unknown_length: u64,
-    /// I/O whose length is no multiple of the granularity.
-    pub odd_length: u64,
-    /// I/O that cover some cell only in part: they start or end off the grid.
-    pub partial: u64,
-    /// I/O that touch more cells than their length needs.
-    pub split: u64,
-    /// I/O that touch more than one cell, whatever the cause.
-    pub crossing: u64,
-    /// Cells touched.
-    pub cells: u128,
-    /// Cells that the lengths need.
-    pub cells_min: u128,
-    /// Cells covered only in part.
-    pub partial_cells: u128,
-    /// Bytes asked for.
-    pub bytes: u128,
-    /// Bytes of all cells touched; counts for unit grids only.
-    pub touched_bytes: u128,
-    /// Bytes of cells that a write covers only in part and has to read first; unit grids only.
-    pub read_first_bytes: u128,
+/// Exact sums over I/O laid on one grid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FitSums {
+    ios: u64,
+    misaligned: u64,
+    head_bytes: u128,
+    heads: Counts,
+    odd_length: u64,
+    partial: u64,
+    split: u64,
+    crossing: u64,
+    cells: u128,
+    cells_min: u128,
+    partial_cells: u128,
+    bytes: u128,
+    touched_bytes: u128,
+    read_first_bytes: u128,
 }
 
-impl FitTally {
-    /// I/O whose length is known.
-    #[must_use]
-    pub fn known_length(&self) -> u64 {
-        self.ios - self.unknown_length
-    }
-
-    /// Whether the sums that need lengths stand for all I/O.
-    ///
-    /// # Errors
-    /// When too many lengths were rounded up.
-    pub fn lengths_known(&self) -> Result<(), Unknown> {
-        lengths_known(self.ios, self.unknown_length)
-    }
-
-    /// Cells touched per cell that the lengths need; `None` where too little is known.
-    #[must_use]
-    pub fn cells_ratio(&self) -> Option<f64> {
-        let is_known = self.cells_min > 0 && self.lengths_known().is_ok();
-        is_known.then(|| self.cells as f64 / self.cells_min as f64)
-    }
-
-    /// Bytes moved per byte asked for: an upper bound, since neighbours in a stream, caches and merges save some.
-    /// `None` on grids that are no units, without bytes, or where too few lengths are known.
-    #[must_use]
-    pub fn amplification(&self, grid: &Grid) -> Option<f64> {
-        if grid.kind() != GridKind::Unit || self.bytes == 0 || self.lengths_known().is_err() {
-            return None;
-        }
-        Some((self.touched_bytes + self.read_first_bytes) as f64 / self.bytes as f64)
-    }
-
-    fn add(&mut self, key: Key, row: &Row, unit: u64, grid: &Grid) {
-        let ios = row.ios;
-        let wide = u128::from(ios);
-        let start = Bytes(key.residue() * unit);
-        let head = grid.past_boundary(start).0;
+impl FitSums {
+    /// Adds I/O of one operation and length that lie on the grid alike.
+    pub(crate) fn add(&mut self, op: Op, len: Bytes, fit: &Fit, ios: u64, grid: &Grid) {
+        let if_so = |so: bool| if so { ios } else { 0 };
         add(&mut self.ios, ios);
-        add(&mut self.misaligned, if head == 0 { 0 } else { ios });
-        self.head_bytes_sum += wide * u128::from(head);
-        self.heads.add(head_index(head), ios);
-        if key.is_rounded() {
-            add(&mut self.unknown_length, ios);
-            return;
-        }
-        let len = Bytes(key.length().saturating_mul(unit));
-        let Some(fit) = Fit::from_residue(start.0, len, grid) else {
-            return;
-        };
-        add(
-            &mut self.odd_length,
-            if Fit::odd_length(len, grid) { ios } else { 0 },
-        );
-        add(
-            &mut self.partial,
-            if fit.partial_cells > 0 { ios } else { 0 },
-        );
-        add(&mut self.split, if fit.split() { ios } else { 0 });
-        add(&mut self.crossing, if fit.crosses() { ios } else { 0 });
-        self.cells += wide * u128::from(fit.cells);
-        self.cells_min += wide * u128::from(fit.min_cells);
-        self.partial_cells += wide * u128::from(fit.partial_cells);
-        self.bytes += wide * u128::from(len.0);
+        add(&mut self.misaligned, if_so(fit.misaligned()));
+        add(&mut self.odd_length, if_so(Fit::odd_length(len, grid)));
+        add(&mut self.partial, if_so(fit.partial_cells > 0));
+        add(&mut self.split, if_so(fit.split()));
+        add(&mut self.crossing, if_so(fit.crosses()));
+        self.heads.add(head_index(fit.head.0), ios);
+        add_times(&mut self.head_bytes, fit.head.0.into(), ios);
+        add_times(&mut self.cells, fit.cells.into(), ios);
+        add_times(&mut self.cells_min, fit.min_cells.into(), ios);
+        add_times(&mut self.partial_cells, fit.partial_cells.into(), ios);
+        add_times(&mut self.bytes, len.0.into(), ios);
         if grid.kind() == GridKind::Unit {
-            self.touched_bytes += wide * fit.touched_bytes(grid);
-            if key.op() == Op::Write {
-                self.read_first_bytes += wide * fit.read_first_bytes(grid);
+            add_times(&mut self.touched_bytes, fit.touched_bytes(grid), ios);
+            if op == Op::Write {
+                add_times(&mut self.read_first_bytes, fit.read_first_bytes(grid), ios);
             }
         }
     }
-}
 
-impl FitTally {
     /// Adds the sums over other I/O laid on the same grid.
-    pub fn merge(&mut self, other: &FitTally) {
+    pub(crate) fn merge(&mut self, other: &FitSums) {
         add(&mut self.ios, other.ios);
         add(&mut self.misaligned, other.misaligned);
-        self.head_bytes_sum += other.head_bytes_sum;
-        self.heads.merge(&other.heads);
-        add(&mut self.unknown_length, other.unknown_length);
         add(&mut self.odd_length, other.odd_length);
         add(&mut self.partial, other.partial);
         add(&mut self.split, other.split);
         add(&mut self.crossing, other.crossing);
-        self.cells += other.cells;
-        self.cells_min += other.cells_min;
-        self.partial_cells += other.partial_cells;
-        self.bytes += other.bytes;
-        self.touched_bytes += other.touched_bytes;
-        self.read_first_bytes += other.read_first_bytes;
+        self.heads.merge(&other.heads);
+        add_times(&mut self.head_bytes, other.head_bytes, 1);
+        add_times(&mut self.cells, other.cells, 1);
+        add_times(&mut self.cells_min, other.cells_min, 1);
+        add_times(&mut self.partial_cells, other.partial_cells, 1);
+        add_times(&mut self.bytes, other.bytes, 1);
+        add_times(&mut self.touched_bytes, other.touched_bytes, 1);
+        add_times(&mut self.read_first_bytes, other.read_first_bytes, 1);
+    }
+
+    /// Whether sums from elsewhere can be those of I/O.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let parts = [
+            self.misaligned,
+            self.odd_length,
+            self.partial,
+            self.split,
+            self.crossing,
+        ];
+        self.ios <= IOS_MAX
+            && parts.iter().all(|part| *part <= self.ios)
+            && self.heads.can_be_ios(65)
+            && self.split <= self.crossing
+            && self.cells_min <= self.cells
+            && self.bytes <= u128::from(u64::MAX) * u128::from(self.ios)
+    }
+}
+
+/// Sums over the I/O of a table laid on a grid. Each is exact where the table keeps what it takes, and else a range
+/// that contains the truth.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FitTally {
+    /// I/O asked for.
+    pub ios: u64,
+    /// Of these, I/O of which the table keeps the length only as lying between two powers of two.
+    pub rounded: u64,
+    /// I/O that do not start on the grid.
+    pub misaligned: Bounds<u64>,
+    /// Sum of the distances from the boundary before the start, bytes.
+    pub head_bytes_sum: Bounds<u128>,
+    /// Heads by power of two of their 512-byte sectors, as `quantize` would print: index 0 is on the grid,
+    /// index n+1 holds 2^n to 2^(n+1)−1 sectors. Empty where the table does not keep starts on this grid.
+    #[serde(skip)]
+    pub heads: Counts,
+    /// I/O whose length is no multiple of the granularity.
+    pub odd_length: Bounds<u64>,
+    /// I/O that cover some cell only in part: they start or end off the grid.
+    pub partial: Bounds<u64>,
+    /// I/O that touch more cells than their length needs.
+    pub split: Bounds<u64>,
+    /// I/O that touch more than one cell, whatever the cause.
+    pub crossing: Bounds<u64>,
+    /// Cells touched.
+    pub cells: Bounds<u128>,
+    /// Cells that the lengths need.
+    pub cells_min: Bounds<u128>,
+    /// Cells covered only in part.
+    pub partial_cells: Bounds<u128>,
+    /// Bytes asked for.
+    pub bytes: Bounds<u128>,
+    /// Bytes of all cells touched; counts for unit grids only.
+    pub touched_bytes: Bounds<u128>,
+    /// Bytes of cells that a write covers only in part and has to read first; unit grids only.
+    pub read_first_bytes: Bounds<u128>,
+    /// Bytes touched or read first, less the bytes asked for; unit grids only.
+    pub beyond_bytes: Bounds<u128>,
+}
+
+impl FitTally {
+    /// Why a count is no single number: too many lengths were dropped.
+    #[must_use]
+    pub fn lengths_dropped(&self) -> Unknown {
+        Unknown::Lengths {
+            rounded: self.rounded,
+            ios: self.ios,
+        }
+    }
+
+    /// Cells touched per cell that the lengths need; `None` without cells.
+    #[must_use]
+    pub fn cells_ratio(&self) -> Option<Bounds<f64>> {
+        // An I/O touches one cell more than it needs or none, so its excess is what is split. That keeps the range
+        // narrow: cells touched and needed vary together.
+        let ratio = |more: u64, least: u128| 1.0 + more as f64 / least as f64;
+        (self.cells_min.low > 0).then(|| Bounds {
+            low: ratio(self.split.low, self.cells_min.high),
+            high: ratio(self.split.high, self.cells_min.low),
+        })
+    }
+
+    /// Bytes moved per byte asked for: an upper bound, since neighbours in a stream, caches and merges save some.
+    /// `None` on grids that are no units, and without bytes.
+    #[must_use]
+    pub fn amplification(&self, grid: &Grid) -> Option<Bounds<f64>> {
+        if grid.kind() != GridKind::Unit || self.bytes.low == 0 {
+            return None;
+        }
+        let ratio = |beyond: u128, bytes: u128| 1.0 + beyond as f64 / bytes as f64;
+        Some(Bounds {
+            low: ratio(self.beyond_bytes.low, self.bytes.high),
+            high: ratio(self.beyond_bytes.high, self.bytes.low),
+        })
+    }
+
+    /// Adds I/O of which start or length are known only in part.
+    fn add_extremes(
+        &mut self,
+        key: Key,
+        ios: u64,
+        known: &Extremes,
+        len: Bounds<u64>,
+        grid: &Grid,
+    ) {
+        add(&mut self.ios, ios);
+        add(&mut self.rounded, if key.is_rounded() { ios } else { 0 });
+        self.misaligned.add(known.misaligned.count(ios));
+        self.odd_length.add(known.odd_length.count(ios));
+        self.partial.add(known.partial.count(ios));
+        self.split.add(known.split.count(ios));
+        self.crossing.add(known.crosses.count(ios));
+        if let Some(head) = known.head.known() {
+            self.heads.add(head_index(head), ios);
+        }
+        self.head_bytes_sum
+            .add(known.head.map(u128::from).times(ios));
+        self.cells.add(known.cells.times(ios));
+        self.cells_min.add(known.min_cells.times(ios));
+        self.partial_cells.add(known.partial_cells.times(ios));
+        self.bytes.add(len.map(u128::from).times(ios));
+        if grid.kind() == GridKind::Unit {
+            self.touched_bytes.add(known.touched_bytes.times(ios));
+            self.beyond_bytes.add(known.beyond_bytes.times(ios));
+            if key.op() == Op::Write {
+                let granularity = u128::from(grid.granularity().0);
+                let read_first = known
+                    .partial_cells
+                    .map(|cells| cells.saturating_mul(granularity))
+                    .times(ios);
+                self.read_first_bytes.add(read_first);
+                self.beyond_bytes.add(read_first);
+            }
+        }
+    }
+
+    /// Adds the sums over other I/O laid on the same grid.
+    pub fn merge(&mut self, other: &FitTally) {
+        add(&mut self.ios, other.ios);
+        add(&mut self.rounded, other.rounded);
+        self.misaligned.add(other.misaligned);
+        self.head_bytes_sum.add(other.head_bytes_sum);
+        self.heads.merge(&other.heads);
+        self.odd_length.add(other.odd_length);
+        self.partial.add(other.partial);
+        self.split.add(other.split);
+        self.crossing.add(other.crossing);
+        self.cells.add(other.cells);
+        self.cells_min.add(other.cells_min);
+        self.partial_cells.add(other.partial_cells);
+        self.bytes.add(other.bytes);
+        self.touched_bytes.add(other.touched_bytes);
+        self.read_first_bytes.add(other.read_first_bytes);
+        self.beyond_bytes.add(other.beyond_bytes);
+    }
+
+    fn from_sums(sums: FitSums, grid: &Grid) -> FitTally {
+        let moved = sums.touched_bytes.saturating_add(sums.read_first_bytes);
+        let is_unit = grid.kind() == GridKind::Unit;
+        FitTally {
+            ios: sums.ios,
+            rounded: 0,
+            misaligned: Bounds::exact(sums.misaligned),
+            head_bytes_sum: Bounds::exact(sums.head_bytes),
+            heads: sums.heads,
+            odd_length: Bounds::exact(sums.odd_length),
+            partial: Bounds::exact(sums.partial),
+            split: Bounds::exact(sums.split),
+            crossing: Bounds::exact(sums.crossing),
+            cells: Bounds::exact(sums.cells),
+            cells_min: Bounds::exact(sums.cells_min),
+            partial_cells: Bounds::exact(sums.partial_cells),
+            bytes: Bounds::exact(sums.bytes),
+            touched_bytes: Bounds::exact(sums.touched_bytes),
+            read_first_bytes: Bounds::exact(sums.read_first_bytes),
+            beyond_bytes: Bounds::exact(if is_unit {
+                moved.saturating_sub(sums.bytes)
+            } else {
+                0
+            }),
+        }
     }
 }
 
 /// Sums stay at their end rather than begin anew: counts of a source that nobody vouches for may be that large.
 fn add(sum: &mut u64, ios: u64) {
     *sum = sum.saturating_add(ios);
+}
+
+fn add_times(sum: &mut u128, each: u128, ios: u64) {
+    *sum = sum.saturating_add(each.saturating_mul(ios.into()));
 }
 
 /// Index of a head in [`FitTally::heads`].
@@ -261,12 +362,12 @@ fn head_index(head_bytes: u64) -> usize {
 }
 
 impl Table {
-    /// Whether the table can tell how its I/O lie on a grid.
+    /// Whether the table can tell how its I/O lie on a grid; where M had to be lowered below the granularity, by ranges.
     ///
     /// # Errors
-    /// When the granularity does not divide M or the offset is no whole number of units.
+    /// When the granularity does not divide the M that the table began with or the offset is no whole number of units.
     pub fn can_answer(&self, grid: &Grid) -> Result<(), Unknown> {
-        if !grid.divides(self.modulus_bytes()) {
+        if !grid.divides(self.base_modulus_bytes()) {
             return Err(self.outside(grid));
         }
         let unit = Bytes(self.unit_bytes());
@@ -292,16 +393,43 @@ impl Table {
     /// When the table cannot tell, and when there are none.
     pub fn fit(&self, grid: &Grid, select: Select) -> Result<FitTally, Unknown> {
         self.can_answer(grid)?;
-        let unit = self.unit_bytes();
-        let mut tally = FitTally::default();
-        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
-            tally.add(key, &row, unit, grid);
-        }
+        let tally = match self.counted(grid, select) {
+            Some(sums) => FitTally::from_sums(sums, grid),
+            None => self.sum_rows(grid, select),
+        };
         if tally.ios == 0 {
             Err(Unknown::NoIo)
         } else {
             Ok(tally)
         }
+    }
+
+    fn sum_rows(&self, grid: &Grid, select: Select) -> FitTally {
+        let unit = self.unit_bytes();
+        let are_starts_known = grid.divides(self.modulus_bytes());
+        let (mut sums, mut in_part) = (FitSums::default(), FitTally::default());
+        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
+            let (start, len) = (key.residue() * unit, self.len_bytes(key));
+            match len.known() {
+                Some(len) if are_starts_known => {
+                    if let Some(fit) = Fit::from_residue(start, Bytes(len), grid) {
+                        sums.add(key.op(), Bytes(len), &fit, row.ios, grid);
+                    }
+                }
+                _ => {
+                    let step = if len.known().is_some() { len.low } else { unit };
+                    let lengths = Lengths::new(Bytes(len.low), Bytes(len.high), Bytes(step));
+                    if let Some(lengths) = lengths {
+                        let known =
+                            Extremes::from_residue(start, self.modulus_bytes(), lengths, grid);
+                        in_part.add_extremes(key, row.ios, &known, len, grid);
+                    }
+                }
+            }
+        }
+        let mut tally = FitTally::from_sums(sums, grid);
+        tally.merge(&in_part);
+        tally
     }
 
     /// How many I/O are asked for at each start modulo a granularity, in bytes.
@@ -443,7 +571,7 @@ mod tests {
 
     /// A table with more rows than fit.
     fn crowded() -> Table {
-        let mut table = Table::default();
+        let mut table = Table::default().with_rows_max(1 << 14);
         for io in 0..40_000u64 {
             table.add(
                 Op::Read,

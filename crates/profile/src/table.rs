@@ -1,8 +1,8 @@
 //! The residue table: I/O counted by (operation, start modulo M, length, continues a stream).
 //!
 //! It is enough to lay the I/O on every grid whose granularity divides M, at every offset, long after the I/O
-//! went by. It is bounded: when more than [`ROWS_MAX`] different rows are needed, the whole table takes the next
-//! step of one fixed chain. First lengths that are no power of two are rounded up to one and marked, then M
+//! went by. It is bounded: when it needs more different rows than its cap, the whole table takes the next step of one
+//! fixed chain. First lengths that are no power of two are rounded up to one and marked, then M
 //! is halved as often as it takes. A step depends only on how many rows there are, so tables of one modulus
 //! that are merged in any order and grouping end at the same step with the same rows.
 //!
@@ -11,22 +11,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::gcd;
+use plumb_geometry::{Bounds, Grid, gcd};
 use plumb_trace::{Op, UNKNOWN_NS};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
+use crate::fit::{FitSums, Select};
 
 mod cells;
+mod counters;
 mod key;
 mod step;
 mod written;
 
 use cells::Cells;
+use counters::Counters;
+pub use counters::GRIDS_MAX;
 pub use key::Key;
 use step::CountingStep;
 
-/// Most rows of a table. A database gives some hundreds, a busy mixed guest up to 14,000 in two hours.
-pub const ROWS_MAX: usize = 16_384;
+/// Cap on the rows of a table unless its maker sets another one. A database gives some hundreds, a busy mixed guest up
+/// to 14,000 in two hours, a desktop with many odd lengths 100,000. A row takes 64 bytes, its place in the index 6 to 13.
+pub const ROWS_MAX: usize = 1 << 18;
+
+/// Smallest cap on the rows of a table: with M lowered to one unit there still are rows for each operation, stream bit
+/// and power of two of a length, 6 · 2 · 65 of them.
+pub const ROWS_MAX_LEAST: usize = 1 << 10;
+
+/// Largest cap on the rows of a table.
+pub const ROWS_MAX_LARGEST: usize = 1 << 20;
+
+/// Cap of the tables in saved profiles of version 1, which do not hold it.
+pub(crate) const ROWS_MAX_OF_VERSION_1: usize = 1 << 14;
 
 /// M unless a grid asks for another: divisible by every usual page, block, chunk and segment.
 pub const MODULUS_BYTES: u64 = 1 << 20;
@@ -40,7 +55,7 @@ const REGION_SHIFT_MAX: u32 = 58;
 /// What finding the rows of a block needs, kept for its room.
 pub(crate) struct Room {
     keys: [Key; BLOCK_EVENTS],
-    numbers: [u16; BLOCK_EVENTS],
+    numbers: [u32; BLOCK_EVENTS],
     /// Rows of the block whose likely row of the table is not theirs.
     others: [u16; BLOCK_EVENTS],
 }
@@ -80,7 +95,9 @@ pub struct Table {
     mixed_moduli: bool,
     spread_unknown: bool,
     region_shift: u32,
+    rows_max: u32,
     cells: Cells,
+    counters: Counters,
 }
 
 /// What a modulus must be.
@@ -125,8 +142,33 @@ impl Table {
             mixed_moduli: false,
             spread_unknown: false,
             region_shift: 20,
+            rows_max: ROWS_MAX as u32,
             cells: Cells::default(),
+            counters: Counters::default(),
         }
+    }
+
+    /// The empty table with another cap on its rows, from [`ROWS_MAX_LEAST`] to [`ROWS_MAX_LARGEST`].
+    #[must_use]
+    pub fn with_rows_max(mut self, rows: usize) -> Table {
+        self.rows_max = rows.clamp(ROWS_MAX_LEAST, ROWS_MAX_LARGEST) as u32;
+        self.lower_until_it_fits();
+        self
+    }
+
+    /// The empty table with grids on which sums stay exact when the table drops lengths. Grids whose granularity
+    /// does not divide M are left out, and those beyond [`GRIDS_MAX`].
+    #[must_use]
+    pub fn with_grids(mut self, grids: &[Grid]) -> Table {
+        debug_assert!(self.is_empty(), "grids are fixed before the first I/O");
+        self.counters = Counters::new(grids, self.base_modulus * self.unit);
+        self
+    }
+
+    /// Cap on the rows.
+    #[must_use]
+    pub fn rows_max(&self) -> usize {
+        self.rows_max as usize
     }
 
     /// Unit in which residues and lengths are kept: 512, or 1 once something was no multiple of it.
@@ -139,6 +181,26 @@ impl Table {
     #[must_use]
     pub fn modulus_bytes(&self) -> u64 {
         self.modulus * self.unit
+    }
+
+    /// M in bytes, as the table began.
+    #[must_use]
+    pub fn base_modulus_bytes(&self) -> u64 {
+        self.base_modulus * self.unit
+    }
+
+    /// Length of the I/O of a row in bytes: one, or a range where it was rounded.
+    #[must_use]
+    pub fn len_bytes(&self, key: Key) -> Bounds<u64> {
+        Bounds {
+            low: key.length_min().saturating_mul(self.unit),
+            high: key.length_max(self.unit_shift()).saturating_mul(self.unit),
+        }
+    }
+
+    /// The exact sums that the table counted on a grid, if it did.
+    pub(crate) fn counted(&self, grid: &Grid, select: Select) -> Option<FitSums> {
+        self.counters.answer(grid, select)
     }
 
     /// Whether lengths that are no power of two were rounded up.
@@ -199,6 +261,12 @@ impl Table {
         device_ns: Option<i64>,
     ) {
         self.make_ready(start_bytes | len_bytes, start_bytes);
+        if !Key::keeps(len_bytes) {
+            self.counters.give_up();
+        } else if self.counters.are_counting() {
+            self.counters
+                .count(op, continues, start_bytes, len_bytes, 1);
+        }
         let key = self.step().key(op, continues, start_bytes, len_bytes);
         let region = 1 << (start_bytes >> self.region_shift & 63);
         self.cells
@@ -220,11 +288,25 @@ impl Table {
         // Larger regions and smaller units give the same whether they come before an I/O or with it. All bits of
         // some numbers together have the same highest one as the largest.
         self.make_ready(starts | lengths, starts);
+        if self.counters.are_counting() || !Key::keeps(lengths) {
+            self.count_on_grids(ios, continues);
+        }
         self.step().keys(ios, lengths, continues, &mut room.keys);
         self.find_rows(ios.len(), room);
         self.count_rows(ios, &room.numbers);
         // Some rows too many do no harm before: the step depends on nothing but which rows there are.
         self.lower_until_it_fits();
+    }
+
+    #[cold]
+    fn count_on_grids(&mut self, ios: &Ios<'_>, continues: &[bool; BLOCK_EVENTS]) {
+        let starts = ios.start_bytes.iter().zip(ios.len_bytes);
+        for ((&op, (&start, &len)), &continues) in ios.op.iter().zip(starts).zip(continues) {
+            if !Key::keeps(len) {
+                self.counters.give_up();
+            }
+            self.counters.count(op, continues, start, len, 1);
+        }
     }
 
     /// Finds the rows of a block of I/O by their keys. Apart from counting them, and in three goes of which only the
@@ -251,7 +333,7 @@ impl Table {
     }
 
     #[inline(always)]
-    fn count_rows(&mut self, ios: &Ios<'_>, numbers: &[u16; BLOCK_EVENTS]) {
+    fn count_rows(&mut self, ios: &Ios<'_>, numbers: &[u32; BLOCK_EVENTS]) {
         let region_shift = self.region_shift;
         for ((row, &start), &number) in ios.start_bytes.iter().enumerate().zip(numbers) {
             let ns = ios.device_ns(row);
@@ -298,6 +380,12 @@ impl Table {
         if self.unit != 1 && (residue_bytes | len_bytes) & 511 != 0 {
             self.count_in_bytes();
         }
+        if !Key::keeps(len_bytes) {
+            self.counters.give_up();
+        } else if self.counters.are_counting() {
+            self.counters
+                .count(op, continues, residue_bytes, len_bytes, row.ios);
+        }
         let key = self.step().key(op, continues, residue_bytes, len_bytes);
         self.spread_unknown |= row.ns_sum > 0 && row.ns_squared_sum == 0;
         self.cells.at(key).absorb(row);
@@ -306,6 +394,7 @@ impl Table {
 
     /// Rounds all lengths up, as a table that is full does, for a source that rounded some of them.
     pub fn round_lengths(&mut self) {
+        self.counters.give_up();
         self.take_step(self.modulus, true);
     }
 
@@ -316,6 +405,8 @@ impl Table {
             self.count_in_bytes();
             other.to_mut().count_in_bytes();
         }
+        self.rows_max = self.rows_max.min(other.rows_max);
+        self.counters.intersect(&other.counters);
         self.mixed_moduli |= other.mixed_moduli;
         self.spread_unknown |= other.spread_unknown;
         if self.base_modulus != other.base_modulus {
@@ -325,6 +416,8 @@ impl Table {
         let modulus = gcd(self.modulus, other.modulus);
         let rounded = self.lengths_rounded || other.lengths_rounded;
         self.take_step(modulus, rounded);
+        self.counters
+            .absorb(&other.counters, &other.cells, other.unit);
         let shift = self.region_shift.max(other.region_shift);
         self.set_region_shift(shift);
         for (key, mut row) in other.iter() {
@@ -341,7 +434,7 @@ impl Table {
     }
 
     fn lower_until_it_fits(&mut self) {
-        while self.cells.len() > ROWS_MAX {
+        while self.cells.len() > self.rows_max() {
             if self.lengths_rounded {
                 let half = if self.modulus.is_multiple_of(2) {
                     self.modulus / 2
@@ -358,6 +451,9 @@ impl Table {
     fn take_step(&mut self, modulus: u64, lengths_rounded: bool) {
         if modulus == self.modulus && lengths_rounded == self.lengths_rounded {
             return;
+        }
+        if lengths_rounded && !self.lengths_rounded {
+            self.counters.begin(&self.cells, self.unit);
         }
         self.modulus = modulus;
         self.lengths_rounded = lengths_rounded;
@@ -437,6 +533,8 @@ impl PartialEq for Table {
             && self.spread_unknown == other.spread_unknown
             && self.mixed_moduli == other.mixed_moduli
             && self.region_shift == other.region_shift
+            && self.rows_max == other.rows_max
+            && self.counters == other.counters
             && rows(self) == rows(other)
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid, Share, split_share};
+use plumb_geometry::{Bounds, Bytes, Grid, Lengths, Share, split_share};
 use plumb_trace::{Layer, Op};
 
 use crate::fit::{FitTally, Select, Unknown};
@@ -58,7 +58,7 @@ pub fn shifted(
     by_bytes: i64,
     select: Select,
 ) -> Result<FitTally, Unknown> {
-    if !grid.divides(table.modulus_bytes()) {
+    if !grid.divides(table.base_modulus_bytes()) {
         return Err(table.outside(grid));
     }
     // At most the largest modulus from here on, so that sums cannot run over.
@@ -77,12 +77,12 @@ pub fn shifted(
 /// What one member of a stripe would get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemberLoad {
-    /// Pieces of I/O whose length is known.
-    pub pieces: u64,
+    /// Pieces of I/O.
+    pub pieces: Bounds<u64>,
     /// I/O of which this member has the first byte.
     pub ios: u64,
-    /// Bytes, of I/O whose length is known.
-    pub bytes: u128,
+    /// Bytes.
+    pub bytes: Bounds<u128>,
 }
 
 /// What a stripe would make of the requests of the striped device.
@@ -95,7 +95,7 @@ pub struct Striped {
     /// How the requests lie on the chunks.
     pub tally: FitTally,
     /// Share of splits that random starts on every sector would give, weighted by the lengths seen.
-    pub expected_split_share: f64,
+    pub expected_split_share: Bounds<f64>,
     /// The same for the most frequent length, exactly: (length, share).
     pub expected_of_commonest: Option<(Bytes, Share)>,
     /// Load by member; `None` when members were not given, or the table cannot tell.
@@ -110,20 +110,9 @@ pub struct Striped {
 /// When the table cannot tell.
 pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Striped, Unknown> {
     let tally = table.fit(chunk, Select::DATA)?;
-    tally.lengths_known()?;
     let lengths = table.lengths(Select::DATA);
     let unit = Bytes(table.unit_bytes().max(512));
     let share = |length: u64| split_share(Bytes(length), chunk, unit);
-    let exact = lengths.iter().filter(|(_, rounded, _)| !rounded);
-    let known = exact.fold(0u64, |known, (_, _, ios)| known.saturating_add(*ios));
-    let expected: f64 = lengths
-        .iter()
-        .filter(|(_, rounded, _)| !rounded)
-        .filter_map(|(length, _, ios)| {
-            let share = share(*length)?;
-            Some(share.numerator as f64 / share.denominator as f64 * *ios as f64)
-        })
-        .sum();
     let commonest = lengths.iter().find(|(_, rounded, _)| !rounded);
     let loads = members.map(|members| member_loads(table, chunk, members));
     let (members, members_unknown) = match loads {
@@ -135,12 +124,37 @@ pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Stri
         chunk_bytes: chunk.granularity(),
         class: Class::ExactForTheseRequests,
         tally,
-        expected_split_share: expected / known.max(1) as f64,
+        expected_split_share: expected_split_share(table, chunk, unit),
         expected_of_commonest: commonest
             .and_then(|(length, _, _)| Some((Bytes(*length), share(*length)?))),
         members,
         members_unknown,
     })
+}
+
+/// Share of splits that random starts would give, weighted by the lengths seen.
+fn expected_split_share(table: &Table, chunk: &Grid, unit: Bytes) -> Bounds<f64> {
+    let (mut ios, mut split) = (0.0, Bounds::exact(0.0));
+    for (key, row) in table.iter() {
+        if !Select::DATA.takes(key, table.unit_bytes()) {
+            continue;
+        }
+        let len = table.len_bytes(key);
+        let step = Bytes(table.unit_bytes());
+        let Some(lengths) = Lengths::new(Bytes(len.low), Bytes(len.high), step) else {
+            continue;
+        };
+        let rests = lengths.rests(chunk.granularity());
+        let share = |rest: u64| {
+            split_share(Bytes(rest), chunk, unit).map_or(0.0, |share| {
+                share.numerator as f64 / share.denominator as f64
+            })
+        };
+        ios += row.ios as f64;
+        split.low += row.ios as f64 * share(rests.low);
+        split.high += row.ios as f64 * share(rests.high);
+    }
+    split.map(|split| split / f64::max(ios, 1.0))
 }
 
 fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberLoad>, Unknown> {
@@ -162,37 +176,56 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
         let start = (key.residue() * unit + stripe - chunk.offset().0 % stripe) % stripe;
         let load = &mut loads[(start / size % members) as usize];
         load.ios = load.ios.saturating_add(row.ios);
-        if key.is_rounded() {
-            continue;
-        }
-        spread(
-            &mut loads,
-            start,
-            key.length().saturating_mul(unit),
-            size,
-            row.ios,
-        );
+        let len = table.len_bytes(key);
+        spread(&mut loads, start, len.low, size, row.ios, |load, more| {
+            load.pieces.low = load.pieces.low.saturating_add(more.pieces);
+            load.bytes.low = load.bytes.low.saturating_add(more.bytes);
+        });
+        spread(&mut loads, start, len.high, size, row.ios, |load, more| {
+            load.pieces.high = load.pieces.high.saturating_add(more.pieces);
+            load.bytes.high = load.bytes.high.saturating_add(more.bytes);
+        });
     }
     Ok(loads)
 }
 
+/// What some extents add to one member.
+#[derive(Default)]
+struct Load {
+    pieces: u64,
+    bytes: u128,
+}
+
 /// Adds `ios` extents to the members that they touch: every chunk touched is a piece. `start` is below a stripe.
-fn spread(loads: &mut [MemberLoad], start: u64, len: u64, chunk: u64, ios: u64) {
+fn spread(
+    loads: &mut [MemberLoad],
+    start: u64,
+    len: u64,
+    chunk: u64,
+    ios: u64,
+    add: impl Fn(&mut MemberLoad, Load),
+) {
     let members = loads.len() as u64;
     let stripe = chunk * members;
     let first = start / chunk;
-    let chunks = (start % chunk + len).div_ceil(chunk);
+    let chunks = (start % chunk).saturating_add(len).div_ceil(chunk);
     let (turns, rest) = (chunks / members, chunks % members);
     for turn in 0..members {
-        let load = &mut loads[((first + turn) % members) as usize];
-        let pieces = turns + u64::from(turn < rest);
-        load.pieces = load.pieces.saturating_add(ios.saturating_mul(pieces));
-        load.bytes += u128::from(len / stripe * chunk) * u128::from(ios);
+        let pieces = ios.saturating_mul(turns + u64::from(turn < rest));
+        let bytes = u128::from(len / stripe * chunk) * u128::from(ios);
+        add(
+            &mut loads[((first + turn) % members) as usize],
+            Load { pieces, bytes },
+        );
     }
     let (mut at, mut left) = (start, len % stripe);
     while left > 0 {
         let piece = left.min(chunk - at % chunk);
-        loads[(at / chunk % members) as usize].bytes += u128::from(piece) * u128::from(ios);
+        let bytes = u128::from(piece) * u128::from(ios);
+        add(
+            &mut loads[(at / chunk % members) as usize],
+            Load { pieces: 0, bytes },
+        );
         at += piece;
         left -= piece;
     }
@@ -220,10 +253,6 @@ pub fn recorded(table: &Table, layer: Layer, record: &Grid) -> Result<Recorded, 
         return Err(Refusal::LayerAbove { layer });
     }
     table.can_answer(record)?;
-    // Neither reads nor writes are an answer, too.
-    if let Ok(all) = table.fit(record, Select::DATA) {
-        all.lengths_known()?;
-    }
     Ok(Recorded {
         record_bytes: record.granularity(),
         class: Class::ChangesTheRequests,

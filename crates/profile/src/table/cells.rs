@@ -64,24 +64,39 @@ impl Cell {
     }
 }
 
+/// Most rows that the index can number; see [`IndexGroup`].
+pub(super) const NUMBERS_MAX: usize = 1 << 24;
+
 /// Places of a group.
 const GROUP: usize = 8;
 
 /// Of the places of all groups at most so many in eight are taken, so that most rows are in their own group.
 const TAKEN_MAX: usize = 5;
 
-/// The lowest bit of a hash by which groups are told apart: leaves room for twice as many rows as there are.
-const GROUP_SHIFT: u32 = 43;
+/// Bits of a hash that the tag takes, the highest ones.
+const TAG_BITS: u32 = 8;
 
 /// One in each byte of a word.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// The rows of a table; see the module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Cells {
     cells: Vec<Cell>,
     /// A power of two of them, or none yet.
     groups: Vec<IndexGroup>,
+    /// Leaves as many of the bits below the tag as number the groups.
+    group_shift: u32,
+}
+
+impl Default for Cells {
+    fn default() -> Cells {
+        Cells {
+            cells: Vec::new(),
+            groups: Vec::new(),
+            group_shift: u64::BITS - 1,
+        }
+    }
 }
 
 /// Places of the index.
@@ -90,8 +105,17 @@ pub(super) struct Cells {
 struct IndexGroup {
     /// For each place a byte of the hash, 0 where it is free.
     tags: u64,
-    /// For each place the number of the row.
-    numbers: [u16; GROUP],
+    /// For each place the lower 16 bits of the number of the row, and the 8 above them: a group fills half a line
+    /// of the cache.
+    numbers_low: [u16; GROUP],
+    numbers_high: [u8; GROUP],
+}
+
+impl IndexGroup {
+    #[inline(always)]
+    fn number(&self, place: usize) -> u32 {
+        u32::from(self.numbers_high[place]) << 16 | u32::from(self.numbers_low[place])
+    }
 }
 
 #[inline(always)]
@@ -103,7 +127,7 @@ fn hash(key: Key) -> u64 {
 /// the key; groups take theirs from right below.
 #[inline(always)]
 fn tag(hash: u64) -> u64 {
-    (hash >> 56).max(1) * EACH
+    (hash >> (64 - TAG_BITS)).max(1) * EACH
 }
 
 /// The highest bit of each byte that is 0; a byte right above such a one may be taken for one as well.
@@ -129,38 +153,38 @@ impl Cells {
 
     /// The row of a number.
     #[inline(always)]
-    pub(super) fn numbered(&mut self, number: u16) -> &mut Cell {
-        &mut self.cells[usize::from(number)]
+    pub(super) fn numbered(&mut self, number: u32) -> &mut Cell {
+        &mut self.cells[number as usize]
     }
 
     /// The number of the row that is most likely that of a key. Looks at no row, so that many lookups are under way
     /// at a time; [`Cells::has`] tells whether it is.
     #[inline(always)]
-    pub(super) fn likely(&self, key: Key) -> u16 {
+    pub(super) fn likely(&self, key: Key) -> u32 {
         let hash = hash(key);
         self.groups.get(self.group(hash)).map_or(0, |group| {
             let alike = zero_bytes(group.tags ^ tag(hash));
-            group.numbers[alike.trailing_zeros() as usize / 8 % GROUP]
+            group.number(alike.trailing_zeros() as usize / 8 % GROUP)
         })
     }
 
     /// Whether a row is that of a key.
     #[inline(always)]
-    pub(super) fn has(&self, number: u16, key: Key) -> bool {
+    pub(super) fn has(&self, number: u32, key: Key) -> bool {
         self.cells
-            .get(usize::from(number))
+            .get(number as usize)
             .is_some_and(|cell| cell.key == key)
     }
 
     /// The number of the row of a key, new or known.
-    pub(super) fn number(&mut self, key: Key) -> u16 {
+    pub(super) fn number(&mut self, key: Key) -> u32 {
         let hash = hash(key);
         let tag = tag(hash);
         let mut at = self.group(hash);
         while let Some(group) = self.groups.get(at) {
             let mut alike = zero_bytes(group.tags ^ tag);
             while alike != 0 {
-                let number = group.numbers[alike.trailing_zeros() as usize / 8 % GROUP];
+                let number = group.number(alike.trailing_zeros() as usize / 8 % GROUP);
                 if self.has(number, key) {
                     return number;
                 }
@@ -176,12 +200,12 @@ impl Cells {
 
     #[inline(always)]
     fn group(&self, hash: u64) -> usize {
-        (hash >> GROUP_SHIFT) as usize & self.groups.len().wrapping_sub(1)
+        (hash << TAG_BITS >> self.group_shift) as usize
     }
 
     #[cold]
     #[inline(never)]
-    fn insert(&mut self, key: Key) -> u16 {
+    fn insert(&mut self, key: Key) -> u32 {
         if self.cells.len() >= TAKEN_MAX * self.groups.len() {
             self.widen_index();
         }
@@ -190,12 +214,12 @@ impl Cells {
     }
 
     /// Puts a row into the index.
-    fn enter(&mut self, row: usize) -> u16 {
+    fn enter(&mut self, row: usize) -> u32 {
         debug_assert!(
-            row <= usize::from(u16::MAX),
+            row < NUMBERS_MAX,
             "a table is lowered soon after it has a row too many"
         );
-        let number = row as u16;
+        let number = row as u32;
         let hash = hash(self.cells[row].key);
         let mut at = self.group(hash);
         while zero_bytes(self.groups[at].tags) == 0 {
@@ -205,13 +229,15 @@ impl Cells {
         // The lowest of the bytes that are taken for 0 is.
         let free = zero_bytes(group.tags).trailing_zeros() as usize / 8;
         group.tags |= (tag(hash) & 0xff) << (8 * free);
-        group.numbers[free] = number;
+        group.numbers_low[free] = number as u16;
+        group.numbers_high[free] = (number >> 16) as u8;
         number
     }
 
     fn widen_index(&mut self) {
         let groups = (2 * self.groups.len()).max(GROUP);
         self.groups = vec![IndexGroup::default(); groups];
+        self.group_shift = u64::BITS - groups.trailing_zeros();
         for row in 0..self.cells.len() {
             self.enter(row);
         }
@@ -234,19 +260,21 @@ mod tests {
     #[test]
     fn a_row_fills_one_line_of_the_cache() {
         assert_eq!(size_of::<Cell>(), 64);
+        assert_eq!(size_of::<IndexGroup>(), 32);
     }
 
     #[test]
     fn rows_are_found_again() {
         let (mut cells, mut expected) = (Cells::default(), BTreeMap::new());
-        for n in 0..50_000u64 {
-            let key = Key((((n * n) % 2_017) << 35) + n % 7);
+        for n in 0..400_000u64 {
+            let key = Key((((n * n) % 20_011) << 35) + n % 17);
             cells.at(key).count(1, Some(n));
             *expected.entry(key).or_insert(0) += u128::from(n);
         }
         let found: BTreeMap<Key, u128> = cells.iter().map(|(key, row)| (key, row.ns_sum)).collect();
         assert_eq!(found, expected);
         assert_eq!(cells.len(), expected.len());
+        assert!(cells.len() > 1 << 16, "{} rows", cells.len());
         assert!(cells.len() <= TAKEN_MAX * cells.groups.len());
     }
 

@@ -91,6 +91,25 @@ impl Key {
         }
     }
 
+    /// The greatest length that it may stand for, in units of 2^`unit_shift` bytes.
+    #[must_use]
+    pub(super) fn length_max(self, unit_shift: u32) -> u64 {
+        let field = self.0 & LENGTH_FIELD;
+        if !self.is_rounded() {
+            return field;
+        }
+        if field >= 63 {
+            return u64::MAX >> unit_shift;
+        }
+        // Lengths too long for the field are rounded even where they are a power of two.
+        let power = 1u64 << field;
+        if power > LENGTH_BYTES_MAX >> unit_shift {
+            power
+        } else {
+            (power - 1).max(self.length_min())
+        }
+    }
+
     pub(super) fn is_valid(self, modulus: u64, unit_shift: u32, lengths_rounded: bool) -> bool {
         let field = self.0 & LENGTH_FIELD;
         let length_fits = if self.is_rounded() {

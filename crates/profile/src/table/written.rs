@@ -3,7 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::cells::Cells;
-use super::{Key, MODULUS_BYTES_MAX, REGION_SHIFT_MAX, ROWS_MAX, Row, Table};
+use super::counters::Counters;
+use super::{
+    Key, MODULUS_BYTES_MAX, REGION_SHIFT_MAX, ROWS_MAX_LARGEST, ROWS_MAX_LEAST,
+    ROWS_MAX_OF_VERSION_1, Row, Table,
+};
+use crate::codec::{self, Version};
 
 /// A table in the form in which it is written: rows in order of their keys.
 #[derive(Serialize, Deserialize)]
@@ -15,8 +20,29 @@ struct WrittenTable {
     mixed_moduli: bool,
     spread_unknown: bool,
     region_shift: u32,
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX>")]
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX_LARGEST>")]
     rows: Vec<(Key, Row)>,
+    since_version_2: SinceVersion2,
+}
+
+/// Fields that version 1 of the encoded form does not have.
+#[derive(Serialize)]
+struct SinceVersion2 {
+    rows_max: u32,
+    counters: Counters,
+}
+
+impl<'de> Deserialize<'de> for SinceVersion2 {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if codec::version_read() == Version::One {
+            return Ok(SinceVersion2 {
+                rows_max: ROWS_MAX_OF_VERSION_1 as u32,
+                counters: Counters::default(),
+            });
+        }
+        let (rows_max, counters) = Deserialize::deserialize(deserializer)?;
+        Ok(SinceVersion2 { rows_max, counters })
+    }
 }
 
 impl Serialize for Table {
@@ -32,6 +58,10 @@ impl Serialize for Table {
             spread_unknown: self.spread_unknown,
             region_shift: self.region_shift,
             rows,
+            since_version_2: SinceVersion2 {
+                rows_max: self.rows_max,
+                counters: self.counters.clone(),
+            },
         }
         .serialize(serializer)
     }
@@ -64,6 +94,20 @@ impl<'de> Deserialize<'de> for Table {
                 written.region_shift
             )));
         }
+        let SinceVersion2 { rows_max, counters } = written.since_version_2;
+        if !(ROWS_MAX_LEAST..=ROWS_MAX_LARGEST).contains(&(rows_max as usize))
+            || written.rows.len() > rows_max as usize
+        {
+            return Err(fault(format!(
+                "rows of a residue table: found {} and a cap of {rows_max}, expected a cap of {ROWS_MAX_LEAST} to {ROWS_MAX_LARGEST} that holds them",
+                written.rows.len()
+            )));
+        }
+        if !counters.are_valid(written.base_modulus * written.unit, written.lengths_rounded) {
+            return Err(fault(
+                "sums of a residue table: found grids or counts out of range".to_owned(),
+            ));
+        }
         if !written.rows.is_sorted_by(|(one, _), (next, _)| one < next) {
             return Err(fault(
                 "rows of a residue table: found them out of order".to_owned(),
@@ -77,7 +121,9 @@ impl<'de> Deserialize<'de> for Table {
             mixed_moduli: written.mixed_moduli,
             spread_unknown: written.spread_unknown,
             region_shift: written.region_shift,
+            rows_max,
             cells: Cells::default(),
+            counters,
         };
         for (key, row) in written.rows {
             if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded)

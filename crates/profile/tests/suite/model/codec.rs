@@ -66,7 +66,7 @@ fn use_it_all(saved: &Saved) {
             let table = &places.table;
             let _ = table
                 .fit(&Grid::ASSUMED, Select::DATA)
-                .map(|tally| tally.known_length());
+                .map(|tally| tally.cells_ratio());
             let _ = (
                 table.latency_by_fit(&Grid::ASSUMED),
                 table.lengths(Select::DATA),
@@ -105,7 +105,7 @@ fn a_head_must_be_ours() {
         decode(b"PLUMBPRx\x01\0\0\0"),
         Err(CodecError::Magic { .. })
     ));
-    for version in [0u16, 2, 256, u16::MAX] {
+    for version in [0u16, 3, 256, u16::MAX] {
         let mut other = bytes.clone();
         other[8..10].copy_from_slice(&version.to_le_bytes());
         assert!(matches!(decode(&other), Err(CodecError::Version { found }) if found == version));
@@ -115,6 +115,37 @@ fn a_head_must_be_ours() {
         other[byte] = 1;
         assert!(matches!(decode(&other), Err(CodecError::Contents { .. })));
     }
+}
+
+/// A profile that `plumb analyze --save` of version 1 wrote of 20 generated I/O. Its tables had a cap of 16,384 rows,
+/// which merging has to keep.
+#[test]
+fn version_1_is_read() {
+    let bytes = include_bytes!("../../data/version-1.plumb");
+    assert_eq!(bytes[8..10], [1, 0]);
+    let saved = decode(bytes).expect("version 1 is read");
+    let ios: u64 = saved.profiles.iter().map(|profile| profile.ios()).sum();
+    assert_eq!(ios, 20);
+    let rows_max = |set: &plumb_profile::ProfileSet| -> Vec<usize> {
+        set.iter()
+            .map(|profile| profile.places.table.rows_max())
+            .collect()
+    };
+    assert!(rows_max(&saved.profiles).iter().all(|&rows| rows == 16_384));
+    let mut merged = saved.profiles.clone();
+    for profile in saved.profiles.iter() {
+        let mut again = profile.clone();
+        again.places.table = plumb_profile::Table::default();
+        merged.add(&again);
+    }
+    assert!(rows_max(&merged).iter().all(|&rows| rows == 16_384));
+    let now = encode(&saved).expect("room to encode");
+    assert_eq!(now[8..10], [2, 0]);
+    assert_eq!(decode(&now).expect("just written"), saved);
+    // The bytes of one version are not those of the other.
+    let mut bent = bytes.to_vec();
+    bent[8] = 2;
+    assert!(matches!(decode(&bent), Err(CodecError::Contents { .. })));
 }
 
 #[test]
@@ -289,8 +320,22 @@ mod unbelievable {
         postcard::from_bytes(&postcard::to_allocvec(given).expect("room to encode")).ok()
     }
 
-    /// Unit, M to begin with, M, lengths rounded, moduli mixed, spread unknown, region shift, rows.
-    type TableFields = (u64, u64, u64, bool, bool, bool, u32, Vec<(u64, Row)>);
+    /// A grid as granularity, offset and kind.
+    type GridFields = (u64, u64, u8);
+
+    /// Unit, M to begin with, M, lengths rounded, moduli mixed, spread unknown, region shift, rows, their cap, grids and
+    /// sums on them.
+    type TableFields = (
+        u64,
+        u64,
+        u64,
+        bool,
+        bool,
+        bool,
+        u32,
+        Vec<(u64, Row)>,
+        (u32, (Vec<GridFields>, Vec<u8>)),
+    );
 
     /// A read of 8 sectors at a residue.
     fn key(residue: u64) -> u64 {
@@ -316,12 +361,13 @@ mod unbelievable {
                 false,
                 20,
                 vec![(key(1), row), (key(2), row)],
+                (1_024, (vec![(4096, 0, 0), (4096, 512, 0)], Vec::new())),
             )
         };
         let table: Table = read(&good()).expect("nothing is wrong with it");
         assert_eq!((table.modulus_bytes(), table.len()), (1 << 19, 2));
         type Bend = fn(&mut TableFields);
-        let refused: [(&str, Bend); 12] = [
+        let refused: [(&str, Bend); 20] = [
             ("unit", |table| table.0 = 256),
             ("M of nothing", |table| table.2 = 0),
             ("M too large", |table| {
@@ -343,6 +389,23 @@ mod unbelievable {
                 table.7[1].0 |= 1 << 34
             }),
             ("more timed than there are", |table| table.7[0].1.timed = 3),
+            ("a cap too small", |table| table.8.0 = 1_023),
+            ("a cap below the rows", |table| {
+                let row = table.7[0].1;
+                table.7 = (0..1_024)
+                    .flat_map(|n| [(key(n), row), (key(n) + 1, row)])
+                    .collect();
+            }),
+            ("a cap too large", |table| table.8.0 = (1 << 20) + 1),
+            ("a grid twice", |table| table.8.1.0[1] = (4096, 0, 0)),
+            ("grids out of order", |table| table.8.1.0.swap(0, 1)),
+            ("a grid that does not divide M", |table| {
+                table.8.1.0[1] = (5120, 0, 0);
+            }),
+            ("sums of a table that is exact", |table| {
+                table.8.1.1 = vec![0; 2]
+            }),
+            ("a rounded table without its sums", |table| table.3 = true),
         ];
         for (what, change) in refused {
             let mut table = good();
@@ -353,13 +416,14 @@ mod unbelievable {
             let rows = (0..count)
                 .map(|n| (key(n as u64 % 1024) | (n as u64 / 1024) << 60, row))
                 .collect();
-            (512, 2048, 1024, false, false, false, 20, rows)
+            let cap = (ROWS_MAX as u32, (Vec::new(), Vec::new()));
+            (512, 2048, 1024, false, false, false, 20, rows, cap)
         };
         let mut most = rows(ROWS_MAX);
         most.7
             .iter_mut()
             .enumerate()
-            .for_each(|(n, row)| row.0 = key(n as u64 / 64) + n as u64 % 64);
+            .for_each(|(n, row)| row.0 = key(n as u64 / 512) + n as u64 % 512);
         assert_eq!(
             read::<Table>(&most).map(|table| table.len()),
             Some(ROWS_MAX)

@@ -232,7 +232,7 @@ fn a_file_with_events_and_ready_made_counts_is_one_piece() {
 /// Residues modulo something else are not put into a table of the usual modulus.
 #[test]
 fn ready_made_residues_keep_their_modulus() {
-    use plumb_geometry::{Bytes, Grid};
+    use plumb_geometry::{Bounds, Bytes, Grid};
     use plumb_profile::Select;
     use plumb_trace::{Fill, ResidueRow, ResidueTable};
     let give = |collector: &mut plumb_profile::Collector, modulus_bytes, residue_bytes| {
@@ -277,7 +277,7 @@ fn ready_made_residues_keep_their_modulus() {
             .map(|tally| tally.head_bytes_sum);
         assert_eq!(
             heads.ok(),
-            placed.then_some(10 * moduli.len() as u128 * 7680)
+            placed.then_some(Bounds::exact(10 * moduli.len() as u128 * 7680))
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::{Collector, Settings, Table};
 use plumb_testkit::Rng;
@@ -39,27 +39,31 @@ fn brute_force(events: &[(Event, bool)], grid: &Grid, select: Select) -> FitTall
         let cut = |cell: i128| cell * g < start || (cell + 1) * g > end;
         let partial = i128::from(cut(first)) + i128::from(last != first && cut(last));
         let (cells, needed) = (last - first + 1, (len + g - 1) / g);
-        let head = start.rem_euclid(g) as u128;
+        let head = start.rem_euclid(g);
         tally.ios += 1;
-        tally.misaligned += u64::from(head != 0);
-        tally.head_bytes_sum += head;
+        let flag = |sum: &mut Bounds<u64>, so: bool| sum.add(Bounds::exact(u64::from(so)));
+        let number = |sum: &mut Bounds<u128>, number: i128| sum.add(Bounds::exact(number as u128));
+        flag(&mut tally.misaligned, head != 0);
+        number(&mut tally.head_bytes_sum, head);
         let power = (0..64).find(|n| head < 512 << n).expect("a head is small");
         tally.heads.add(if head == 0 { 0 } else { power.max(1) }, 1);
-        tally.odd_length += u64::from(len % g != 0);
-        tally.partial += u64::from(partial > 0);
-        tally.split += u64::from(cells > needed);
-        tally.crossing += u64::from(cells > 1);
-        tally.cells += cells as u128;
-        tally.cells_min += needed as u128;
-        tally.partial_cells += partial as u128;
-        tally.bytes += len as u128;
+        flag(&mut tally.odd_length, len % g != 0);
+        flag(&mut tally.partial, partial > 0);
+        flag(&mut tally.split, cells > needed);
+        flag(&mut tally.crossing, cells > 1);
+        number(&mut tally.cells, cells);
+        number(&mut tally.cells_min, needed);
+        number(&mut tally.partial_cells, partial);
+        number(&mut tally.bytes, len);
         if grid.kind() == GridKind::Unit {
-            tally.touched_bytes += (cells * g) as u128;
-            tally.read_first_bytes += if event.op == Op::Write {
-                (partial * g) as u128
+            let read_first = if event.op == Op::Write {
+                partial * g
             } else {
                 0
             };
+            number(&mut tally.touched_bytes, cells * g);
+            number(&mut tally.read_first_bytes, read_first);
+            number(&mut tally.beyond_bytes, cells * g + read_first - len);
         }
     }
     tally
@@ -91,6 +95,7 @@ const SELECTS: [Select; 6] = [
 fn check_all_grids(recording: &Recording, modulus: u64, unit: u64, rng: &mut Rng) {
     let mut collector = Collector::new(&Settings {
         modulus_bytes: modulus,
+        ..Settings::default()
     })
     .expect("a modulus");
     recording
@@ -166,7 +171,10 @@ fn a_far_start_keeps_its_residue() {
     let tally = table
         .fit(&grid, Select::DATA)
         .expect("48 KiB divides the modulus");
-    assert_eq!(tally.head_bytes_sum, u128::from(start % (48 << 10)));
+    assert_eq!(
+        tally.head_bytes_sum,
+        Bounds::exact(u128::from(start % (48 << 10)))
+    );
 }
 
 fn grid(granularity: u64, offset: u64) -> Grid {
@@ -213,11 +221,11 @@ fn questions_outside_the_table_are_unknown() {
     );
 }
 
-/// Events that need more rows than a table has at every step down to a given one.
+/// I/O that need more rows than a table of 1,024 at every step down to a given one.
 fn many_lengths(residues: u64, seed: u64) -> Vec<(Op, u64, u64)> {
     let mut rng = Rng::new(seed);
     let start = |rng: &mut Rng| rng.below(1 << 20) * (1 << 20) + rng.below(residues) * 512;
-    (0..60_000)
+    (0..6_000)
         .map(|_| {
             (
                 Op::ALL[rng.below(2) as usize],
@@ -228,70 +236,175 @@ fn many_lengths(residues: u64, seed: u64) -> Vec<(Op, u64, u64)> {
         .collect()
 }
 
-#[test]
-fn a_lowered_table_is_exact_in_starts_and_counts_only_exact_lengths() {
-    for (residues, modulus_expected) in [(64, 1 << 20), (2048, 1 << 19)] {
-        let ios = many_lengths(residues, 5);
-        let mut table = Table::default();
-        ios.iter()
-            .for_each(|&(op, start, len)| table.add(op, start, len, false, None));
-        assert!(table.are_lengths_rounded());
-        assert_eq!(table.modulus_bytes(), modulus_expected);
-        assert_eq!(table.is_modulus_lowered(), modulus_expected < 1 << 20);
-        for asked in [grid(4096, 512), grid(modulus_expected, 7 * 512)] {
-            let tally = table
-                .fit(&asked, Select::DATA)
-                .expect("divides what is left of the modulus");
-            let events: Vec<(Event, bool)> = ios
-                .iter()
-                .map(|&(op, start, len)| {
-                    (
-                        Event::new(0, 0, plumb_trace::Layer::Bio, op, start, len),
-                        false,
-                    )
-                })
-                .collect();
-            let of_all = brute_force(&events, &asked, Select::DATA);
-            assert_eq!(
-                (tally.ios, tally.misaligned),
-                (of_all.ios, of_all.misaligned)
-            );
-            assert_eq!(
-                (tally.head_bytes_sum, &tally.heads),
-                (of_all.head_bytes_sum, &of_all.heads)
-            );
-            let exact: Vec<(Event, bool)> = events
-                .into_iter()
-                .filter(|(event, _)| event.len_bytes.is_power_of_two())
-                .collect();
-            let of_exact = brute_force(&exact, &asked, Select::DATA);
-            assert_eq!(tally.known_length(), of_exact.ios);
-            let sums = |tally: &FitTally| {
-                let shares = (tally.odd_length, tally.partial, tally.split, tally.crossing);
-                (
-                    shares,
-                    tally.cells,
-                    tally.partial_cells,
-                    tally.bytes,
-                    tally.touched_bytes,
-                )
-            };
-            assert_eq!(sums(&tally), sums(&of_exact));
-        }
-        let unknown = Unknown::Modulus {
-            granularity: Bytes(2 << 20),
-            modulus: Bytes(modulus_expected),
-        };
-        assert_eq!(table.fit(&grid(2 << 20, 0), Select::DATA), Err(unknown));
+fn table_of(ios: &[(Op, u64, u64)], rows_max: usize, grids: &[Grid]) -> Table {
+    let mut table = Table::default().with_rows_max(rows_max).with_grids(grids);
+    for (at, &(op, start, len)) in ios.iter().enumerate() {
+        table.add(op, start, len, at % 3 == 0, None);
     }
+    table
+}
+
+fn events_of(ios: &[(Op, u64, u64)]) -> Vec<(Event, bool)> {
+    ios.iter()
+        .enumerate()
+        .map(|(at, &(op, start, len))| {
+            let event = Event::new(0, 0, plumb_trace::Layer::Bio, op, start, len);
+            (event, at % 3 == 0)
+        })
+        .collect()
+}
+
+/// Each range of a tally as (name, least, most), the figures of exact I/O as ranges of one number.
+fn ranges(tally: &FitTally) -> Vec<(&'static str, u128, u128)> {
+    let counts = [
+        ("misaligned", tally.misaligned),
+        ("odd_length", tally.odd_length),
+        ("partial", tally.partial),
+        ("split", tally.split),
+        ("crossing", tally.crossing),
+    ];
+    let sums = [
+        ("head_bytes_sum", tally.head_bytes_sum),
+        ("cells", tally.cells),
+        ("cells_min", tally.cells_min),
+        ("partial_cells", tally.partial_cells),
+        ("bytes", tally.bytes),
+        ("touched_bytes", tally.touched_bytes),
+        ("read_first_bytes", tally.read_first_bytes),
+        ("beyond_bytes", tally.beyond_bytes),
+    ];
+    counts
+        .map(|(name, range)| (name, range.map(u128::from)))
+        .into_iter()
+        .chain(sums)
+        .map(|(name, range)| (name, range.low, range.high))
+        .collect()
+}
+
+/// That the truth lies in every range of a tally, and in those of the figures that follow from it.
+fn check_holds(tally: &FitTally, truth: &FitTally, grid: &Grid) {
+    assert_eq!(tally.ios, truth.ios);
+    for ((name, low, high), (_, true_value, _)) in ranges(tally).into_iter().zip(ranges(truth)) {
+        assert!(
+            low <= true_value && true_value <= high,
+            "{name} on {grid}: {true_value} is not within {low} to {high}"
+        );
+    }
+    let of = |tally: &FitTally| [tally.cells_ratio(), tally.amplification(grid)];
+    for (found, truth) in of(tally).into_iter().zip(of(truth)) {
+        let (Some(found), Some(truth)) = (found, truth) else {
+            assert_eq!(found.is_none(), truth.is_none());
+            continue;
+        };
+        assert!(
+            found.low <= truth.low + 1e-9 && truth.high <= found.high + 1e-9,
+            "{truth:?} is not within {found:?} on {grid}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(crate::model::support::cases(24))]
+
+    /// Whatever the cap, the truth lies in every range, a subset never exceeds the whole, and the grids that were
+    /// asked for beforehand stay exact.
+    #[test]
+    fn ranges_of_a_full_table_hold_the_truth(
+        seed: u64,
+        rows_max in 1_024usize..2_000,
+        residues in prop::sample::select(vec![1u64, 8, 64, 2_048]),
+        granularity in prop::sample::select(vec![512u64, 1_536, 4_096, 8_192, 65_536, 1 << 20]),
+        offset in 0u64..2_048,
+    ) {
+        let mut rng = Rng::new(seed);
+        let ios: Vec<_> = many_lengths(residues, rng.next_u64()).into_iter().take(3_000).collect();
+        let divides = 3 << 20;
+        let kind = [GridKind::Unit, GridKind::Boundary][rng.below(2) as usize];
+        let asked = Grid::new(Bytes(granularity), Bytes(offset * 512 % granularity), kind).expect("a grid");
+        let other = Grid::new(Bytes(4_096), Bytes(512), GridKind::Unit).expect("a grid");
+        let mut table = Table::new(divides).expect("a modulus").with_rows_max(rows_max).with_grids(&[other]);
+        let events = events_of(&ios);
+        for (event, continues) in &events {
+            table.add(event.op, event.start_bytes, event.len_bytes, *continues, None);
+        }
+        prop_assert!(table.len() <= rows_max);
+        for select in SELECTS {
+            let truth = brute_force(&events, &asked, select);
+            match table.fit(&asked, select) {
+                Ok(tally) if select.len_bytes_min < 2 => check_holds(&tally, &truth, &asked),
+                Ok(_) => {}
+                Err(why) => prop_assert!(why == Unknown::NoIo && truth.ios == 0, "{why:?}"),
+            }
+            let exact = brute_force(&events, &other, select);
+            if exact.ios > 0 && select.len_bytes_min < 2 {
+                prop_assert_eq!(table.fit(&other, select), Ok(exact));
+            }
+        }
+        let of = |select| table.fit(&asked, select).map_or_else(|_| FitTally::default(), |tally| tally);
+        let (reads, whole) = (of(Select::op(Op::Read)), of(Select::DATA));
+        for ((name, low, _), (_, _, high)) in ranges(&reads).into_iter().zip(ranges(&whole)) {
+            prop_assert!(low <= high, "{name}: {low} reads of {high}");
+        }
+    }
+}
+
+/// 4 % of lengths that are no multiple of 4 KiB among 200,000 I/O, more different ones than the table takes.
+#[test]
+fn odd_lengths_of_a_full_table_are_a_range_and_no_zero() {
+    let mut rng = Rng::new(7);
+    let ios: Vec<(Op, u64, u64)> = (0..200_000)
+        .map(|_| {
+            let len = if rng.percent(4) {
+                512 * (8 * rng.between(1, 500) + rng.between(1, 7))
+            } else {
+                4096 << rng.below(4)
+            };
+            (Op::Read, rng.below(1 << 30) * 4096, len)
+        })
+        .collect();
+    let odd = ios.iter().filter(|io| io.2 % 4096 != 0).count() as u64;
+    assert!(odd > 7_000, "{odd}");
+    let page = grid(4096, 0);
+    let full = table_of(&ios, 1_024, &[]);
+    assert!(full.are_lengths_rounded());
+    let tally = full.fit(&page, Select::DATA).expect("the page divides M");
+    assert!(tally.odd_length.contains(odd), "{:?}", tally.odd_length);
+    // Lengths of a power of two are kept, so at most those that are not can be odd.
+    assert_eq!(tally.odd_length.high, odd);
+    let asked = table_of(&ios, 1_024, &[page]);
+    let tally = asked.fit(&page, Select::DATA).expect("the page divides M");
+    assert_eq!(tally.odd_length, Bounds::exact(odd));
+    let roomy = table_of(&ios, 1 << 18, &[]);
+    assert!(!roomy.are_lengths_rounded(), "{} rows", roomy.len());
+    let tally = roomy.fit(&page, Select::DATA).expect("the page divides M");
+    assert_eq!(tally.odd_length, Bounds::exact(odd));
+}
+
+/// Where M had to be lowered below a granularity, starts off what is left of it are off the grid for certain.
+#[test]
+fn a_lowered_modulus_leaves_a_range_of_misaligned_io() {
+    let ios = many_lengths(2_048, 5);
+    let table = table_of(&ios, 1_024, &[]);
+    assert!(table.is_modulus_lowered(), "{}", table.modulus_bytes());
+    let asked = grid(1 << 20, 512);
+    let truth = brute_force(&events_of(&ios), &asked, Select::DATA);
+    let tally = table.fit(&asked, Select::DATA).expect("a range");
+    check_holds(&tally, &truth, &asked);
+    let left = Grid::new(Bytes(table.modulus_bytes()), Bytes(512), GridKind::Unit).expect("a grid");
+    let certain = brute_force(&events_of(&ios), &left, Select::DATA);
+    assert_eq!(tally.misaligned.low, certain.misaligned.low);
+    assert_eq!(tally.misaligned.high, ios.len() as u64);
+    let outside = grid(2 << 20, 0);
+    assert!(matches!(
+        table.fit(&outside, Select::DATA),
+        Err(Unknown::Modulus { .. })
+    ));
 }
 
 #[test]
 fn a_least_length_is_exact_at_powers_of_two_after_lengths_were_rounded() {
     let ios = many_lengths(64, 6);
-    let mut table = Table::default();
-    ios.iter()
-        .for_each(|&(op, start, len)| table.add(op, start, len, false, None));
+    let table = table_of(&ios, 1_024, &[]);
     assert!(table.are_lengths_rounded());
     for len_bytes_min in (9..21).flat_map(|power| [1 << power, (1 << power) + 1]) {
         let expected = ios.iter().filter(|io| io.2 >= len_bytes_min).count() as u64;

@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_profile::fit::Select;
 use plumb_profile::profile::TimeBase;
-use plumb_profile::table::{ROWS_MAX, Row};
+use plumb_profile::table::Row;
 use plumb_profile::top::{NAMES_MAX, ProcessShare, Top};
 use plumb_profile::{ProfileSet, Table};
 use plumb_testkit::Rng;
@@ -30,8 +32,19 @@ fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng)
         .collect()
 }
 
+/// Cap of the tables here: small, so that tests fill them soon.
+const ROWS_MAX: usize = 1 << 14;
+
+fn empty_table(modulus: u64) -> Table {
+    let grids = [(4096, 0), (4096, 512), (3072, 1024), (65_536, 0)].map(|(bytes, offset)| {
+        Grid::new(Bytes(bytes), Bytes(offset), GridKind::Unit).expect("a grid")
+    });
+    let table = Table::new(modulus).expect("a modulus");
+    table.with_rows_max(ROWS_MAX).with_grids(&grids)
+}
+
 fn table_of(modulus: u64, ios: &[CountedIo]) -> Table {
-    let mut table = Table::new(modulus).expect("a modulus");
+    let mut table = empty_table(modulus);
     ios.iter()
         .for_each(|&(op, start, len, continues, ns)| table.add(op, start, len, continues, ns));
     table
@@ -97,6 +110,44 @@ fn tables_that_overflow_merge_in_any_order() {
             "nothing is dropped"
         );
     }
+}
+
+/// The cap of a merged table is the smallest one, and its grids are those that all sides have.
+#[test]
+fn caps_and_grids_of_merged_tables() {
+    let mut rng = Rng::announced("caps_and_grids", 15);
+    let ios = random_ios(9_000, 512, 1 << 30, 500, &mut rng);
+    let grid = |bytes| Grid::unit(Bytes(bytes)).expect("a grid");
+    let tables = || -> Vec<Table> {
+        [(1_500, 4096, 8192), (5_000, 4096, 512), (1_100, 8192, 4096)]
+            .iter()
+            .zip(ios.chunks(3_000))
+            .map(|(&(rows_max, one, other), ios)| {
+                let mut table = Table::default()
+                    .with_rows_max(rows_max)
+                    .with_grids(&[grid(one), grid(other)]);
+                for &(op, start, len, continues, ns) in ios {
+                    table.add(op, start, len, continues, ns);
+                }
+                table
+            })
+            .collect()
+    };
+    let merged: Table = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+    for _ in 0..6 {
+        let again = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+        assert_eq!(table_bytes(&again), table_bytes(&merged));
+    }
+    assert!(merged.rows_max() == 1_100 && merged.len() <= 1_100 && merged.are_lengths_rounded());
+    let exact = table_of(1 << 20, &ios);
+    assert!(!exact.are_lengths_rounded());
+    let odd = |table: &Table, bytes| {
+        let tally = table.fit(&grid(bytes), Select::DATA).expect("divides");
+        tally.odd_length
+    };
+    assert_eq!(odd(&merged, 4096), odd(&exact, 4096));
+    let (range, truth) = (odd(&merged, 8192), odd(&exact, 8192));
+    assert!(range.low < truth.low && truth.low < range.high, "{range:?}");
 }
 
 #[test]

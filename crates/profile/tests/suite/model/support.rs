@@ -58,7 +58,13 @@ impl Recording {
 }
 
 pub fn collector(modulus_bytes: u64) -> Collector {
-    let mut collector = Collector::new(&Settings { modulus_bytes }).expect("a modulus");
+    let mut collector = Collector::new(&Settings {
+        modulus_bytes,
+        // Soon full.
+        rows_max: 1 << 14,
+        ..Settings::default()
+    })
+    .expect("a modulus");
     collector.set_clock(Clock::Start);
     collector
 }

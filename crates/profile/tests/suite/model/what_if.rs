@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_profile::Table;
 use plumb_profile::fit::{Select, Unknown};
 use plumb_profile::what_if::{Class, MemberLoad, Refusal, recorded, shifted, striped};
@@ -53,8 +53,9 @@ fn loads_by_sectors(ios: &[(Op, u64, u64)], chunk: &Grid, members: u64) -> Vec<M
         for sector in (start..start + len).step_by(512) {
             let number = chunk_of(sector);
             let load = &mut loads[(number % members) as usize];
-            load.pieces += u64::from(last != Some(number));
-            load.bytes += 512;
+            load.pieces
+                .add(Bounds::exact(u64::from(last != Some(number))));
+            load.bytes.add(Bounds::exact(512));
             last = Some(number);
         }
     }
@@ -86,8 +87,10 @@ proptest! {
             let starts = (0..chunk_sectors).filter(|sector| splits((far * chunk_sectors + sector) * 512));
             expected += starts.count() as f64 / chunk_sectors as f64;
         }
-        prop_assert_eq!((found.tally.ios, found.tally.split), (data.len() as u64, split));
-        prop_assert!((found.expected_split_share - expected / data.len() as f64).abs() < 1e-9);
+        prop_assert_eq!((found.tally.ios, found.tally.split.known()), (data.len() as u64, Some(split)));
+        let random = found.expected_split_share;
+        prop_assert!((random.low - expected / data.len() as f64).abs() < 1e-9, "{random:?}");
+        prop_assert!((random.high - random.low).abs() < 1e-9, "{random:?}");
         prop_assert_eq!(found.class, Class::ExactForTheseRequests);
     }
 
@@ -115,8 +118,11 @@ fn eight_kib_on_a_chunk_of_thirty_two() {
         (length, share.numerator, share.denominator),
         (Bytes(8192), 15, 64)
     );
-    assert_eq!((found.tally.split, found.tally.ios), (15, 64));
-    assert!((found.expected_split_share - 15.0 / 64.0).abs() < 1e-12);
+    assert_eq!(
+        (found.tally.split, found.tally.ios),
+        (Bounds::exact(15), 64)
+    );
+    assert!((found.expected_split_share.low - 15.0 / 64.0).abs() < 1e-12);
     assert_eq!((found.members, found.members_unknown), (None, None));
 }
 
@@ -130,7 +136,10 @@ fn planted_splits_and_member_skew_are_counted() {
     );
     let table = Recording::from_workload(load.iter()).profile().places.table;
     let found = striped(&table, &chunk(65_536, 0), None).expect("divides");
-    assert_eq!((found.tally.ios, found.tally.split), (100_000, 1_000));
+    assert_eq!(
+        (found.tally.ios, found.tally.split),
+        (100_000, Bounds::exact(1_000))
+    );
     let kind = MisfitKind::MemberSkew {
         chunk_bytes: 65_536,
         members: 4,
@@ -145,7 +154,7 @@ fn planted_splits_and_member_skew_are_counted() {
         .members
         .expect("asked for")
         .iter()
-        .map(|load| load.pieces)
+        .map(|load| load.pieces.known().expect("lengths are kept"))
         .collect();
     assert_eq!(pieces[0], load.matching());
     assert_eq!(pieces.iter().sum::<u64>(), 100_000);
@@ -188,7 +197,7 @@ fn records_are_decided_at_the_top_layer() {
     let reads = found.reads.expect("there are reads");
     assert_eq!(
         (reads.ios, reads.bytes, reads.touched_bytes),
-        (2, 16 << 10, 256 << 10)
+        (2, Bounds::exact(16 << 10), Bounds::exact(256 << 10))
     );
     let odd = Grid::unit(Bytes(96 << 10)).expect("a grid");
     assert!(matches!(
@@ -209,4 +218,43 @@ fn grids_of_any_size_are_refused_without_harm() {
         assert!(striped(&table, &grid, Some(u32::MAX)).is_err());
     }
     assert!(shifted(&table, &Grid::ASSUMED, i64::MIN, Select::DATA).is_ok());
+}
+
+/// Of lengths that the table dropped, the load of a member is a range that holds the truth.
+#[test]
+fn members_of_a_full_table_are_ranges() {
+    let mut rng = Rng::new(3);
+    let ios: Vec<(Op, u64, u64)> = (0..5_000)
+        .map(|_| {
+            (
+                Op::Read,
+                (rng.below(1 << 10) << 20) + rng.below(16) * 65_024,
+                512 * rng.between(1, 3_000),
+            )
+        })
+        .collect();
+    let mut full = Table::default().with_rows_max(1_024);
+    for &(op, start, len) in &ios {
+        full.add(op, start, len, false, None);
+    }
+    assert!(full.are_lengths_rounded());
+    let grid = chunk(64 << 10, 0);
+    let truth = loads_by_sectors(&ios, &grid, 4);
+    let found = striped(&full, &grid, Some(4)).expect("divides");
+    let loads = found.members.expect("256 KiB divide M");
+    for (found, truth) in loads.iter().zip(&truth) {
+        assert_eq!(found.ios, truth.ios);
+        assert!(
+            found.pieces.contains(truth.pieces.low),
+            "{found:?} {truth:?}"
+        );
+        assert!(found.bytes.contains(truth.bytes.low), "{found:?} {truth:?}");
+    }
+    let exact = striped(&table_of(&ios, 1 << 20), &grid, None).expect("divides");
+    let (range, truth) = (found.expected_split_share, exact.expected_split_share);
+    assert!(
+        range.low <= truth.low && truth.high <= range.high,
+        "{range:?} {truth:?}"
+    );
+    assert!(range.low < range.high);
 }
