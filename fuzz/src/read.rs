@@ -1,7 +1,7 @@
 //! Reads a trace to its end and holds the reader to what it promises.
 
+use plumb_profile::Collector;
 use plumb_profile::codec::Saved;
-use plumb_profile::{Collector, Settings};
 use plumb_trace::{Batch, Fill, Layer, Reader, SourceInfo};
 
 use super::judge::questions;
@@ -12,9 +12,7 @@ const FILLS_MAX: usize = 64;
 /// The profiles of what the reader gives. With `fills_max` the reader has to end within as many fills; without
 /// it reading stops after [`FILLS_MAX`].
 pub fn to_profiles(reader: &mut dyn Reader, fills_max: Option<usize>) -> Saved {
-    let settings = Settings {
-        modulus_bytes: questions().modulus_bytes(),
-    };
+    let settings = questions().settings();
     let mut collector =
         Collector::new(&settings).expect("the modulus that questions ask for is a good one");
     collector.set_clock(reader.info().clock);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::{Part, Reason, Target};
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::histogram::{Counts, log_linear_bounds};
@@ -35,9 +35,9 @@ pub struct GridFit {
     /// Writes; absent without any.
     pub writes: Option<FitTally>,
     /// Bytes moved per byte read, an upper bound; absent when not known.
-    pub read_amplification: Option<f64>,
+    pub read_amplification: Option<Bounds<f64>>,
     /// Bytes moved per byte written, those read first included, an upper bound; absent when not known.
-    pub write_amplification: Option<f64>,
+    pub write_amplification: Option<Bounds<f64>>,
     /// Latency of unfitting against fitting I/O; absent when the fit is unknown.
     pub latency: Option<LatencyByFit>,
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
+use plumb_profile::Settings;
 use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
+use plumb_profile::what_if::moved_back;
 
 pub use plumb_model::facts::GridSource;
 
@@ -39,6 +41,25 @@ impl Questions {
                 .collect(),
             (true, false) => self.stated.clone(),
             (true, true) => vec![(Grid::ASSUMED, GridSource::Assumed)],
+        }
+    }
+
+    /// Settings of profiles that can answer all of it, exactly on the grids asked about.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let asked = self.grids();
+        let grids = asked.iter().map(|(grid, _)| *grid);
+        let moved = |by| asked.iter().map(move |(grid, _)| moved_back(grid, by));
+        let moved = self.shift_bytes.into_iter().flat_map(moved);
+        Settings {
+            modulus_bytes: self.modulus_bytes(),
+            grids: grids
+                .clone()
+                .chain(moved)
+                .chain(self.chunk)
+                .chain(self.record)
+                .collect(),
+            ..Settings::default()
         }
     }
 

@@ -1,5 +1,6 @@
 //! A share with its interval: how many of how many, and what that says of the I/O that were not seen.
 
+use plumb_geometry::Bounds;
 use plumb_model::CountedShare;
 use serde::Serialize;
 
@@ -9,8 +10,8 @@ const Z: f64 = 1.96;
 /// So many of so many.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// How many.
-    pub part: u64,
+    /// How many: a range where a table dropped what it takes to count them.
+    pub part: Bounds<u64>,
     /// Of how many; at least `part`.
     pub whole: u64,
 }
@@ -19,35 +20,37 @@ impl Share {
     /// `part` of `whole`; a larger part counts as the whole.
     #[must_use]
     pub fn new(part: u64, whole: u64) -> Share {
+        Share::between(Bounds::exact(part), whole)
+    }
+
+    /// As [`Share::new`], of a part that may be a range.
+    #[must_use]
+    pub fn between(part: Bounds<u64>, whole: u64) -> Share {
         Share {
-            part: part.min(whole),
+            part: part.map(|part| part.min(whole)),
             whole,
         }
     }
 
-    /// The share itself, 0 to 1; 0 of nothing is 0.
+    /// The largest share that the part leaves possible.
     #[must_use]
-    pub fn value(self) -> f64 {
-        if self.whole == 0 {
-            0.0
-        } else {
-            self.part as f64 / self.whole as f64
-        }
+    pub fn at_most(self) -> Share {
+        Share::new(self.part.high, self.whole)
     }
 
-    /// Both ends of Wilson's 95 % interval, which holds for small shares and few I/O as well (E. B. Wilson, 1927).
+    /// The share itself, 0 to 1, or the lower end of its range; 0 of nothing is 0.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        ratio(self.part.low, self.whole)
+    }
+
+    /// Both ends of Wilson's 95 % interval, which holds for small shares and few I/O as well (E. B. Wilson, 1927). Of
+    /// a range it reaches from the lower end of one to the upper end of the other.
     #[must_use]
     pub fn interval(self) -> (f64, f64) {
-        if self.whole == 0 {
-            return (0.0, 1.0);
-        }
-        let (n, p) = (self.whole as f64, self.value());
-        let weight = 1.0 + Z * Z / n;
-        let middle = p + Z * Z / (2.0 * n);
-        let reach = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
         (
-            ((middle - reach) / weight).max(0.0),
-            ((middle + reach) / weight).min(1.0),
+            wilson(self.part.low, self.whole).0,
+            wilson(self.part.high, self.whole).1,
         )
     }
 
@@ -71,9 +74,39 @@ impl Share {
     }
 }
 
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+fn wilson(part: u64, whole: u64) -> (f64, f64) {
+    if whole == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, p) = (whole as f64, ratio(part, whole));
+    let weight = 1.0 + Z * Z / n;
+    let middle = p + Z * Z / (2.0 * n);
+    let reach = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    (
+        ((middle - reach) / weight).max(0.0),
+        ((middle + reach) / weight).min(1.0),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_spans_both_ends_of_a_range() {
+        let share = Share::between(Bounds { low: 15, high: 81 }, 263);
+        let (low, high) = share.interval();
+        assert_eq!(low, Share::new(15, 263).interval().0);
+        assert!((high - 0.3662).abs() < 1e-4, "{high}");
+    }
 
     /// Values of Wilson's interval as tabled by R. G. Newcombe, Statistics in Medicine 17 (1998), table I.
     #[test]

@@ -3,12 +3,53 @@
 use serde::{Deserialize, Serialize};
 
 /// The truth is at least `low` and at most `high`. Both ends are equal where nothing was lost.
+///
+/// In JSON a known figure is a number, and a range an object of `low` and `high`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Written<T>", into = "Written<T>")]
+#[serde(bound(
+    serialize = "T: Copy + PartialEq + Serialize",
+    deserialize = "T: Copy + PartialEq + Deserialize<'de>"
+))]
 pub struct Bounds<T> {
     /// The figure is at least this.
     pub low: T,
     /// The figure is at most this.
     pub high: T,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written<T> {
+    Known(T),
+    Range { low: T, high: T },
+}
+
+impl<T: Copy + PartialEq> From<T> for Bounds<T> {
+    fn from(value: T) -> Self {
+        Bounds::exact(value)
+    }
+}
+
+impl<T: Copy + PartialEq> From<Bounds<T>> for Written<T> {
+    fn from(bounds: Bounds<T>) -> Self {
+        match bounds.known() {
+            Some(value) => Written::Known(value),
+            None => Written::Range {
+                low: bounds.low,
+                high: bounds.high,
+            },
+        }
+    }
+}
+
+impl<T: Copy + PartialEq> From<Written<T>> for Bounds<T> {
+    fn from(written: Written<T>) -> Self {
+        match written {
+            Written::Known(value) => Bounds::exact(value),
+            Written::Range { low, high } => Bounds { low, high },
+        }
+    }
 }
 
 impl<T: Copy + PartialEq> Bounds<T> {

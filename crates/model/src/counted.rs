@@ -1,12 +1,13 @@
 //! A share that was counted.
 
+use plumb_geometry::Bounds;
 use serde::{Deserialize, Serialize};
 
 /// So many of so many, with the 95 % interval of the share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountedShare {
-    /// How many have the defect.
-    pub count: u64,
+    /// How many have the defect: a range where a table dropped what it takes to tell.
+    pub count: Bounds<u64>,
     /// Of how many.
     pub of: u64,
     /// Lower end of the interval, 0 to 1.
@@ -29,13 +30,13 @@ pub struct LostEvents {
 }
 
 impl CountedShare {
-    /// The share, 0 to 1; 0 of nothing is 0.
+    /// The share, 0 to 1, or the lower end of its range; 0 of nothing is 0.
     #[must_use]
     pub fn value(&self) -> f64 {
         if self.of == 0 {
             0.0
         } else {
-            self.count as f64 / self.of as f64
+            self.count.low as f64 / self.of as f64
         }
     }
 }

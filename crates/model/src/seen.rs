@@ -1,6 +1,6 @@
 //! I/O that passed through the target of a finding while its devices were watched.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bounds, Bytes};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Seen {
     /// Writes.
     pub writes: u64,
     /// Bytes that they moved.
-    pub moved_bytes: Bytes,
+    pub moved_bytes: Bounds<u64>,
     /// Mean latency, issue to completion; absent if none was timed.
     pub mean_ns: Option<f64>,
     /// How they lie on the grid of the finding; absent for a finding that is not about a start.
@@ -38,7 +38,7 @@ pub struct SeenFit {
     /// Reads and writes.
     pub ios: u64,
     /// Those that start off the grid.
-    pub misaligned: u64,
+    pub misaligned: Bounds<u64>,
     /// The same I/O if the target started on the grid; absent where no single move does that.
     pub moved: Option<FitAfterMove>,
     /// Latency of I/O off the grid against those on it, for all I/O of the disk; absent if none was timed.
@@ -53,7 +53,7 @@ pub struct FitAfterMove {
     /// Reads and writes.
     pub ios: u64,
     /// Those that would still start off the grid.
-    pub misaligned: u64,
+    pub misaligned: Bounds<u64>,
 }
 
 /// I/O of a process.

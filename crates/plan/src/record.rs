@@ -157,9 +157,14 @@ fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
 
 fn of_profile(profile: &Profile, grid: &Grid) -> Result<Moved, PlanError> {
     let recorded = recorded(&profile.places.table, profile.layer, grid)?;
+    // Amplifications are upper bounds, so ranges count with the end that makes them largest.
     let bytes = |tally: &Option<FitTally>| {
         tally.as_ref().map_or((0, 0, 0), |tally| {
-            (tally.bytes, tally.touched_bytes, tally.read_first_bytes)
+            (
+                tally.bytes.low,
+                tally.touched_bytes.high,
+                tally.read_first_bytes.high,
+            )
         })
     };
     let (read, read_moved, _) = bytes(&recorded.reads);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
-use plumb_profile::{Profile, Settings, codec};
+use plumb_profile::{Profile, codec};
 use plumb_report::{Report, Section, html, json, text};
 
 use crate::cli::Analyze;
@@ -19,9 +19,7 @@ use crate::{output, side_by_side};
 /// When nothing could be read, or what was asked for could not be written.
 pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let questions = questions(args);
-    let settings = Settings {
-        modulus_bytes: questions.modulus_bytes(),
-    };
+    let settings = questions.settings();
     let outputs: Vec<&Path> = args
         .html
         .iter()

@@ -380,6 +380,12 @@ impl Table {
         Ok(())
     }
 
+    /// Why a count on a grid is a range: M had to be lowered below its granularity.
+    #[must_use]
+    pub fn too_coarse(&self, grid: &Grid) -> Unknown {
+        self.outside(grid)
+    }
+
     pub(crate) fn outside(&self, grid: &Grid) -> Unknown {
         Unknown::Modulus {
             granularity: grid.granularity(),

@@ -61,7 +61,12 @@ pub fn shifted(
     if !grid.divides(table.base_modulus_bytes()) {
         return Err(table.outside(grid));
     }
-    // At most the largest modulus from here on, so that sums cannot run over.
+    table.fit(&moved_back(grid, by_bytes), select)
+}
+
+/// The grid on which starts lie as on `grid` after all of them moved by `by_bytes`.
+#[must_use]
+pub fn moved_back(grid: &Grid, by_bytes: i64) -> Grid {
     let granularity = grid.granularity().0;
     let back = by_bytes.unsigned_abs() % granularity;
     let back = if by_bytes < 0 {
@@ -69,9 +74,14 @@ pub fn shifted(
     } else {
         back
     };
-    let offset = (grid.offset().0 % granularity + granularity - back) % granularity;
-    let moved = Grid::new(grid.granularity(), Bytes(offset), grid.kind()).unwrap_or(*grid);
-    table.fit(&moved, select)
+    let ahead = granularity - back;
+    let offset = grid.offset().0;
+    let offset = if offset < back {
+        offset + ahead
+    } else {
+        offset - back
+    };
+    Grid::new(grid.granularity(), Bytes(offset), grid.kind()).unwrap_or(*grid)
 }
 
 /// What one member of a stripe would get.
@@ -236,6 +246,8 @@ fn spread(
 pub struct Recorded {
     /// Size of a record.
     pub record_bytes: Bytes,
+    /// The grid of the records.
+    pub record: Grid,
     /// Class of the answer.
     pub class: Class,
     /// Reads on the records; `None` without reads.
@@ -255,6 +267,7 @@ pub fn recorded(table: &Table, layer: Layer, record: &Grid) -> Result<Recorded, 
     table.can_answer(record)?;
     Ok(Recorded {
         record_bytes: record.granularity(),
+        record: *record,
         class: Class::ChangesTheRequests,
         reads: table.fit(record, Select::op(Op::Read)).ok(),
         writes: table.fit(record, Select::op(Op::Write)).ok(),

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose};
-use plumb_profile::{Collector, ProfileSet, Settings};
+use plumb_profile::{Collector, ProfileSet};
 use plumb_report::html::html;
 use plumb_report::{Report, Section};
 use plumb_trace::{Batch, Fill, ReadOptions, open};
@@ -60,9 +60,7 @@ fn profile(
     notes: &mut Vec<String>,
 ) -> Result<ProfileSet, Box<dyn Error>> {
     let mut reader = open::open(piece, &ReadOptions::default())?;
-    let mut collector = Collector::new(&Settings {
-        modulus_bytes: questions.modulus_bytes(),
-    })?;
+    let mut collector = Collector::new(&questions.settings())?;
     let mut batch = Batch::default();
     loop {
         match reader.fill(&mut batch)? {

@@ -1,7 +1,7 @@
 //! Numbers as people read them. What is exact is shown exactly where that is short, everything else with three
 //! significant digits; a unit is never left out.
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{Bounds, group_digits};
 
 const BINARY: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const TIMES: [(&str, f64); 3] = [("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
@@ -60,6 +60,48 @@ pub fn percent(share: f64) -> String {
         "> 99.9 %".to_owned()
     } else {
         format!("{percent:.1} %")
+    }
+}
+
+/// A count that may be a range: `7,044` or `21 to 7,044`.
+#[must_use]
+pub fn count_within(part: Bounds<u64>) -> String {
+    ends(part.map(count))
+}
+
+/// The share of a count that may be a range: `3.5 %` or `0 to 3.5 %`.
+#[must_use]
+pub fn share_within(part: Bounds<u64>, whole: u64) -> String {
+    percent_within(part.map(|part| part as f64 / whole.max(1) as f64))
+}
+
+/// A share that may be a range.
+#[must_use]
+pub fn percent_within(share: Bounds<f64>) -> String {
+    let ends = share.map(percent);
+    match ends.low.strip_suffix(" %") {
+        Some(low) if ends.low != ends.high => format!("{low} to {}", ends.high),
+        _ => ends.high,
+    }
+}
+
+/// Bytes that may be a range.
+#[must_use]
+pub fn bytes_within(value: Bounds<u128>) -> String {
+    ends(value.map(|value| bytes(u64::try_from(value).unwrap_or(u64::MAX))))
+}
+
+/// A factor that may be a range, with so many digits behind the point.
+#[must_use]
+pub fn factor_within(factor: Bounds<f64>, digits: usize) -> String {
+    ends(factor.map(|factor| format!("{factor:.digits$}")))
+}
+
+fn ends(ends: Bounds<String>) -> String {
+    if ends.low == ends.high {
+        ends.low
+    } else {
+        format!("{} to {}", ends.low, ends.high)
     }
 }
 

@@ -8,7 +8,7 @@ use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::{CommandLine, WayBack};
 
 use crate::Report;
-use crate::format::{count, percent};
+use crate::format::{count, count_within, factor_within, percent, share_within};
 use crate::words;
 
 mod app;
@@ -225,21 +225,19 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
             return;
         }
     };
-    let mean = tally.head_bytes_sum / u128::from(tally.ios.max(1));
     page.numbered(14, &count(tally.ios), "I/O issued");
-    let misaligned = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
-    let offset = mean_offset(u64::try_from(mean).unwrap_or(u64::MAX));
-    let words = format!("I/O misaligned ({misaligned}), mean offset {offset}");
-    page.numbered(14, &count(tally.misaligned), &words);
-    match tally.lengths_known() {
-        Ok(()) => length_lines(page, fit, tally),
-        Err(why) => page.wrapped(
-            "    what their length decides is unknown: ",
-            "      ",
-            why.to_string(),
-        ),
-    }
-    if tally.misaligned > 0 {
+    let misaligned = share_within(tally.misaligned, tally.ios);
+    let offset = tally.head_bytes_sum.known().map(|sum| {
+        let mean = sum / u128::from(tally.ios.max(1));
+        mean_offset(u64::try_from(mean).unwrap_or(u64::MAX))
+    });
+    let words = match offset {
+        Some(offset) => format!("I/O misaligned ({misaligned}), mean offset {offset}"),
+        None => format!("I/O misaligned ({misaligned})"),
+    };
+    page.numbered(14, &count_within(tally.misaligned), &words);
+    length_lines(page, fit, tally);
+    if tally.misaligned.low > 0 {
         page.gap();
         page.line("    sectors past the grid");
         let rows: Vec<(String, u64)> = tally
@@ -272,18 +270,17 @@ fn mean_offset(bytes: u64) -> String {
 
 /// What an I/O's length decides as well as its start.
 fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
-    let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
     let granularity = fit.grid.granularity();
     let words = format!(
         "I/O no multiple of {granularity} long ({})",
-        of_known(tally.odd_length)
+        share_within(tally.odd_length, tally.ios)
     );
-    page.numbered(14, &count(tally.odd_length), &words);
+    page.numbered(14, &count_within(tally.odd_length), &words);
     let words = format!(
         "I/O touch more cells than they need ({})",
-        of_known(tally.split)
+        share_within(tally.split, tally.ios)
     );
-    page.numbered(14, &count(tally.split), &words);
+    page.numbered(14, &count_within(tally.split), &words);
     for (word, value) in [
         ("read", fit.read_amplification),
         ("written", fit.write_amplification),
@@ -291,18 +288,23 @@ fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
         if let Some(value) = value {
             page.numbered(
                 14,
-                &format!("{value:.3}"),
+                &factor_within(value, 3),
                 &format!("bytes moved per byte {word}, at most"),
             );
         }
     }
-    if tally.unknown_length > 0 {
-        page.numbered(14, &count(tally.unknown_length), UNKNOWN_LENGTH);
+    rounded_line(page, tally);
+}
+
+/// Says why figures of a tally are ranges.
+fn rounded_line(page: &mut Page, tally: &FitTally) {
+    if tally.rounded > 0 {
+        page.numbered(14, &count(tally.rounded), ROUNDED);
     }
 }
 
-/// Beside sums over lengths, when a few were rounded.
-const UNKNOWN_LENGTH: &str = "I/O whose length is not known exactly are left out of these";
+/// Beside ranges, when lengths were dropped.
+const ROUNDED: &str = "I/O have a length that is known only to lie between two powers of two";
 
 fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
     let inference = &place.inference;

@@ -63,7 +63,10 @@ impl TracedDisk {
             completions: true,
         };
         let mut info = SourceInfo::default();
-        let settings = Settings { modulus_bytes };
+        let settings = Settings {
+            modulus_bytes,
+            ..Settings::default()
+        };
         // A modulus that a table cannot have is none of a reading by programs either.
         let collector = Collector::new(&settings).or_else(|_| Collector::new(&Settings::default()));
         let mut collector =

@@ -239,7 +239,10 @@ fn on_grids(before: &Observed, after: &Observed) -> Vec<Measure> {
         let Some(theirs) = after.grids.iter().find(|theirs| theirs.grid == mine.grid) else {
             continue;
         };
-        let shares = [mine, theirs].map(|side| Some(side.misaligned.value()));
+        let shares = [mine, theirs].map(|side| {
+            let is_known = side.misaligned.part.known().is_some();
+            is_known.then(|| side.misaligned.value())
+        });
         measures.push(plain(
             "misaligned_share",
             MeasureUnit::Share,

@@ -164,8 +164,9 @@ fn grids(analysis: &Analysis) -> Vec<OnGrid> {
         let all = fit.all.as_ref().ok()?;
         Some(OnGrid {
             grid: fit.grid,
-            misaligned: Share::new(all.misaligned, all.ios),
-            amplification: [fit.read_amplification, fit.write_amplification],
+            misaligned: Share::between(all.misaligned, all.ios),
+            amplification: [fit.read_amplification, fit.write_amplification]
+                .map(|ratio| ratio.and_then(|ratio| ratio.known())),
         })
     });
     known.collect()

@@ -12,7 +12,7 @@ use plumb_trace::{Layer, Op};
 
 use super::context::Context;
 use super::{LayoutRule, sizes};
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of};
+use crate::rules::{IOS_MIN, Outcome, severity_of, undecided};
 use crate::share::Share;
 
 /// The rule.
@@ -90,12 +90,12 @@ fn observed(
         };
         return context.unknown(id, reason);
     }
-    if let Some(reason) = lengths_unknown(tally.ios, tally.unknown_length) {
-        return context.unknown(id, reason);
-    }
-    let share = Share::new(tally.partial, tally.known_length());
+    let share = Share::between(tally.partial, tally.ios);
     let Some(severity) = severity_of(share) else {
-        return Outcome::Silent;
+        return match undecided(share, || tally.lengths_dropped()) {
+            Some(reason) => context.unknown(id, reason),
+            None => Outcome::Silent,
+        };
     };
     let is_own = context.name(id) == profile.device;
     let facts = ParitySmallWrites {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
 use plumb_model::{Facts, Finding, Seen};
 use plumb_profile::fit::Select;
@@ -134,7 +134,7 @@ fn of_layer(context: &Context<'_>, (id, passed): (NodeId, &Passed<'_>), is_below
         seconds: watch.map(|watch| watch.seconds),
         reads: count(Op::Read),
         writes: count(Op::Write),
-        moved_bytes: passed.places.map_or(Bytes(0), moved),
+        moved_bytes: passed.places.map_or(Bounds::exact(0), moved),
         mean_ns: passed.places.and_then(mean_ns),
         fit: None,
         senders: Vec::new(),
@@ -174,16 +174,16 @@ fn grid_on(context: &Context<'_>, disk: NodeId, worst: &Standing) -> Option<Grid
 }
 
 /// Bytes read and written.
-fn moved(places: &Places) -> Bytes {
+fn moved(places: &Places) -> Bounds<u64> {
     let table = &places.table;
     let data = table
         .iter()
         .filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
-    let units: u128 = data
-        .map(|(key, row)| u128::from(key.length()) * u128::from(row.ios))
-        .sum();
-    let bytes = units * u128::from(table.unit_bytes());
-    Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    let mut bytes = Bounds::exact(0u64);
+    for (key, row) in data {
+        bytes.add(table.len_bytes(key).times(row.ios));
+    }
+    bytes
 }
 
 /// Mean latency of what was timed, ns.

@@ -16,7 +16,7 @@ use plumb_trace::Layer;
 use super::context::{Context, Top, seen_from_above};
 use super::{LayoutRule, sizes};
 use crate::rules::context::too_few_ios;
-use crate::rules::{IOS_MIN, Outcome, lengths_unknown, severity_of, share_words};
+use crate::rules::{IOS_MIN, Outcome, severity_of, share_words, undecided};
 use crate::share::Share;
 
 /// The rule.
@@ -120,12 +120,12 @@ fn observed(
     if tally.ios < IOS_MIN {
         return context.unknown(device, too_few_ios(tally.ios));
     }
-    if let Some(reason) = lengths_unknown(tally.ios, tally.unknown_length) {
-        return context.unknown(device, reason);
-    }
-    let share = Share::new(tally.split, tally.known_length());
+    let share = Share::between(tally.split, tally.ios);
     let Some(severity) = severity_of(share) else {
-        return Outcome::Silent;
+        return match undecided(share, || tally.lengths_dropped()) {
+            Some(reason) => context.unknown(device, reason),
+            None => Outcome::Silent,
+        };
     };
     let is_own = context.name(device) == profile.device;
     let facts = SplitIo {

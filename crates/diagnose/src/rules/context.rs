@@ -3,7 +3,7 @@
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, CountedShare, Facts, Finding, LostEvents, Reason, Severity, Target};
 use plumb_profile::Profile;
-use plumb_profile::fit::{self, FitTally, Unknown};
+use plumb_profile::fit::Unknown;
 use plumb_trace::Layer;
 
 use super::throughput_inflation::Throughput;
@@ -39,14 +39,10 @@ pub(crate) fn severity_of(share: Share) -> Option<Severity> {
     })
 }
 
-/// Why a tally cannot be judged by length: too few I/O, or too many whose length was rounded up.
-pub(crate) fn lengths_unknown(ios: u64, unknown_length: u64) -> Option<Reason> {
-    fit::lengths_known(ios, unknown_length).err().map(table)
-}
-
-/// As [`lengths_unknown`], of a tally.
-pub(crate) fn tally_lengths_unknown(tally: &FitTally) -> Option<Outcome> {
-    lengths_unknown(tally.ios, tally.unknown_length).map(Outcome::Unknown)
+/// Why a share cannot be judged that is a range: its upper end would be a finding and its lower end is none.
+pub(crate) fn undecided(share: Share, why: impl FnOnce() -> Unknown) -> Option<Reason> {
+    let is_open = severity_of(share).is_none() && severity_of(share.at_most()).is_some();
+    (share.part.known().is_none() && is_open).then(|| table(why()))
 }
 
 /// The reason of a residue table.
@@ -96,10 +92,18 @@ impl Context<'_> {
             return Outcome::Silent;
         }
         Outcome::Unknown(Reason::Lost {
-            count: share.part,
+            count: share.part.high,
             of: share.whole,
             lost,
         })
+    }
+
+    /// As [`Context::none_found`], of a share that may be a range because of `why`.
+    pub(crate) fn none_found_of(&self, share: Share, why: impl FnOnce() -> Unknown) -> Outcome {
+        match undecided(share, why) {
+            Some(reason) => Outcome::Unknown(reason),
+            None => self.none_found(share),
+        }
     }
 
     /// A share with the events that the source lost.
@@ -140,7 +144,7 @@ impl Context<'_> {
 fn with_lost(share: Share, lost: u64) -> (f64, f64) {
     let whole = (share.whole as f64 + lost as f64).max(1.0);
     (
-        share.part as f64 / whole,
-        (share.part as f64 + lost as f64) / whole,
+        share.part.low as f64 / whole,
+        (share.part.high as f64 + lost as f64) / whole,
     )
 }

@@ -1,5 +1,6 @@
 //! `member-skew`: the members of a stripe are loaded unevenly.
 
+use plumb_geometry::Bounds;
 use plumb_model::facts::MemberSkew;
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
@@ -48,28 +49,46 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         (_, Some(why)) => return vec![Outcome::Unknown(table(why.clone()))],
         _ => return vec![Outcome::NotAsked],
     };
-    let pieces = loads
-        .iter()
-        .fold(0u64, |pieces, load| pieces.saturating_add(load.pieces));
+    // Where lengths are a range, a member has its least share when it has fewest pieces and the others have most.
+    let sum = |end: fn(Bounds<u64>) -> u64| -> u64 {
+        loads
+            .iter()
+            .map(|load| end(load.pieces))
+            .fold(0, u64::saturating_add)
+    };
+    let (least, most) = (sum(|pieces| pieces.low), sum(|pieces| pieces.high));
     let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
-    if pieces < needed {
+    if least < needed {
         let members = loads.len() as u64;
         return vec![Outcome::Unknown(Reason::TooFew {
             what: Counting::Pieces { members },
-            seen: pieces,
+            seen: least,
             needed,
         })];
     }
-    let Some((member, load)) = loads.iter().enumerate().max_by_key(|(_, load)| load.pieces) else {
+    let at_least = loads.iter().map(|load| {
+        let others = most - load.pieces.high;
+        Share::new(load.pieces.low, load.pieces.low.saturating_add(others))
+    });
+    let mut at_most = loads.iter().map(|load| {
+        let others = least - load.pieces.low;
+        Share::new(load.pieces.high, load.pieces.high.saturating_add(others))
+    });
+    let busiest = at_least
+        .enumerate()
+        .max_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    let Some((member, share)) = busiest else {
         return vec![Outcome::Silent];
     };
-    let (share, part) = (Share::new(load.pieces, pieces), 1.0 / loads.len() as f64);
-    let excess = load.pieces as f64 - pieces as f64 * part;
-    let ratio = share.value() / part;
-    let shown = share.low() - part > EXCESS_MIN && excess > chance(pieces, loads.len());
-    if !shown || ratio < RATIO_MIN {
-        return vec![Outcome::Silent];
-    }
+    let Some(ratio) = skew(share, loads.len()) else {
+        let is_open =
+            striped.tally.rounded > 0 && at_most.any(|share| skew(share, loads.len()).is_some());
+        return vec![if is_open {
+            Outcome::Unknown(table(striped.tally.lengths_dropped()))
+        } else {
+            Outcome::Silent
+        }];
+    };
     let severity = if ratio >= RATIO_WARNING {
         Severity::Warning
     } else {
@@ -85,6 +104,15 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .finding(facts, severity, Confidence::High)
         .with_cost(Cost::estimated(CostOf::MemberLoad, ratio));
     vec![Outcome::found(finding)]
+}
+
+/// How many times its even part a member has, if that is shown and matters.
+fn skew(share: Share, members: usize) -> Option<f64> {
+    let part = 1.0 / members as f64;
+    let excess = share.part.low as f64 - share.whole as f64 * part;
+    let ratio = share.value() / part;
+    let shown = share.low() - part > EXCESS_MIN && excess > chance(share.whole, members);
+    (shown && ratio >= RATIO_MIN).then_some(ratio)
 }
 
 /// What the fullest of `members` gets beyond its part by chance in 99 of 100 cases: the normal bound of a maximum,

@@ -4,7 +4,7 @@
 //! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
 //! partitions that do not stand alike, each is judged by itself.
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_model::facts::{GridSource, MisalignedIo};
 use plumb_model::{Cost, CostOf, Facts, Finding, Part, Reason, RuleId, Severity, Target};
 use plumb_profile::fit::FitTally;
@@ -12,7 +12,7 @@ use plumb_profile::imported::Totals;
 use plumb_profile::infer::InferenceVerdict;
 
 use super::context::table;
-use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, thresholds_with_warning};
+use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, thresholds_with_warning, undecided};
 use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::share::Share;
 
@@ -98,7 +98,8 @@ impl JudgedPlace<'_> {
             InferenceVerdict::One { phase } => offset::past(&self.fit.grid, phase),
             _ => None,
         };
-        Some((severity_of(Share::new(tally.misaligned, tally.ios)), past))
+        let share = Share::between(tally.misaligned, tally.ios);
+        Some((severity_of(share), past))
     }
 }
 
@@ -130,10 +131,11 @@ fn beside(device: &GridFit, parts: &[JudgedPlace<'_>]) -> Option<Share> {
     let all = device.all.as_ref().ok()?;
     let of_parts = || parts.iter().filter_map(|part| part.fit.all.as_ref().ok());
     let less = |all: u64, of: fn(&FitTally) -> u64| all.saturating_sub(of_parts().map(of).sum());
-    Some(Share::new(
-        less(all.misaligned, |tally| tally.misaligned),
-        less(all.ios, |tally| tally.ios),
-    ))
+    let misaligned = Bounds {
+        low: less(all.misaligned.low, |tally| tally.misaligned.high),
+        high: less(all.misaligned.high, |tally| tally.misaligned.low),
+    };
+    Some(Share::between(misaligned, less(all.ios, |tally| tally.ios)))
 }
 
 fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outcome> {
@@ -182,16 +184,21 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     if let Some(unknown) = context.too_few(tally.ios) {
         return unknown;
     }
-    let share = Share::new(tally.misaligned, tally.ios);
+    let share = Share::between(tally.misaligned, tally.ios);
     let Some(severity) = severity_of(share) else {
+        if let Some(reason) =
+            undecided(share, || context.profile.places.table.too_coarse(&fit.grid))
+        {
+            return Outcome::Unknown(reason);
+        }
         return match fit.source {
             GridSource::Assumed => Outcome::Unknown(Reason::BeyondAssumed {
-                count: share.part,
+                count: share.part.high,
                 of: share.whole,
                 granularity_bytes: fit.grid.granularity(),
             }),
             GridSource::Shown => Outcome::Unknown(Reason::BeyondShown {
-                count: share.part,
+                count: share.part.high,
                 of: share.whole,
                 grid: fit.grid,
             }),
@@ -204,7 +211,7 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
         grid_source: fit.source,
         counted: context.counted(share),
         is_outside_partitions: false,
-        mean_past_bytes: Some(mean_head(tally)),
+        mean_past_bytes: mean_head(tally),
         offset: Some(offset),
         latency: fit.latency.clone().filter(|_| context.analysis.timed > 0),
     };
@@ -215,14 +222,17 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
     })
 }
 
-fn mean_head(tally: &FitTally) -> f64 {
-    tally.head_bytes_sum as f64 / tally.ios as f64
+/// `None` where the table does not keep how far from a boundary.
+fn mean_head(tally: &FitTally) -> Option<f64> {
+    let sum = tally.head_bytes_sum.known()?;
+    Some(sum as f64 / tally.ios as f64)
 }
 
 /// Cells touched against cells needed: an upper bound of the extra work.
 fn cost(tally: &FitTally) -> Option<Cost> {
     // One that touches no more than it needs costs nothing that can be told from here.
-    let value = tally.cells_ratio().filter(|value| *value >= 1.005)?;
+    let ratio = tally.cells_ratio()?;
+    let value = Some(ratio.low).filter(|value| *value >= 1.005)?;
     Some(Cost::estimated(CostOf::Cells, value))
 }
 
@@ -240,7 +250,7 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let unit = Bytes(totals.first().map_or(0, |totals| totals.start_unit_bytes));
     let Some(severity) = severity_of(share) else {
         return Outcome::Unknown(Reason::BeyondTested {
-            count: share.part,
+            count: share.part.high,
             of: share.whole,
             granularity_bytes: unit,
         });

@@ -18,7 +18,7 @@ pub mod split_io;
 pub mod throughput_inflation;
 
 pub use context::Context;
-pub(crate) use context::{lengths_unknown, severity_of, tally_lengths_unknown};
+pub(crate) use context::{severity_of, undecided};
 
 /// No rule judges fewer I/O: with 200 a share is known to about 7 points.
 pub const IOS_MIN: u64 = 200;

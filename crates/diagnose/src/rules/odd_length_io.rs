@@ -7,9 +7,7 @@ use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
 use super::context::table;
-use super::{
-    Context, IoRule, Outcome, severity_of, tally_lengths_unknown, thresholds_with_warning,
-};
+use super::{Context, IoRule, Outcome, severity_of, thresholds_with_warning};
 use crate::analysis::GridFit;
 use crate::share::Share;
 
@@ -46,15 +44,12 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         }
         Err(why) => return Outcome::Unknown(table(why.clone())),
     };
-    if let Some(unknown) = context
-        .too_few(tally.ios)
-        .or_else(|| tally_lengths_unknown(tally))
-    {
+    if let Some(unknown) = context.too_few(tally.ios) {
         return unknown;
     }
-    let share = Share::new(tally.odd_length, tally.known_length());
+    let share = Share::between(tally.odd_length, tally.ios);
     let Some(severity) = severity_of(share) else {
-        return context.none_found(share);
+        return context.none_found_of(share, || tally.lengths_dropped());
     };
     let granularity = fit.grid.granularity();
     let commonest = context
@@ -93,11 +88,12 @@ fn found(
 /// What the lengths alone cost: bytes of the cells that they need at best. What off starts add to that is counted
 /// by `misaligned-io`.
 fn cost(tally: &FitTally, granularity: Bytes) -> Option<Cost> {
-    if tally.bytes == 0 {
+    if tally.bytes.high == 0 {
         return None;
     }
-    let value = tally.cells_min as f64 * granularity.0 as f64 / tally.bytes as f64;
-    Some(Cost::estimated(CostOf::CellBytes, value))
+    // At least so much: the true figure is higher where lengths are a range.
+    let value = tally.cells_min.low as f64 * granularity.0 as f64 / tally.bytes.high as f64;
+    Some(Cost::estimated(CostOf::CellBytes, value.max(1.0)))
 }
 
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {

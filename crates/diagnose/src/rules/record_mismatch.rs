@@ -3,15 +3,15 @@
 //! Takes the requests of the application (the vfs layer): below the file system they have the size of the records
 //! already.
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::facts::{OfLength, RecordMismatch, RequestsAndRecords};
 use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Reason, RuleId, Severity};
 use plumb_profile::fit::{FitTally, Select};
-use plumb_profile::what_if::{Recorded, Refusal};
+use plumb_profile::what_if::Refusal;
 use plumb_quoting::Command;
 
 use super::context::table;
-use super::{Context, IoRule, Outcome, lengths_unknown, severity_of, thresholds_with_warning};
+use super::{Context, IoRule, Outcome, severity_of, thresholds_with_warning};
 use crate::share::Share;
 
 /// The rule.
@@ -35,27 +35,20 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Ok(recorded) => recorded,
         Err(why) => return vec![Outcome::Unknown(refused(why))],
     };
-    let sum = |value: fn(&FitTally) -> u64| -> u64 {
-        [&recorded.reads, &recorded.writes]
-            .into_iter()
-            .flatten()
-            .map(value)
-            .sum()
-    };
-    let all = sum(|tally| tally.ios);
-    if let Some(unknown) = context.too_few(all) {
+    let mut all = FitTally::default();
+    for tally in [&recorded.reads, &recorded.writes].into_iter().flatten() {
+        all.merge(tally);
+    }
+    if let Some(unknown) = context.too_few(all.ios) {
         return vec![unknown];
     }
-    if let Some(why) = lengths_unknown(all, sum(|tally| tally.unknown_length)) {
-        return vec![Outcome::Unknown(why)];
-    }
-    let share = Share::new(sum(|tally| tally.partial), sum(FitTally::known_length));
+    let share = Share::between(all.partial, all.ios);
     let Some(severity) = severity_of(share) else {
-        return vec![context.none_found(share)];
+        return vec![context.none_found_of(share, || all.lengths_dropped())];
     };
     // Parts of one record that follow each other are gathered by the cache before the record goes to the disk.
     let alone = partial_heads(context, record);
-    let severity = match severity_of(Share::new(alone, share.whole)) {
+    let severity = match severity_of(Share::between(alone, share.whole)) {
         Some(Severity::Warning) => severity,
         _ => Severity::Note,
     };
@@ -68,13 +61,17 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let facts = RequestsAndRecords {
         record_bytes: recorded.record_bytes,
         counted: context.counted(share),
-        read_amplification: amplification(recorded, false),
-        write_amplification: amplification(recorded, true),
-        following: share.part.saturating_sub(alone),
+        read_amplification: amplification(recorded.reads.as_ref(), record),
+        write_amplification: amplification(recorded.writes.as_ref(), record),
+        following: Bounds {
+            low: share.part.low.saturating_sub(alone.high),
+            high: share.part.high.saturating_sub(alone.low),
+        },
         commonest,
     };
     let (read, write) = (facts.read_amplification, facts.write_amplification);
-    let cost = read.unwrap_or(1.0).max(write.unwrap_or(1.0));
+    let at_least = |ratio: Option<Bounds<f64>>| ratio.map_or(1.0, |ratio| ratio.low);
+    let cost = at_least(read).max(at_least(write));
     let confidence = context.confidence(&facts.counted, Confidence::Medium);
     let facts = Facts::RecordMismatch(RecordMismatch::Requests(facts));
     let finding = context
@@ -91,13 +88,13 @@ fn refused(why: &Refusal) -> Reason {
 }
 
 /// Requests that cover a record in part and continue no stream.
-fn partial_heads(context: &Context<'_>, record: &Grid) -> u64 {
+fn partial_heads(context: &Context<'_>, record: &Grid) -> Bounds<u64> {
     context
         .profile
         .places
         .table
         .fit(record, Select::HEADS)
-        .map_or(0, |tally| tally.partial)
+        .map_or(Bounds::exact(0), |tally| tally.partial)
 }
 
 /// Adds the record size that the commonest request asks for.
@@ -119,13 +116,6 @@ fn advise(finding: Finding, commonest: Option<OfLength>, record: &Grid) -> Findi
     ))
 }
 
-fn amplification(recorded: &Recorded, writes: bool) -> Option<f64> {
-    let tally = if writes {
-        &recorded.writes
-    } else {
-        &recorded.reads
-    }
-    .as_ref()?;
-    let moved = tally.touched_bytes + tally.read_first_bytes;
-    (tally.bytes > 0).then(|| moved as f64 / tally.bytes as f64)
+fn amplification(tally: Option<&FitTally>, record: &Grid) -> Option<Bounds<f64>> {
+    tally.and_then(|tally| tally.amplification(record))
 }

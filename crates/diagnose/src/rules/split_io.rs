@@ -1,14 +1,13 @@
 //! `split-io`: I/O touch more chunks of a stripe than their length needs.
 
+use plumb_geometry::Bounds;
 use plumb_model::facts::{SplitInTrace, SplitIo, SplitOfLength};
 use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId};
 use plumb_profile::what_if::Striped;
 use plumb_trace::Layer;
 
 use super::context::table;
-use super::{
-    Context, IoRule, Outcome, severity_of, tally_lengths_unknown, thresholds_with_warning,
-};
+use super::{Context, IoRule, Outcome, severity_of, thresholds_with_warning};
 use crate::share::Share;
 
 /// The rule.
@@ -28,10 +27,7 @@ pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outco
     if context.profile.layer == Layer::Vfs {
         return Err(Box::new(Outcome::Unknown(Reason::PlacesInFiles)));
     }
-    match context
-        .too_few(striped.tally.ios)
-        .or_else(|| tally_lengths_unknown(&striped.tally))
-    {
+    match context.too_few(striped.tally.ios) {
         Some(unknown) => Err(Box::new(unknown)),
         None => Ok(striped),
     }
@@ -43,19 +39,21 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Err(instead) => return vec![*instead],
     };
     let tally = &striped.tally;
-    let share = Share::new(tally.split, tally.known_length());
+    let share = Share::between(tally.split, tally.ios);
     let Some(severity) = severity_of(share) else {
-        return vec![context.none_found(share)];
+        return vec![context.none_found_of(share, || tally.lengths_dropped())];
     };
-    let cost = (tally.cells_min > 0).then(|| {
-        let value = tally.cells as f64 / tally.cells_min as f64;
-        Cost::estimated(CostOf::Commands, value)
-    });
+    let cost = tally
+        .cells_ratio()
+        .map(|ratio| Cost::estimated(CostOf::Commands, ratio.low));
     let commonest = striped.expected_of_commonest;
     let trace = SplitInTrace {
         random_share: striped.expected_split_share,
         commonest: commonest.map(|(len_bytes, split)| SplitOfLength { len_bytes, split }),
-        longer: tally.crossing.saturating_sub(tally.split),
+        longer: Bounds {
+            low: tally.crossing.low.saturating_sub(tally.split.high),
+            high: tally.crossing.high.saturating_sub(tally.split.low),
+        },
     };
     let counted = context.counted(share);
     let confidence = context.confidence(&counted, Confidence::High);

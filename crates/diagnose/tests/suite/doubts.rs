@@ -1,13 +1,14 @@
 //! What is not known is said, and never passed off as silence.
 
-use crate::common::{Io, Random, RuleBench};
+use crate::common::{Io, Judged, Random, RuleBench};
 use crate::facts;
 use plumb_diagnose::Reason;
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bounds, Bytes};
+use plumb_model::facts::RecordMismatch;
 use plumb_model::{Confidence, LostEvents};
-use plumb_profile::Profile;
 use plumb_profile::fit::Unknown;
-use plumb_profile::table::{Row, Table};
+use plumb_profile::table::{ROWS_MAX_LEAST, Row, Table};
+use plumb_profile::{Profile, Settings};
 use plumb_trace::Op::{Discard, Flush, Read, Write};
 use plumb_trace::{Layer, Op};
 
@@ -76,45 +77,71 @@ fn crowded() -> impl Iterator<Item = Io> {
     (0..40_000).map(move |_| Io(Read, random.below(1 << 30), 65 + random.below(60)))
 }
 
+/// The tallies of a rule fire on the lower end of a range, are silent on its upper end, and unknown in between.
 #[test]
-fn rounded_lengths_are_unknown_to_every_rule_that_needs_them() {
-    let mut bench = RuleBench::chunk(64 << 10, Some(4));
-    bench.questions.grids = RuleBench::grid("4k").questions.grids;
-    let judged = bench.judge_ios(crowded());
-    assert!(judged.analysis.lengths_rounded);
-    for rule in ["odd-length-io", "split-io", "member-skew"] {
-        assert!(is_rounded(judged.unknown(rule)), "{rule}");
-    }
+fn dropped_lengths_leave_ranges() {
+    let bench = |change_settings: fn(&mut Settings)| {
+        let mut bench = RuleBench::chunk(64 << 10, Some(4));
+        bench.questions.grids = RuleBench::grid("4k").questions.grids;
+        RuleBench {
+            change_settings,
+            ..bench
+        }
+    };
+    let fill = |settings: &mut Settings| {
+        settings.rows_max = ROWS_MAX_LEAST;
+        settings.grids.clear();
+    };
+    let judged = bench(fill).judge_ios(crowded());
+    let exact = bench(|_| {}).judge_ios(crowded());
+    assert!(judged.analysis.lengths_rounded && !exact.analysis.lengths_rounded);
+    // Of lengths from 33 to 62 KiB all may be odd, or none.
+    assert!(is_rounded(judged.unknown("odd-length-io")));
+    let counted = |judged: &Judged| facts!(judged.finding("split-io"), SplitIo).counted;
+    let (range, truth) = (
+        counted(&judged).expect("counted"),
+        counted(&exact).expect("counted"),
+    );
+    assert!(range.count.low < range.count.high, "{range:?}");
+    let split = truth.count.known().expect("exact");
+    assert!(range.count.contains(split), "{range:?} {truth:?}");
+    assert!(
+        range.share_low < truth.share_low && truth.share_high < range.share_high,
+        "an interval spans both ends: {range:?} {truth:?}"
+    );
     let records = RuleBench {
         layer: Layer::Vfs,
+        change_settings: fill,
         ..RuleBench::record(64 << 10)
     }
     .judge_ios(crowded());
-    assert!(is_rounded(records.unknown("record-mismatch")));
-    // Sums over the few lengths that are known are no answer to what another layout would do with all.
-    let striped = judged.analysis.what_if.striped.as_ref().expect("asked for");
-    assert!(
-        matches!(striped, Err(Unknown::Lengths { ios: 40_000, .. })),
-        "{striped:?}"
-    );
-    assert!(
-        records
-            .analysis
-            .what_if
-            .recorded
-            .as_ref()
-            .expect("asked for")
-            .is_err()
-    );
-    let fit = &judged.analysis.device().expect("a device").grids[0];
+    // All are shorter than a record, however long they are.
+    let RecordMismatch::Requests(facts) =
+        facts!(records.finding("record-mismatch"), RecordMismatch)
+    else {
+        panic!("found another mismatch");
+    };
     assert_eq!(
-        (
-            fit.read_amplification,
-            fit.all.as_ref().expect("starts").cells_ratio()
-        ),
-        (None, None)
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(40_000), 40_000)
     );
-    assert_eq!(judged.finding("misaligned-io").cost, None);
+    let fit = |judged: &Judged| {
+        let fit = judged.analysis.device().expect("a device").grids[0].clone();
+        let ratio = fit.all.expect("starts").cells_ratio().expect("cells");
+        [fit.read_amplification.expect("reads"), ratio]
+    };
+    for (range, truth) in fit(&judged).into_iter().zip(fit(&exact)) {
+        assert!(
+            range.low <= truth.low && truth.high <= range.high && range.low < range.high,
+            "{range:?} {truth:?}"
+        );
+    }
+    // Grids that are asked for beforehand stay exact in a full table.
+    let asked = bench(|settings| settings.rows_max = ROWS_MAX_LEAST).judge_ios(crowded());
+    assert!(asked.analysis.lengths_rounded);
+    assert_eq!(counted(&asked), counted(&exact));
+    let odd = |judged: &Judged| facts!(judged.finding("odd-length-io"), OddLengthIo).counted;
+    assert_eq!(odd(&asked), odd(&exact));
     // None is as long as 64 KiB, but 33 to 62 KiB was rounded up to that: large ones must not come out of it.
     assert!(judged.is_silent("looks-sequential"));
     let sizes = &judged.analysis.random_by_size;
@@ -193,5 +220,5 @@ fn discards_and_flushes_are_in_no_share() {
     ios.extend((0..100).map(|at| Io(Read, at * 2048 + 5, 8)));
     let judged = RuleBench::grid("4k").judge_ios(ios);
     let counted = facts!(judged.finding("misaligned-io"), MisalignedIo).counted;
-    assert_eq!((counted.count, counted.of), (100, 1100));
+    assert_eq!((counted.count, counted.of), (Bounds::exact(100), 1100));
 }

@@ -3,7 +3,7 @@
 use crate::common::{Io, Judged, Random, RuleBench};
 use crate::facts;
 use plumb_diagnose::RuleId;
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_model::Part;
 use plumb_model::facts::{IoOffset, OffsetAdvice, OtherOffset, PartitionStart};
 use plumb_profile::codec::{self, Saved};
@@ -165,7 +165,7 @@ fn partitions_that_stand_differently_are_judged_apart() {
     let finding = judged.finding("misaligned-io");
     assert_eq!(finding.target.part, Some(Part::Partition("8,1".to_owned())));
     let counted = facts!(finding, MisalignedIo).counted;
-    assert_eq!((counted.count, counted.of), (1000, 1000));
+    assert_eq!((counted.count, counted.of), (Bounds::exact(1000), 1000));
     let start = PartitionStart {
         name: "8,1".to_owned(),
         start_bytes: Bytes(63 * 512),
@@ -229,7 +229,7 @@ fn partitions_that_stand_alike_are_one_finding() {
     let finding = judged.finding("misaligned-io");
     assert_eq!(finding.target.part, None);
     let counted = facts!(finding, MisalignedIo).counted;
-    assert_eq!((counted.count, counted.of), (1800, 1820));
+    assert_eq!((counted.count, counted.of), (Bounds::exact(1800), 1820));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common::{Io, Random, RuleBench, few, number};
 use crate::facts;
 use plumb_diagnose::{Flow, Reason, RuleId, Severity, Throughput};
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::Confidence;
 use plumb_model::facts::{Direction, GridSource, OfLength, RecordMismatch};
 use plumb_model::reason::Counting;
@@ -30,7 +30,10 @@ fn misaligned_io() {
     let judged = bench.judge_ios([reads(700, 8, 7, 8), reads(300, 8, 0, 8)].concat());
     let finding = judged.finding(rule);
     let facts = facts!(finding, MisalignedIo);
-    assert_eq!((facts.counted.count, facts.counted.of), (700, 1000));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(700), 1000)
+    );
     assert_eq!(
         (facts.grid, facts.grid_source),
         (Grid::ASSUMED, GridSource::User)
@@ -75,7 +78,10 @@ fn odd_length_io() {
     let judged = bench.judge_ios([reads(600, 8, 0, 8), reads(400, 8, 0, 3)].concat());
     let finding = judged.finding(rule);
     let facts = facts!(finding, OddLengthIo);
-    assert_eq!((facts.counted.count, facts.counted.of), (400, 1000));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(400), 1000)
+    );
     assert_eq!(facts.unit_bytes, Bytes(4096));
     let odd = OfLength {
         len_bytes: Bytes(1536),
@@ -101,7 +107,7 @@ fn split_io() {
     let judged = bench.judge_ios([reads(900, 128, 0, 16), reads(100, 128, 120, 16)].concat());
     let finding = judged.finding(rule);
     let counted = facts!(finding, SplitIo).counted.expect("counts");
-    assert_eq!((counted.count, counted.of), (100, 1000));
+    assert_eq!((counted.count, counted.of), (Bounds::exact(100), 1000));
     assert_eq!(number(finding, "chunk_bytes"), 65_536.0);
     // A random sector of 128 lets 8 KiB spill over from 113 on: 15 of 128.
     assert_eq!(number(finding, "trace.random_share"), 15.0 / 128.0);
@@ -131,7 +137,10 @@ fn record_mismatch() {
     let RecordMismatch::Requests(facts) = facts!(finding, RecordMismatch) else {
         panic!("found {:?}", finding.facts);
     };
-    assert_eq!((facts.counted.count, facts.counted.of), (500, 1000));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(500), 1000)
+    );
     assert_eq!(facts.record_bytes, Bytes(128 << 10));
     assert_eq!(finding.severity, Severity::Warning);
     // 1000 records of 256 sectors for 500 × 256 + 500 × 16 of them.
@@ -179,7 +188,10 @@ fn looks_sequential() {
     let judged = bench.judge_ios([reads(900, 8, 0, 8), reads(100, 8, 0, 256)].concat());
     let finding = judged.finding(rule);
     let facts = facts!(finding, LooksSequential);
-    assert_eq!((facts.counted.count, facts.counted.of), (100, 1000));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(100), 1000)
+    );
     assert_eq!(facts.of_that_size, 100);
     assert_eq!(
         finding.severity,
@@ -211,7 +223,10 @@ fn small_random_writes() {
     let judged = bench.judge_ios(writes.clone());
     let finding = judged.finding(rule);
     let facts = facts!(finding, SmallRandomWrites);
-    assert_eq!((facts.counted.count, facts.counted.of), (1000, 1000));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(1000), 1000)
+    );
     assert_eq!(facts.gathered_writes, 63, "1,000 / 16, rounded up");
     // 1000 writes in 999 ms.
     assert_eq!(number(finding, "per_second").round(), 1001.0);
@@ -240,7 +255,10 @@ fn member_skew() {
     let finding = judged.finding(rule);
     let facts = facts!(finding, MemberSkew);
     assert_eq!((facts.member, facts.members), (2, 4));
-    assert_eq!((facts.counted.count, facts.counted.of), (1000, 2500));
+    assert_eq!(
+        (facts.counted.count, facts.counted.of),
+        (Bounds::exact(1000), 2500)
+    );
     assert_eq!(number(finding, "ratio"), 1.6);
     assert!(bench.judge_ios(evenly(0, 2000)).is_silent(rule));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Facts about I/O.
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 use serde::{Deserialize, Serialize};
@@ -143,7 +143,7 @@ pub enum OffsetAdvice {
         /// The blocks that come to lie on multiples of their length, where the grid is only assumed.
         blocks_bytes: Option<Bytes>,
         /// I/O that would still start off the grid, exact for these requests.
-        misaligned: u64,
+        misaligned: Bounds<u64>,
         /// Of so many.
         ios: u64,
     },

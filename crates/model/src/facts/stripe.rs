@@ -1,6 +1,6 @@
 //! Facts about stripes and parity.
 
-use plumb_geometry::{Bytes, Share};
+use plumb_geometry::{Bounds, Bytes, Share};
 use plumb_stack::Source;
 use serde::{Deserialize, Serialize};
 
@@ -56,11 +56,11 @@ pub struct SplitIo {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SplitInTrace {
     /// Share of split I/O that random starts would give.
-    pub random_share: f64,
+    pub random_share: Bounds<f64>,
     /// The commonest length, with the share that random sectors would give.
     pub commonest: Option<SplitOfLength>,
     /// I/O that touch several chunks only because they are longer than one.
-    pub longer: u64,
+    pub longer: Bounds<u64>,
 }
 
 /// The share of I/O of a length that random sectors split.

@@ -1,6 +1,6 @@
 //! Facts about units: records, blocks, and what devices state of theirs.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bounds, Bytes};
 use plumb_stack::{CellKind, Source};
 use serde::{Deserialize, Serialize};
 
@@ -27,11 +27,11 @@ pub struct RequestsAndRecords {
     /// Requests that cover a record only in part.
     pub counted: CountedShare,
     /// Bytes moved per byte read, at most; absent without reads.
-    pub read_amplification: Option<f64>,
+    pub read_amplification: Option<Bounds<f64>>,
     /// Bytes moved per byte written, at most; absent without writes.
-    pub write_amplification: Option<f64>,
+    pub write_amplification: Option<Bounds<f64>>,
     /// Of the requests that cover a record in part, those that follow another without a gap.
-    pub following: u64,
+    pub following: Bounds<u64>,
     /// The commonest request whose length is exact.
     pub commonest: Option<OfLength>,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::compare::{BenchDocument, Observed, of_bench, of_profile, of_series};
 use plumb_diagnose::{Questions, analyze};
-use plumb_profile::{Profile, Settings};
+use plumb_profile::Profile;
 use plumb_trace::input::Input;
 use plumb_trace::series::{self, FirstReport, Series};
 
@@ -244,9 +244,7 @@ fn selection(args: &Compare) -> Selection {
 
 fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
     let selection = selection(args);
-    let settings = Settings {
-        modulus_bytes: questions.modulus_bytes(),
-    };
+    let settings = questions.settings();
     let mut collected = collect(&[PathBuf::from(path)], &selection, &settings);
     match Failure::first_of(std::mem::take(&mut collected.failures)) {
         Some(failure) => Err(failure),

@@ -314,7 +314,7 @@ fn misfit(analysis: &Analysis) -> f64 {
         .device()
         .and_then(|place| place.grids.first()?.all.as_ref().ok());
     tally.map_or(0.0, |tally| {
-        tally.misaligned as f64 / tally.ios.max(1) as f64
+        tally.misaligned.low as f64 / tally.ios.max(1) as f64
     })
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::Report;
 use crate::check::{self, Check, listed};
-use crate::format::{bytes, count, ns, percent};
+use crate::format::{bytes, bytes_within, count, count_within, ns, share_within};
 use crate::text::page::Page;
 use crate::text::{Color, Sender};
 
@@ -238,10 +238,9 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
         let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else {
             continue;
         };
-        let moved = u64::try_from(tally.bytes).unwrap_or(u64::MAX);
         let row = [
             count(tally.ios),
-            bytes(moved),
+            bytes_within(tally.bytes),
             place.grids.first().map_or_else(String::new, off),
             String::new(),
             String::new(),
@@ -269,8 +268,8 @@ const OFF: usize = 25;
 fn off(fit: &GridFit) -> String {
     match &fit.all {
         Ok(tally) => {
-            let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
-            let of = format!("{} of {}", count(tally.misaligned), count(tally.ios));
+            let share = share_within(tally.misaligned, tally.ios);
+            let of = format!("{} of {}", count_within(tally.misaligned), count(tally.ios));
             let with_share = format!("{of} ({share})");
             if with_share.chars().count() > OFF {
                 of

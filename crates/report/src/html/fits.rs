@@ -2,11 +2,12 @@
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::GridFit;
+use plumb_geometry::Bounds;
 use plumb_profile::fit::FitTally;
 use plumb_profile::latency_fit::LatencyByFit;
 
 use super::markup::Markup;
-use super::page::{NONE, or_dash, share_of, table};
+use super::page::{or_dash, table};
 use super::phases::is_whole;
 use crate::format;
 
@@ -33,8 +34,8 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
                         let Some(tally) = tally else { continue };
                         rows.push(row([name, &grid, op], tally, amplification));
                     }
-                    if let Err(why) = all.lengths_known() {
-                        said.push(format!("{name}, {}: {why}.", fit.grid));
+                    if all.rounded > 0 {
+                        said.push(format!("{name}, {}: {}.", fit.grid, all.lengths_dropped()));
                     }
                     said.extend(latency(fit).map(|words| format!("{name}, {}: {words}", fit.grid)));
                 }
@@ -59,25 +60,25 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
         .for_each(|words| m.leaf("p", &[("class", "dim")], words));
 }
 
-/// A line of sums; the shares of lengths are of the I/O whose length is known.
+/// A line of sums.
 #[must_use]
-pub fn row(names: [&str; 3], tally: &FitTally, amplification: Option<f64>) -> Vec<String> {
-    let known = tally.known_length();
-    let of_known = |ios| match tally.lengths_known() {
-        Ok(()) => share_of(ios, known),
-        Err(_) => NONE.to_owned(),
-    };
+pub fn row(names: [&str; 3], tally: &FitTally, amplification: Option<Bounds<f64>>) -> Vec<String> {
+    let share = |part| format::share_within(part, tally.ios);
     let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     row.extend([
         format::count(tally.ios),
-        share_of(tally.misaligned, tally.ios),
-        of_known(tally.odd_length),
-        of_known(tally.split),
-        of_known(tally.crossing),
-        or_dash(tally.cells_ratio(), format::digits),
-        or_dash(amplification, format::digits),
+        share(tally.misaligned),
+        share(tally.odd_length),
+        share(tally.split),
+        share(tally.crossing),
+        or_dash(tally.cells_ratio(), ratio),
+        or_dash(amplification, ratio),
     ]);
     row
+}
+
+fn ratio(ratio: Bounds<f64>) -> String {
+    format::factor_within(ratio, 2)
 }
 
 fn latency(fit: &GridFit) -> Option<String> {

@@ -101,7 +101,7 @@ fn record_rows(recorded: &Recorded) -> Vec<Vec<String>> {
 fn members(m: &mut Markup, striped: &Striped) {
     let mut words = format!(
         "Split by chance, weighted by the lengths seen: {}",
-        format::percent(striped.expected_split_share)
+        format::percent_within(striped.expected_split_share)
     );
     if let Some((length, share)) = &striped.expected_of_commonest {
         let share = share.numerator as f64 / share.denominator.max(1) as f64;
@@ -119,14 +119,12 @@ fn members(m: &mut Markup, striped: &Striped) {
     };
     let whole: u64 = loads.iter().map(|load| load.ios).sum();
     let rows = loads.iter().enumerate().map(|(member, load)| {
-        let bytes =
-            u64::try_from(load.bytes).map_or_else(|_| load.bytes.to_string(), format::bytes);
         vec![
             format!("{member}"),
             format::count(load.ios),
             share_of(load.ios, whole),
-            format::count(load.pieces),
-            bytes,
+            format::count_within(load.pieces),
+            format::bytes_within(load.bytes),
         ]
     });
     let columns = [

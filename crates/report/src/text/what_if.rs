@@ -4,7 +4,9 @@ use plumb_diagnose::analysis::{Analysis, Shifted};
 use plumb_profile::what_if::{Class, Recorded, Striped};
 
 use super::Page;
-use crate::format::{bytes, count, percent};
+use crate::format::{
+    bytes_within, count, count_within, factor_within, percent_within, share_within,
+};
 
 pub(super) fn lines(page: &mut Page, analysis: &Analysis) {
     for shifted in &analysis.what_if.shifted {
@@ -41,9 +43,9 @@ fn shift_lines(page: &mut Page, shifted: &Shifted) {
     heading(page, &words, shifted.class);
     match &shifted.tally {
         Ok(tally) => {
-            let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
+            let share = share_within(tally.misaligned, tally.ios);
             let words = format!("of {} I/O would start off it ({share})", count(tally.ios));
-            page.numbered(14, &count(tally.misaligned), &words);
+            page.numbered(14, &count_within(tally.misaligned), &words);
         }
         Err(why) => page.wrapped("    unknown: ", "      ", why.to_string()),
     }
@@ -56,30 +58,26 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
         &format!("chunks of {}", striped.chunk_bytes),
         striped.class,
     );
-    let known = tally.known_length().max(1) as f64;
     let words = format!(
         "I/O touch more chunks than they need ({}; by chance {})",
-        percent(tally.split as f64 / known),
-        percent(striped.expected_split_share)
+        share_within(tally.split, tally.ios),
+        percent_within(striped.expected_split_share)
     );
-    page.numbered(14, &count(tally.split), &words);
+    page.numbered(14, &count_within(tally.split), &words);
     let words = format!(
         "I/O touch more than one chunk ({})",
-        percent(tally.crossing as f64 / known)
+        share_within(tally.crossing, tally.ios)
     );
-    page.numbered(14, &count(tally.crossing), &words);
-    if tally.unknown_length > 0 {
-        page.numbered(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
-    }
+    page.numbered(14, &count_within(tally.crossing), &words);
+    super::rounded_line(page, tally);
     if let Some(why) = &striped.members_unknown {
         page.wrapped("    load by member unknown: ", "      ", why.to_string());
     }
     for (member, load) in striped.members.iter().flatten().enumerate() {
-        let moved = u64::try_from(load.bytes).unwrap_or(u64::MAX);
         page.line(format!(
             "    member {member:<3} {:>12} pieces {:>10}",
-            count(load.pieces),
-            bytes(moved)
+            count_within(load.pieces),
+            bytes_within(load.bytes)
         ));
     }
 }
@@ -92,15 +90,17 @@ fn record_lines(page: &mut Page, recorded: &Recorded) {
     );
     for (word, tally) in [("reads", &recorded.reads), ("writes", &recorded.writes)] {
         let Some(tally) = tally else { continue };
-        let moved =
-            (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
+        let moved = tally
+            .amplification(&recorded.record)
+            .map_or_else(String::new, |moved| {
+                let moved = factor_within(moved, 2);
+                format!("; {moved} bytes moved per byte, at most")
+            });
         let words = format!(
-            "of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
-            count(tally.known_length())
+            "of {} {word} cover a record in part{moved}",
+            count(tally.ios)
         );
-        page.numbered(14, &count(tally.partial), &words);
-        if tally.unknown_length > 0 {
-            page.numbered(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
-        }
+        page.numbered(14, &count_within(tally.partial), &words);
+        super::rounded_line(page, tally);
     }
 }

@@ -6,6 +6,7 @@ use plumb_model::facts::LooksSequential;
 
 use super::phrase::{counted, interval};
 use super::{Sentences, target};
+use crate::format::count_within;
 
 /// The sentences of its finding.
 pub(super) fn words(on: &Target, facts: &LooksSequential) -> Sentences {
@@ -22,7 +23,7 @@ pub(super) fn words(on: &Target, facts: &LooksSequential) -> Sentences {
             "Of {} I/O of that size, {} continue no stream: an array that judges by size caches or prefetches them wrongly, \
              one that follows positions does not.",
             group_digits(facts.of_that_size),
-            group_digits(facts.counted.count)
+            count_within(facts.counted.count)
         ))
         .say(
             "A file-system record larger than the request of the application is a usual cause. If the application asks for so \

@@ -1,6 +1,6 @@
 //! Phrases that sentences of several rules share: places, shares, lists, grids.
 
-use plumb_geometry::{Bytes, Share, group_digits, plural};
+use plumb_geometry::{Bounds, Bytes, Share, group_digits, plural};
 use plumb_model::{CountedShare, GridOf};
 use plumb_stack::CellKind;
 
@@ -37,12 +37,13 @@ pub(super) fn share(share: Share) -> String {
 }
 
 /// `7,231 of 94,878 (7.6 %)`.
-pub(super) fn part_of(part: u64, whole: u64) -> String {
+pub(super) fn part_of(part: impl Into<Bounds<u64>>, whole: u64) -> String {
+    let part = part.into();
     format!(
         "{} of {} ({})",
-        group_digits(part),
+        format::count_within(part),
         group_digits(whole),
-        format::percent(part as f64 / whole.max(1) as f64)
+        format::share_within(part, whole)
     )
 }
 

@@ -1,11 +1,12 @@
 //! `record-mismatch` in words.
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{Bounds, group_digits};
 use plumb_model::Target;
 use plumb_model::facts::{Keeper, PagesAndRecords, RecordMismatch, RequestsAndRecords};
 
 use super::phrase::{counted, interval};
 use super::{Sentences, target};
+use crate::format::{count_within, factor_within};
 
 /// The sentences of its finding.
 pub(super) fn words(on: &Target, facts: &RecordMismatch) -> Sentences {
@@ -23,8 +24,9 @@ fn of_requests(on: &Target, facts: &RequestsAndRecords) -> Sentences {
         facts.record_bytes
     ));
     sentences.explanation.extend(interval(&facts.counted));
-    let moved = |words: &str, value: Option<f64>| {
-        value.map(|value| format!("{words} move up to {value:.1} bytes for each byte asked for."))
+    let moved = |words: &str, value: Option<Bounds<f64>>| {
+        let value = value.map(|value| factor_within(value, 1));
+        value.map(|value| format!("{words} move up to {value} bytes for each byte asked for."))
     };
     let is_size_right = facts
         .commonest
@@ -32,10 +34,10 @@ fn of_requests(on: &Target, facts: &RequestsAndRecords) -> Sentences {
     sentences
         .and(moved("Reads", facts.read_amplification))
         .and(moved("Writes", facts.write_amplification))
-        .and((facts.following > 0).then(|| {
+        .and((facts.following.low > 0).then(|| {
             format!(
                 "{} of them follow another request without a gap: a cache may make whole records of those.",
-                group_digits(facts.following)
+                count_within(facts.following)
             )
         }))
         .and(facts.commonest.map(|commonest| {

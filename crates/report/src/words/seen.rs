@@ -1,6 +1,6 @@
 //! I/O through the target of a finding, in words.
 
-use plumb_geometry::{Bytes, group_digits, plural};
+use plumb_geometry::{Bounds, group_digits, plural};
 use plumb_model::{Facts, Finding, GridOf, Seen};
 use plumb_profile::latency_fit::LatencyByFit;
 
@@ -32,7 +32,7 @@ pub(super) fn sentences(finding: &Finding) -> Vec<String> {
     if let Some(fit) = &seen.fit {
         sentences.extend(fit.moved.as_ref().map(|moved| {
             let rest = part_of(moved.misaligned, moved.ios);
-            let not_alone = if moved.misaligned < fit.misaligned {
+            let not_alone = if moved.misaligned.high < fit.misaligned.low {
                 ""
             } else {
                 ": the start is not the only cause"
@@ -82,7 +82,14 @@ fn took(seen: &Seen) -> String {
 }
 
 /// `2.4 MiB`.
-fn moved(Bytes(bytes): Bytes) -> String {
+fn moved(bytes: Bounds<u64>) -> String {
+    match bytes.known() {
+        Some(bytes) => size(bytes),
+        None => format!("{} to {}", size(bytes.low), size(bytes.high)),
+    }
+}
+
+fn size(bytes: u64) -> String {
     let bytes = bytes as f64;
     let (size, unit) = if bytes < MIB {
         (bytes / 1024.0, "KiB")

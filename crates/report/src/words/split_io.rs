@@ -1,12 +1,12 @@
 //! `split-io` in words.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::Bytes;
 use plumb_model::facts::{SplitInTrace, SplitIo};
 use plumb_model::{CountedShare, Target};
 
 use super::phrase::{counted, interval, place, share};
 use super::{Sentences, io_size, target};
-use crate::format::percent;
+use crate::format::{count_within, percent_within};
 
 /// The sentences of its finding.
 pub(super) fn words(on: &Target, facts: &SplitIo) -> Sentences {
@@ -51,7 +51,7 @@ fn summary(on: &Target, facts: &SplitIo) -> String {
 fn in_trace(counted: &CountedShare, trace: &SplitInTrace) -> Vec<String> {
     let mut sentences = vec![format!(
         "Random starts would split {} of them.",
-        percent(trace.random_share)
+        percent_within(trace.random_share)
     )];
     sentences.extend(trace.commonest.map(|commonest| {
         format!(
@@ -59,16 +59,16 @@ fn in_trace(counted: &CountedShare, trace: &SplitInTrace) -> Vec<String> {
             commonest.len_bytes, commonest.split
         )
     }));
-    if counted.value() > 1.5 * trace.random_share {
+    if counted.value() > 1.5 * trace.random_share.high {
         sentences.push(
             "That is more than chance: the I/O are off the chunks, so look at their offset."
                 .to_owned(),
         );
     }
-    if trace.longer > 0 {
+    if trace.longer.low > 0 {
         sentences.push(format!(
             "{} more touch several chunks because they are longer than one: the size of the chunk is the cause, not their place.",
-            group_digits(trace.longer)
+            count_within(trace.longer)
         ));
     }
     sentences

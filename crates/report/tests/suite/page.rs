@@ -62,10 +62,7 @@ fn collect(
     clock: Clock,
     questions: &Questions,
 ) -> ProfileSet {
-    let settings = Settings {
-        modulus_bytes: questions.modulus_bytes(),
-    };
-    let mut collector = Collector::new(&settings).expect("a modulus");
+    let mut collector = Collector::new(&questions.settings()).expect("a modulus");
     collector.set_clock(clock);
     let mut batch = Batch {
         names: Arc::new(names),

@@ -1,7 +1,7 @@
 //! One snapshot of the sentences of each rule: a table of facts, and what a report says of them. Other tests compare facts,
 //! so that a better sentence changes this table alone.
 
-use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind, SECTOR, Share};
 use plumb_model::facts::*;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
@@ -43,7 +43,7 @@ fn block() -> GridOf {
 /// 10 % of a thousand.
 fn counted() -> CountedShare {
     CountedShare {
-        count: 100,
+        count: Bounds::exact(100),
         of: 1000,
         share_low: 0.0829,
         share_high: 0.1202,
@@ -211,12 +211,12 @@ fn stripes() -> Vec<Facts> {
         counted_on: None,
         past_bytes: None,
         trace: Some(SplitInTrace {
-            random_share: 0.05,
+            random_share: Bounds::exact(0.05),
             commonest: Some(SplitOfLength {
                 len_bytes: Bytes(8192),
                 split: share(15, 64),
             }),
-            longer: 7,
+            longer: Bounds::exact(7),
         }),
         ..seen.clone()
     };
@@ -282,9 +282,9 @@ fn units() -> Vec<Facts> {
     let requests = RequestsAndRecords {
         record_bytes: Bytes(128 << 10),
         counted: counted(),
-        read_amplification: Some(16.0),
-        write_amplification: Some(32.0),
-        following: 12,
+        read_amplification: Some(Bounds::exact(16.0)),
+        write_amplification: Some(Bounds::exact(32.0)),
+        following: Bounds::exact(12),
         commonest: Some(OfLength {
             len_bytes: Bytes(8192),
             ios: 900,
@@ -295,7 +295,7 @@ fn units() -> Vec<Facts> {
             len_bytes: Bytes(128 << 10),
             ios: 900,
         }),
-        following: 0,
+        following: Bounds::exact(0),
         ..requests.clone()
     };
     let pages = |keeper| {
@@ -589,7 +589,7 @@ fn misaligned_io() -> Vec<Facts> {
     let shift = |blocks| OffsetAdvice::Shift {
         up_bytes: sectors(1),
         blocks_bytes: blocks,
-        misaligned: 12,
+        misaligned: Bounds::exact(12),
         ios: 1000,
     };
     let other = |continues_streams| OtherOffset {
@@ -714,7 +714,7 @@ fn io() -> Vec<Facts> {
             member: 2,
             members: 4,
             counted: CountedShare {
-                count: 400,
+                count: Bounds::exact(400),
                 ..counted()
             },
             ratio: 1.6,
@@ -830,11 +830,11 @@ fn io_through_a_start() {
     let mut finding = finding(starts().remove(0));
     let fit = SeenFit {
         ios: 300,
-        misaligned: 300,
+        misaligned: Bounds::exact(300),
         moved: Some(FitAfterMove {
             by_bytes: sectors(6),
             ios: 300,
-            misaligned: 0,
+            misaligned: Bounds::exact(0),
         }),
         latency: Some(LatencyByFit::NotComparable {
             why: "no aligned I/O of the same kind".to_owned(),
@@ -847,7 +847,7 @@ fn io_through_a_start() {
         seconds: Some(10.0),
         reads: 211,
         writes: 89,
-        moved_bytes: Bytes(300 * 4096),
+        moved_bytes: Bounds::exact(300 * 4096),
         mean_ns: Some(100_000.0),
         fit: Some(fit),
         senders: vec![SentBy {

@@ -155,8 +155,8 @@ fn advise(
         (Ok(by), Some(table)) => what_if::shifted(table, &fit.grid, by, Select::DATA).ok(),
         _ => None,
     };
-    let Some(after) =
-        after.filter(|after| after.misaligned < tally.misaligned && by.is_multiple_of(SECTOR))
+    let Some(after) = after
+        .filter(|after| after.misaligned.high < tally.misaligned.low && by.is_multiple_of(SECTOR))
     else {
         return (OffsetAdvice::Nothing, None);
     };

@@ -21,6 +21,8 @@ pub struct RuleBench {
     pub partitions: Vec<(&'static str, u64)>,
     pub info: SourceInfo,
     pub questions: Questions,
+    /// Changes what the questions ask of profiles.
+    pub change_settings: fn(&mut Settings),
 }
 
 impl Default for RuleBench {
@@ -30,6 +32,7 @@ impl Default for RuleBench {
             partitions: Vec::new(),
             info: SourceInfo::default(),
             questions: Questions::default(),
+            change_settings: |_| {},
         }
     }
 }
@@ -90,9 +93,8 @@ impl RuleBench {
     }
 
     pub fn judge_events(&self, events: impl Iterator<Item = Event>) -> Judged {
-        let settings = Settings {
-            modulus_bytes: self.questions.modulus_bytes(),
-        };
+        let mut settings = self.questions.settings();
+        (self.change_settings)(&mut settings);
         let mut collector = Collector::new(&settings).expect("a modulus for these questions");
         let mut batch = Batch {
             names: self.names(),

@@ -170,6 +170,7 @@ impl Lab {
         }
         let mut collector = Collector::new(&Settings {
             modulus_bytes: 1 << 20,
+            ..Settings::default()
         })
         .expect("a modulus");
         collector.fold(&batch);

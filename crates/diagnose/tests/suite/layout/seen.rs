@@ -2,7 +2,7 @@
 
 use plumb_diagnose::layout::{Sender, Watch};
 use plumb_diagnose::{Finding, GridSource, Joined, Reason, join};
-use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_geometry::{Bounds, Bytes, Grid, SECTOR};
 use plumb_model::facts::PartitionStart;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SentBy};
@@ -26,7 +26,7 @@ fn seen(finding: &Finding) -> &Seen {
 /// I/O off the grid, and all.
 fn fit(finding: &Finding) -> (u64, u64) {
     let fit = seen(finding).fit.as_ref().expect("a fit");
-    (fit.misaligned, fit.ios)
+    (fit.misaligned.known().expect("a number"), fit.ios)
 }
 
 /// So many reads of 4 KiB through a partition, the first `past` sectors into it, 100 µs each.
@@ -91,13 +91,13 @@ fn a_start_explains_the_io_behind_it() {
         let seen = seen(finding);
         assert_eq!((seen.on.as_str(), seen.is_below), ("sda1", false));
         assert_eq!((seen.reads, seen.writes), (300, 0));
-        assert_eq!(seen.moved_bytes, Bytes(300 * 4096));
+        assert_eq!(seen.moved_bytes, Bounds::exact(300 * 4096));
         assert_eq!((seen.seconds, seen.mean_ns), (Some(10.0), Some(100_000.0)));
         let fit = seen.fit.as_ref().expect("a fit");
         let moved = FitAfterMove {
             by_bytes: Bytes(512),
             ios: 300,
-            misaligned: 0,
+            misaligned: Bounds::exact(0),
         };
         assert_eq!(fit.moved, Some(moved));
         // The others of the same disk, length and kind took as long.
@@ -167,7 +167,7 @@ fn a_move_is_not_said_to_mend_what_it_does_not() {
         let moved = FitAfterMove {
             by_bytes: Bytes(512),
             ios: 401,
-            misaligned: 101,
+            misaligned: Bounds::exact(101),
         };
         let fit = seen(judged.finding(OFF)).fit.as_ref().expect("a fit");
         assert_eq!(fit.moved, Some(moved));

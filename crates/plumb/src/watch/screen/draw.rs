@@ -1,7 +1,8 @@
 //! The frame of the view: the head, the list of devices, the last line.
 
 use plumb_diagnose::{Analysis, TargetLayer};
-use plumb_report::format::{bytes, count, ns, percent};
+use plumb_geometry::Bounds;
+use plumb_report::format::{bytes, count, ns, share_within};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -136,7 +137,7 @@ impl Screen {
     }
 
     fn device_row(&self, analysis: &Analysis, seconds: f64) -> Row<'static> {
-        let share = |of: fn(&plumb_profile::FitTally) -> (u64, u64)| {
+        let share = |of: fn(&plumb_profile::FitTally) -> (Bounds<u64>, u64)| {
             let tally = analysis
                 .device()
                 .and_then(|place| place.grids.first()?.all.as_ref().ok());
@@ -147,7 +148,7 @@ impl Screen {
                     if whole == 0 {
                         "-".to_owned()
                     } else {
-                        percent(part as f64 / whole as f64)
+                        share_within(part, whole)
                     }
                 },
             )
@@ -176,8 +177,8 @@ impl Screen {
             figure(count((analysis.ios as f64 / seconds).round() as u64)),
             figure(bytes((analysis.bytes as f64 / seconds) as u64)),
             figure(off).style(self.paint(color)),
-            figure(share(|tally| (tally.split, tally.known_length()))),
-            figure(share(|tally| (tally.odd_length, tally.known_length()))),
+            figure(share(|tally| (tally.split, tally.ios))),
+            figure(share(|tally| (tally.odd_length, tally.ios))),
             figure(time(|quantiles| quantiles.p50_ns)),
             figure(time(|quantiles| quantiles.p99_ns)),
             figure(depth),

@@ -195,7 +195,7 @@ pub fn check(profile: &Profile, events: &[Event], names: &Names) {
     assert_eq!(profile.ordered, ordered(events));
     let placed = with_stream_bit(events);
     let empty = |first_byte, shift| {
-        let mut table = Table::default();
+        let mut table = Table::default().with_rows_max(1 << 14);
         table.set_region_shift(shift);
         Places::with_table(table, first_byte)
     };
