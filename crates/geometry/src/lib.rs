@@ -33,6 +33,6 @@ pub use extremes::{Extremes, Lengths};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
 pub use parity_layout::ParityLayout;
-pub use parse::{SizeError, parse_grid, parse_range, parse_shift, parse_size};
+pub use parse::{SizeError, parse_block_size, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};
 pub use units::{Bytes, Nanos, SECTOR, Sectors, gcd, group_digits, lcm_checked, plural};

@@ -7,7 +7,7 @@
 use thiserror::Error;
 
 use crate::grid::{Grid, GridError, GridKind};
-use crate::units::{Bytes, SECTOR, group_digits};
+use crate::units::{Bytes, SECTOR, group_digits, plural};
 
 /// Why a text is not the size, shift, range or grid asked for. `found` is the text as typed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -84,6 +84,21 @@ pub enum SizeError {
         /// The second size in it.
         end: Bytes,
     },
+    /// Fewer bytes than a sector where only blocks make sense: mostly a unit that was forgotten.
+    #[error(
+        "found `{found}`, which is {}: expected at least 512 bytes, a sector; write `{meant}` for {} bytes",
+        plural(*bytes, "byte"), group_digits(*meant_bytes)
+    )]
+    BelowSector {
+        /// The text as typed.
+        found: String,
+        /// What it is in bytes.
+        bytes: u64,
+        /// The size that was likely meant.
+        meant: String,
+        /// What that is in bytes.
+        meant_bytes: u64,
+    },
     /// Two good sizes that make no grid.
     #[error("found `{found}`, which is no grid")]
     Grid {
@@ -121,6 +136,24 @@ pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
         Some(factor) => count.checked_mul(factor).map(Bytes).ok_or_else(overflow),
         None => Err(bad_unit(text, count, unit)),
     }
+}
+
+/// Reads a size of blocks: at least a sector.
+///
+/// # Errors
+/// As [`parse_size`], and [`SizeError::BelowSector`].
+pub fn parse_block_size(text: &str) -> Result<Bytes, SizeError> {
+    let size = parse_size(text)?;
+    if size.0 >= SECTOR {
+        return Ok(size);
+    }
+    let kibibytes = if size.0 == 0 { 4 } else { size.0 };
+    Err(SizeError::BelowSector {
+        found: text.to_owned(),
+        bytes: size.0,
+        meant: format!("{kibibytes}k"),
+        meant_bytes: kibibytes << 10,
+    })
 }
 
 /// Reads a shift in bytes: a size with `+`, `-` or no sign before it, as in `+1s` or `-4k`.
@@ -165,15 +198,15 @@ pub fn parse_range(text: &str) -> Result<(Bytes, Bytes), SizeError> {
     Ok((start, end))
 }
 
-/// Reads a grid of kind [`GridKind::Unit`]: `GRANULARITY` or `GRANULARITY@OFFSET`, as in `4k`,
-/// `8k@1024` or `4k@7s`.
+/// Reads a grid of blocks, of kind [`GridKind::Unit`]: `GRANULARITY` or `GRANULARITY@OFFSET`, as in
+/// `4k`, `8k@1024` or `4k@7s`. Blocks have at least a sector.
 ///
 /// # Errors
 /// What is wrong with either size, or [`SizeError::Grid`] when they make no grid.
 pub fn parse_grid(text: &str) -> Result<Grid, SizeError> {
     let (granularity, offset) = match text.split_once('@') {
-        Some((granularity, offset)) => (parse_size(granularity)?, parse_size(offset)?),
-        None => (parse_size(text)?, Bytes(0)),
+        Some((granularity, offset)) => (parse_block_size(granularity)?, parse_size(offset)?),
+        None => (parse_block_size(text)?, Bytes(0)),
     };
     Grid::new(granularity, offset, GridKind::Unit).map_err(|source| SizeError::Grid {
         found: text.to_owned(),

@@ -49,6 +49,14 @@ pub enum LatencyByFit {
     },
 }
 
+impl LatencyByFit {
+    /// Whether unfitting I/O are shown to take no longer: the whole interval lies below zero.
+    #[must_use]
+    pub fn shows_no_cost(&self) -> bool {
+        matches!(self, LatencyByFit::Difference { high_ns, .. } if *high_ns < 0.0)
+    }
+}
+
 /// What must be the same: whether the length was rounded, operation, length, stream bit.
 type Stratum = (bool, u8, u64, bool);
 

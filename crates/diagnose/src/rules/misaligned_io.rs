@@ -205,6 +205,11 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
             GridSource::User | GridSource::Stated | GridSource::Tested => context.none_found(share),
         };
     };
+    let latency = fit.latency.clone().filter(|_| context.analysis.timed > 0);
+    let severity = match &latency {
+        Some(latency) if latency.shows_no_cost() => Severity::Note,
+        _ => severity,
+    };
     let (offset, fix) = offset::of_place(context, at.place, fit, tally);
     let facts = MisalignedIo {
         grid: fit.grid,
@@ -213,7 +218,7 @@ fn judge_place(context: &Context<'_>, at: JudgedPlace<'_>) -> Outcome {
         is_outside_partitions: false,
         mean_past_bytes: mean_head(tally),
         offset: Some(offset),
-        latency: fit.latency.clone().filter(|_| context.analysis.timed > 0),
+        latency,
     };
     let finding = found(context, facts, severity).with_cost(cost(tally));
     Outcome::found(match fix {

@@ -8,8 +8,8 @@ use plumb_model::Confidence;
 use plumb_model::facts::{Direction, GridSource, OfLength, RecordMismatch};
 use plumb_model::reason::Counting;
 use plumb_profile::fit::Unknown;
-use plumb_trace::Layer;
 use plumb_trace::Op::{Read, Write};
+use plumb_trace::{Event, Layer};
 
 /// Places far enough apart that none continues another, over 64 GiB, at multiples of `unit` sectors.
 fn spread(count: u64, unit: u64, seed: u64) -> impl Iterator<Item = u64> {
@@ -51,6 +51,35 @@ fn misaligned_io() {
         *bench.judge_ios([]).unknown(rule),
         Reason::Table { why: Unknown::NoIo }
     );
+}
+
+/// Unaligned I/O that took less time than aligned ones of the same kind are no warning, and slower ones are.
+#[test]
+fn misaligned_io_that_costs_nothing_is_a_note() {
+    let judged = |unaligned_ns: i64| {
+        let io = |at: u64, off: u64, ns: i64| {
+            let mut event = Event::new(
+                at as i64 * 1_000_000,
+                0,
+                Layer::Request,
+                Read,
+                (at * 7 % 1_000 * 64 + off) * 512,
+                4096,
+            );
+            event.device_ns = Some(ns + at as i64 % 50);
+            event
+        };
+        let events =
+            (0..600).flat_map(|at| [io(2 * at, 0, 100_000), io(2 * at + 1, 7, unaligned_ns)]);
+        RuleBench::grid("4k").judge_events(events)
+    };
+    let severity = |ns| judged(ns).finding("misaligned-io").severity;
+    assert_eq!(severity(90_000), Severity::Note);
+    assert_eq!(severity(150_000), Severity::Warning);
+    let facts = judged(90_000);
+    let facts = facts!(facts.finding("misaligned-io"), MisalignedIo);
+    let latency = facts.latency.as_ref().expect("timed");
+    assert!(latency.shows_no_cost(), "{latency:?}");
 }
 
 #[test]

@@ -107,6 +107,27 @@ fn ranges_run_forward() {
     assert!(parse_range("1-2MB").is_err());
 }
 
+/// `--grid 8` is a forgotten `k`: on blocks of 8 bytes every I/O would be aligned.
+#[test]
+fn a_grid_below_a_sector_is_refused_with_the_likely_size() {
+    for (text, meant) in [("8", "8k"), ("511", "511k"), ("4@1s", "4k"), ("0", "4k")] {
+        let refused = parse_grid(text).expect_err(text);
+        let SizeError::BelowSector { meant: found, .. } = &refused else {
+            panic!("{text}: {refused}");
+        };
+        assert_eq!(found, meant, "{text}");
+        assert!(parse_grid(meant).is_ok());
+    }
+    assert_eq!(
+        parse_grid("8").expect_err("8 bytes").to_string(),
+        "found `8`, which is 8 bytes: expected at least 512 bytes, a sector; write `8k` for 8,192 bytes"
+    );
+    assert_eq!(
+        parse_grid("512").expect("a sector"),
+        parse_grid("1s").expect("a sector")
+    );
+}
+
 #[test]
 fn grids_with_and_without_an_offset() {
     let check = |text: &str, shown: &str| {
@@ -115,7 +136,7 @@ fn grids_with_and_without_an_offset() {
     check("4k", "4 KiB at offset 0");
     check("8k@1024", "8 KiB at offset 1 KiB (2 sectors)");
     check("4k@7s", "4 KiB at offset 3,584 B (7 sectors)");
-    for text in ["0", "4k@4k", "4k@9s"] {
+    for text in ["4k@4k", "4k@9s"] {
         assert!(
             matches!(parse_grid(text), Err(SizeError::Grid { .. })),
             "{text}"

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_geometry::{Bytes, Grid, parse_size};
+use plumb_geometry::{Bytes, Grid, parse_block_size};
 
 use super::{boundary, grid, whole};
 
@@ -27,10 +27,6 @@ pub struct Beneath {
     pub page: Option<Bytes>,
 }
 
-/// A size above 0.
 fn size(text: &str) -> Result<Bytes, String> {
-    match parse_size(text).map_err(|error| whole(&error))? {
-        Bytes(0) => Err("found 0, expected a size above 0".to_owned()),
-        size => Ok(size),
-    }
+    parse_block_size(text).map_err(|error| whole(&error))
 }

@@ -118,7 +118,8 @@ fn usage() {
         ),
         ("--grid 8MB", "ambiguous"),
         ("--grid 8k@9k", "not below its granularity"),
-        ("--page 0", "expected a size above 0"),
+        ("--page 0", "expected at least 512 bytes"),
+        ("--grid 8", "write `8k` for 8,192 bytes"),
         ("--segment x", "expected a size that begins with a digit"),
         ("--image", "'--image' cannot be used with '--from"),
     ] {

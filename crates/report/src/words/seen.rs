@@ -118,6 +118,11 @@ fn senders(seen: &Seen) -> Option<String> {
 /// How much longer I/O off the grid took.
 #[must_use]
 pub fn latency(latency: &LatencyByFit) -> String {
+    let verdict = if latency.shows_no_cost() {
+        "No cost shows here: unaligned I/O were faster."
+    } else {
+        "It is a difference, not a measured cost."
+    };
     match latency {
         LatencyByFit::Difference {
             difference_ns,
@@ -129,7 +134,7 @@ pub fn latency(latency: &LatencyByFit) -> String {
             ..
         } => format!(
             "Latency difference to aligned I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, from \
-             {} of {} unaligned I/O. It is a difference, not a measured cost.",
+             {} of {} unaligned I/O. {verdict}",
             difference_ns / 1e3,
             low_ns / 1e3,
             high_ns / 1e3,
