@@ -69,7 +69,11 @@ fn clusters_that_lie_otherwise_are_unknown() {
                 found.out
             );
             let why = &disk["lost"][0]["why"];
-            assert_eq!(*why, json!({"kind": "image", "fault": fault}), "{name} {grid}");
+            assert_eq!(
+                *why,
+                json!({"kind": "image", "fault": fault}),
+                "{name} {grid}"
+            );
         }
     }
     for name in ["own", "whole"] {
