@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::common::{Ran, node, plumb};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;

@@ -152,9 +152,7 @@ fn members(
         });
     }
     if md.disks > MEMBERS_MAX {
-        return Err(Obstacle::TooManyMembers {
-            members: md.disks.into(),
-        });
+        return Err(Obstacle::TooManyMembers { members: md.disks });
     }
     let mut members = Vec::new();
     for slot in 0..md.disks {
