@@ -64,7 +64,7 @@ fn usage() {
         ("--no-such-flag", "unexpected argument '--no-such-flag'"),
         ("--grid 4MB", "4MB"),
         ("--grid 4k@8k", "not below its granularity"),
-        ("--chunk 0", "granularity of a grid is 0"),
+        ("--chunk 0", "expected at least 512 bytes"),
         ("--members 3", "--chunk"),
         ("--chunk 64k --members 1", "1 is not in 2..=4096"),
         ("--range 5g-1g", "5g-1g"),
