@@ -44,6 +44,7 @@ use crate::moving::read::{read, read_what_can_be};
 use crate::moving::script::{Action, Script};
 use crate::moving::verify::Checks;
 use crate::moving::windows::Windows;
+use crate::moving::write::TargetDisk;
 use crate::mutation::{Mutation, Mutations};
 
 /// How far a move has come.
@@ -63,7 +64,7 @@ pub struct Progress {
 ///
 /// Between two [`step`](Self::step)s it can be dropped, and resumed later from its journal.
 pub struct Move<D, J> {
-    disk: D,
+    disk: TargetDisk<D>,
     journal: Journal<J>,
     state: MoveState,
     script: Script,
@@ -125,12 +126,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     pub(crate) fn start_with(
         plan: Plan,
-        mut disk: D,
+        disk: D,
         store: J,
         mutations: Mutations,
     ) -> Result<Self, MoveError> {
         plan.check()?;
         plan.check_against(&disk)?;
+        let mut disk = TargetDisk::new(disk, &plan);
         for change in &plan.hide {
             let found = read(&mut disk, change.at, change.old.len(), &plan)?;
             if found != change.old {
@@ -174,6 +176,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Err(JournalError::NotBegun.into());
         };
         state.plan.check_against(&disk)?;
+        let disk = TargetDisk::new(disk, &state.plan);
         let mut this = Self {
             on_loss,
             ..Self::new(disk, journal, state, script, mutations)
@@ -181,9 +184,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         this.must_be_its_label(turns_back)?;
         this.begin_checks()?;
         // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
-        this.disk
-            .flush()
-            .map_err(|source| MoveError::Flush { source })?;
+        this.disk.flush()?;
         this.settle_mend()?;
         this.check_before_last()?;
         if !mutations.has(Mutation::NoDirection) {
@@ -239,7 +240,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     fn new(
-        disk: D,
+        disk: TargetDisk<D>,
         journal: Journal<J>,
         state: MoveState,
         script: Script,
@@ -264,11 +265,6 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// What the move was begun with.
     pub fn plan(&self) -> &Plan {
         &self.state.plan
-    }
-
-    /// The disk, for what its owner has to do with it.
-    pub fn disk(&mut self) -> &mut D {
-        &mut self.disk
     }
 
     /// How far it has come.
