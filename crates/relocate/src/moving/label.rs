@@ -22,6 +22,18 @@ impl<'a> LabelCourse<'a> {
         }
     }
 
+    /// Where the label is changed, each place once.
+    fn places(&self) -> Vec<Range<u64>> {
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for change in &self.changes {
+            let range = change.range();
+            if !found.contains(&range) {
+                found.push(range);
+            }
+        }
+        found
+    }
+
     /// Whether some change is about all bytes of a range.
     pub(super) fn has(&self, range: &Range<u64>) -> bool {
         let contains = |all: Range<u64>| all.start <= range.start && range.end <= all.end;
@@ -89,9 +101,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let course = LabelCourse::of(plan);
         let block = u64::from(plan.logical_block_bytes);
         let (mut whole, mut unreadable) = (0, None);
-        for change in &course.changes {
-            let Range { start, end } = change.range();
-            let (found, holes) = read_what_can_be(disk, start, change.new.len(), plan)?;
+        for Range { start, end } in course.places() {
+            let (found, holes) = read_what_can_be(disk, start, (end - start) as usize, plan)?;
+            let images: Vec<Vec<u8>> = done
+                .clone()
+                .map(|done| course.after(done, &(start..end)))
+                .collect();
             let mut has_hole = false;
             for (at, found) in (start..end)
                 .step_by(block as usize)
@@ -106,7 +121,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                     unreadable.get_or_insert(at);
                     continue;
                 }
-                if !done.clone().any(|done| course.after(done, &range) == found) {
+                let here = (at - start) as usize..(range.end - start) as usize;
+                if !images.iter().any(|image| image[here.clone()] == *found) {
                     return Err(MoveError::Changed { at });
                 }
             }
