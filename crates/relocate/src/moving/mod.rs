@@ -2,8 +2,8 @@
 //! signatures brought back, and all of it undone from any point.
 //!
 //! `docs/move.md` has the steps, the reasons for their order and what is taken for possible in a crash. Left out: which
-//! label is to be written, whether the partition is in use, and where the journal may lie. Those who make the [`Plan`]
-//! know.
+//! label is to be written, whether the partition is in use, and where the journal may lie: [`crate::preflight`] asks that,
+//! and no move begins with a plan that it has not [`Checked`].
 
 mod ahead;
 mod clear;
@@ -35,7 +35,7 @@ pub use self::plan::{
     WINDOWS_FROM_BYTES, WrittenPlace,
 };
 pub use self::script::Stage;
-pub use self::status::{Status, Torn, status};
+pub use self::status::{Status, Torn, never_begun, status};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Ending, Journal, JournalError, JournalRecord, MoveState, Turn};
 use crate::moving::ahead::Ahead;
@@ -46,6 +46,7 @@ use crate::moving::verify::Checks;
 use crate::moving::windows::Windows;
 use crate::moving::write::TargetDisk;
 use crate::mutation::{Mutation, Mutations};
+use crate::preflight::Checked;
 
 /// How far a move has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +88,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// # Errors
     /// A plan that is not possible on this disk, a label that is not the plan's, a journal that is too short, and what
     /// the system says.
-    pub fn start(plan: Plan, disk: D, store: J) -> Result<Self, MoveError> {
-        Self::start_with(plan, disk, store, Mutations::default())
+    pub fn start(plan: Checked<Plan>, disk: D, store: J) -> Result<Self, MoveError> {
+        Self::start_with(plan.into_inner(), disk, store, Mutations::default())
     }
 
     /// Goes on in the direction that was taken last.

@@ -12,6 +12,7 @@ use crate::journal::Ending;
 use crate::moving::loss::covers;
 use crate::moving::plan::meet;
 use crate::moving::{ByteChange, Copying, JournalId, LostRange, Plan};
+use crate::preflight::Checked;
 
 const SECTOR: u64 = 512;
 /// Sectors of a disk; long shifts have longer, sparse ones.
@@ -256,6 +257,11 @@ impl Setting {
             apart,
             neighbours,
         }
+    }
+
+    /// The plan, as if a preflight had checked it: there is no system around this disk.
+    pub(crate) fn checked_plan(&self) -> Checked<Plan> {
+        Checked::for_simulation(self.plan.clone())
     }
 
     /// What a signature is at the new place.

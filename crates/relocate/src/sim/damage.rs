@@ -34,7 +34,7 @@ fn both(setting: &Setting) -> (SimDisk, SimStore) {
 fn stopped(steps: usize) -> Setting {
     let setting = Setting::new(&CASE, 7);
     let (disk, store) = both(&setting);
-    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    let mut moving = Move::start(setting.checked_plan(), disk, store).expect("a good plan");
     for _ in 0..steps {
         assert_eq!(moving.step().expect("no failure"), None);
     }
@@ -192,7 +192,7 @@ fn a_short_file_is_refused() {
     let setting = Setting::new(&CASE, 7);
     let (disk, store) = both(&setting);
     setting.world.borrow_mut().journal_bytes -= 1;
-    let error = Move::start(setting.plan.clone(), disk, store)
+    let error = Move::start(setting.checked_plan(), disk, store)
         .err()
         .expect("too short");
     assert!(
@@ -278,7 +278,7 @@ fn another_label_stops_the_move() {
     let (mut disk, store) = both(&setting);
     let at = setting.plan.hide[0].at;
     disk.write_at(at, &[0x77; 512]).expect("within");
-    let error = Move::start(setting.plan.clone(), disk, store)
+    let error = Move::start(setting.checked_plan(), disk, store)
         .err()
         .expect("another label");
     assert!(
