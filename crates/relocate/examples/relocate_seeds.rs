@@ -9,7 +9,7 @@ use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::labels::change::ChangeStep;
 use plumb_relocate::labels::saved::SavedLabel;
 use plumb_relocate::moving::{ByteChange, Copying, JournalId};
-use plumb_relocate::{Move, Plan, Unit, labels};
+use plumb_relocate::{DiskOffset, Move, PartOffset, Plan, Unit, labels};
 
 const DISK_BYTES: u64 = 1 << 20;
 /// Blocks of the journals.
@@ -76,10 +76,15 @@ fn saved_label() -> SavedLabel {
 
 /// A short move to the right.
 pub fn plan() -> Plan {
-    let change = |at, old, new| ByteChange {
-        at,
+    let label = |old, new| ByteChange {
+        at: DiskOffset(446),
         old: vec![old; 4],
         new: vec![new; 4],
+    };
+    let fix_up = ByteChange {
+        at: PartOffset(8192),
+        old: vec![0; 4],
+        new: vec![9; 4],
     };
     Plan {
         partition: "sdb1".to_owned(),
@@ -98,11 +103,11 @@ pub fn plan() -> Plan {
         },
         copying: Copying::Windows(8192),
         at_once: 1,
-        hide: vec![change(446, 0, 1)],
-        finish: vec![change(446, 1, 2)],
+        hide: vec![label(0, 1)],
+        finish: vec![label(1, 2)],
         signatures: std::iter::once(1024..2048).collect(),
         strays: Vec::new(),
-        fix_ups: vec![change(8192, 0, 9)],
+        fix_ups: vec![fix_up],
     }
 }
 

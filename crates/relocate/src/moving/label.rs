@@ -6,12 +6,13 @@ use super::plan::{ByteChange, Plan};
 use super::read::{holes_in, read_what_can_be};
 use super::script::Script;
 use super::{Move, MoveError, OnLoss};
+use crate::DiskOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::mutation::Mutation;
 
 /// What blocks of the label hold after so many of its changes.
 pub(super) struct LabelCourse<'a> {
-    changes: Vec<&'a ByteChange>,
+    changes: Vec<&'a ByteChange<DiskOffset>>,
 }
 
 impl<'a> LabelCourse<'a> {

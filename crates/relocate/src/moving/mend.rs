@@ -99,8 +99,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 continue;
             };
             let change = &plan.fix_ups[*index];
-            let range = change.range();
-            let fixed = plan.to + range.start..plan.to + range.end;
+            let fixed = change.range_on_disk(plan.to);
             if let Some(part) = common(&fixed, &here) {
                 bytes[within(at, &part)].copy_from_slice(&change.new[within(fixed.start, &part)]);
             }

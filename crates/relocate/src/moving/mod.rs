@@ -135,9 +135,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         plan.check_against(&disk)?;
         let mut disk = TargetDisk::new(disk, &plan);
         for change in &plan.hide {
-            let found = read(&mut disk, change.at, change.old.len(), &plan)?;
+            let found = read(&mut disk, change.at.0, change.old.len(), &plan)?;
             if found != change.old {
-                return Err(MoveError::Changed { at: change.at });
+                return Err(MoveError::Changed { at: change.at.0 });
             }
         }
         let saved = plan.signatures.iter().map(|range| {

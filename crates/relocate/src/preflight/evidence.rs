@@ -4,7 +4,7 @@
 
 use super::identity::DiskWords;
 use crate::moving::ByteChange;
-use crate::{Ending, Marker, Stage, Status};
+use crate::{DiskOffset, Ending, Marker, Stage, Status};
 use plumb_geometry::align_down;
 use plumb_label::Disk;
 
@@ -142,21 +142,25 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     if written.any(|(_, changes)| shows(changes, status, &has)) {
         return Some(Evidence::Written);
     }
-    let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at, &change.old));
+    let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at.0, &change.old));
     is_old.then_some(Evidence::Before)
 }
 
 /// Whether the disk shows one of these changes, and nothing but their old or new bytes in the places of the others. One
 /// change alone proves nothing: a journal can name any bytes.
-fn shows(changes: &[ByteChange], status: &Status, has: &impl Fn(u64, &[u8]) -> bool) -> bool {
-    let is_torn = |change: &&ByteChange| {
-        let end = change.at.saturating_add(change.new.len() as u64);
+fn shows(
+    changes: &[ByteChange<DiskOffset>],
+    status: &Status,
+    has: &impl Fn(u64, &[u8]) -> bool,
+) -> bool {
+    let is_torn = |change: &&ByteChange<DiskOffset>| {
         let torn = status.torn.as_ref();
-        torn.is_some_and(|torn| torn.meets(&(change.at..end)))
+        torn.is_some_and(|torn| torn.meets(&change.range()))
     };
     let whole = || changes.iter().filter(|change| !is_torn(change));
-    let is_any_new = whole().any(|change| has(change.at, &change.new));
-    is_any_new && whole().all(|change| has(change.at, &change.new) || has(change.at, &change.old))
+    let is_any_new = whole().any(|change| has(change.at.0, &change.new));
+    is_any_new
+        && whole().all(|change| has(change.at.0, &change.new) || has(change.at.0, &change.old))
 }
 
 /// Which labels parts of the disk can have.
@@ -196,7 +200,7 @@ impl Possible {
 fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
     status.plan.hide.iter().all(|change| {
         let mut found = vec![0; change.new.len()];
-        disk.read_at(change.at, &mut found).is_ok() && found.iter().all(|byte| *byte == 0)
+        disk.read_at(change.at.0, &mut found).is_ok() && found.iter().all(|byte| *byte == 0)
     })
 }
 
@@ -234,12 +238,12 @@ mod tests {
             copying: Copying::Batches(4096),
             at_once: 1,
             hide: vec![ByteChange {
-                at: LABEL,
+                at: DiskOffset(LABEL),
                 old: sector(1),
                 new: sector(2),
             }],
             finish: vec![ByteChange {
-                at: LABEL,
+                at: DiskOffset(LABEL),
                 old: sector(2),
                 new: sector(3),
             }],

@@ -12,14 +12,14 @@ mod host;
 mod identity;
 mod journal_place;
 mod neighbours;
+mod refusal;
 mod unfinished;
 
-use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use plumb_geometry::{Bytes, align_down};
-use plumb_label::{Disk, Label, Partition, PartitionPlace, PartitionType, Problem, ReadError};
+use plumb_label::{Disk, Label, Partition, PartitionPlace, PartitionType};
 use plumb_sys::KernelPartition;
 
 pub use self::blocks::must_make_up;
@@ -29,12 +29,13 @@ pub use self::host::Host;
 pub use self::identity::{Attachment, DiskWords, Ownership};
 pub use self::journal_place::{JournalPlaceError, JournalSite, must_be_new};
 pub use self::neighbours::{beside, within, without_containers};
+pub(crate) use self::refusal::PreflightCheck;
+pub use self::refusal::Refusal;
 pub use self::unfinished::{Unfinished, mark_in, moving_part};
 use crate::fix_ups::fix_ups;
-use crate::labels::hidden::LabelMoveError;
 use crate::labels::{LabelMove, label_move};
-use crate::moving::{ByteChange, Copying, JournalId, Plan, PlanError};
-use crate::mutation::{Mutation, Mutations};
+use crate::moving::{Copying, JournalId, Plan};
+use crate::mutation::Mutations;
 use crate::signatures::survey;
 use crate::{JOURNAL_BLOCK_BYTES_MIN, Unit};
 
@@ -64,153 +65,6 @@ impl<T> Checked<T> {
     pub(crate) fn for_simulation(inner: T) -> Self {
         Self(inner)
     }
-}
-
-/// What is asked before a move begins. Tests leave them out one by one, to see that an unsafe move would begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PreflightCheck {
-    PartitionUnused,
-    DiskUnused,
-    Writable,
-    AnyWrite,
-    NoWriters,
-    NotUnfinished,
-    SoundLabel,
-    Movable,
-    KernelAgrees,
-    BootLoaders,
-    NoStrangers,
-    NeighboursUnused,
-    JournalInMemory,
-    JournalOnPartition,
-    JournalDisk,
-    JournalSameDisk,
-    SameAttachment,
-    SameIdentity,
-    SamePlan,
-}
-
-impl Mutations {
-    fn leaves_out(self, check: PreflightCheck) -> bool {
-        self.has(Mutation::NoPreflight(check))
-    }
-}
-
-/// Why a move does not begin.
-#[derive(Debug)]
-pub enum Refusal {
-    /// Somebody uses the partition, in words.
-    InUse {
-        /// Who.
-        users: Vec<String>,
-    },
-    /// Somebody uses its disk as a whole, in words.
-    DiskInUse {
-        /// Who.
-        users: Vec<String>,
-    },
-    /// Processes can write to the disk or to the partition, in words.
-    OpenForWriting {
-        /// Which.
-        users: Vec<String>,
-    },
-    /// The disk is set read-only.
-    ReadOnly,
-    /// Its zones have to be written in order.
-    OrderedZones,
-    /// The system gave no answer.
-    System {
-        /// What it said.
-        source: io::Error,
-    },
-    /// It is not known whether the disk has a label.
-    LabelUnread {
-        /// Why.
-        source: ReadError,
-    },
-    /// It has none.
-    NoLabel,
-    /// Something is wrong with it.
-    LabelProblem {
-        /// What.
-        problem: Problem,
-    },
-    /// A move on the disk has not ended.
-    Unfinished {
-        /// What shows it.
-        unfinished: Box<Unfinished>,
-    },
-    /// The label has no such partition.
-    NotInLabel,
-    /// It holds the chain of logical partitions.
-    Extended,
-    /// It holds GRUB's core image, which a boot sector finds by its sector.
-    BiosBoot,
-    /// It is a slice of a Solaris label.
-    SolarisSlice,
-    /// Label and kernel disagree on where it lies.
-    KernelDisagrees,
-    /// A core image of GRUB would be moved, or overwritten.
-    GrubCore {
-        /// Its byte on the disk.
-        at: u64,
-        /// Whether it lies in the partition, and not in its new place.
-        is_in_partition: bool,
-        /// Whose boot sector leads there.
-        boot: BootSector,
-    },
-    /// Bytes before the first partition may be a boot loader.
-    BootGap {
-        /// First sector of them, of 512 bytes.
-        first_sector: u64,
-        /// The last one.
-        last_sector: u64,
-        /// What speaks for one.
-        evidence: BootGapEvidence,
-    },
-    /// The label cannot go along.
-    LabelMove {
-        /// Why.
-        source: LabelMoveError,
-    },
-    /// The disk cannot be read.
-    Unreadable {
-        /// Where.
-        at: u64,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A plan that cannot be carried out.
-    Plan {
-        /// Why.
-        source: PlanError,
-    },
-    /// The kernel has partitions where the move writes, and the label has none there.
-    OnlyInKernel {
-        /// Their numbers.
-        numbers: Vec<u32>,
-    },
-    /// A neighbour that has bytes in blocks which are written as a whole is in use.
-    NeighbourInUse {
-        /// Its number.
-        number: u32,
-        /// Who uses it, in words.
-        users: Vec<String>,
-    },
-    /// No journal may lie there.
-    JournalPlace {
-        /// Why.
-        source: JournalPlaceError,
-    },
-    /// It was looked at as a preview, which passes over what can be removed.
-    OnlyShown,
-    /// The node leads to another disk than the one that was looked at.
-    Exchanged,
-    /// The label, or something else that the plan hangs on, was changed since it was looked at.
-    Changed {
-        /// Where.
-        at: u64,
-    },
 }
 
 /// How a survey looks.
@@ -458,14 +312,7 @@ impl<'a> Survey<'a> {
             finish,
             signatures: found.signatures,
             strays: found.strays,
-            fix_ups: fix_ups
-                .into_iter()
-                .map(|fix| ByteChange {
-                    at: fix.at.0,
-                    old: fix.old,
-                    new: fix.new,
-                })
-                .collect(),
+            fix_ups,
         };
         let mut names = found.names;
         // Where a format is known, the mark that its boot sector shares with others tells nothing more.
@@ -557,7 +404,7 @@ impl Planned {
     /// Byte for byte, where the move changes it: the refusal names the place.
     fn must_have_same_label(&self, disk: &dyn Disk) -> Result<(), Refusal> {
         for change in &self.plan.hide {
-            let (at, mut found) = (change.at, vec![0; change.old.len()]);
+            let (at, mut found) = (change.at.0, vec![0; change.old.len()]);
             disk.read_at(at, &mut found)
                 .map_err(|source| Refusal::Unreadable { at, source })?;
             let is_same =

@@ -10,7 +10,7 @@ use plumb_geometry::Bytes;
 use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::labels::{Change, ChangeStep, SavedLabel};
 use plumb_relocate::moving::{ByteChange, Plan, status};
-use plumb_relocate::{JournalFile, Raw};
+use plumb_relocate::{DiskOffset, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
@@ -335,7 +335,7 @@ fn a_label_that_no_move_makes() {
     let name = attack.disk.device.name();
     let device = attack.disk.device.path().to_str().expect("text");
     let at = |at: u64, len: usize| ByteChange {
-        at,
+        at: DiskOffset(at),
         old: attack.before[at as usize..at as usize + len].to_vec(),
         new: vec![0xee; len],
     };
