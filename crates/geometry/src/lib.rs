@@ -8,13 +8,17 @@
 //! - [`units`]: bytes, sectors and nanoseconds as different types; [`parse`]: sizes as typed
 //! - [`align`]: rounding up and down, and the next aligned start after an extent
 //! - [`extent`], [`grid`], [`fit`]: an I/O, a lattice of boundaries, and one laid on the other
+//! - [`bounds`], [`extremes`]: figures of which only two ends are known, and those of an I/O that is
+//!   known in part
 //! - [`mod@split_share`]: how many I/O chance alone would lay across a boundary
 //! - [`parity_layout`]: the rotating layouts of parity arrays, by name
 
 #![forbid(unsafe_code)]
 
 pub mod align;
+pub mod bounds;
 pub mod extent;
+pub mod extremes;
 pub mod fit;
 pub mod grid;
 pub mod parity_layout;
@@ -23,7 +27,9 @@ pub mod split_share;
 pub mod units;
 
 pub use align::{align_down, align_up, next_aligned_start};
+pub use bounds::Bounds;
 pub use extent::{Extent, ExtentError};
+pub use extremes::{Extremes, Lengths};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
 pub use parity_layout::ParityLayout;

@@ -2,6 +2,8 @@
 
 use plumb_geometry::{Bytes, Grid, Share};
 use plumb_profile::fit::Unknown;
+use plumb_stack::node_facts::ContentKind;
+use plumb_stack::{Doubt, Obstacle};
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
@@ -61,11 +63,11 @@ pub enum Reason {
     NotSynced,
 
     /// The layers below are not all known, or their grids are not, for these reasons of the stack.
-    Stack { said: Vec<String>, more: u64 },
+    Stack { because: Vec<Obstacle>, more: u64 },
     /// No grid is known below.
     NoGrid,
     /// The device holds a layer of which nothing more is known.
-    HoldsLayer { layer: String },
+    HoldsLayer { layer: ContentKind },
     /// Chunks between the layers move the start on a discard unit.
     DiscardVaries {
         unit_bytes: Bytes,
@@ -84,7 +86,7 @@ pub enum Reason {
         granularity_bytes: Bytes,
     },
     /// The chunk was inferred and is not relied on.
-    ChunkDoubted { why: String },
+    ChunkDoubted { why: Doubt },
     /// The chunk is wide enough for I/O of an assumed size.
     WideForAssumed { chunk_bytes: Bytes, io: IoSize },
     /// Few I/O of an assumed size lie across chunks.

@@ -6,6 +6,7 @@
 use plumb_geometry::{Bytes, Share};
 use plumb_model::PlanKind;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::{ContentKind, VolumeManager};
 use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 
 use crate::error::PlanError;
@@ -65,7 +66,7 @@ pub fn for_finding(
         PlanKind::Chunk => chunks(stack, node, wishes),
         PlanKind::Record => records(stack, node, wishes).map(of_node),
         PlanKind::Resync => {
-            let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
+            let host = |key| stack.host().and_then(|host| host.number(key));
             let mirror = stack.node(node).size;
             resync::plan(&resync::ResyncRequest {
                 size: RESYNC,
@@ -134,11 +135,11 @@ fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanErr
 }
 
 fn file_system(stack: &Stack, node: NodeId) -> Result<Plan, PlanError> {
-    let kind = match stack.node(node).word(keys::CONTENT) {
-        Some("ext2" | "ext3" | "ext4") => filesystem::Type::Ext4,
-        Some("xfs") => filesystem::Type::Xfs,
-        Some("btrfs") => filesystem::Type::Btrfs,
-        Some("ufs") => filesystem::Type::Ufs,
+    let kind = match stack.node(node).value(keys::CONTENT) {
+        Some(ContentKind::Ext2 | ContentKind::Ext3 | ContentKind::Ext4) => filesystem::Type::Ext4,
+        Some(ContentKind::Xfs) => filesystem::Type::Xfs,
+        Some(ContentKind::Btrfs) => filesystem::Type::Btrfs,
+        Some(ContentKind::Ufs) => filesystem::Type::Ufs,
         _ => {
             return Err(PlanError::Missing {
                 what: "the kind of file system",
@@ -166,9 +167,9 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
         what: "the length of the I/O",
         give: "give a page",
     })?;
-    let manager = match stack.node(id).word(keys::MANAGER) {
-        Some("svm") => stripe::Manager::Svm,
-        Some("lvm") => stripe::Manager::Lvm,
+    let manager = match stack.node(id).value(keys::MANAGER) {
+        Some(VolumeManager::Svm) => stripe::Manager::Svm,
+        Some(VolumeManager::Lvm) => stripe::Manager::Lvm,
         _ => stripe::Manager::Md,
     };
     let plan = stripe::plan(&stripe::StripeRequest {
@@ -206,7 +207,7 @@ fn records(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErr
         what: "the page",
         give: "give a page",
     })?;
-    let known = |key| of.number(key).map(Bytes);
+    let known = |key| of.number(key);
     let (keeper, current) = match (known(keys::VOLUME_BLOCK), known(keys::RECORD_SIZE)) {
         (Some(block), _) => (record::Keeper::ZfsVolume, Some(block)),
         (None, Some(record)) => (record::Keeper::Zfs, Some(record)),

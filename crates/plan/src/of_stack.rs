@@ -3,6 +3,7 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::{LabelWord, VolumeManager};
 use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
 
 use crate::error::PlanError;
@@ -176,7 +177,7 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
         .filter(|node| node.kind == Kind::FileSystem)
         .chain([stack.node(id)]);
     of.find_map(|node| {
-        let kind = node.word(keys::CONTENT)?.to_owned();
+        let kind = node.value(keys::CONTENT)?.to_string();
         Some(FileSystem {
             kind,
             mount: node.word(keys::MOUNT).map(str::to_owned),
@@ -188,10 +189,7 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
 /// as slices for the whole disk and extended partitions, are no neighbours.
 fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
     let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
-    let extended = stack
-        .node(part.node)
-        .number(keys::EXTENDED_START)
-        .map(Bytes);
+    let extended = stack.node(part.node).number(keys::EXTENDED_START);
     let (mut after, mut before) = (Bytes(0), extended.filter(|start| *start > part.start));
     for other in stack.above(part.node).iter().filter(|other| **other != id) {
         let Placing::Parts { parts } = &stack.node(*other).placing else {
@@ -239,14 +237,17 @@ fn label(node: &Node, disk: &Node) -> Result<LabelScheme, PlanError> {
         .number(keys::CYLINDER_SECTORS)
         .or(node.number(keys::CYLINDER_SECTORS));
     let missing = |what, give| Err(PlanError::Missing { what, give });
-    match (disk.word(keys::LABEL).or(node.word(keys::LABEL)), cylinder) {
-        (Some("gpt"), _) => Ok(LabelScheme::Gpt),
-        (Some("dos"), _) => Ok(LabelScheme::Dos),
-        (Some("efi"), _) => Ok(LabelScheme::SolarisEfi),
-        (Some("sun" | "vtoc" | "smi"), Some(cylinder_sectors)) => {
+    match (
+        disk.value(keys::LABEL).or(node.value(keys::LABEL)),
+        cylinder,
+    ) {
+        (Some(LabelWord::Gpt), _) => Ok(LabelScheme::Gpt),
+        (Some(LabelWord::Dos), _) => Ok(LabelScheme::Dos),
+        (Some(LabelWord::Efi), _) => Ok(LabelScheme::SolarisEfi),
+        (Some(label), Some(cylinder_sectors)) if label.is_vtoc() => {
             Ok(LabelScheme::Smi { cylinder_sectors })
         }
-        (Some("sun" | "vtoc" | "smi"), None) => {
+        (Some(label), None) if label.is_vtoc() => {
             missing("the length of a cylinder", "give the output of prtvtoc")
         }
         (Some(_), _) => missing(
@@ -316,7 +317,7 @@ fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
         .iter()
         .find(|fact| fact.what == CellKind::LogicalBlock && fact.is_believed());
     let stated = stated.map(|fact| fact.granularity().0);
-    let in_label = disk.number(keys::LABEL_BLOCK);
+    let in_label = disk.number(keys::LABEL_BLOCK).map(|block| block.0);
     let of_tools = if disk.kind == Kind::File {
         Some(SECTOR)
     } else {
@@ -351,12 +352,12 @@ fn content(stack: &Stack, id: NodeId) -> Option<Content> {
         .iter()
         .map(|above| stack.node(*above))
         .collect();
-    let managed = |manager: &str| {
+    let managed = |manager: VolumeManager| {
         above
             .iter()
-            .find(|node| node.word(keys::MANAGER) == Some(manager))
+            .find(|node| node.value(keys::MANAGER) == Some(&manager))
     };
-    if let Some(volume) = managed("lvm") {
+    if let Some(volume) = managed(VolumeManager::Lvm) {
         let group = volume
             .own_name()
             .split('/')
@@ -365,12 +366,12 @@ fn content(stack: &Stack, id: NodeId) -> Option<Content> {
             .to_owned();
         return Some(Content::Lvm { group });
     }
-    if let Some(array) = managed("md") {
+    if let Some(array) = managed(VolumeManager::Md) {
         return Some(Content::Md {
             array: lasting_path(array),
         });
     }
-    if let Some(pool) = managed("zfs") {
+    if let Some(pool) = managed(VolumeManager::Zfs) {
         return Some(Content::Zfs {
             pool: pool
                 .own_name()
@@ -547,7 +548,7 @@ pub fn filesystem(
         mount: node.word(keys::MOUNT).map(str::to_owned),
         chunk: Some(chunks.chunk),
         data_members: chunks.data_chunks(),
-        block: node.number(keys::FS_BLOCK).map(Bytes),
+        block: node.number(keys::FS_BLOCK),
         physical: physical.max().unwrap_or(Bytes(4096)),
         page: None,
     })

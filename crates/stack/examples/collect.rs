@@ -52,7 +52,7 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
                 );
             }
             for (node, why) in &landings.lost {
-                println!("    lost on {}: {why}", stack.node(*node).name);
+                println!("    lost on {}: {why:?}", stack.node(*node).name);
             }
             for fact in &node.grids {
                 println!("    {:?} {} {:?}", fact.what, fact.grid, fact.belief);

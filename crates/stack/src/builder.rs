@@ -10,7 +10,8 @@ use plumb_geometry::Bytes;
 
 use crate::graph::{HOST, NodeId, Stack};
 use crate::grid::{GridFact, Source};
-use crate::node::{Fact, Kind, Node, Placing, Problem};
+use crate::node::{Fact, FactKey, Kind, Node, Placing, Problem};
+use crate::obstacle::Obstacle;
 use crate::overlaps::{self, Overlap};
 use crate::problem_ids::ProblemId;
 
@@ -194,24 +195,31 @@ impl Builder {
         }
     }
 
-    /// Notes what is neither place nor grid; see [`crate::node::keys`]. The first word stands.
-    pub fn fact(
-        &mut self,
-        id: NodeId,
-        key: &'static str,
-        value: impl Into<String>,
-        source: &Source,
-    ) {
+    /// Notes a fact that is neither place nor grid. The first source stands.
+    pub fn fact<T>(&mut self, id: NodeId, key: FactKey<T>, value: impl Into<T>, source: &Source) {
         let fact = Fact {
             value: value.into(),
             source: source.clone(),
         };
-        self.nodes[id.at()].facts.entry(key).or_insert(fact);
+        self.nodes[id.at()].facts.note(key, fact);
+    }
+
+    /// As [`Builder::fact`], if there is a value.
+    pub fn fact_if<T>(
+        &mut self,
+        id: NodeId,
+        key: FactKey<T>,
+        value: Option<impl Into<T>>,
+        source: &Source,
+    ) {
+        if let Some(value) = value {
+            self.fact(id, key, value, source);
+        }
     }
 
     /// Says why nothing can be told of what is below a node.
-    pub fn opaque(&mut self, id: NodeId, why: impl Into<String>) {
-        self.nodes[id.at()].opaque.get_or_insert_with(|| why.into());
+    pub fn opaque(&mut self, id: NodeId, why: Obstacle) {
+        self.nodes[id.at()].opaque.get_or_insert(why);
     }
 
     /// Notes something that is not as it should be.
@@ -321,12 +329,15 @@ impl Builder {
                         self.problem(Problem {
                             node: Some(NodeId(at as u32)),
                             id: ProblemId::Contradiction,
-                            text: text.clone(),
+                            text,
                             source,
                         });
                         self.nodes[at].placing = Placing::Unknown {
                             members: Vec::new(),
-                            why: text,
+                            why: Obstacle::StandsOnItself {
+                                upper: self.nodes[at].name.clone(),
+                                lower: self.nodes[next.at()].name.clone(),
+                            },
                         };
                         if let Some((_, below)) = way.last_mut() {
                             below.clear();

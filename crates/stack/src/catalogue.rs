@@ -14,6 +14,7 @@ use crate::builder::Builder;
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, CellKind, GridFact, Source};
 use crate::node::{Node, Placing, keys};
+use crate::obstacle::Doubt;
 
 /// Most bytes of a table that are read.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -297,13 +298,13 @@ impl KnownDevice {
             Role::Unit | Role::Segment => CellKind::ArrayUnit,
             Role::Indirection => CellKind::IndirectionUnit,
             Role::Counted => {
-                let bytes = self.grid.granularity().0.to_string();
+                let bytes = self.grid.granularity();
                 return builder.fact(id, keys::COUNTED_IO, bytes, &source);
             }
         };
         let belief = match &self.choice {
             Some(why) if !is_picked => Belief::Doubted {
-                why: format!("{why}: pick one with --disk-type or --grid"),
+                why: Doubt::Choice { said: why.clone() },
             },
             _ => Belief::Believed,
         };

@@ -159,7 +159,7 @@ pub fn of_guests(
     }
     for (node, identities) in shown {
         builder.fact(node, keys::EXPORTED_BY, "qemu", &source);
-        builder.fact(node, keys::EXPORTED_AS, identities.join(" "), &source);
+        builder.fact(node, keys::EXPORTED_AS, identities, &source);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use plumb_geometry::{Bytes, Grid, gcd};
 
 use crate::graph::{NodeId, Stack};
 use crate::node::Placing;
+use crate::obstacle::Obstacle;
 
 /// Most landings that are followed: a volume of thousands of pieces over thousands of members.
 pub const LANDINGS_MAX: usize = 1 << 14;
@@ -37,7 +38,7 @@ pub struct Landings {
     /// By layer on the way, top first.
     pub all: Vec<Landing>,
     /// Layers under which the way is lost, and why.
-    pub lost: Vec<(NodeId, String)>,
+    pub lost: Vec<(NodeId, Obstacle)>,
 }
 
 /// How a position stands on a grid.
@@ -112,7 +113,9 @@ impl Stack {
             if from.via.len() >= LAYERS_MAX {
                 found.lost.push((
                     from.on,
-                    format!("more than {LAYERS_MAX} layers: those below were not followed"),
+                    Obstacle::TooManyLayers {
+                        layers: LAYERS_MAX as u64,
+                    },
                 ));
                 continue;
             }
@@ -190,7 +193,9 @@ impl Stack {
         if found.all.len() >= LANDINGS_MAX {
             found.lost.push((
                 top,
-                format!("more than {LANDINGS_MAX} pieces below: not all were followed"),
+                Obstacle::TooManyPieces {
+                    pieces: LANDINGS_MAX as u64,
+                },
             ));
         }
         found

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use plumb_geometry::{Bytes, Grid};
 use serde::{Deserialize, Serialize};
 
+use crate::obstacle::Doubt;
+
 /// Kind of the cells of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -181,7 +183,7 @@ pub enum Belief {
     /// No, for this reason.
     Doubted {
         /// Why not.
-        why: String,
+        why: Doubt,
     },
 }
 
@@ -218,12 +220,12 @@ impl GridFact {
 
     /// A fact that is kept but not believed.
     #[must_use]
-    pub fn doubted(grid: Grid, what: CellKind, source: Source, why: impl Into<String>) -> GridFact {
+    pub fn doubted(grid: Grid, what: CellKind, source: Source, why: Doubt) -> GridFact {
         GridFact {
             grid,
             what,
             source,
-            belief: Belief::Doubted { why: why.into() },
+            belief: Belief::Doubted { why },
         }
     }
 

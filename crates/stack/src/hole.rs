@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::fold::{Landing, Landings};
 use crate::graph::{NodeId, Stack};
 use crate::node::{Kind, Placing};
+use crate::obstacle::Obstacle;
 
 impl Stack {
     /// The landings that end so, top first.
@@ -23,26 +24,27 @@ impl Stack {
 
     /// Why none of these landings is on a grid, where a hole is the reason.
     #[must_use]
-    pub fn why_nowhere(&self, landings: &Landings) -> Option<String> {
+    pub fn why_nowhere(&self, landings: &Landings) -> Option<Obstacle> {
         self.holes(landings)
             .next()
             .map(|landing| self.why_it_ends(landing))
     }
 
-    fn why_it_ends(&self, landing: &Landing) -> String {
+    fn why_it_ends(&self, landing: &Landing) -> Obstacle {
         let node = self.node(landing.on);
         let first = i128::from(landing.upper.0) + landing.shift;
         let is_beyond =
             landing.period.is_none() && node.size.is_some_and(|size| first >= i128::from(size.0));
         if is_beyond {
-            "it ends beyond what it lies on".to_owned()
+            Obstacle::BeyondLayer
         } else if node.kind == Kind::File {
-            format!(
-                "{} has a hole there: nothing is placed until it is written",
-                node.name
-            )
+            Obstacle::Hole {
+                file: node.name.clone(),
+            }
         } else {
-            format!("no part of {} is placed there", node.name)
+            Obstacle::NoPart {
+                of: node.name.clone(),
+            }
         }
     }
 }
@@ -51,6 +53,7 @@ impl Stack {
 mod tests {
     use plumb_geometry::Bytes;
 
+    use crate::Obstacle;
     use crate::builder::Builder;
     use crate::graph::NodeId;
     use crate::grid::Source;
@@ -105,15 +108,16 @@ mod tests {
             &[(0, file, 0, 64 << 10)],
         );
         let image = builder.node("loop0");
-        let hole = "disk.raw has a hole there: nothing is placed until it is written";
-        let beyond = "it ends beyond what it lies on";
+        let file = "disk.raw".to_owned();
+        let hole = Obstacle::Hole { file };
+        let beyond = Obstacle::BeyondLayer;
         let cases = [
-            ("p1", 0, Some(hole)),
+            ("p1", 0, Some(hole.clone())),
             ("p2", 16, None),
             ("p3", 32, Some(hole)),
             ("p4", 64, Some(beyond)),
         ];
-        for (name, start_kib, _) in cases {
+        for (name, start_kib, _) in &cases {
             layer(
                 &mut builder,
                 name,
@@ -126,7 +130,7 @@ mod tests {
         let survey = Survey::judge(&stack);
         for (name, _, expected) in cases {
             let stand = survey.stand(stack.find(name).expect("it")).expect("judged");
-            let whys: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();
+            let whys: Vec<Obstacle> = stand.lost.iter().map(|lost| lost.why.clone()).collect();
             assert_eq!(whys, Vec::from_iter(expected), "{name}");
             assert_eq!(
                 stand.overall,
@@ -158,6 +162,7 @@ mod tests {
         );
         let stack = builder.finish();
         let why = stack.why_nowhere(&stack.landings(stack.find("d2").expect("it")));
-        assert_eq!(why.as_deref(), Some("no part of d1 is placed there"));
+        let of = "d1".to_owned();
+        assert_eq!(why, Some(Obstacle::NoPart { of }));
     }
 }

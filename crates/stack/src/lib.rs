@@ -7,7 +7,9 @@
 //! between. Only that decides whether something is aligned; a layer alone never does.
 //!
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
+//! - [`node_facts`]: everything else that sources state of a layer, typed
 //! - [`grid`]: a grid with its source, and whether to believe it
+//! - [`obstacle`]: why places are not known, and statements doubted
 //! - [`builder`]: joining what several sources say
 //! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
 //! - [`dump`]: what other tools print
@@ -33,6 +35,8 @@ mod hole;
 pub mod linux;
 mod md;
 pub mod node;
+pub mod node_facts;
+pub mod obstacle;
 pub mod ondisk;
 mod overlaps;
 pub mod problem_ids;
@@ -44,6 +48,7 @@ pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, CellKind, GridFact, Source};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
+pub use obstacle::{Doubt, ImageObstacle, LuksFault, Obstacle};
 pub use problem_ids::ProblemId;
 pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

@@ -3,6 +3,7 @@
 use plumb_geometry::{Bytes, ParityLayout};
 
 use crate::node::{Chunks, Kind, Member, Part, Placing};
+use crate::obstacle::Obstacle;
 
 /// What a level is; chunks of parity where it has any.
 pub(crate) fn kind_of(level: &str) -> Option<(Kind, u32)> {
@@ -46,10 +47,12 @@ pub(crate) struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// How it places its bytes; the words are those for a chunk and a share that are not known.
-    pub(crate) fn place(self, no_chunk: &str, no_share: &str) -> Result<Placing, String> {
+    /// How it places its bytes; `no_share` where the share of a member is not known.
+    pub(crate) fn place(self, no_share: Obstacle) -> Result<Placing, Obstacle> {
         let Some((kind, parity)) = kind_of(self.level) else {
-            return Err(format!("the level {:?} is not known", self.level));
+            return Err(Obstacle::UnknownLevel {
+                level: self.level.to_owned(),
+            });
         };
         if kind == Kind::Concat {
             return concat(&self.members, no_share);
@@ -58,7 +61,7 @@ impl Array<'_> {
         if kind == Kind::Mirror {
             return Ok(Placing::Copies { members });
         }
-        let chunk = self.chunk.ok_or(no_chunk)?;
+        let chunk = self.chunk.ok_or(Obstacle::NoChunk)?;
         let copies = if self.level == "raid10" {
             self.copies
         } else {
@@ -78,10 +81,10 @@ impl Array<'_> {
     }
 }
 
-fn concat(members: &[(Member, Option<Bytes>)], no_share: &str) -> Result<Placing, String> {
+fn concat(members: &[(Member, Option<Bytes>)], no_share: Obstacle) -> Result<Placing, Obstacle> {
     let (mut upper, mut parts) = (Bytes(0), Vec::new());
     for (member, len) in members {
-        let len = len.ok_or(no_share)?;
+        let len = len.ok_or_else(|| no_share.clone())?;
         parts.push(Part {
             upper,
             node: member.node,
@@ -90,7 +93,7 @@ fn concat(members: &[(Member, Option<Bytes>)], no_share: &str) -> Result<Placing
         });
         upper = upper
             .checked_add(len)
-            .ok_or("members longer than 2^64 bytes")?;
+            .ok_or(Obstacle::Beyond64Bits { source: None })?;
     }
     Ok(Placing::Parts { parts })
 }

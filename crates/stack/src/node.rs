@@ -1,12 +1,12 @@
 //! One layer of a stack, and how it places its bytes on those below.
 
-use std::collections::BTreeMap;
-
 use plumb_geometry::{Bytes, ParityLayout, gcd};
 use serde::{Deserialize, Serialize};
 
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source};
+pub use crate::node_facts::{Fact, FactKey, NodeFacts, keys};
+use crate::obstacle::Obstacle;
 use crate::problem_ids::ProblemId;
 
 /// What a layer is.
@@ -217,7 +217,7 @@ pub enum Placing {
         /// The members.
         members: Vec<NodeId>,
         /// Why it is not known.
-        why: String,
+        why: Obstacle,
     },
 }
 
@@ -238,15 +238,6 @@ impl Placing {
         below.retain(|node| seen.insert(*node));
         below
     }
-}
-
-/// What somebody noted of a node that is no place and no grid: `level`, `read_policy`, `scheduler`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fact {
-    /// The value as the source has it, in base units (bytes, a count, a word).
-    pub value: String,
-    /// Who said so.
-    pub source: Source,
 }
 
 /// Something about a node that is not as it should be, seen while reading: a broken label, sources that contradict
@@ -286,10 +277,10 @@ pub struct Node {
     pub is_joined: bool,
     /// Grids in its own address space, those that are not believed as well.
     pub grids: Vec<GridFact>,
-    /// What else is known, by key; keys are listed in [`crate::node::keys`].
-    pub facts: BTreeMap<&'static str, Fact>,
+    /// What else is known.
+    pub facts: NodeFacts,
     /// Why nothing can be told of what is below, where that is so although something must be there.
-    pub opaque: Option<String>,
+    pub opaque: Option<Obstacle>,
 }
 
 impl Node {
@@ -303,7 +294,7 @@ impl Node {
     /// stands on that, as on a physical volume without volumes.
     #[must_use]
     pub(crate) fn is_read_as_disk(&self) -> bool {
-        self.kind != Kind::File || self.opaque.is_none() && self.word(keys::CONTENT).is_some()
+        self.kind != Kind::File || self.opaque.is_none() && self.fact(keys::CONTENT).is_some()
     }
 
     /// Its name on its own host.
@@ -316,161 +307,29 @@ impl Node {
         own.unwrap_or(&self.name)
     }
 
-    /// A fact as a number; `None` when absent or none.
+    /// A fact with its source.
     #[must_use]
-    pub fn number(&self, key: &str) -> Option<u64> {
-        self.facts.get(key)?.value.parse().ok()
+    pub fn fact<T>(&self, key: FactKey<T>) -> Option<&Fact<T>> {
+        self.facts.get(key)
     }
 
-    /// A fact as it stands.
+    /// The value of a fact.
     #[must_use]
-    pub fn word(&self, key: &str) -> Option<&str> {
-        self.facts.get(key).map(|fact| fact.value.as_str())
+    pub fn value<T>(&self, key: FactKey<T>) -> Option<&T> {
+        self.fact(key).map(|fact| &fact.value)
     }
-}
 
-/// Keys of [`Node::facts`]. One place, so that a source and a rule cannot call one thing by two names.
-pub mod keys {
-    /// What is in a device: `ext4`, `xfs`, `LVM2 PV`, `swap`, `md member`, `zfs member`.
-    pub const CONTENT: &str = "content";
-    /// Where it is mounted.
-    pub const MOUNT: &str = "mount";
-    /// Mount options, separated by commas.
-    pub const MOUNT_OPTIONS: &str = "mount_options";
-    /// Bytes of an I/O that a cloud counts as one operation at most: an account, no grid.
-    pub const COUNTED_IO: &str = "counted_io_bytes";
-    /// Model of a drive.
-    pub const MODEL: &str = "model";
-    /// `1` where the drive turns.
-    pub const ROTATIONAL: &str = "rotational";
-    /// Where in the sequence of a label: 1, 2, … or the slice number.
-    pub const PARTITION_NUMBER: &str = "partition_number";
-    /// Solaris's number of a slice, from 0. Linux counts the same slice from 1.
-    pub const SLICE: &str = "slice";
-    /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
-    pub const LABEL: &str = "label";
-    /// Logical block that the addresses of a disk's label count in.
-    pub const LABEL_BLOCK: &str = "label_block_bytes";
-    /// Where the extended partition of a disk begins: what lies in it may be links between the logical ones.
-    pub const EXTENDED_START: &str = "extended_start_bytes";
-    /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.
-    pub const PARTITION_TAG: &str = "partition_tag";
-    /// Flags of a slice: `00`, `01` not mountable, `10` read-only, `11` both.
-    pub const PARTITION_FLAGS: &str = "partition_flags";
-    /// Sectors of a cylinder, where slices must start at one.
-    pub const CYLINDER_SECTORS: &str = "cylinder_sectors";
-    /// Level of an array: `raid0`, `raid5`.
-    pub const LEVEL: &str = "level";
-    /// Metadata version of an array.
-    pub const METADATA: &str = "metadata";
-    /// Whose layer it is: `md`, `lvm`, `svm`, `vxvm`, `zfs`, `dm`.
-    pub const MANAGER: &str = "manager";
-    /// Read policy of a mirror: `round-robin`, `geometric`, `first`.
-    pub const READ_POLICY: &str = "read_policy";
-    /// Order in which a mirror is resynced after a boot.
-    pub const RESYNC_PASS: &str = "resync_pass";
-    /// Writes of a mirror: `parallel`, `serial`.
-    pub const WRITE_POLICY: &str = "write_policy";
-    /// Behind the last replica of a volume manager's database on a slice, bytes.
-    pub const REPLICAS_END: &str = "replicas_end_bytes";
-    /// Area before the data of each column of RAID 5, bytes, where it was computed.
-    pub const PREWRITE: &str = "prewrite_bytes";
-    /// Alignment offset in bytes as the kernel states it; -1 where it gave up.
-    pub const ALIGNMENT_OFFSET: &str = "alignment_offset_bytes";
-    /// I/O scheduler in use.
-    pub const SCHEDULER: &str = "scheduler";
-    /// Read-ahead, bytes.
-    pub const READ_AHEAD: &str = "read_ahead_bytes";
-    /// Largest request, bytes.
-    pub const MAX_REQUEST: &str = "max_request_bytes";
-    /// Largest request that the hardware takes, bytes.
-    pub const MAX_REQUEST_HARDWARE: &str = "max_request_hardware_bytes";
-    /// Requests the queue holds.
-    pub const QUEUE_DEPTH: &str = "queue_depth";
-    /// `write back` or `write through`.
-    pub const WRITE_CACHE: &str = "write_cache";
-    /// `none`, `host-aware`, `host-managed`.
-    pub const ZONED: &str = "zoned";
-    /// Where discards begin, bytes past a boundary of the discard unit; -1 where the kernel gave up.
-    pub const DISCARD_ALIGNMENT: &str = "discard_alignment_bytes";
-    /// Stripe unit that a file system was told, bytes.
-    pub const FS_STRIPE_UNIT: &str = "fs_stripe_unit_bytes";
-    /// Stripe width that a file system was told, bytes.
-    pub const FS_STRIPE_WIDTH: &str = "fs_stripe_width_bytes";
-    /// Block of a file system, bytes.
-    pub const FS_BLOCK: &str = "fs_block_bytes";
-    /// Sector that a file system was made for, bytes.
-    pub const FS_SECTOR: &str = "fs_sector_bytes";
-    /// Stripe unit of a file system's log, bytes; 0 for none.
-    pub const FS_LOG_STRIPE_UNIT: &str = "fs_log_stripe_unit_bytes";
-    /// Node of a file system's trees, bytes.
-    pub const FS_NODE: &str = "fs_node_bytes";
-    /// First cluster of a file system that counts them from there, bytes.
-    pub const FS_DATA_START: &str = "fs_data_start_bytes";
-    /// First byte for data of a member, behind what its manager keeps there.
-    pub const DATA_START: &str = "data_start_bytes";
-    /// Block of a cache, bytes.
-    pub const CACHE_BLOCK: &str = "cache_block_bytes";
-    /// Start of the volume as the file system on it has noted it, bytes.
-    pub const HIDDEN_BYTES: &str = "hidden_bytes";
-    /// First extent of a physical volume, bytes.
-    pub const PE_START: &str = "pe_start_bytes";
-    /// Extent of a volume group, bytes.
-    pub const PE_SIZE: &str = "pe_size_bytes";
-    /// ZFS: record size of a data set, bytes.
-    pub const RECORD_SIZE: &str = "record_size_bytes";
-    /// ZFS: block of a volume, bytes.
-    pub const VOLUME_BLOCK: &str = "volblocksize_bytes";
-    /// ZFS: ashift of a vdev.
-    pub const ASHIFT: &str = "ashift";
-    /// I/O a second, as somebody counted them.
-    pub const IOS_PER_SECOND: &str = "ios_per_second";
-    /// Of these, writes a second.
-    pub const WRITES_PER_SECOND: &str = "writes_per_second";
-    /// Vendor's or kernel's identity of a device, to join paths by; of an export the one that its initiators see:
-    /// `naa.…`, `uuid.…`, `eui.…`.
-    pub const IDENTITY: &str = "identity";
-    /// Host-wide settings, on the node named [`crate::graph::HOST`]: maxphys, bytes.
-    pub const MAXPHYS: &str = "maxphys_bytes";
-    /// nmd of md.conf.
-    pub const NMD: &str = "nmd";
-    /// md_nsets of md.conf.
-    pub const MD_NSETS: &str = "md_nsets";
-    /// md_mirror_wow_flg, as a number.
-    pub const MIRROR_WOW: &str = "md_mirror_wow_flg";
-    /// segmap_percent.
-    pub const SEGMAP_PERCENT: &str = "segmap_percent";
-    /// I/O size of metasync, bytes.
-    pub const RESYNC_BYTES: &str = "resync_bytes";
-    /// Operating system of the host: `linux`, `solaris`.
-    pub const SYSTEM: &str = "system";
-    /// What shows this device to others, or an export belongs to: `lio`, `iscsi`, `nvmet`, `qemu`.
-    pub const EXPORTED_BY: &str = "exported_by";
-    /// Identities under which a hypervisor shows this device, as the guest's kernel has them in `wwid`; of a disk of virtio
-    /// `smbios.MACHINE.SERIAL`. Apart by blanks. An export has its one as [`IDENTITY`].
-    pub const EXPORTED_AS: &str = "exported_as";
-    /// What kind of backing an export has: `iblock`, `fileio`, `pscsi`, `rd_mcp`, `user`, `nvmet`.
-    pub const BACKSTORE: &str = "backstore";
-    /// By what a disk comes to its host: `iscsi`, `loopback`, `fc`; of NVMe `tcp`, `rdma`, `fc`, `loop`.
-    pub const TRANSPORT: &str = "transport";
-    /// Name of the target that a disk comes from or an export belongs to: an IQN, NQN or WWN.
-    pub const TARGET: &str = "target";
-    /// Number of the LUN or NVMe namespace at its target.
-    pub const UNIT_NUMBER: &str = "unit_number";
-    /// Address by which the target is reached, as the transport writes it.
-    pub const PORTAL: &str = "portal";
-    /// Serial number of a unit (SCSI VPD page 80h, `vpd_unit_serial` of LIO), or what a hypervisor was told to show.
-    pub const SERIAL: &str = "serial";
-    /// UUID of an NVMe namespace.
-    pub const UUID: &str = "uuid";
-    /// NGUID of an NVMe namespace.
-    pub const NGUID: &str = "nguid";
-    /// `1` where it cannot be written to.
-    pub const READ_ONLY: &str = "read_only";
-    /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.
-    pub const DIRECT_IO: &str = "direct_io";
-    /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
-    pub const LBA_FORMATS: &str = "lba_formats";
+    /// The value of a fact that is a number, a length or a flag.
+    #[must_use]
+    pub fn number<T: Copy>(&self, key: FactKey<T>) -> Option<T> {
+        self.value(key).copied()
+    }
+
+    /// The value of a fact that is text.
+    #[must_use]
+    pub fn word(&self, key: FactKey<String>) -> Option<&str> {
+        self.value(key).map(String::as_str)
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use plumb_geometry::{SECTOR, group_digits};
 
 use crate::graph::NodeId;
 use crate::node::{Chunks, Kind, Node, Part, Placing, keys};
+use crate::node_facts::VolumeManager;
 
 mod below;
 mod partitions;
@@ -174,7 +175,7 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
             return Vec::new();
         };
         // The header stands in the sector in front, which may be part of nothing else. Subdisks of VxVM have none.
-        let has_header = node.word(keys::MANAGER) != Some("vxvm");
+        let has_header = node.value(keys::MANAGER) != Some(&VolumeManager::Vxvm);
         let extent = |part: &Part| {
             let end = part
                 .len
@@ -194,8 +195,9 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
 
 /// What metainit gives to nothing else: components of stripes, mirrors and the like, from where their data begin on.
 fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
-    let is_volume =
-        |node: &Node| node.kind != Kind::SoftPartition && node.word(keys::MANAGER) == Some("svm");
+    let is_volume = |node: &Node| {
+        node.kind != Kind::SoftPartition && node.value(keys::MANAGER) == Some(&VolumeManager::Svm)
+    };
     let volumes = (0..)
         .map(NodeId)
         .zip(nodes)

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::graph::{NodeId, Stack};
 use crate::grid::GridFact;
 use crate::node::Kind;
+use crate::obstacle::Obstacle;
 use crate::verdict::Verdict;
 
 /// A node on one grid below it.
@@ -33,7 +34,7 @@ pub struct Lost {
     /// The layer.
     pub node: NodeId,
     /// Why.
-    pub why: String,
+    pub why: Obstacle,
 }
 
 /// What the verdicts of one node come to: the worst of them.
@@ -141,7 +142,7 @@ fn stand(stack: &Stack, id: NodeId) -> Stand {
         .map(|(node, why)| Lost { node, why })
         .collect();
     if is_nowhere {
-        let why = nowhere.unwrap_or_else(|| "nothing is known of what it lies on".to_owned());
+        let why = nowhere.unwrap_or(Obstacle::NothingKnown);
         lost.push(Lost { node: id, why });
     }
     let is_off = |one: &On| {
@@ -273,11 +274,11 @@ mod tests {
         let stack = builder.finish();
         let survey = Survey::judge(&stack);
         for (id, expected) in [
-            (file, "nothing is known of what it lies on"),
-            (slice, "it ends beyond what it lies on"),
+            (file, Obstacle::NothingKnown),
+            (slice, Obstacle::BeyondLayer),
         ] {
             let stand = survey.stand(id).expect("judged");
-            let why: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();
+            let why: Vec<Obstacle> = stand.lost.iter().map(|lost| lost.why.clone()).collect();
             assert_eq!((stand.overall, why), (Overall::Unknown, vec![expected]));
         }
     }
@@ -293,7 +294,9 @@ mod tests {
             slice,
             Placing::Unknown {
                 members,
-                why: "no label".into(),
+                why: Obstacle::NoLabel {
+                    disk: "sda".to_owned(),
+                },
             },
             &FROM,
         );

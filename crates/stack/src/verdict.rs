@@ -7,6 +7,7 @@ use crate::fold::{Landing, Landings, Phase};
 use crate::graph::{NodeId, Stack};
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Chunks, Kind, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -29,7 +30,7 @@ pub enum Verdict {
     /// Cannot be told.
     Unknown {
         /// Why not.
-        why: String,
+        why: Obstacle,
     },
 }
 
@@ -172,25 +173,16 @@ impl Stack {
     fn on_grid(&self, id: NodeId, fact: &GridFact) -> Verdict {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
-            (CellKind::Assumed, ..) => format!(
-                "nothing is known of {} beyond {}",
-                node.name,
-                fact.granularity()
-            ),
+            (CellKind::Assumed, ..) => Obstacle::NothingBeyond {
+                on: node.name.clone(),
+                granularity_bytes: fact.granularity(),
+            },
             (_, Kind::VirtualDisk, None)
                 if fact.source != Source::User && !node.is_seen_through() =>
             {
-                match node.word(keys::TARGET) {
-                    Some(target) => format!(
-                        "on what the virtual disk states; what is below {} only its target {target} knows",
-                        node.name
-                    ),
-                    None => {
-                        format!(
-                            "on what the virtual disk states; what is below {} cannot be seen",
-                            node.name
-                        )
-                    }
+                Obstacle::BelowVirtualDisk {
+                    disk: node.name.clone(),
+                    target: node.value(keys::TARGET).cloned(),
                 }
             }
             (_, _, Some(why)) => why.clone(),

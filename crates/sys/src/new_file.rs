@@ -379,17 +379,17 @@ mod tests {
     const OTHER: u32 = 65_534;
 
     /// A directory for its owner, and in it one for all.
-    struct Places {
+    struct PlantedPaths {
         dir: plumb_testkit::tempdir::TempDir,
     }
 
-    impl Places {
-        fn new() -> Places {
+    impl PlantedPaths {
+        fn new() -> PlantedPaths {
             let dir = plumb_testkit::temp_dir("new-file");
             fs::create_dir(dir.path().join("public")).expect("room");
             let all = fs::Permissions::from_mode(0o1777);
             fs::set_permissions(dir.path().join("public"), all).expect("mine");
-            Places { dir }
+            PlantedPaths { dir }
         }
 
         fn at(&self, name: &str) -> PathBuf {
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_file_has_its_name_when_it_is_whole() {
-        let places = Places::new();
+        let places = PlantedPaths::new();
         let path = places.at("public/report");
         let mut new = NewFile::create(&path, FileContent::DiskData).expect("room");
         new.write_all(b"half").expect("room");
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_report_replaces_and_keeps_its_mode() {
-        let places = Places::new();
+        let places = PlantedPaths::new();
         let path = places.at("report");
         fs::write(&path, "old").expect("room");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).expect("mine");
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn a_link_in_a_directory_for_all_is_refused() {
-        let places = Places::new();
+        let places = PlantedPaths::new();
         fs::write(places.at("victim"), "old").expect("room");
         let link = places.at("public/link");
         symlink("../victim", &link).expect("room");
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn files_and_links_of_other_users_are_refused() {
         require!(Root);
-        let places = Places::new();
+        let places = PlantedPaths::new();
         let (file, link) = (places.at("public/file"), places.at("public/directory"));
         fs::write(&file, "old").expect("room");
         chown(&file, Some(OTHER), None).expect("root may");
@@ -550,7 +550,7 @@ mod tests {
     #[test]
     fn a_pipe_of_another_user_is_refused() {
         require!(Root);
-        let places = Places::new();
+        let places = PlantedPaths::new();
         let pipe = places.at("public/pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo of coreutils").success());

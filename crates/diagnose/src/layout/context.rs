@@ -9,7 +9,8 @@ use plumb_model::facts::ArrayEvidence;
 use plumb_model::{Confidence, Facts, Finding, HostLayer, Reason, Severity, Target, TargetLayer};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::graph::HOST;
-use plumb_stack::node::{Fact, keys};
+use plumb_stack::node::{Fact, FactKey, keys};
+use plumb_stack::node_facts::ContentKind;
 use plumb_stack::{
     CellKind, Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Source, Stack,
     Standing,
@@ -207,23 +208,22 @@ impl<'a> Context<'a> {
 
     /// What is known of a file system: said of itself, or of the device that it lies on.
     #[must_use]
-    pub fn fact(&self, id: NodeId, key: &str) -> Option<&'a Fact> {
-        let of = |id: NodeId| self.stack.node(id).facts.get(key);
+    pub fn fact<T>(&self, id: NodeId, key: FactKey<T>) -> Option<&'a Fact<T>> {
+        let of = |id: NodeId| self.stack.node(id).fact(key);
         of(id).or_else(|| of(self.device_of(id)))
     }
 
-    /// As [`Context::fact`], of a number.
+    /// As [`Context::fact`], of a number or a length.
     #[must_use]
-    pub fn number(&self, id: NodeId, key: &str) -> Option<u64> {
-        self.fact(id, key)?.value.parse().ok()
+    pub fn number<T: Copy>(&self, id: NodeId, key: FactKey<T>) -> Option<T> {
+        self.fact(id, key).map(|fact| fact.value)
     }
 
     /// File systems: nodes of their own, and devices of which a source says that they are mounted.
     pub fn file_systems(&self) -> impl Iterator<Item = (NodeId, &'a Node)> {
         let stack = self.stack;
         stack.nodes().filter(move |(id, node)| {
-            let is_mounted = node.facts.contains_key(keys::MOUNT)
-                || node.facts.contains_key(keys::MOUNT_OPTIONS);
+            let is_mounted = node.facts.mount.is_some() || node.facts.mount_options.is_some();
             let has_own = || {
                 stack
                     .above(*id)
@@ -231,7 +231,7 @@ impl<'a> Context<'a> {
                     .any(|above| stack.node(*above).kind == Kind::FileSystem)
             };
             node.kind == Kind::FileSystem
-                || is_mounted && node.word(keys::CONTENT) != Some("swap") && !has_own()
+                || is_mounted && node.value(keys::CONTENT) != Some(&ContentKind::Swap) && !has_own()
         })
     }
 
@@ -319,10 +319,10 @@ impl<'a> Context<'a> {
 pub(crate) fn identity(stack: &Stack, id: NodeId) -> Option<String> {
     let node = stack.node(id);
     let own = [keys::IDENTITY, keys::UUID, keys::SERIAL];
-    if let Some(identity) = own.iter().find_map(|key| node.word(key)) {
+    if let Some(identity) = own.into_iter().find_map(|key| node.word(key)) {
         return Some(identity.to_owned());
     }
-    let number = node.word(keys::PARTITION_NUMBER)?;
+    let number = node.number(keys::PARTITION_NUMBER)?;
     // Only a disk has partitions with numbers, so that this ends.
     let disk = *node.placing.below().first()?;
     let is_disk = stack.node(disk).kind != Kind::Partition;

@@ -2,6 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::LabelWord;
 use plumb_stack::{NodeId, Placing, Standing, Verdict};
 
 use super::context::Context;
@@ -26,7 +27,10 @@ pub fn next(context: &Context<'_>, slice: NodeId, standings: &[Standing]) -> Opt
         return None;
     };
     let disk = context.stack.node(part.node);
-    let is_free = matches!(disk.word(keys::LABEL), Some("gpt" | "dos" | "efi"));
+    let is_free = matches!(
+        disk.value(keys::LABEL),
+        Some(LabelWord::Gpt | LabelWord::Dos | LabelWord::Efi)
+    );
     let sectors = disk
         .number(keys::CYLINDER_SECTORS)
         .filter(|sectors| *sectors > 0 && !is_free)?;

@@ -8,6 +8,7 @@ use plumb_model::{Cost, CostOf, Facts, GridOf, Reason, RuleId, Severity};
 use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::KernelOffset;
 use plumb_stack::{CellKind, GridFact, Landing, NodeId};
 
 use super::context::{Context, Top};
@@ -64,8 +65,8 @@ fn grid(context: &Context<'_>, on: NodeId, fact: &GridFact) -> Grid {
     let unit = fact.granularity().0;
     let stated = context.stack.node(on).number(keys::DISCARD_ALIGNMENT);
     match stated {
-        Some(offset) if fact.grid.offset() == Bytes(0) => {
-            Grid::new(Bytes(unit), Bytes(offset % unit), GridKind::Unit).unwrap_or(fact.grid)
+        Some(KernelOffset::Bytes(offset)) if fact.grid.offset() == Bytes(0) => {
+            Grid::new(Bytes(unit), Bytes(offset.0 % unit), GridKind::Unit).unwrap_or(fact.grid)
         }
         _ => fact.grid,
     }

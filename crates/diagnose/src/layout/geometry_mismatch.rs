@@ -4,6 +4,7 @@ use plumb_geometry::Bytes;
 use plumb_model::facts::{GeometryMismatch, StripeBelow};
 use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::ContentKind;
 use plumb_stack::{Chunks, NodeId, Placing};
 
 use super::LayoutRule;
@@ -13,19 +14,24 @@ use crate::rules::Outcome;
 /// The rule.
 pub const RULE: LayoutRule = LayoutRule {
     id: RuleId::GeometryMismatch,
-    thresholds: || vec![TOLD.join(", ")],
+    thresholds: || vec![TOLD.map(String::from).join(", ")],
     judge,
 };
 
 /// File systems that can be told a stripe.
-pub const TOLD: [&str; 4] = ["ext2", "ext3", "ext4", "xfs"];
+pub const TOLD: [ContentKind; 4] = [
+    ContentKind::Ext2,
+    ContentKind::Ext3,
+    ContentKind::Ext4,
+    ContentKind::Xfs,
+];
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let is_told = |id: NodeId| {
         context.fact(id, keys::FS_STRIPE_UNIT).is_some()
             || context
                 .fact(id, keys::CONTENT)
-                .is_some_and(|content| TOLD.contains(&content.value.as_str()))
+                .is_some_and(|content| TOLD.contains(&content.value))
     };
     context
         .file_systems()
@@ -36,7 +42,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 
 fn judge_one(context: &Context<'_>, id: NodeId) -> Outcome {
     let stripe = true_stripe(context, id);
-    let told = context.number(id, keys::FS_STRIPE_UNIT).map(Bytes);
+    let told = context.number(id, keys::FS_STRIPE_UNIT);
     match (told, stripe) {
         (None, None) => Outcome::NotAsked,
         (None, Some((on, _))) => {
@@ -86,7 +92,7 @@ fn compare(
         data_chunks: chunks.data_chunks(),
         width_bytes: chunks.stripe_bytes(),
     };
-    let told_width = context.number(id, keys::FS_STRIPE_WIDTH).map(Bytes);
+    let told_width = context.number(id, keys::FS_STRIPE_WIDTH);
     let is_width_right = told_width.is_none_or(|told| Some(told) == stripe.width_bytes);
     if unit == stripe.chunk_bytes && is_width_right {
         return Outcome::Silent;
@@ -108,7 +114,7 @@ fn mismatch(
     let source = context.fact(id, keys::FS_STRIPE_UNIT);
     let facts = Facts::GeometryMismatch(GeometryMismatch {
         told_unit_bytes: told,
-        told_width_bytes: context.number(id, keys::FS_STRIPE_WIDTH).map(Bytes),
+        told_width_bytes: context.number(id, keys::FS_STRIPE_WIDTH),
         source: source.map(|fact| fact.source.clone()),
         stripe,
     });

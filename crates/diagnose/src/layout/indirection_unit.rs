@@ -132,8 +132,8 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     }
     let block = nodes().find_map(|id| context.stack.node(id).number(keys::FS_BLOCK))?;
     // A file system writes blocks one by one only if its user does.
-    (block > 0).then_some(Written {
-        bytes: Bytes(block),
+    (block > Bytes(0)).then_some(Written {
+        bytes: block,
         by: SmallestWrite::FileSystemBlocks,
         confidence: Confidence::Low,
     })

@@ -10,7 +10,8 @@ use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, Wante
 use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Severity};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
-use plumb_stack::{CellKind, Kind, NodeId, Placing, Standing, Verdict};
+use plumb_stack::node_facts::ContentKind;
+use plumb_stack::{CellKind, Kind, NodeId, Obstacle, Placing, Standing, Verdict};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
@@ -32,7 +33,13 @@ pub const WARNING_BYTES_MIN: u64 = 4096;
 pub const LABEL_AREA_BYTES: u64 = 1 << 20;
 
 /// What a partition may hold that puts its data elsewhere than at its first byte.
-const LAYERS: [&str; 5] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache", "VxVM disk"];
+const LAYERS: [ContentKind; 5] = [
+    ContentKind::LvmMember,
+    ContentKind::MdMember,
+    ContentKind::Luks,
+    ContentKind::Bcache,
+    ContentKind::VxvmDisk,
+];
 
 /// Reasons that are named for one top; the rest are counted.
 const REASONS_MAX: usize = 3;
@@ -83,7 +90,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         Held::Data => None,
         Held::From(start) => Some(moved(context, &top.standings, start)),
         Held::Elsewhere(layer) => {
-            let layer = layer.to_owned();
+            let layer = layer.clone();
             return vec![context.unknown(device, Reason::HoldsLayer { layer })];
         }
     };
@@ -116,7 +123,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
 
 /// What cannot be told of a top, and why; `None` where all is known.
 fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<Outcome> {
-    let mut reasons: Vec<String> = top
+    let mut reasons: Vec<Obstacle> = top
         .landings
         .lost
         .iter()
@@ -137,12 +144,12 @@ fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<O
     let device = context.device_of(top.id);
     let reason = match (reasons.is_empty(), standings.is_empty()) {
         (false, _) => Reason::Stack {
-            said: reasons,
+            because: reasons,
             more: more as u64,
         },
         (true, true) => match context.stack.why_nowhere(&top.landings) {
             Some(why) => Reason::Stack {
-                said: vec![why],
+                because: vec![why],
                 more: 0,
             },
             None => Reason::NoGrid,
@@ -159,14 +166,14 @@ enum Held<'a> {
     /// The data of a layer, from this byte on.
     From(Bytes),
     /// The data of this layer, somewhere.
-    Elsewhere(&'a str),
+    Elsewhere(&'a ContentKind),
 }
 
 fn held<'a>(context: &Context<'a>, top: &Top) -> Held<'a> {
     let node = context.stack.node(top.id);
-    match node.word(keys::CONTENT) {
-        Some(content) if LAYERS.contains(&content) => match node.number(keys::PE_START) {
-            Some(start) => Held::From(Bytes(start)),
+    match node.value(keys::CONTENT) {
+        Some(content) if LAYERS.contains(content) => match node.number(keys::PE_START) {
+            Some(start) => Held::From(start),
             None => Held::Elsewhere(content),
         },
         _ => Held::Data,

@@ -111,7 +111,7 @@ fn stated(node: &Node, what: CellKind) -> Option<&GridFact> {
 fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<UnitBelow<'a>>, Option<Reason>) {
     let landings = context.landings(id);
     let mut lost = landings.lost.first().map(|(_, why)| Reason::Stack {
-        said: vec![why.clone()],
+        because: vec![why.clone()],
         more: 0,
     });
     let mut units: Vec<UnitBelow<'a>> = Vec::new();

@@ -46,7 +46,7 @@ fn judge_mount(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
         Some(true) => return Outcome::Silent,
         Some(false) => {}
     }
-    let block = context.number(id, keys::FS_BLOCK).map(Bytes);
+    let block = context.number(id, keys::FS_BLOCK);
     let facts = Facts::NoDirectIo(NoDirectIo {
         page_bytes: page,
         block_bytes: block.filter(|block| page < *block),

@@ -7,6 +7,7 @@ use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::VolumeManager;
 use plumb_stack::{Chunks, NodeId};
 use plumb_trace::{Layer, Op};
 
@@ -36,7 +37,8 @@ pub const fn write_cost(parity: u32) -> u64 {
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let arrays = context.striped().filter(|(id, chunks)| {
         // RAID-Z has no stripes of a fixed size: it writes whole ones of the size of the block.
-        chunks.parity > 0 && context.stack.node(*id).word(keys::MANAGER) != Some("zfs")
+        chunks.parity > 0
+            && context.stack.node(*id).value(keys::MANAGER) != Some(&VolumeManager::Zfs)
     });
     arrays
         .map(|(id, chunks)| judge_array(context, id, chunks))

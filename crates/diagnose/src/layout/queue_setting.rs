@@ -95,10 +95,10 @@ impl Setting {
 }
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
-    let keys = [keys::READ_AHEAD, keys::MAX_REQUEST, keys::SCHEDULER];
-    keys.iter()
-        .any(|key| node.facts.contains_key(key))
-        .then_some(())?;
+    let facts = &node.facts;
+    let is_known =
+        facts.read_ahead.is_some() || facts.max_request.is_some() || facts.scheduler.is_some();
+    is_known.then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
     points.sort_by_key(|(_, severity, _)| std::cmp::Reverse(*severity));
@@ -137,9 +137,9 @@ fn read_ahead(node: &Node) -> Option<Point> {
         _ => 0,
     };
     let most = READ_AHEAD_BYTES_MAX.max(stripes);
-    let bytes = node
+    let Bytes(bytes) = node
         .number(keys::READ_AHEAD)
-        .filter(|bytes| *bytes > most)?;
+        .filter(|bytes| bytes.0 > most)?;
     let bad = BadSetting::ReadAhead {
         bytes: Bytes(bytes),
         most_bytes: Bytes(most),
@@ -151,10 +151,10 @@ fn read_ahead(node: &Node) -> Option<Point> {
 }
 
 fn request(node: &Node) -> Option<Point> {
-    let bytes = node
+    let Bytes(bytes) = node
         .number(keys::MAX_REQUEST)
-        .filter(|bytes| *bytes < REQUEST_BYTES_MIN)?;
-    let hardware = node.number(keys::MAX_REQUEST_HARDWARE)?;
+        .filter(|bytes| bytes.0 < REQUEST_BYTES_MIN)?;
+    let Bytes(hardware) = node.number(keys::MAX_REQUEST_HARDWARE)?;
     (hardware >= bytes.saturating_mul(REQUEST_RATIO)).then_some(())?;
     let bad = BadSetting::Request {
         bytes: Bytes(bytes),
@@ -169,7 +169,7 @@ fn scheduler(node: &Node) -> Option<Point> {
     let scheduler = node
         .word(keys::SCHEDULER)
         .filter(|word| SEEK_SCHEDULERS.contains(word))?;
-    let is_flash = node.word(keys::ROTATIONAL) == Some("0") || node.name.starts_with("nvme");
+    let is_flash = node.number(keys::ROTATIONAL) == Some(false) || node.name.starts_with("nvme");
     is_flash.then_some(())?;
     let bad = BadSetting::Scheduler {
         name: scheduler.to_owned(),

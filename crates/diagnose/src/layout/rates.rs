@@ -28,19 +28,14 @@ impl Rate {
 
     fn printed(context: &Context<'_>, id: NodeId) -> Option<Rate> {
         let node = context.stack.node(id);
-        let number = |key| -> Option<f64> {
-            node.word(key)?
-                .parse()
-                .ok()
-                .filter(|rate: &f64| rate.is_finite())
-        };
+        let number = |key| node.number(key).filter(|rate: &f64| rate.is_finite());
         let ios_per_second = number(keys::IOS_PER_SECOND).filter(|rate| *rate > 0.0)?;
         let writes = number(keys::WRITES_PER_SECOND).filter(|writes| *writes >= 0.0);
         Some(Rate {
             ios_per_second,
             write_share: writes.map(|writes| (writes / ios_per_second).min(1.0)),
             basis: RateBasis::Printed {
-                source: node.facts.get(keys::IOS_PER_SECOND)?.source.clone(),
+                source: node.fact(keys::IOS_PER_SECOND)?.source.clone(),
             },
             window_ns: None,
         })

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use plumb_model::facts::ReadPolicy;
 use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::MirrorReads;
 use plumb_stack::{Node, NodeId};
 
 use super::LayoutRule;
@@ -20,7 +21,7 @@ pub const RULE: LayoutRule = LayoutRule {
 };
 
 /// What balances reads over all sides of a mirror.
-pub const EVEN: &str = "round-robin";
+pub const EVEN: MirrorReads = MirrorReads::RoundRobin;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     solaris::mirrors(context)
@@ -29,14 +30,14 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 }
 
 fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
-    let Some(policy) = node.facts.get(keys::READ_POLICY) else {
+    let Some(policy) = node.fact(keys::READ_POLICY) else {
         return context.unknown(id, Reason::ReadPolicy);
     };
     if policy.value == EVEN {
         return Outcome::Silent;
     }
     let sides = node.placing.below().len() as u64;
-    let is_first = policy.value == "first";
+    let is_first = policy.value == MirrorReads::First;
     if is_first && do_sides_differ(context, node) {
         return Outcome::Silent;
     }
@@ -63,9 +64,9 @@ fn do_sides_differ(context: &Context<'_>, node: &Node) -> bool {
             .under(side)
             .into_iter()
             .map(|id| context.stack.node(id))
-            .filter_map(|leaf| {
-                leaf.word(keys::ROTATIONAL)
-                    .or_else(|| leaf.word(keys::MODEL))
+            .filter_map(|leaf| match leaf.number(keys::ROTATIONAL) {
+                Some(is_rotational) => Some((Some(is_rotational), None)),
+                None => Some((None, Some(leaf.word(keys::MODEL)?))),
             })
             .collect();
         kinds.sort_unstable();

@@ -45,12 +45,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 /// The record of a data set, or the block of a volume.
 fn record(node: &Node) -> Option<PageRecord> {
     let of_fact = |key, keeper| {
-        let bytes = Bytes(node.number(key)?);
-        let source = node.facts.get(key)?.source.clone();
+        let fact = node.fact(key)?;
         Some(PageRecord {
-            bytes,
+            bytes: fact.value,
             keeper,
-            source,
+            source: fact.source.clone(),
         })
     };
     let grid = node
@@ -72,12 +71,9 @@ fn record(node: &Node) -> Option<PageRecord> {
 
 /// The block of a file system that has no records.
 fn block(context: &Context<'_>, id: NodeId) -> Option<PageRecord> {
-    let bytes = Bytes(
-        context
-            .number(id, keys::FS_BLOCK)
-            .filter(|bytes| *bytes > 0)?,
-    );
-    let source = context.fact(id, keys::FS_BLOCK)?.source.clone();
+    let fact = context.fact(id, keys::FS_BLOCK)?;
+    let (bytes, source) = (fact.value, fact.source.clone());
+    (bytes > Bytes(0)).then_some(())?;
     record(context.stack.node(id))
         .is_none()
         .then_some(PageRecord {

@@ -104,7 +104,7 @@ fn judge_unjoined(context: &Context<'_>, disks: &[NodeId]) -> Outcome {
     let [first, rest @ ..] = disks else {
         return Outcome::NotAsked;
     };
-    let identity = context.stack.node(*first).facts.get(keys::IDENTITY);
+    let identity = context.stack.node(*first).fact(keys::IDENTITY);
     let source = identity.map(|fact| fact.source.clone());
     if rest.is_empty() {
         let Hardware::Array(because) = context.hardware(*first) else {

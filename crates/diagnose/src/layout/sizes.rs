@@ -3,6 +3,7 @@
 use plumb_geometry::Bytes;
 use plumb_model::Confidence;
 use plumb_stack::grid::Source;
+use plumb_stack::node::FactKey;
 use plumb_stack::{Node, NodeId};
 
 use super::context::Context;
@@ -40,6 +41,6 @@ pub fn given(context: &Context<'_>, id: NodeId) -> Option<Bytes> {
 }
 
 /// Who stated a fact of a node.
-pub fn source(node: &Node, key: &str) -> Option<Source> {
-    node.facts.get(key).map(|fact| fact.source.clone())
+pub fn source<T>(node: &Node, key: FactKey<T>) -> Option<Source> {
+    node.fact(key).map(|fact| fact.source.clone())
 }

@@ -24,13 +24,13 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if !solaris::is_solaris(context) {
         return vec![Outcome::NotAsked];
     }
-    let Some((maxphys, source)) = solaris::setting(context, keys::MAXPHYS) else {
+    let Some((Bytes(maxphys), source)) = solaris::setting(context, keys::MAXPHYS) else {
         return vec![Outcome::Unknown(Reason::Maxphys)];
     };
     if maxphys >= MAXPHYS_BYTES_MIN {
         return vec![Outcome::Silent];
     }
-    let resync = solaris::setting(context, keys::RESYNC_BYTES).map(|(bytes, _)| bytes);
+    let resync = solaris::setting(context, keys::RESYNC_BYTES).map(|(bytes, _)| bytes.0);
     // A chunk that is larger, or a resync in pieces that it cuts, show that large I/O are wanted.
     let chunk = context
         .striped()

@@ -24,14 +24,14 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if mirrors == 0 {
         return vec![Outcome::NotAsked];
     }
-    let Some((bytes, source)) = solaris::setting(context, keys::RESYNC_BYTES) else {
+    let Some((Bytes(bytes), source)) = solaris::setting(context, keys::RESYNC_BYTES) else {
         return vec![Outcome::Unknown(Reason::ResyncSize)];
     };
     if bytes >= RESYNC_BYTES_MIN {
         return vec![Outcome::Silent];
     }
     let wanted = Bytes(RESYNC_BYTES_MIN);
-    let maxphys = solaris::setting(context, keys::MAXPHYS).map(|(maxphys, _)| Bytes(maxphys));
+    let maxphys = solaris::setting(context, keys::MAXPHYS).map(|(maxphys, _)| maxphys);
     let facts = Facts::SmallResyncIo(SmallResyncIo {
         resync_bytes: Bytes(bytes),
         wanted_bytes: wanted,

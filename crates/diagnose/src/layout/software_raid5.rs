@@ -3,6 +3,7 @@
 use plumb_model::facts::SoftwareRaid5;
 use plumb_model::{Confidence, Cost, CostOf, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::VolumeManager;
 use plumb_stack::{Kind, Node, NodeId, Placing};
 
 use super::LayoutRule;
@@ -31,7 +32,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 }
 
 fn judge_array(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
-    let manager = node.facts.get(keys::MANAGER);
+    let manager = node.fact(keys::MANAGER);
     let Some(manager) = manager else {
         return context.unknown(id, Reason::ParityManager);
     };
@@ -39,11 +40,11 @@ fn judge_array(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
         return context.unknown(id, Reason::ParityLayout);
     };
     // RAID-Z writes whole stripes of its own.
-    if manager.value == "zfs" || chunks.parity < PARITY_MIN {
+    if manager.value == VolumeManager::Zfs || chunks.parity < PARITY_MIN {
         return Outcome::Silent;
     }
     // Solaris Volume Manager has no write-intent log or gathering beyond its small pre-write area.
-    let severity = if manager.value == "svm" {
+    let severity = if manager.value == VolumeManager::Svm {
         Severity::Warning
     } else {
         Severity::Note

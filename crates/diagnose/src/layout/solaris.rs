@@ -1,27 +1,27 @@
 //! What several rules ask of a Solaris host.
 
-use plumb_stack::node::keys;
+use plumb_stack::node::{FactKey, keys};
+use plumb_stack::node_facts::{ContentKind, HostSystem, VolumeManager};
 use plumb_stack::{Kind, Node, NodeId, Source};
 
 use super::context::Context;
 
 /// Whether a mount option is set; `None` when the options are not known.
 pub fn option(node: &Node, option: &str) -> Option<bool> {
-    let options = node.word(keys::MOUNT_OPTIONS)?;
-    Some(options.split(',').any(|set| set.trim() == option))
+    Some(node.value(keys::MOUNT_OPTIONS)?.has(option))
 }
 
 /// A number among the settings of the host, and who said so.
-pub fn setting(context: &Context<'_>, key: &str) -> Option<(u64, Source)> {
-    let host = context.stack.host()?;
-    Some((host.number(key)?, host.facts.get(key)?.source.clone()))
+pub fn setting<T: Copy>(context: &Context<'_>, key: FactKey<T>) -> Option<(T, Source)> {
+    let fact = context.stack.host()?.fact(key)?;
+    Some((fact.value, fact.source.clone()))
 }
 
 /// Whether `/etc/system` was read: what it does not set has its default then.
 pub fn is_system_file_read(context: &Context<'_>) -> bool {
-    [keys::MAXPHYS, keys::SEGMAP_PERCENT, keys::MIRROR_WOW]
-        .iter()
-        .any(|key| setting(context, key).is_some())
+    setting(context, keys::MAXPHYS).is_some()
+        || setting(context, keys::SEGMAP_PERCENT).is_some()
+        || setting(context, keys::MIRROR_WOW).is_some()
 }
 
 /// Volumes of Solaris Volume Manager.
@@ -31,7 +31,7 @@ pub fn metadevices<'a>(
     context
         .stack
         .nodes()
-        .filter(|(_, node)| node.word(keys::MANAGER) == Some("svm"))
+        .filter(|(_, node)| node.value(keys::MANAGER) == Some(&VolumeManager::Svm))
 }
 
 /// Whether the host runs Solaris, as far as its dumps tell.
@@ -39,8 +39,8 @@ pub fn is_solaris(context: &Context<'_>) -> bool {
     context
         .stack
         .host()
-        .and_then(|host| host.word(keys::SYSTEM))
-        == Some("solaris")
+        .and_then(|host| host.value(keys::SYSTEM))
+        == Some(&HostSystem::Solaris)
         || metadevices(context).next().is_some()
 }
 
@@ -54,5 +54,5 @@ pub fn mirrors<'a>(context: &Context<'a>) -> impl Iterator<Item = (NodeId, &'a N
 pub fn ufs<'a>(context: &Context<'a>) -> impl Iterator<Item = (NodeId, &'a Node)> {
     context
         .file_systems()
-        .filter(|(_, node)| node.word(keys::CONTENT) == Some("ufs"))
+        .filter(|(_, node)| node.value(keys::CONTENT) == Some(&ContentKind::Ufs))
 }

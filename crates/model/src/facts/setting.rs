@@ -2,6 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::Source;
+use plumb_stack::node_facts::MirrorReads;
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +126,7 @@ pub enum PathCase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadPolicy {
     /// The policy.
-    pub policy: String,
+    pub policy: MirrorReads,
     /// Sides of the mirror.
     pub sides: u64,
     /// Who states the policy.

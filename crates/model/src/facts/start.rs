@@ -1,7 +1,7 @@
 //! Facts about the place where something starts.
 
 use plumb_geometry::Bytes;
-use plumb_stack::{CellKind, Source};
+use plumb_stack::{CellKind, Obstacle, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::GridOf;
@@ -30,7 +30,7 @@ pub struct MisalignedPartition {
     /// Other grids that the target is off.
     pub also_off: Vec<OtherGrid>,
     /// Why not all layers below are known.
-    pub not_known: Vec<String>,
+    pub not_known: Vec<Obstacle>,
     /// The place where it should start.
     pub wanted: WantedStart,
 }

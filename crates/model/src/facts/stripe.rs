@@ -2,6 +2,7 @@
 
 use plumb_geometry::{Bytes, Share};
 use plumb_stack::Source;
+use plumb_stack::node_facts::VolumeManager;
 use serde::{Deserialize, Serialize};
 
 use super::ArrayEvidence;
@@ -129,7 +130,7 @@ pub struct ParitySmallWrites {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftwareRaid5 {
     /// The volume manager that computes the parity.
-    pub manager: String,
+    pub manager: VolumeManager,
     /// Members of the array.
     pub members: u64,
     /// Chunks of parity in a stripe.

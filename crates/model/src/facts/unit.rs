@@ -1,7 +1,7 @@
 //! Facts about units: records, blocks, and what devices state of theirs.
 
 use plumb_geometry::Bytes;
-use plumb_stack::{CellKind, Source};
+use plumb_stack::{CellKind, Doubt, Source};
 use serde::{Deserialize, Serialize};
 
 use super::OfLength;
@@ -170,8 +170,8 @@ pub enum HintDoubt {
     },
     /// The reader of the statement doubts it.
     Told {
-        /// Why, in the words of the reader.
-        why: String,
+        /// Why.
+        why: Doubt,
     },
 }
 

@@ -46,7 +46,7 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
     let mut scan = Scan::default();
     scan.probe_image(builder, &file, id);
     scan.finish(builder);
-    let is_empty = builder.ids().count() == 1 && builder.get(id).word(keys::CONTENT).is_none();
+    let is_empty = builder.ids().count() == 1 && builder.get(id).fact(keys::CONTENT).is_none();
     if is_empty {
         let size = Bytes(file.size_bytes());
         let found = format!(

@@ -57,7 +57,7 @@ pub fn of_whole(disk: &dyn Disk, name: &str, block: u32) -> Vec<String> {
     let stack = scanned(disk, name, &[]);
     let contents = stack
         .nodes()
-        .filter_map(|(_, node)| node.word(keys::CONTENT));
+        .filter_map(|(_, node)| node.value(keys::CONTENT));
     let mut found: Vec<String> = contents.map(ToString::to_string).collect();
     if found.is_empty() {
         let signatures = signatures::find(disk, &(0..disk.size_bytes()), block.into());
@@ -76,7 +76,7 @@ fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
         .nodes()
         .filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
     let holds = holds.filter_map(|(_, node)| {
-        node.word(keys::CONTENT)
+        node.value(keys::CONTENT)
             .map(|content| format!("{} holds {content}", node.name))
     });
     holds.chain(stack.notes().iter().cloned()).collect()

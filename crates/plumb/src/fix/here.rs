@@ -5,7 +5,7 @@ use std::path::Path;
 use plumb_geometry::{Grid, GridKind};
 use plumb_quoting::Command;
 use plumb_stack::linux::{self, Live, Root};
-use plumb_stack::node::keys;
+use plumb_stack::node::{FactKey, keys};
 use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Stack};
 
 use crate::check::target;
@@ -139,9 +139,9 @@ impl Here {
         self.under().any(|node| node.name == name)
     }
 
-    /// What the kernel or the disk says of it under a key of [`keys`].
-    pub fn word(&self, key: &str) -> Option<&str> {
-        self.stack.node(self.node).word(key)
+    /// A fact that the kernel or the disk states of it.
+    pub fn value<T>(&self, key: FactKey<T>) -> Option<&T> {
+        self.stack.node(self.node).value(key)
     }
 
     /// Blocks that what it lies on is known to write as a whole, in bytes of the device.

@@ -8,6 +8,7 @@ use plumb_relocate::labels::Change;
 use plumb_relocate::labels::change::Changed;
 use plumb_stack::Kind;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::ZoneModel;
 use plumb_sys::partitions::sharers;
 use plumb_sys::{
     Access, DirectDisk, Directory, Errno, FileId, Sharer, SysError, openers_of_any, writers_of_any,
@@ -275,8 +276,8 @@ impl Subject {
     /// # Errors
     /// When the host has to write its zones in order, from their beginning.
     pub fn must_take_any_write(&self) -> Result<(), FixError> {
-        match self.here.word(keys::ZONED) {
-            Some("host-managed") => Err(FixError::Zoned {
+        match self.here.value(keys::ZONED) {
+            Some(ZoneModel::HostManaged) => Err(FixError::Zoned {
                 device: self.device(),
             }),
             _ => Ok(()),
@@ -352,8 +353,8 @@ fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
 }
 
 fn must_be_writable(path: &Path, here: &Here, access: Access) -> Result<(), ReadOnly> {
-    match here.word(keys::READ_ONLY) {
-        Some(_) if access != Access::Read => Err(ReadOnly {
+    match here.value(keys::READ_ONLY) {
+        Some(true) if access != Access::Read => Err(ReadOnly {
             device: path.display().to_string(),
         }),
         _ => Ok(()),

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use plumb_model::{Category, RULES, Rule};
 
-use super::Files;
+use super::FilesToWrite;
 use super::region::{put, table};
 
 /// Adds the index and the schema.
 ///
 /// # Errors
 /// When a file cannot be read, or has no place for its part.
-pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
+pub fn add(root: &Path, files: &mut FilesToWrite) -> io::Result<()> {
     let page = "docs/findings/README.md";
     put(
         root,

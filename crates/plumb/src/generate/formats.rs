@@ -5,14 +5,14 @@ use std::path::Path;
 
 use plumb_trace::format::{FORMATS, Family, Format, Holds};
 
-use super::Files;
+use super::FilesToWrite;
 use super::region::{put, table};
 
 /// Adds both pages.
 ///
 /// # Errors
 /// When a page cannot be read, or has no place for its table.
-pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
+pub fn add(root: &Path, files: &mut FilesToWrite) -> io::Result<()> {
     let page = "docs/formats/README.md";
     put(root, page, "formats of I/O", &of_events(), files)?;
     put(root, page, "formats of counts", &of_counts(), files)?;

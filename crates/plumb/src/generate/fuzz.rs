@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plumb_trace::format::FORMATS;
 
-use super::{Files, MARK};
+use super::{FilesToWrite, MARK};
 
 /// Numbers and marks at the borders, which every format of text is given.
 const BORDERS: [&str; 28] = [
@@ -40,7 +40,7 @@ const BORDERS: [&str; 28] = [
 
 /// Adds `fuzz/dictionaries/TARGET.dict` for each format of text, one with the words of all for the sniffers, and
 /// `fuzz/real-traces`.
-pub fn add(files: &mut Files) {
+pub fn add(files: &mut FilesToWrite) {
     let mut all: Vec<&str> = Vec::new();
     let mut real = format!("# {MARK}: targets, and their files in the folder of real traces.\n");
     for format in FORMATS {
@@ -65,7 +65,12 @@ pub fn add(files: &mut Files) {
     files.insert("fuzz/real-traces".into(), real);
 }
 
-fn insert<'a>(target: &str, of: &str, words: impl Iterator<Item = &'a str>, files: &mut Files) {
+fn insert<'a>(
+    target: &str,
+    of: &str,
+    words: impl Iterator<Item = &'a str>,
+    files: &mut FilesToWrite,
+) {
     let mut text = format!("# {MARK}: the words of {of}.\n");
     for word in words {
         text.push_str(&format!("\"{}\"\n", escaped(word)));

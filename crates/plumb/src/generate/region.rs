@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::Files;
+use super::FilesToWrite;
 
 /// The lines around a part.
 pub struct Region {
@@ -42,7 +42,13 @@ impl Region {
 ///
 /// # Errors
 /// When the page cannot be read, or has no place for it.
-pub fn put(root: &Path, page: &str, name: &str, inner: &str, files: &mut Files) -> io::Result<()> {
+pub fn put(
+    root: &Path,
+    page: &str,
+    name: &str,
+    inner: &str,
+    files: &mut FilesToWrite,
+) -> io::Result<()> {
     let path = Path::new(page);
     let text = match files.remove(path) {
         Some(text) => text,

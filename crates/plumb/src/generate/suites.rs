@@ -5,14 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Files;
+use super::FilesToWrite;
 use super::region::Region;
 
 /// Adds every list below `crates/*/tests/suite`.
 ///
 /// # Errors
 /// When a folder or file cannot be read.
-pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
+pub fn add(root: &Path, files: &mut FilesToWrite) -> io::Result<()> {
     for library in entries(&root.join("crates"))? {
         let suite = library.join("tests/suite");
         if suite.is_dir() {
@@ -22,7 +22,7 @@ pub fn add(root: &Path, files: &mut Files) -> io::Result<()> {
     Ok(())
 }
 
-fn add_folder(root: &Path, folder: &Path, files: &mut Files) -> io::Result<()> {
+fn add_folder(root: &Path, folder: &Path, files: &mut FilesToWrite) -> io::Result<()> {
     let mut modules = Vec::new();
     let mut lists = Vec::new();
     for path in entries(folder)? {

@@ -77,7 +77,7 @@ fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
             let offset_bytes = (granularity_bytes - past.0) % granularity_bytes;
             let doubt = match &fact.belief {
                 Belief::Believed => None,
-                Belief::Doubted { why } => Some(why.clone()),
+                Belief::Doubted { why } => Some(plumb_report::words::doubt(why)),
             };
             stated.push(Stated {
                 what: fact.what,

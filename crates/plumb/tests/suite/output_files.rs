@@ -18,20 +18,20 @@ const OTHER: u32 = 65_534;
 const WAYS: [&str; 4] = ["--html", "--save", "convert", "--collect"];
 
 /// A trace, and a directory that every user can write to.
-struct Places {
+struct PlantedPaths {
     folder: Folder,
     trace: PathBuf,
     public: PathBuf,
 }
 
-impl Places {
-    fn new() -> Places {
+impl PlantedPaths {
+    fn new() -> PlantedPaths {
         let folder = Folder::new("output-files");
         let trace = folder.file("trace.csv", msr(pages(1000, 512, 8192)));
         let public = folder.path("public");
         fs::create_dir(&public).expect("room");
         fs::set_permissions(&public, Permissions::from_mode(0o1777)).expect("mine");
-        Places {
+        PlantedPaths {
             folder,
             trace,
             public,
@@ -79,7 +79,7 @@ fn mode(path: &Path) -> u32 {
 /// Somebody waits for root to write a report into /tmp.
 #[test]
 fn a_link_in_a_directory_for_all() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let victim = places.folder.file("victim", "precious");
     let link = places.public.join("out");
     symlink(&victim, &link).expect("room");
@@ -104,7 +104,7 @@ fn a_link_in_a_directory_for_all() {
 /// Data of disks are not written through a link of the user either.
 #[test]
 fn a_collection_goes_through_no_link() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let link = places.folder.path("own");
     symlink(places.folder.path("made"), &link).expect("room");
     for flag in WAYS {
@@ -122,7 +122,7 @@ fn a_collection_goes_through_no_link() {
 #[test]
 fn a_file_of_another_user_in_a_directory_for_all() {
     require!(Root);
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let file = places.public.join("out");
     fs::write(&file, "theirs").expect("room");
     fs::set_permissions(&file, Permissions::from_mode(0o666)).expect("mine");
@@ -137,7 +137,7 @@ fn a_file_of_another_user_in_a_directory_for_all() {
 
 #[test]
 fn data_of_disks_are_for_their_owner_alone() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let to = places.public.join("host.tar.zst");
     let script = "umask 0; exec \"$0\" check --collect \"$1\"";
     let collected = Command::new("sh")
@@ -153,7 +153,7 @@ fn data_of_disks_are_for_their_owner_alone() {
 }
 
 /// A conversion whose input never ends, with its unfinished file beside `out.csv`.
-fn converting(places: &Places, shell: &str) -> (Child, std::process::ChildStdin) {
+fn converting(places: &PlantedPaths, shell: &str) -> (Child, std::process::ChildStdin) {
     let out = places.public.join("out.csv");
     let mut child = Command::new("sh")
         .args(["-c", shell, env!("CARGO_BIN_EXE_plumb")])
@@ -178,7 +178,7 @@ const CONVERT: &str = "exec \"$0\" convert - \"$1\" --format msr";
 
 #[test]
 fn a_signal_leaves_no_unfinished_file() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     for (name, number) in [
         ("HUP", 1),
         ("INT", 2),
@@ -204,7 +204,7 @@ fn a_signal_leaves_no_unfinished_file() {
 /// What was ignored when the program began stays so: nohup.
 #[test]
 fn a_signal_that_is_ignored_ends_nothing() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let (mut child, input) = converting(&places, &format!("trap '' HUP; {CONVERT}"));
     let killed = Command::new("kill")
         .args(["-s", "HUP", &child.id().to_string()])
@@ -219,7 +219,7 @@ fn a_signal_that_is_ignored_ends_nothing() {
 /// `ulimit -f`: the kernel would end the program in the middle of its file.
 #[test]
 fn a_file_that_may_not_grow_is_an_error() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     // Blocks of 512 or 1024 bytes, by the shell.
     for shell in [
         "ulimit -f 2; exec \"$0\" convert \"$2\" \"$1\"",
@@ -240,7 +240,7 @@ fn a_file_that_may_not_grow_is_an_error() {
 /// Nobody reads the report any more: the page is whole all the same.
 #[test]
 fn a_closed_pipe_leaves_a_whole_page() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let page = places.public.join("page.html");
     let mut child = command()
         .arg("analyze")
@@ -261,7 +261,7 @@ fn a_closed_pipe_leaves_a_whole_page() {
 /// The way through a link of the user to another directory, under the rules that the process gives itself.
 #[test]
 fn an_own_link_leads_to_another_directory() {
-    let places = Places::new();
+    let places = PlantedPaths::new();
     let elsewhere = places.folder.path("elsewhere");
     fs::create_dir(&elsewhere).expect("room");
     let link = places.folder.path("page.html");

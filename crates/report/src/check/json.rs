@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use plumb_geometry::Bytes;
 use plumb_model::RuleId;
-use plumb_stack::node::Fact;
+use plumb_stack::node::NodeFacts;
 use plumb_stack::survey::{Lost, On, Tally};
-use plumb_stack::{GridFact, Kind, NodeId, Overall, Placing, Problem, Source};
+use plumb_stack::{GridFact, Kind, NodeId, Obstacle, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
 use super::{Check, CheckInput};
@@ -23,8 +23,8 @@ struct NodeOut<'a> {
     placing: &'a Placing,
     placed_by: Option<&'a Source>,
     grids: Vec<GridFact>,
-    facts: &'a BTreeMap<&'static str, Fact>,
-    opaque: Option<&'a str>,
+    facts: &'a NodeFacts,
+    opaque: Option<&'a Obstacle>,
     /// `None` for what stands on nothing.
     overall: Option<Overall>,
     verdicts: &'a [On],
@@ -34,7 +34,7 @@ struct NodeOut<'a> {
 #[derive(Serialize)]
 struct StackOut<'a> {
     nodes: Vec<NodeOut<'a>>,
-    host: BTreeMap<&'static str, &'a Fact>,
+    host: Option<&'a NodeFacts>,
     problems: &'a [Problem],
 }
 
@@ -82,21 +82,16 @@ pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
                 placed_by: node.placed_by.as_ref(),
                 grids: stack.grids(id),
                 facts: &node.facts,
-                opaque: node.opaque.as_deref(),
+                opaque: node.opaque.as_ref(),
                 overall: stand.map(|stand| stand.overall),
                 verdicts: stand.map_or(&[], |stand| &stand.on),
                 lost: stand.map_or(&[], |stand| &stand.lost),
             }
         });
-    let host = stack
-        .host()
-        .into_iter()
-        .flat_map(|host| &host.facts)
-        .map(|(key, fact)| (*key, fact));
     CheckResult {
         stack: StackOut {
             nodes: nodes.collect(),
-            host: host.collect(),
+            host: stack.host().map(|host| &host.facts),
             problems: stack.problems(),
         },
         summary: check.survey.tallies(stack, |id| check.wants(id)),

@@ -231,7 +231,7 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
                 fact.granularity(),
                 fact.source.word()
             );
-            let words = format!("{what}: {}", why.replace(&node.name, "it"));
+            let words = format!("{what}: {}", crate::words::doubt(why));
             match gathered.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, devices)) => devices.push(&node.name),
                 None => gathered.push((words, vec![&node.name])),

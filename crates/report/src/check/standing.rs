@@ -127,7 +127,9 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> Painted
             let words = format!(" beyond {granularity}: nothing more is known of {names}");
             page.painted("36", "unknown") + words.as_str()
         }
-        Verdict::Unknown { why } => page.painted("36", "unknown") + ": " + why.as_str(),
+        Verdict::Unknown { why } => {
+            page.painted("36", "unknown") + ": " + crate::words::obstacle(why).as_str()
+        }
     }
 }
 

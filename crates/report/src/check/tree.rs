@@ -110,7 +110,7 @@ fn likeness(check: &Check<'_>, id: NodeId, is_repeat: bool, above: &[Drawn]) -> 
         node.size,
         is_repeat,
         node.word(keys::MODEL),
-        node.word(keys::CONTENT),
+        node.value(keys::CONTENT),
     )
         .hash(&mut hasher);
     for fact in check.stack.grids(id) {
@@ -281,7 +281,7 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
 fn origin(node: &Node) -> Option<String> {
     let transport = node.word(keys::TRANSPORT).map(str::to_owned)?;
     let unit = node
-        .word(keys::UNIT_NUMBER)
+        .number(keys::UNIT_NUMBER)
         .map(|unit| format!("unit {unit} "))
         .unwrap_or_default();
     let target = node
@@ -362,7 +362,13 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<P
     if !grids.is_empty() {
         notes.push(format!("grid: {}", grids.join(", ")).into());
     }
-    notes.extend(stack.node(id).opaque.as_deref().map(Painted::from));
+    notes.extend(
+        stack
+            .node(id)
+            .opaque
+            .as_ref()
+            .map(|why| Painted::from(crate::words::obstacle(why))),
+    );
     let stand = check.survey.stand(id).filter(|_| !is_as_below);
     let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
@@ -392,7 +398,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<P
         } else {
             format!("below {}: ", name(whose))
         };
-        let why = format!(": {below}{}", lost.why);
+        let why = format!(": {below}{}", crate::words::obstacle(&lost.why));
         notes.push(page.painted("36", "unknown") + why.as_str());
     }
     notes

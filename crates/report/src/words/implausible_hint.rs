@@ -55,6 +55,6 @@ fn doubt(doubt: &HintDoubt) -> String {
             };
             format!("the true stripe is {stripe_bytes}{cause}")
         }
-        HintDoubt::Told { why } => why.clone(),
+        HintDoubt::Told { why } => super::doubt(why),
     }
 }

@@ -83,12 +83,9 @@ fn also_off(facts: &MisalignedPartition) -> Option<String> {
 }
 
 fn not_known(facts: &MisalignedPartition) -> Option<String> {
-    (!facts.not_known.is_empty()).then(|| {
-        format!(
-            "Not all layers below are known: {}.",
-            facts.not_known.join("; ")
-        )
-    })
+    let not_known: Vec<String> = facts.not_known.iter().map(super::obstacle).collect();
+    (!not_known.is_empty())
+        .then(|| format!("Not all layers below are known: {}.", not_known.join("; ")))
 }
 
 fn wanted(facts: &MisalignedPartition) -> String {

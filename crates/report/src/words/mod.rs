@@ -21,6 +21,7 @@ mod misstated_grid;
 mod narrow_stripe;
 mod no_direct_io;
 mod no_logging;
+mod obstacle;
 mod odd_length_io;
 mod parity_small_writes;
 mod phrase;
@@ -47,6 +48,7 @@ mod too_many_metadevices;
 
 pub use cost::cost;
 pub use misaligned_io::known_start;
+pub use obstacle::{doubt, obstacle};
 pub use reason::reason;
 pub use seen::latency;
 pub use target::{part, target};

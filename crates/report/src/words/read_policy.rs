@@ -2,6 +2,7 @@
 
 use plumb_model::Target;
 use plumb_model::facts::ReadPolicy;
+use plumb_stack::node_facts::MirrorReads;
 
 use super::{Sentences, target};
 
@@ -13,7 +14,7 @@ pub(super) fn words(on: &Target, facts: &ReadPolicy) -> Sentences {
         facts.sides,
         facts.policy
     );
-    let meaning = if facts.policy == "first" {
+    let meaning = if facts.policy == MirrorReads::First {
         "All reads go to the first side: that is right only if the others are slower."
     } else {
         "Each side serves a range of addresses: that helps sequential reads of a balanced load, and hurts a load with a hot \

@@ -64,12 +64,13 @@ pub fn reason(reason: &Reason) -> String {
         Reason::NotSynced => {
             "writes went through the cache, and the watch did not start and end synced: watch with --sync".to_owned()
         }
-        Reason::Stack { said, more } => {
+        Reason::Stack { because, more } => {
             let more = match more {
                 0 => String::new(),
                 more => format!("; and {}", plural(*more, "more reason")),
             };
-            format!("{}{more}", said.join("; "))
+            let because: Vec<String> = because.iter().map(super::obstacle).collect();
+            format!("{}{more}", because.join("; "))
         }
         Reason::NoGrid => "no grid is known below it".to_owned(),
         Reason::HoldsLayer { layer } => {
@@ -96,7 +97,7 @@ pub fn reason(reason: &Reason) -> String {
             on,
             granularity_bytes,
         } => format!("nothing is known of {} beyond {granularity_bytes}", named(on)),
-        Reason::ChunkDoubted { why } => why.clone(),
+        Reason::ChunkDoubted { why } => super::doubt(why),
         Reason::WideForAssumed { chunk_bytes, io } => format!(
             "a chunk of {chunk_bytes} is wide enough for I/O of {}, which are assumed; unknown for larger ones: pass --page or a \
              profile",

@@ -10,6 +10,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{
     Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey,
 };
+use plumb_stack::{Doubt, Obstacle};
 
 fn from() -> Source {
     Source::Kernel {
@@ -99,7 +100,14 @@ fn example() -> Stack {
     let hint = Grid::unit(Bytes(33_553_920)).expect("a grid");
     builder.grid(
         sda,
-        GridFact::doubted(hint, CellKind::OptimalIo, from(), "no multiple of 4 KiB"),
+        GridFact::doubted(
+            hint,
+            CellKind::OptimalIo,
+            from(),
+            Doubt::OffPhysical {
+                physical_bytes: Bytes(4096),
+            },
+        ),
     );
     part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
     part(
@@ -200,7 +208,8 @@ fn only_what_is_aligned_makes_up() {
             }
             None => {
                 let array = builder.node("md0");
-                let why = "where its data begin was not told".to_owned();
+                let member = "sda".to_owned();
+                let why = Obstacle::DataStart { member };
                 builder.place(
                     array,
                     Placing::Unknown {
@@ -226,13 +235,10 @@ fn exports_and_what_comes_from_them() {
     let mut builder = Builder::default();
     disk(&mut builder, "sda", Some((4096, 0)));
     let export = part(&mut builder, "iblock_0/x", Kind::Export, "sda", 63, 8192);
-    for (key, value) in [
-        (keys::UNIT_NUMBER, "3"),
-        (keys::TARGET, "iqn.x:\x1b[2J"),
-        (keys::TRANSPORT, "iscsi"),
-    ] {
+    for (key, value) in [(keys::TARGET, "iqn.x:\x1b[2J"), (keys::TRANSPORT, "iscsi")] {
         builder.fact(export, key, value, &from());
     }
+    builder.fact(export, keys::UNIT_NUMBER, 3_u64, &from());
     let nvme = disk(&mut builder, "nvme0n1", None);
     builder.fact(nvme, keys::TRANSPORT, "tcp", &from());
     let (text, document) = report(&builder.finish(), None, Color::Never);

@@ -12,7 +12,8 @@ use plumb_model::{
 use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::words;
-use plumb_stack::{CellKind, Kind, Source};
+use plumb_stack::node_facts::{ContentKind, MirrorReads, VolumeManager};
+use plumb_stack::{CellKind, Kind, Obstacle, Source};
 use plumb_trace::Layer;
 
 fn kernel() -> Source {
@@ -114,7 +115,9 @@ fn starts() -> Vec<Facts> {
             what: CellKind::Chunk,
             on: "md0".to_owned(),
         }],
-        not_known: vec!["no label of sdb was given".to_owned()],
+        not_known: vec![Obstacle::NoLabel {
+            disk: "sdb".to_owned(),
+        }],
         ..off(
             7,
             WantedStart::Layer {
@@ -260,7 +263,7 @@ fn stripes() -> Vec<Facts> {
         Facts::ParitySmallWrites(parity),
         Facts::ParitySmallWrites(two_parities),
         Facts::SoftwareRaid5(SoftwareRaid5 {
-            manager: "svm".to_owned(),
+            manager: VolumeManager::Svm,
             members: 5,
             parity: 1,
             operations: 4,
@@ -426,7 +429,7 @@ fn settings() -> Vec<Facts> {
     };
     let policy = |policy: &str| {
         Facts::ReadPolicy(ReadPolicy {
-            policy: policy.to_owned(),
+            policy: MirrorReads::from(policy),
             sides: 2,
             source: kernel(),
         })
@@ -946,11 +949,11 @@ fn reasons() {
         },
         Reason::NotSynced,
         Reason::Stack {
-            said: vec!["one".to_owned(), "two".to_owned()],
+            because: vec![Obstacle::NoChunk, Obstacle::RaidZ],
             more: 3,
         },
         Reason::HoldsLayer {
-            layer: "LVM2 PV".to_owned(),
+            layer: ContentKind::LvmMember,
         },
         Reason::ChunksBetween {
             devices: vec!["md0".to_owned(), on()],

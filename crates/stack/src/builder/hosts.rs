@@ -12,6 +12,7 @@ use super::{Builder, device_name};
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, Source};
 use crate::node::{Kind, Node, Part, Placing, Problem};
+use crate::obstacle::Doubt;
 use crate::overlaps::Overlap;
 
 /// Why a disk is not put on a device.
@@ -202,8 +203,9 @@ impl Builder {
             fact.what.decides() && fact.is_believed() && !is_given
         });
         for fact in stated {
-            let why =
-                format!("stated by a virtual disk, and {lower_name}, which it is made of, decides");
+            let why = Doubt::StatedByVirtualDisk {
+                made_of: lower_name.clone(),
+            };
             fact.belief = Belief::Doubted { why };
         }
         Ok(())

@@ -23,12 +23,12 @@ impl Builder {
         for id in self.ids() {
             let node = self.get(id);
             let shown_as = if node.kind == Kind::Export {
-                keys::IDENTITY
+                node.value(keys::IDENTITY).map(std::slice::from_ref)
             } else {
-                keys::EXPORTED_AS
+                node.value(keys::EXPORTED_AS).map(Vec::as_slice)
             };
-            for identity in node.word(shown_as).unwrap_or_default().split(' ') {
-                shown.entry(identity.to_owned()).or_default().push(id);
+            for identity in shown_as.unwrap_or_default() {
+                shown.entry(identity.clone()).or_default().push(id);
             }
             let is_disk = matches!(node.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
             if let Some(identity) = node

@@ -10,6 +10,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// A mapped device with its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Placer<'_> {
         let placing = match &table.lines[..] {
             [] => Placing::Unknown {
                 members: Vec::new(),
-                why: "no table is loaded".to_owned(),
+                why: Obstacle::NoTable,
             },
             [line] if !runs => self.one(table.node, line),
             lines => {
@@ -109,9 +110,7 @@ impl Placer<'_> {
                 self.builder
                     .kind(table.node, kind_of_runs(table, &parts), self.source);
                 if parts.is_empty() {
-                    return self
-                        .builder
-                        .opaque(table.node, "its table leads nowhere: error or zero");
+                    return self.builder.opaque(table.node, Obstacle::LeadsNowhere);
                 }
                 Placing::Parts { parts }
             }
@@ -232,14 +231,14 @@ impl Placer<'_> {
             }
             DmTarget::Integrity { device, .. } => {
                 self.kind(node, Kind::LogicalVolume);
-                self.unknown(
-                    std::slice::from_ref(device),
-                    "dm-integrity lays checksums between the data",
-                )
+                self.unknown(std::slice::from_ref(device), Obstacle::IntegrityChecksums)
             }
-            DmTarget::Other { kind, devices } => {
-                self.unknown(devices, &format!("the target {kind} is not known"))
-            }
+            DmTarget::Other { kind, devices } => self.unknown(
+                devices,
+                Obstacle::UnknownTarget {
+                    target: kind.clone(),
+                },
+            ),
         }
     }
 
@@ -280,7 +279,7 @@ impl Placer<'_> {
             let members = members.iter().map(|member| member.node).collect();
             return Placing::Unknown {
                 members,
-                why: "the table states no chunk".to_owned(),
+                why: Obstacle::NoChunk,
             };
         }
         let RaidShape {
@@ -354,7 +353,7 @@ impl Placer<'_> {
             }
             None => Placing::Unknown {
                 members: vec![pool],
-                why: "the block of its pool is not known: its table is missing".to_owned(),
+                why: Obstacle::PoolTableMissing,
             },
         }
     }
@@ -384,12 +383,9 @@ impl Placer<'_> {
         }
     }
 
-    fn unknown(&mut self, devices: &[String], why: &str) -> Placing {
+    fn unknown(&mut self, devices: &[String], why: Obstacle) -> Placing {
         let members = devices.iter().map(|device| self.device(device)).collect();
-        Placing::Unknown {
-            members,
-            why: why.to_owned(),
-        }
+        Placing::Unknown { members, why }
     }
 
     fn run(&mut self, at: &At, len: Sectors) -> Placing {
@@ -448,10 +444,11 @@ impl Placer<'_> {
 pub(crate) fn missing(builder: &mut Builder, array: NodeId, slot: usize) -> NodeId {
     let name = format!("{}:missing-{slot}", builder.get(array).name);
     let node = builder.node(&name);
-    builder.opaque(
-        node,
-        format!("member {slot} of {} is missing", builder.get(array).name),
-    );
+    let why = Obstacle::MissingMember {
+        array: builder.get(array).name.clone(),
+        slot: slot as u64,
+    };
+    builder.opaque(node, why);
     node
 }
 

@@ -6,6 +6,7 @@ use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::node::{Kind, keys};
+use crate::obstacle::Obstacle;
 
 /// Words in the vendor or model of disks that a hypervisor, a cloud or a software target makes. What one has below is not in sysfs.
 const VIRTUAL: [&str; 12] = [
@@ -61,6 +62,6 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice) {
         }
     }
     if device.family == Family::Drbd {
-        builder.opaque(node, "DRBD does not say on which device it keeps its data");
+        builder.opaque(node, Obstacle::Drbd);
     }
 }

@@ -40,10 +40,9 @@ impl Fabric {
     /// Notes where a disk comes from.
     pub(super) fn tell(&self, builder: &mut Builder, node: NodeId, source: &Source) {
         builder.fact(node, keys::TRANSPORT, self.transport.as_str(), source);
-        let unit = self.unit.map(|unit| unit.to_string());
+        builder.fact_if(node, keys::UNIT_NUMBER, self.unit, source);
         for (key, value) in [
             (keys::TARGET, &self.target),
-            (keys::UNIT_NUMBER, &unit),
             (keys::PORTAL, &self.portal),
             (keys::SERIAL, &self.serial),
             (keys::UUID, &self.uuid),

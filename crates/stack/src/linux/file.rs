@@ -10,6 +10,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// Extents of a file that are followed; a file in more pieces says so.
 const EXTENTS_MAX: usize = 4096;
@@ -41,7 +42,7 @@ impl Host {
             }
             Err((members, why)) => {
                 if members.is_empty() {
-                    builder.opaque(node, why.as_str());
+                    builder.opaque(node, why.clone());
                 }
                 builder.place(node, Placing::Unknown { members, why }, &source);
             }
@@ -55,20 +56,24 @@ impl Host {
         root: &Root<'_>,
         builder: &mut Builder,
         path: &str,
-    ) -> Result<(NodeId, FileExtents), (Vec<NodeId>, String)> {
+    ) -> Result<(NodeId, FileExtents), (Vec<NodeId>, Obstacle)> {
         let Some(mount) = self.mount_of(path) else {
-            return Err((Vec::new(), "no file system is known to hold it".to_owned()));
+            return Err((Vec::new(), Obstacle::NoFileSystem));
         };
         let Some(file_system) = self.file_system(builder, mount) else {
             return Err((
                 Vec::new(),
-                format!("{} does not lie on a block device of this host", mount.kind),
+                Obstacle::NotOnBlockDevice {
+                    format: mount.kind.as_str().into(),
+                },
             ));
         };
         if !PLAIN.contains(&mount.kind.as_str()) {
             return Err((
                 vec![file_system],
-                format!("{} places the bytes of files itself", mount.kind),
+                Obstacle::PlacesItself {
+                    format: mount.kind.as_str().into(),
+                },
             ));
         }
         if mount
@@ -76,18 +81,15 @@ impl Host {
             .split(',')
             .any(|option| option.starts_with("rtdev="))
         {
-            return Err((
-                vec![file_system],
-                "it may lie on the realtime device of its file system".to_owned(),
-            ));
+            return Err((vec![file_system], Obstacle::RealtimeDevice));
         }
         match root.kernel.extents(path, EXTENTS_MAX) {
             Ok(found) => Ok((file_system, found)),
-            Err(NoAnswer::Elsewhere) => Err((
-                vec![file_system],
-                "only the host itself can tell where it lies".to_owned(),
-            )),
-            Err(error) => Err((vec![file_system], error.to_string())),
+            Err(NoAnswer::Elsewhere) => Err((vec![file_system], Obstacle::OnlyHost)),
+            Err(error) => {
+                let said = error.to_string();
+                Err((vec![file_system], Obstacle::Refused { said }))
+            }
         }
     }
 
@@ -127,14 +129,14 @@ impl Host {
             };
             let node = self.device(builder, &device.name);
             let source = sysfs(&format!("{}/loop", device.name));
-            builder.fact(
-                node,
-                keys::DIRECT_IO,
-                if *is_direct { "1" } else { "0" },
-                &source,
-            );
+            builder.fact(node, keys::DIRECT_IO, *is_direct, &source);
             if let Some(name) = file.strip_suffix(DELETED) {
-                builder.opaque(node, format!("its file {name} was deleted"));
+                builder.opaque(
+                    node,
+                    Obstacle::FileDeleted {
+                        file: name.to_owned(),
+                    },
+                );
                 continue;
             }
             let known = if file.starts_with("/dev/") {
@@ -204,7 +206,7 @@ fn place(
         ));
     }
     if parts.is_empty() {
-        let why = "no byte of it has a place on the device yet".to_owned();
+        let why = Obstacle::NothingPlaced;
         builder.place(
             node,
             Placing::Unknown {

@@ -11,6 +11,7 @@ use crate::builder::Builder;
 use crate::dm_table::lvm_name;
 use crate::graph::NodeId;
 use crate::node::{Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// What reading cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,10 +99,10 @@ impl Host {
         let source = sysfs(&device.name);
         let size = Bytes(device.size_sectors.saturating_mul(SECTOR));
         if device.is_read_only {
-            builder.fact(node, keys::READ_ONLY, "1", &source);
+            builder.fact(node, keys::READ_ONLY, true, &source);
         }
         if let Some(offset) = device.alignment_offset.filter(|offset| *offset != 0) {
-            builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), &source);
+            builder.fact(node, keys::ALIGNMENT_OFFSET, offset, &source);
         }
         match &device.below {
             Below::Partition {
@@ -111,7 +112,7 @@ impl Host {
             } => {
                 builder.kind(node, Kind::Partition, &source);
                 if let Some(number) = number {
-                    builder.fact(node, keys::PARTITION_NUMBER, number.to_string(), &source);
+                    builder.fact(node, keys::PARTITION_NUMBER, *number, &source);
                 }
                 let disk = self.device(builder, parent);
                 let start = Bytes(start_sectors.saturating_mul(SECTOR));
@@ -135,7 +136,9 @@ impl Host {
                     .iter()
                     .map(|slave| self.device(builder, slave))
                     .collect();
-                let why = format!("how {} uses the devices below it is not known", device.name);
+                let why = Obstacle::UnknownUse {
+                    device: device.name.clone(),
+                };
                 builder.place(node, Placing::Unknown { members, why }, &source);
             }
             Below::Nothing | Below::Other { .. } => {
@@ -230,7 +233,7 @@ impl Host {
                     .iter()
                     .map(|slave| self.device(builder, slave))
                     .collect(),
-                why: "the backing device is not known".to_owned(),
+                why: Obstacle::NoBackingDevice,
             },
         };
         builder.place(node, placing, &source);

@@ -13,7 +13,9 @@ use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
-use crate::node::{Kind, keys};
+use crate::node::{FactKey, Kind, keys};
+use crate::node_facts::ZoneModel;
+use crate::obstacle::Doubt;
 
 /// Largest optimal I/O that is taken for a property of a device: 16 MiB.
 const OPTIMAL_MAX: u64 = 16 << 20;
@@ -109,20 +111,28 @@ pub fn stated_optimal(optimal: Option<u64>, logical: Option<u64>) -> Option<u64>
 /// The checks are those that partitioning tools came to one by one: no larger than 16 MiB, a multiple of the physical
 /// block and of the minimum, not 65,535 sectors, an even number of sectors.
 #[must_use]
-pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> Option<String> {
+pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> Option<Doubt> {
     let is_multiple = |of: Bytes| of.0 == 0 || optimal.0.is_multiple_of(of.0);
     let why = if optimal.0 == BRIDGE_OPTIMAL {
-        "65,535 sectors are what a USB bridge can transfer, not what a drive prefers".to_owned()
+        Doubt::Bridge
     } else if optimal.0 > OPTIMAL_MAX {
-        format!("larger than {}", Bytes(OPTIMAL_MAX))
+        Doubt::LargerThan {
+            bytes: Bytes(OPTIMAL_MAX),
+        }
     } else if optimal.0 < physical.0 {
-        format!("smaller than the physical block of {physical}")
+        Doubt::BelowPhysical {
+            physical_bytes: physical,
+        }
     } else if !is_multiple(physical) {
-        format!("no multiple of the physical block of {physical}")
+        Doubt::OffPhysical {
+            physical_bytes: physical,
+        }
     } else if !is_multiple(minimum) {
-        format!("no multiple of the minimum I/O size of {minimum}")
+        Doubt::OffMinimum {
+            minimum_bytes: minimum,
+        }
     } else if !optimal.0.is_multiple_of(2 * SECTOR) {
-        "an odd number of sectors".to_owned()
+        Doubt::OddSectors
     } else {
         return None;
     };
@@ -141,8 +151,8 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice, qu
 }
 
 /// The kernel writes -1 for an offset where devices below contradict each other.
-fn gave_up(offset: i64) -> Option<String> {
-    (offset < 0).then(|| "the kernel found no offset that fits".to_owned())
+fn gave_up(offset: i64) -> Option<Doubt> {
+    (offset < 0).then_some(Doubt::NoOffset)
 }
 
 struct Telling<'a> {
@@ -216,10 +226,10 @@ impl Telling<'_> {
     }
 
     /// Why limits are not the device's own.
-    fn derived(&self) -> Option<String> {
+    fn derived(&self) -> Option<Doubt> {
         let is_joined = self.builder.get(self.node).kind == Kind::Multipath;
         let stacked = self.device.family.is_stacked() || is_joined;
-        stacked.then(|| "worked out by the kernel from the devices below".to_owned())
+        stacked.then_some(Doubt::Derived)
     }
 
     /// On a disk the grid begins at the alignment offset. Devices on top have the grid of what is below them.
@@ -227,7 +237,7 @@ impl Telling<'_> {
         let offset = self.device.alignment_offset.unwrap_or(0);
         let doubt = match (self.derived(), self.device.family) {
             (Some(derived), _) => Some(derived),
-            (None, Family::Loop) => Some("taken over from what the file lies on".to_owned()),
+            (None, Family::Loop) => Some(Doubt::TakenOver),
             (None, _) => None,
         };
         let unit = self.queue.physical;
@@ -241,7 +251,7 @@ impl Telling<'_> {
         );
     }
 
-    fn chunk(&mut self, doubt: Option<String>) {
+    fn chunk(&mut self, doubt: Option<Doubt>) {
         let chunk = self
             .queue
             .chunk_sectors
@@ -266,7 +276,7 @@ impl Telling<'_> {
         offset: i64,
         kind: GridKind,
         what: CellKind,
-        doubt: Option<String>,
+        doubt: Option<Doubt>,
     ) {
         let Some(granularity) = granularity.filter(|it| *it > 0) else {
             return;
@@ -286,44 +296,35 @@ impl Telling<'_> {
 
     fn settings(&mut self) {
         let queue = self.queue;
-        let bytes = |kb: Option<u64>| {
-            kb.and_then(|kb| kb.checked_mul(1024))
-                .map(|bytes| bytes.to_string())
-        };
-        let text = |number: Option<u64>| number.map(|number| number.to_string());
-        let zoned = queue.zoned.clone().filter(|zoned| zoned != "none");
-        for (key, file, value) in [
-            (keys::MAX_REQUEST, "max_sectors_kb", bytes(queue.max_kb)),
+        for (key, file, kib) in [
+            (keys::MAX_REQUEST, "max_sectors_kb", queue.max_kb),
             (
                 keys::MAX_REQUEST_HARDWARE,
                 "max_hw_sectors_kb",
-                bytes(queue.max_hardware_kb),
+                queue.max_hardware_kb,
             ),
-            (
-                keys::READ_AHEAD,
-                "read_ahead_kb",
-                bytes(queue.read_ahead_kb),
-            ),
-            (keys::SCHEDULER, "scheduler", queue.scheduler.clone()),
-            (keys::QUEUE_DEPTH, "nr_requests", text(queue.depth)),
-            (keys::ROTATIONAL, "rotational", text(queue.rotational)),
-            (keys::WRITE_CACHE, "write_cache", queue.write_cache.clone()),
-            (keys::ZONED, "zoned", zoned),
+            (keys::READ_AHEAD, "read_ahead_kb", queue.read_ahead_kb),
         ] {
-            if let Some(value) = value {
-                let source = self.source(file);
-                self.builder.fact(self.node, key, value, &source);
-            }
+            let bytes = kib.and_then(|kib| kib.checked_mul(1024)).map(Bytes);
+            self.setting(key, file, bytes);
         }
+        self.setting(keys::SCHEDULER, "scheduler", queue.scheduler.clone());
+        self.setting(keys::QUEUE_DEPTH, "nr_requests", queue.depth);
+        let is_rotational = queue.rotational.map(|stated| stated != 0);
+        self.setting(keys::ROTATIONAL, "rotational", is_rotational);
+        self.setting(keys::WRITE_CACHE, "write_cache", queue.write_cache.clone());
+        let zoned = queue.zoned.as_deref().filter(|zoned| *zoned != "none");
+        self.setting(keys::ZONED, "zoned", zoned.map(ZoneModel::from));
         if let Some(alignment) = self.device.discard_alignment.filter(|it| *it != 0) {
             let source = sysfs(&format!("{}/discard_alignment", self.device.name));
-            self.builder.fact(
-                self.node,
-                keys::DISCARD_ALIGNMENT,
-                alignment.to_string(),
-                &source,
-            );
+            self.builder
+                .fact(self.node, keys::DISCARD_ALIGNMENT, alignment, &source);
         }
+    }
+
+    fn setting<T>(&mut self, key: FactKey<T>, file: &str, value: Option<T>) {
+        let source = self.source(file);
+        self.builder.fact_if(self.node, key, value, &source);
     }
 
     fn source(&self, file: &str) -> Source {

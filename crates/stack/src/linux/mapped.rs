@@ -9,6 +9,7 @@ use crate::dm_table::{self, DmLine, Mapped};
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// Reads and places every table.
 pub(super) fn place_all(
@@ -36,7 +37,7 @@ pub(super) fn place_all(
                     lines,
                 });
             }
-            Err(error) => without_table(host, builder, node, uuid, slaves, &why(&error)),
+            Err(error) => without_table(host, builder, node, uuid, slaves, why(&error)),
         }
     }
     let mut resolve = |builder: &mut Builder, name: &str| {
@@ -62,11 +63,13 @@ fn lines(builder: &mut Builder, node: NodeId, answer: &Answer) -> Vec<DmLine> {
     lines
 }
 
-fn why(error: &NoAnswer) -> String {
+fn why(error: &NoAnswer) -> Obstacle {
     match error {
-        NoAnswer::Elsewhere => "its table is not among the collected files".to_owned(),
-        other if other.capability().is_some() => "table not readable without root".to_owned(),
-        other => other.to_string(),
+        NoAnswer::Elsewhere => Obstacle::TableNotCollected,
+        other if other.capability().is_some() => Obstacle::TableNeedsRoot,
+        other => Obstacle::Refused {
+            said: other.to_string(),
+        },
     }
 }
 
@@ -77,7 +80,7 @@ fn without_table(
     node: NodeId,
     uuid: &str,
     slaves: &[String],
-    why: &str,
+    why: Obstacle,
 ) {
     let source = sysfs(&format!("{}/slaves", builder.get(node).name));
     let (kind, manager) = match uuid.split('-').next() {
@@ -96,13 +99,6 @@ fn without_table(
     if members.is_empty() {
         builder.opaque(node, why);
     } else {
-        builder.place(
-            node,
-            Placing::Unknown {
-                members,
-                why: why.to_owned(),
-            },
-            &source,
-        );
+        builder.place(node, Placing::Unknown { members, why }, &source);
     }
 }

@@ -14,6 +14,7 @@ use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::md::{Array, copies_of, kind_of, layout_of};
 use crate::node::{Member, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// The layout of RAID 10 where none is stated: two near copies, one far.
 const NEAR_2: u32 = 0x102;
@@ -138,20 +139,20 @@ fn members(
     builder: &mut Builder,
     node: NodeId,
     md: &Md,
-) -> Result<Vec<(Member, Option<u64>)>, String> {
+) -> Result<Vec<(Member, Option<u64>)>, Obstacle> {
     if md.members.is_empty() {
         let state = md.state.as_deref().unwrap_or("not running");
-        return Err(format!(
-            "the array is {state}: only the superblocks of its members tell where data begin"
-        ));
+        return Err(Obstacle::ArrayState {
+            state: state.to_owned(),
+        });
     }
     if let Some(position) = &md.reshaping {
-        return Err(format!(
-            "the array is being reshaped, and is at sector {position}"
-        ));
+        return Err(Obstacle::Reshaping {
+            sector: Some(position.to_string()),
+        });
     }
     if md.disks > MEMBERS_MAX {
-        return Err(format!("the array claims {} members", md.disks));
+        return Err(Obstacle::TooManyMembers { members: md.disks });
     }
     let mut members = Vec::new();
     for slot in 0..md.disks {
@@ -161,8 +162,9 @@ fn members(
                 let start = member
                     .offset_sectors
                     .and_then(|sectors| sectors.checked_mul(SECTOR));
-                let start = start
-                    .ok_or_else(|| format!("where data begin on {} is not stated", member.name))?;
+                let start = start.ok_or_else(|| Obstacle::DataStart {
+                    member: member.name.clone(),
+                })?;
                 (
                     Member {
                         node: host.device(builder, &member.name),
@@ -187,7 +189,7 @@ fn members(
     Ok(members)
 }
 
-fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<Placing, String> {
+fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<Placing, Obstacle> {
     let number = md.layout.and_then(|layout| u32::try_from(layout).ok());
     let bytes = |kb: u64| kb.checked_mul(1024).map(Bytes);
     let array = Array {
@@ -200,8 +202,5 @@ fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<
             .map(|(member, kb)| (member, kb.and_then(bytes)))
             .collect(),
     };
-    array.place(
-        "the array states no chunk",
-        "the size of a member is not stated",
-    )
+    array.place(Obstacle::MemberSize)
 }

@@ -8,6 +8,8 @@ use crate::dm_table;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Part, Placing, keys};
+use crate::node_facts::ContentKind;
+use crate::obstacle::Obstacle;
 
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 const SWAPS: &str = "/proc/swaps";
@@ -198,7 +200,9 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
         let members = btrfs_devices(root, host, builder, device);
         Placing::Unknown {
             members,
-            why: "btrfs places its chunks itself".to_owned(),
+            why: Obstacle::PlacesItself {
+                format: ContentKind::Btrfs,
+            },
         }
     } else {
         let len = builder.get(device).size;
@@ -218,8 +222,8 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
 /// when the log is written back.
 pub(crate) fn tell_xfs_stripe(builder: &mut Builder, node: NodeId, options: &str, source: &Source) {
     if let Some((unit, width)) = xfs_stripe(options) {
-        builder.fact(node, keys::FS_STRIPE_UNIT, unit.0.to_string(), source);
-        builder.fact(node, keys::FS_STRIPE_WIDTH, width.0.to_string(), source);
+        builder.fact(node, keys::FS_STRIPE_UNIT, unit, source);
+        builder.fact(node, keys::FS_STRIPE_WIDTH, width, source);
     }
 }
 

@@ -11,6 +11,8 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::keys;
+use crate::node_facts::LbaFormat;
+use crate::obstacle::Doubt;
 
 /// NSFEAT, bit 4: NPWG, NPWA, NPDG, NPDA and NOWS are defined.
 const OPTIMAL_PERFORMANCE: u8 = 1 << 4;
@@ -37,7 +39,7 @@ const AWUPF: usize = 528;
 
 /// One of the formats that a namespace may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LbaFormat {
+struct FormatField {
     lba_bytes: u64,
     metadata_bytes: u16,
     /// 0 best, 3 degraded.
@@ -67,12 +69,12 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
         .map_or(0, |field| u16::from_le_bytes(*field))
 }
 
-fn format(namespace: &[u8], index: usize) -> Option<LbaFormat> {
+fn format(namespace: &[u8], index: usize) -> Option<FormatField> {
     let field: &[u8; 4] = namespace
         .get(namespace::LBAF + 4 * index..)?
         .first_chunk()?;
     // Blocks of 512 bytes to 64 KiB; 0 marks a format that is not there.
-    (9..=16).contains(&field[2]).then(|| LbaFormat {
+    (9..=16).contains(&field[2]).then(|| FormatField {
         lba_bytes: 1 << field[2],
         metadata_bytes: u16::from_le_bytes([field[0], field[1]]),
         performance: field[3] & 3,
@@ -84,7 +86,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     let bytes = &answer.namespace[..];
     let flbas = bytes[namespace::FLBAS];
     let current = usize::from(flbas & 0xf) | usize::from(flbas >> 5 & 3) << 4;
-    let Some(LbaFormat { lba_bytes, .. }) = format(bytes, current) else {
+    let Some(FormatField { lba_bytes, .. }) = format(bytes, current) else {
         return builder.note(format!(
             "{}: Identify Namespace names no format in use",
             builder.get(node).name
@@ -95,7 +97,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         lba_bytes,
     };
     tell_formats(builder, node, bytes, current);
-    let mut grid = |granularity: u64, kind, what, field: &str, doubt: Option<&str>| {
+    let mut grid = |granularity: u64, kind, what, field: &str, doubt: Option<Doubt>| {
         let Ok(grid) = Grid::new(Bytes(granularity), Bytes(0), kind) else {
             return;
         };
@@ -141,9 +143,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
             None,
         );
         if fields.u16(namespace::NOWS) > 0 {
-            let why = Some(
-                "NOWS is a size that suits the drive, and not the unit in which it maps flash",
-            );
+            let why = Some(Doubt::PreferredSize);
             grid(
                 fields.blocks(namespace::NOWS),
                 GridKind::Unit,
@@ -175,12 +175,12 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     }
 }
 
-/// `512, 4096 (in use), 4096+8`: block, with the bytes of metadata beside it.
+/// Formats whose block is none are left out.
 fn tell_formats(builder: &mut Builder, node: NodeId, bytes: &[u8], current: usize) {
     let count = usize::from(bytes[namespace::NLBAF]).min(63) + 1;
-    let mut shown = Vec::new();
+    let mut formats = Vec::new();
     for index in 0..count {
-        let Some(LbaFormat {
+        let Some(FormatField {
             lba_bytes,
             metadata_bytes,
             performance,
@@ -188,20 +188,17 @@ fn tell_formats(builder: &mut Builder, node: NodeId, bytes: &[u8], current: usiz
         else {
             continue;
         };
-        let metadata = if metadata_bytes > 0 {
-            format!("+{metadata_bytes}")
-        } else {
-            String::new()
-        };
-        let used = if index == current { " (in use)" } else { "" };
-        shown.push(format!(
-            "{lba_bytes}{metadata} performance {performance}{used}"
-        ));
+        formats.push(LbaFormat {
+            block: Bytes(lba_bytes),
+            metadata: Bytes(metadata_bytes.into()),
+            performance,
+            is_in_use: index == current,
+        });
     }
     let source = Source::Drive {
         field: "LBAF".to_owned(),
     };
-    builder.fact(node, keys::LBA_FORMATS, shown.join(", "), &source);
+    builder.fact(node, keys::LBA_FORMATS, formats, &source);
 }
 
 #[cfg(test)]
@@ -268,8 +265,14 @@ mod tests {
             ]
         );
         let node = stack.node(stack.find("nvme0n1").expect("it"));
-        let formats = "512 performance 2, 4096+8 performance 0 (in use)";
-        assert_eq!(node.word(keys::LBA_FORMATS), Some(formats));
+        let format = |block, metadata, performance, is_in_use| LbaFormat {
+            block: Bytes(block),
+            metadata: Bytes(metadata),
+            performance,
+            is_in_use,
+        };
+        let formats = vec![format(512, 0, 2, false), format(4096, 8, 0, true)];
+        assert_eq!(node.value(keys::LBA_FORMATS), Some(&formats));
     }
 
     #[test]

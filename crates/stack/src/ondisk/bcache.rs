@@ -39,6 +39,6 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     Some(if start.is_some() {
         Content::new(name, layer)
     } else {
-        Content::new(name, layer).fact(keys::CACHE_BLOCK, block_bytes)
+        Content::new(name, layer).length(keys::CACHE_BLOCK, block_bytes)
     })
 }

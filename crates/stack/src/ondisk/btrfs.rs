@@ -38,8 +38,8 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     // The item of this device begins at 0xc9, its size 8 bytes later; the superblock's own size is that of all.
     let content = Content::new("btrfs", layer)
         .sized(Some(block.le64(0xd1)))
-        .fact(keys::FS_BLOCK, sector)
-        .fact(keys::FS_NODE, node)
+        .length(keys::FS_BLOCK, sector)
+        .length(keys::FS_NODE, node)
         .cell(Cell::unit(sector, CellKind::FileSystemBlock));
     Some(content)
 }

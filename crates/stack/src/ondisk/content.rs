@@ -1,9 +1,11 @@
 //! What a superblock says, before it becomes nodes of a stack.
 
-use plumb_geometry::GridKind;
+use plumb_geometry::{Bytes, GridKind};
 
 use super::{lvm, md, zfs};
 use crate::grid::CellKind;
+use crate::node::FactKey;
+use crate::obstacle::LuksFault;
 pub(crate) use crate::problem_ids::ProblemId;
 
 /// A cell that a format states, by its length and where it begins.
@@ -40,7 +42,7 @@ pub(crate) enum Layer {
     },
     /// An encrypted volume whose data begin there; `None` when that is not told, and why.
     Crypt {
-        start: Result<u64, String>,
+        start: Result<u64, LuksFault>,
     },
     /// A device behind a cache, and where its data begin.
     Cached {
@@ -58,8 +60,12 @@ pub(crate) struct Content {
     pub(crate) name: &'static str,
     /// Format and version, for the source.
     pub(crate) format: String,
-    /// Facts of the file system, or of the device where nothing stands on it.
-    pub(crate) facts: Vec<(&'static str, String)>,
+    /// Lengths and places of the file system, or of the device where nothing stands on it.
+    pub(crate) lengths: Vec<(FactKey<Bytes>, Bytes)>,
+    /// Metadata version of an array.
+    pub(crate) metadata: Option<String>,
+    /// Ashift of a vdev.
+    pub(crate) ashift: Option<u64>,
     /// Grids of what stands on the device.
     pub(crate) cells: Vec<Cell>,
     /// Bytes of the device that it takes, if it says so.
@@ -76,7 +82,9 @@ impl Content {
         Content {
             name,
             format: name.to_owned(),
-            facts: Vec::new(),
+            lengths: Vec::new(),
+            metadata: None,
+            ashift: None,
             cells: Vec::new(),
             size: None,
             hidden: None,
@@ -85,8 +93,8 @@ impl Content {
         }
     }
 
-    pub(crate) fn fact(mut self, key: &'static str, value: impl ToString) -> Content {
-        self.facts.push((key, value.to_string()));
+    pub(crate) fn length(mut self, key: FactKey<Bytes>, bytes: impl Into<u64>) -> Content {
+        self.lengths.push((key, Bytes(bytes.into())));
         self
     }
 

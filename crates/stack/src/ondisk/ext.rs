@@ -82,9 +82,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     }
     let content = Content::new(name, Layer::FileSystem)
         .sized(blocks.checked_mul(bytes))
-        .fact(keys::FS_BLOCK, bytes)
-        .fact(keys::FS_STRIPE_UNIT, u64::from(block.le16(0x164)) * bytes)
-        .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
+        .length(keys::FS_BLOCK, bytes)
+        .length(keys::FS_STRIPE_UNIT, u64::from(block.le16(0x164)) * bytes)
+        .length(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
         .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }

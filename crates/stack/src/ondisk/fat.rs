@@ -39,16 +39,16 @@ fn content(
         kind: GridKind::Unit,
     };
     let mut content = Content::new(name, Layer::FileSystem)
-        .fact(keys::FS_BLOCK, cluster)
-        .fact(keys::FS_SECTOR, sector)
-        .fact(keys::FS_DATA_START, data_start)
+        .length(keys::FS_BLOCK, cluster)
+        .length(keys::FS_SECTOR, sector)
+        .length(keys::FS_DATA_START, data_start)
         .cell(cell);
     // 0 is what most tools note that do not know.
     if let Some(hidden) = hidden_sectors
         .checked_mul(sector)
         .filter(|hidden| *hidden > 0)
     {
-        content = content.fact(keys::HIDDEN_BYTES, hidden);
+        content = content.length(keys::HIDDEN_BYTES, hidden);
         content.hidden = Some(hidden);
     }
     Some(content)

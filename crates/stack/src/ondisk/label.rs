@@ -53,12 +53,12 @@ pub(crate) fn tell(
     builder.fact(
         id,
         keys::LABEL_BLOCK,
-        label.sector_bytes.to_string(),
+        Bytes(label.sector_bytes.into()),
         &source,
     );
     if let Some(plumb_label::Detail::SparcVtoc(vtoc)) = &label.detail {
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
-        builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
+        builder.fact(id, keys::CYLINDER_SECTORS, sectors, &source);
     }
     let names = Names::from_label(&label, naming);
     let nodes: Vec<(NodeId, &Partition)> = label
@@ -215,14 +215,9 @@ fn tell_partition(
     source: &Source,
 ) {
     builder.kind(node, Kind::Partition, source);
-    builder.fact(
-        node,
-        keys::PARTITION_NUMBER,
-        partition.id.number.to_string(),
-        source,
-    );
+    builder.fact(node, keys::PARTITION_NUMBER, partition.id.number, source);
     if let Some(slice) = partition.id.slice {
-        builder.fact(node, keys::SLICE, slice.to_string(), source);
+        builder.fact(node, keys::SLICE, slice, source);
     }
     let (start, len) = (partition.extent.start(), partition.extent.len());
     // The kernel shows two sectors of a partition that holds others, and cuts off what is beyond the disk.

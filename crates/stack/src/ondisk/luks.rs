@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::area::Area;
 use super::content::{Cell, Content, Layer, ProblemId};
 use crate::grid::CellKind;
+use crate::obstacle::LuksFault;
 
 const SEGMENTS: &str = "segments";
 const MAGIC: &[u8] = b"LUKS\xba\xbe";
@@ -55,7 +56,7 @@ fn within(mut content: Content, len: u64) -> Content {
     }
     if start >= len {
         content.layer = Layer::Crypt {
-            start: Err("its data begin beyond the end".to_owned()),
+            start: Err(LuksFault::BeyondEnd),
         };
     }
     content
@@ -63,7 +64,7 @@ fn within(mut content: Content, len: u64) -> Content {
 
 fn version_1(payload_sectors: u64) -> Content {
     let start = match payload_sectors {
-        0 => Err("its header is not on the device of its data".to_owned()),
+        0 => Err(LuksFault::Detached),
         sectors => Ok(sectors * SECTOR),
     };
     let content = Content::new("crypto_LUKS", Layer::Crypt { start });
@@ -108,7 +109,7 @@ struct Segment {
     sector_bytes: u64,
 }
 
-fn content(found: Result<Segment, String>) -> Content {
+fn content(found: Result<Segment, LuksFault>) -> Content {
     let (start, cell) = match found {
         Ok(found) => (
             Ok(found.start),
@@ -123,24 +124,22 @@ fn content(found: Result<Segment, String>) -> Content {
 }
 
 /// The text of a header. Its length is one of nine, so that nothing large is read.
-fn header(area: &Area<'_>, at: u64) -> Result<Value, String> {
-    let binary = area.read(at, SIZED).ok_or("the header is cut off")?;
+fn header(area: &Area<'_>, at: u64) -> Result<Value, LuksFault> {
+    let binary = area.read(at, SIZED).ok_or(LuksFault::CutOff)?;
     let len = binary.be64(8);
     if !SECONDS.contains(&len) {
-        return Err(format!(
-            "found a header of {len} bytes, expected one of 16 KiB to 4 MiB"
-        ));
+        return Err(LuksFault::Length(len));
     }
     let text_at = at.saturating_add(BINARY_BYTES);
     let text = area.read_secret(text_at, (len - BINARY_BYTES) as usize);
-    let text = text.ok_or("the header is cut off")?;
+    let text = text.ok_or(LuksFault::CutOff)?;
     let end = text
         .bytes()
         .iter()
         .position(|&byte| byte == 0)
         .unwrap_or(text.bytes().len());
-    let header: Value = serde_json::from_slice(&text.bytes()[..end])
-        .map_err(|_| "the header's text is no JSON".to_owned())?;
+    let header: Value =
+        serde_json::from_slice(&text.bytes()[..end]).map_err(|_| LuksFault::NoJson)?;
     let mut kept = json!({ SEGMENTS: header[SEGMENTS] })
         .to_string()
         .into_bytes();
@@ -151,18 +150,13 @@ fn header(area: &Area<'_>, at: u64) -> Result<Value, String> {
 }
 
 /// A volume that is being encrypted anew has several segments.
-fn segment(header: &Value) -> Result<Segment, String> {
-    let segments = header[SEGMENTS]
-        .as_object()
-        .ok_or("the header names no segments")?;
+fn segment(header: &Value) -> Result<Segment, LuksFault> {
+    let segments = header[SEGMENTS].as_object().ok_or(LuksFault::NoSegments)?;
     let [segment] = segments.values().collect::<Vec<_>>()[..] else {
-        return Err(format!(
-            "found {} segments, expected one: it is being encrypted anew",
-            segments.len()
-        ));
+        return Err(LuksFault::Segments(segments.len() as u64));
     };
     if segment["type"] != "crypt" {
-        return Err("its data are not encrypted in place".to_owned());
+        return Err(LuksFault::NotInPlace);
     }
     let start = segment["offset"]
         .as_str()
@@ -171,11 +165,11 @@ fn segment(header: &Value) -> Result<Segment, String> {
         .as_u64()
         .filter(|bytes| *bytes >= SECTOR);
     match (start, sector_bytes) {
-        (Some(0), _) => Err("its header is not on the device of its data".to_owned()),
+        (Some(0), _) => Err(LuksFault::Detached),
         (Some(start), Some(sector_bytes)) => Ok(Segment {
             start,
             sector_bytes,
         }),
-        _ => Err("the header does not tell where data begin".to_owned()),
+        _ => Err(LuksFault::NoStart),
     }
 }

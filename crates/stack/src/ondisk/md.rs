@@ -72,9 +72,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .find_map(|(at, version)| version_1(area, at?, version));
     let found = found.or_else(|| version_0(area))?;
     let (superblock, problems) = found;
-    let mut content = Content::new("md member", Layer::Nothing)
-        .fact(keys::METADATA, superblock.version)
-        .fact(keys::DATA_START, superblock.data_start);
+    let mut content =
+        Content::new("md member", Layer::Nothing).length(keys::DATA_START, superblock.data_start);
+    content.metadata = Some(superblock.version.to_string());
     content.format = format!("md {}", superblock.version);
     content.size = superblock.data_start.checked_add(superblock.data_len);
     content.problems = problems;

@@ -41,6 +41,8 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Placing, Problem, keys};
+use crate::node_facts::ContentKind;
+use crate::obstacle::Obstacle;
 
 /// Looks for one format; `None` when it is not there.
 type ContentReader = fn(&Area<'_>) -> Option<Content>;
@@ -225,9 +227,9 @@ impl Scan {
             Layer::Crypt { start } => {
                 let placing = match start {
                     Ok(start) => run(start),
-                    Err(why) => Placing::Unknown {
+                    Err(fault) => Placing::Unknown {
                         members: vec![id],
-                        why,
+                        why: Obstacle::LuksHeader { fault },
                     },
                 };
                 let node = above(
@@ -326,7 +328,9 @@ impl Btrfs {
         let node = known.unwrap_or_else(|| builder.node(&name));
         builder.kind(node, Kind::FileSystem, &source);
         builder.fact(node, keys::CONTENT, "btrfs", &source);
-        let why = "btrfs places its chunks itself".to_owned();
+        let why = Obstacle::PlacesItself {
+            format: ContentKind::Btrfs,
+        };
         builder.place(
             node,
             Placing::Unknown {
@@ -366,9 +370,11 @@ fn above(
 }
 
 fn tell_facts(builder: &mut Builder, id: NodeId, content: &Content, source: &Source) {
-    for (key, value) in &content.facts {
-        builder.fact(id, key, value.as_str(), source);
+    for (key, value) in &content.lengths {
+        builder.fact(id, *key, *value, source);
     }
+    builder.fact_if(id, keys::ASHIFT, content.ashift, source);
+    builder.fact_if(id, keys::METADATA, content.metadata.as_deref(), source);
     for cell in &content.cells {
         nodes::tell_cell(builder, id, *cell, source);
     }

@@ -14,7 +14,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let header = area.read(1024, 8)?;
     let content = Content::new("swap", Layer::Swap)
         .sized(pages(&header).and_then(|pages| pages.checked_mul(page)))
-        .fact(keys::FS_BLOCK, page)
+        .length(keys::FS_BLOCK, page)
         .cell(Cell::unit(page, CellKind::FileSystemBlock));
     Some(content)
 }

@@ -30,11 +30,11 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let (unit, width) = (u64::from(block.be32(184)), u64::from(block.be32(188)));
     let content = Content::new("xfs", Layer::FileSystem)
         .sized(block.be64(8).checked_mul(bytes))
-        .fact(keys::FS_BLOCK, bytes)
-        .fact(keys::FS_SECTOR, block.be16(102))
-        .fact(keys::FS_STRIPE_UNIT, unit * bytes)
-        .fact(keys::FS_STRIPE_WIDTH, width * bytes)
-        .fact(keys::FS_LOG_STRIPE_UNIT, log_unit(block.be32(196)))
+        .length(keys::FS_BLOCK, bytes)
+        .length(keys::FS_SECTOR, block.be16(102))
+        .length(keys::FS_STRIPE_UNIT, unit * bytes)
+        .length(keys::FS_STRIPE_WIDTH, width * bytes)
+        .length(keys::FS_LOG_STRIPE_UNIT, log_unit(block.be32(196)))
         .cell(Cell::unit(bytes, CellKind::FileSystemBlock));
     Some(content)
 }

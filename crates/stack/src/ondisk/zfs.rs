@@ -78,9 +78,10 @@ fn label(area: &Area<'_>, at: u64) -> Option<Content> {
     if config.pool.is_empty() || config.top.kind.is_empty() || config.state == STATE_DESTROYED {
         return None;
     }
-    let mut content = Content::new("zfs member", Layer::Nothing).fact(keys::DATA_START, DATA_START);
+    let mut content =
+        Content::new("zfs member", Layer::Nothing).length(keys::DATA_START, DATA_START);
     if let Some(ashift) = config.top.ashift {
-        content = content.fact(keys::ASHIFT, ashift);
+        content.ashift = Some(ashift);
     }
     content.layer = Layer::Zfs(Box::new(config));
     Some(content)

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Extent, OccupiedRange, Overlap, beside};
 use crate::graph::NodeId;
 use crate::node::{Kind, Node, Placing, keys};
+use crate::node_facts::LabelWord;
 
 /// Tags of slices that lie over others by design: the whole disk, and the public and private region of VxVM, whose
 /// public one covers what was there before it on an encapsulated disk.
@@ -88,8 +89,8 @@ fn pairs(
     runs: &[OccupiedRange],
 ) -> Vec<(OccupiedRange, OccupiedRange)> {
     let is_mbr = nodes[disk.at()]
-        .word(keys::LABEL)
-        .is_none_or(|label| label == "dos");
+        .value(keys::LABEL)
+        .is_none_or(|label| *label == LabelWord::Dos);
     let number = |run: &OccupiedRange| nodes[run.extent.owner.at()].number(keys::PARTITION_NUMBER);
     let is_logical =
         |run: &OccupiedRange| is_mbr && number(run).is_some_and(|number| number > PRIMARIES);
@@ -146,9 +147,9 @@ mod tests {
         for (at, (number, tag, start, end)) in partitions.iter().enumerate() {
             let id = builder.node(&format!("part{at}"));
             builder.kind(id, Kind::Partition, &FROM);
-            builder.fact(id, keys::PARTITION_NUMBER, number.to_string(), &FROM);
+            builder.fact(id, keys::PARTITION_NUMBER, *number, &FROM);
             if let Some(tag) = tag {
-                builder.fact(id, keys::PARTITION_TAG, tag.to_string(), &FROM);
+                builder.fact(id, keys::PARTITION_TAG, *tag, &FROM);
             }
             let (start, len) = (Bytes(start * SECTOR), Some(Bytes((end - start) * SECTOR)));
             let part = Part {

@@ -111,7 +111,10 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
     assert_eq!(node(&name).kind, Kind::Loop);
     let file_system = node(mount.to_str().expect("a plain path"));
     assert_eq!(
-        (file_system.kind, file_system.word(keys::CONTENT)),
+        (
+            file_system.kind,
+            file_system.value(keys::CONTENT).map(|word| word.text())
+        ),
         (Kind::FileSystem, Some("ext4"))
     );
 
@@ -155,7 +158,9 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
 fn this_host_is_read() {
     let stack = collected(|_, _, _| {});
     assert_eq!(
-        stack.host().and_then(|host| host.word(keys::SYSTEM)),
+        stack
+            .host()
+            .and_then(|host| host.value(keys::SYSTEM).map(|word| word.text())),
         Some("linux")
     );
     let sizes = stack.nodes().filter_map(|(_, node)| {

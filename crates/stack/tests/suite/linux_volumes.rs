@@ -10,6 +10,7 @@ use std::process::Command;
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::LbaFormat;
 use plumb_stack::{
     Builder, CellKind, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict,
 };
@@ -419,8 +420,14 @@ fn namespaces_identify_themselves() {
             }
     });
     assert_eq!(stated.map(GridFact::granularity), Some(Bytes(16 << 10)));
-    let formats = namespace.word(keys::LBA_FORMATS).unwrap_or_default();
-    assert!(formats.contains("512 performance 0 (in use)"), "{formats}");
+    let formats = namespace.value(keys::LBA_FORMATS).expect("formats");
+    let format = LbaFormat {
+        block: Bytes(512),
+        metadata: Bytes(0),
+        performance: 0,
+        is_in_use: true,
+    };
+    assert!(formats.contains(&format), "{formats:?}");
 }
 
 /// Everything above once more in a guest, for hosts whose kernel has neither the device mapper nor md. There nothing may be

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use plumb_geometry::Bytes;
+use plumb_stack::Obstacle;
 use plumb_stack::ProblemId;
 use plumb_stack::dump::{self, Input};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::MirrorReads;
 use plumb_stack::{Builder, Kind, Node, NodeId, Placing, Stack, Verdict};
 use plumb_testkit::require;
 use plumb_testkit::soft_partitions::LISTING;
@@ -136,9 +138,10 @@ fn slices_of_a_real_host() {
                 first + i128::from(number(&slice["count"])) - 1,
                 i128::from(number(&slice["last"]))
             );
-            assert_eq!(node.word(keys::PARTITION_TAG), slice["tag"].as_str());
+            let tag = slice["tag"].as_str().map(|tag| tag.parse().expect("a tag"));
+            assert_eq!(node.number(keys::PARTITION_TAG), tag);
             assert_eq!(node.word(keys::PARTITION_FLAGS), slice["flag"].as_str());
-            assert_eq!(node.word(keys::PARTITION_NUMBER), Some(index.as_str()));
+            assert_eq!(node.number(keys::PARTITION_NUMBER), index.parse().ok());
             assert_eq!(first % 8, i128::from(number(&slice["first_mod_8"])));
             assert_eq!(first % 16, i128::from(number(&slice["first_mod_16"])));
             let past = number(&slice["first_byte_mod_4096"]);
@@ -225,8 +228,11 @@ fn mirrors_of_a_real_host() {
     let stack = svm_host();
     let (_, d120) = named(&stack, "d120");
     assert_eq!(d120.kind, Kind::Mirror);
-    assert_eq!(d120.word(keys::READ_POLICY), Some("geometric"));
-    assert_eq!(d120.word(keys::RESYNC_PASS), Some("1"));
+    assert_eq!(
+        d120.value(keys::READ_POLICY).map(|word| word.text()),
+        Some("geometric")
+    );
+    assert_eq!(d120.number(keys::RESYNC_PASS), Some(1));
     assert_eq!(
         shift(&stack, "d120", "c3t11d0"),
         Some((5778 + 15_728_643) * BLOCK)
@@ -244,11 +250,13 @@ fn mirrors_of_a_real_host() {
     assert_eq!(mirrors, 25);
     let volumes = stack
         .nodes()
-        .filter(|(_, node)| node.word(keys::MANAGER) == Some("svm"))
+        .filter(|(_, node)| node.value(keys::MANAGER).map(|word| word.text()) == Some("svm"))
         .count();
     assert_eq!(volumes, 25 + 50 + 40);
     assert_eq!(
-        stack.host().and_then(|host| host.word(keys::SYSTEM)),
+        stack
+            .host()
+            .and_then(|host| host.value(keys::SYSTEM).map(|word| word.text())),
         Some("solaris")
     );
 }
@@ -273,7 +281,8 @@ fn an_empty_file_is_an_error_and_nothing_else_is_lost() {
     let stack = builder.finish();
     let lost = stack.landings(named(&stack, "d1").0).lost;
     assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].1, "no label of c0t0d0 was given");
+    let disk = "c0t0d0".to_owned();
+    assert_eq!(lost[0].1, Obstacle::NoLabel { disk });
     assert_eq!(stack.tops(), [named(&stack, "d1").0]);
 }
 
@@ -297,14 +306,16 @@ fn outline(stack: &Stack) -> BTreeMap<String, String> {
             Placing::Unknown { members, why } => members
                 .iter()
                 .map(name)
-                .chain([why.clone()])
+                .chain([format!("{why:?}")])
                 .collect::<Vec<String>>(),
             other => other.below().iter().map(name).collect(),
         };
-        let facts: Vec<_> = node
-            .facts
-            .iter()
-            .map(|(key, fact)| (*key, fact.value.clone()))
+        let facts = serde_json::to_value(&node.facts).expect("JSON");
+        let facts: Vec<String> = facts
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, fact)| format!("{key} {}", fact["value"]))
             .collect();
         format!(
             "{:?} {places:?} {:?} {facts:?}",
@@ -366,12 +377,8 @@ fn rows_begin_where_those_before_end() {
     let short = real("solaris-prints/metastat_pora5ds_p.txt");
     let stack = stack_of(std::slice::from_ref(&short));
     let lost = stack.landings(named(&stack, "pora5ds/d61").0).lost;
-    assert!(
-        lost[0]
-            .1
-            .contains("length of c2t5005076300CB0B15d0s0 is not known"),
-        "{lost:?}"
-    );
+    let row = Some("c2t5005076300CB0B15d0s0".to_owned());
+    assert_eq!(lost[0].1, Obstacle::RowLength { row });
     let mut dumps = vec![short];
     for disk in 0..5 {
         let label = "0 4 00 16384 114927206 114943589\n".to_owned();
@@ -399,7 +406,7 @@ fn an_efi_label_of_format_and_of_prtvtoc() {
     let prtvtoc = stack_of(&[prtvtoc]);
     let (_, disk) = named(&prtvtoc, "c2t0d0");
     assert_eq!(
-        (disk.size, disk.word(keys::LABEL)),
+        (disk.size, disk.value(keys::LABEL).map(|word| word.text())),
         (Some(Bytes(2_925_506_559 * 512)), Some("efi"))
     );
     let format = stack_of(&[(String::from("c2t0d0"), format.1)]);
@@ -411,7 +418,7 @@ fn an_efi_label_of_format_and_of_prtvtoc() {
             (b.size, shift(&format, &name, "c2t0d0")),
             "{name}"
         );
-        assert_eq!(a.word(keys::PARTITION_TAG), b.word(keys::PARTITION_TAG));
+        assert_eq!(a.number(keys::PARTITION_TAG), b.number(keys::PARTITION_TAG));
         assert_eq!(a.word(keys::PARTITION_FLAGS), b.word(keys::PARTITION_FLAGS));
     }
     assert_eq!(stack_len(&format), stack_len(&prtvtoc));
@@ -518,10 +525,10 @@ fn places_that_metainit_chooses() {
         "metainit d10 1 2 c3t1d0s7 c5t1d0s7 -i 256k\nmetainit d11 -p d10 1024m\nmetainit d12 -p d10 -A 256k 1g\n",
     )]);
     assert_eq!(named(&stack, "d11").1.size, Some(Bytes(1 << 30)));
-    assert!(
-        stack.landings(named(&stack, "d11").0).lost[0]
-            .1
-            .contains("metainit chooses")
+    let volume = "d11".to_owned();
+    assert_eq!(
+        stack.landings(named(&stack, "d11").0).lost[0].1,
+        Obstacle::ChosenByMetainit { volume }
     );
     let (d12, d10) = (named(&stack, "d12").0, named(&stack, "d10").0);
     let landing = stack
@@ -545,11 +552,11 @@ fn an_interlace_that_is_not_given() {
         .map(|fact| fact.granularity().0)
         .collect();
     assert_eq!(doubted, [16 << 10, 512 << 10]);
-    assert!(
-        stack.landings(d10).lost[0]
-            .1
-            .contains("no interlace is given")
-    );
+    let no_interlace = Obstacle::NoInterlace {
+        old_bytes: Bytes(16 << 10),
+        new_bytes: Bytes(512 << 10),
+    };
+    assert_eq!(stack.landings(d10).lost[0].1, no_interlace);
     assert!(
         stack
             .notes()
@@ -606,7 +613,10 @@ fn columns_of_raid_5_begin_behind_the_pre_write_area() {
         computed.notes()
     );
     assert_eq!(
-        named(&computed, "d10").1.number(keys::PREWRITE),
+        named(&computed, "d10")
+            .1
+            .number(keys::PREWRITE)
+            .map(|bytes| bytes.0),
         Some(330 * 512)
     );
     for both in [[full, short], [short, full]] {
@@ -713,13 +723,9 @@ fn metastat_in_full() {
     let stack = stack_of(&[text(full)]);
     let (_, d0) = named(&stack, "d0");
     assert_eq!((d0.kind, d0.size), (Kind::Mirror, Some(Bytes(5600 * 512))));
-    for (key, value) in [
-        (keys::READ_POLICY, "first"),
-        (keys::WRITE_POLICY, "serial"),
-        (keys::RESYNC_PASS, "3"),
-    ] {
-        assert_eq!(d0.word(key), Some(value));
-    }
+    assert_eq!(d0.value(keys::READ_POLICY), Some(&MirrorReads::First));
+    assert_eq!(d0.word(keys::WRITE_POLICY), Some("serial"));
+    assert_eq!(d0.number(keys::RESYNC_PASS), Some(3));
     let below: Vec<_> = d0
         .placing
         .below()
@@ -773,16 +779,13 @@ fn rates_of_devices() {
         assert_eq!((read.tool, read.taken.passed_over), ("iostat", 0), "{file}");
         let stack = builder.finish();
         let found = |key| named(&stack, device).1.number(key);
-        assert_eq!(
-            found(keys::IOS_PER_SECOND),
-            Some(rate.round() as u64),
-            "{file}"
-        );
-        assert_eq!(
-            found(keys::WRITES_PER_SECOND),
-            Some(writes.round() as u64),
-            "{file}"
-        );
+        for (key, printed) in [
+            (keys::IOS_PER_SECOND, rate),
+            (keys::WRITES_PER_SECOND, writes),
+        ] {
+            let found: f64 = found(key).expect("a rate");
+            assert!((found - printed).abs() < 1e-9, "{file}: {found}");
+        }
     }
 }
 
@@ -799,7 +802,7 @@ fn a_paper_s_rates() {
     for name in ["d2", "d26", "md26", "ssd3"] {
         assert_eq!(
             named(&stack, name).1.number(keys::IOS_PER_SECOND),
-            Some(402),
+            Some(402.0),
             "{name}"
         );
     }

@@ -92,9 +92,9 @@ const SERVICE: usize = 5;
 const PROCESS: usize = 6;
 
 /// Where in a line of some kind each of [`COLUMNS`] stands.
-type Places = [Option<usize>; COLUMNS.len()];
+type ColumnPlaces = [Option<usize>; COLUMNS.len()];
 
-fn places_of(header: &[u8]) -> Places {
+fn places_of(header: &[u8]) -> ColumnPlaces {
     COLUMNS.map(|column| {
         Fields::new(header, b',')
             .position(|field| field.trim_ascii().starts_with(column.as_bytes()))
@@ -110,7 +110,7 @@ fn kind_of(line: &[u8]) -> Option<usize> {
 struct XperfCells<'line>([Option<&'line [u8]>; COLUMNS.len()]);
 
 impl<'line> XperfCells<'line> {
-    fn split(line: &'line [u8], places: &Places) -> XperfCells<'line> {
+    fn split(line: &'line [u8], places: &ColumnPlaces) -> XperfCells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (at, field) in Fields::new(line, b',').enumerate() {
             if let Some(cell) = places
@@ -188,7 +188,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 #[derive(Default)]
 struct Xperf {
     in_header: bool,
-    places: [Option<Places>; KINDS.len()],
+    places: [Option<ColumnPlaces>; KINDS.len()],
     disks: DeviceKeys,
 }
 

@@ -4,11 +4,12 @@ use plumb_diagnose::{Reason, RuleId, Severity, TargetLayer};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_model::Confidence;
 use plumb_model::facts::{MisalignedPartition, Mover, NextStart, WantedStart};
+use plumb_stack::Obstacle;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Member, Placing, Source};
 
 use crate::facts;
-use crate::layout::lab::{Judged, Lab, kernel, number, said};
+use crate::layout::lab::{Judged, Lab, kernel, number, stack_reason};
 
 const RULE: &str = "misaligned-partition";
 
@@ -85,7 +86,7 @@ fn a_physical_volume_without_volumes() {
         let mut lab = Lab::default();
         let disk = lab.disk("sdb", 4096, 0);
         lab.fact(disk, keys::CONTENT, "LVM2 PV");
-        lab.fact(disk, keys::PE_START, start);
+        lab.fact(disk, keys::PE_START, Bytes(start));
         let judged = lab.judge();
         let found = judged
             .diagnosis
@@ -134,7 +135,7 @@ fn the_next_cylinder_is_named() {
         let mut lab = Lab::default();
         let disk = lab.disk("c3t13d0", 4096, 0);
         lab.fact(disk, keys::LABEL, label);
-        lab.fact(disk, keys::CYLINDER_SECTORS, 2_889);
+        lab.fact(disk, keys::CYLINDER_SECTORS, 2_889_u64);
         lab.partition("c3t13d0s0", disk, 2 * 2_889);
         let judged = lab.judge();
         assert_eq!(facts(&judged).wanted, expected, "{label}");
@@ -179,7 +180,10 @@ fn an_assumed_grid_never_says_aligned() {
     assert_eq!((grid.what, grid.believed), (CellKind::Assumed, false));
     assert_eq!(
         judged.whys(RULE),
-        [&said("nothing is known of c0t0d0 beyond 4 KiB")]
+        [&stack_reason(Obstacle::NothingBeyond {
+            on: "c0t0d0".to_owned(),
+            granularity_bytes: Bytes(4096),
+        })]
     );
     assert!(!judged.is_silent(RULE));
 }
@@ -306,7 +310,9 @@ fn chunks_that_are_no_multiples_of_the_block() {
 fn a_lost_way_is_unknown() {
     let mut lab = Lab::default();
     let slice = lab.node(Kind::Partition, "c1t0d0s0");
-    let why = "no label of c1t0d0 was given".to_owned();
+    let why = Obstacle::NoLabel {
+        disk: "c1t0d0".to_owned(),
+    };
     let disk = lab.bare("c1t0d0");
     lab.builder.place(
         slice,
@@ -317,7 +323,7 @@ fn a_lost_way_is_unknown() {
         &kernel(),
     );
     lab.runs(Kind::SoftPartition, "d21", &[(slice, 8, 1024)]);
-    assert_eq!(*lab.judge().unknown(RULE), said(&why));
+    assert_eq!(*lab.judge().unknown(RULE), stack_reason(why));
 }
 
 /// What a virtual disk states is not what lies below it.
@@ -331,10 +337,11 @@ fn below_a_virtual_disk_nothing_is_seen() {
     let judged = lab.judge();
     assert_eq!(judged.found_on(RULE), ["vda2"]);
     assert_eq!(judged.finding(RULE).confidence, Confidence::Medium);
-    let Reason::Stack { said, .. } = judged.whys(RULE)[0] else {
-        panic!("found {:?}", judged.whys(RULE));
+    let why = Obstacle::BelowVirtualDisk {
+        disk: "vda".to_owned(),
+        target: None,
     };
-    assert!(said[0].contains("what is below vda cannot be seen"));
+    assert_eq!(judged.whys(RULE), [&stack_reason(why)]);
 }
 
 /// Slice 2 of a Solaris disk, an extended partition, and whatever a label says holds no data.
@@ -346,7 +353,7 @@ fn what_holds_no_data_is_no_top() {
     lab.runs(Kind::Partition, "c0t0d0s0", &[(disk, 8, 1000)]);
     lab.runs(Kind::Partition, "c0t0d0s1", &[(disk, 1008, 1000)]);
     let reserved = lab.runs(Kind::Partition, "c0t0d0s8", &[(disk, 10_001, 100)]);
-    lab.fact(reserved, keys::PARTITION_TAG, 11);
+    lab.fact(reserved, keys::PARTITION_TAG, 11_u64);
     let judged = lab.judge();
     assert!(judged.is_silent(RULE), "{:?}", judged.diagnosis.findings);
     // Alone on the disk it is a partition like any other.
@@ -385,7 +392,7 @@ fn the_member_of_a_pool_is_judged_itself() {
     let disk = lab.disk("c1t0d0", 4096, 0);
     let slice = lab.partition("c1t0d0s0", disk, 34);
     let pool = lab.node(Kind::Pool, "tank");
-    let why = "a pool places its blocks anywhere".to_owned();
+    let why = Obstacle::SpreadOverVdevs;
     lab.builder.place(
         pool,
         Placing::Unknown {
@@ -470,7 +477,7 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
         let partition = lab.partition("sda1", disk, 63);
         lab.fact(partition, keys::CONTENT, "LVM2 PV");
         if let Some(start) = pe_start {
-            lab.fact(partition, keys::PE_START, start);
+            lab.fact(partition, keys::PE_START, Bytes(start));
         }
         let judged = lab.judge();
         assert_eq!(judged.found_on(RULE).len(), found, "{pe_start:?}");
@@ -527,7 +534,8 @@ fn the_cost_is_that_of_the_page() {
 #[test]
 fn discard_misaligned() {
     let rule = "discard-misaligned";
-    for (start, alignment, found) in [(2048, 0, 0), (34, 0, 1), (2048, 512, 1), (2049, 512, 0)] {
+    for (start, alignment, found) in [(2048, 0_i64, 0), (34, 0, 1), (2048, 512, 1), (2049, 512, 0)]
+    {
         let mut lab = Lab::default();
         let disk = lab.disk("sda", 512, 0);
         lab.grid(disk, CellKind::DiscardUnit, 1 << 20, 0, kernel());
@@ -684,10 +692,12 @@ fn a_hole_does_not_hide_the_layer_above_it() {
                 "{host_start} {guest_start}"
             ),
         }
-        let why = "disk.raw has a hole there: nothing is placed until it is written";
+        let why = Obstacle::Hole {
+            file: "disk.raw".to_owned(),
+        };
         assert_eq!(
             judged.whys(RULE),
-            [&said(why)],
+            [&stack_reason(why)],
             "of the guest nothing is known"
         );
     }

@@ -17,19 +17,20 @@ fn mirrored(lab: &mut Lab) -> NodeId {
     mirror
 }
 
-fn with_settings(settings: &[(&'static str, u64)]) -> Judged {
+fn with_settings(state: impl Fn(&mut Lab)) -> Judged {
     let mut lab = Lab::default();
     mirrored(&mut lab);
-    for (key, value) in settings {
-        lab.host(key, value);
-    }
+    state(&mut lab);
     lab.judge()
 }
 
 #[test]
 fn small_resync_io() {
     let rule = "small-resync-io";
-    let judged = with_settings(&[(keys::RESYNC_BYTES, 32 << 10), (keys::MAXPHYS, 256 << 10)]);
+    let judged = with_settings(|lab| {
+        lab.host(keys::RESYNC_BYTES, Bytes(32 << 10));
+        lab.host(keys::MAXPHYS, Bytes(256 << 10));
+    });
     let finding = judged.finding(rule);
     assert!(finding.target.is_host());
     assert_eq!(number(finding, "resync_bytes"), f64::from(32 << 10));
@@ -39,30 +40,45 @@ fn small_resync_io() {
         "both have to change"
     );
     // 2,048 blocks of 512 bytes; the paper's "512-Kbyte blocks" are a slip.
-    assert!(with_settings(&[(keys::RESYNC_BYTES, 2048 * 512)]).is_silent(rule));
-    assert_eq!(*with_settings(&[]).unknown(rule), Reason::ResyncSize);
+    assert!(
+        with_settings(|lab| {
+            lab.host(keys::RESYNC_BYTES, Bytes(2048 * 512));
+        })
+        .is_silent(rule)
+    );
+    assert_eq!(*with_settings(|_| {}).unknown(rule), Reason::ResyncSize);
     assert!(Lab::default().judge().is_not_asked(rule), "no mirror");
 }
 
 #[test]
 fn small_maxphys() {
     let rule = "small-maxphys";
-    let small = with_settings(&[(keys::MAXPHYS, 256 << 10)]);
+    let small = with_settings(|lab| {
+        lab.host(keys::MAXPHYS, Bytes(256 << 10));
+    });
     assert_eq!(small.finding(rule).severity, Severity::Note);
-    let wanted = with_settings(&[(keys::MAXPHYS, 256 << 10), (keys::RESYNC_BYTES, 1 << 20)]);
+    let wanted = with_settings(|lab| {
+        lab.host(keys::MAXPHYS, Bytes(256 << 10));
+        lab.host(keys::RESYNC_BYTES, Bytes(1 << 20));
+    });
     assert_eq!(wanted.finding(rule).severity, Severity::Warning);
     let mut lab = Lab::default();
     mirrored(&mut lab);
     let disks = ["c3t0d0s0", "c4t0d0s0"].map(|name| lab.bare(name));
     lab.stripe("d10", 512 << 10, &disks);
-    lab.host(keys::MAXPHYS, 256 << 10);
+    lab.host(keys::MAXPHYS, Bytes(256 << 10));
     assert_eq!(
         lab.judge().finding(rule).severity,
         Severity::Warning,
         "less than a chunk"
     );
-    assert!(with_settings(&[(keys::MAXPHYS, 1 << 20)]).is_silent(rule));
-    assert_eq!(*with_settings(&[]).unknown(rule), Reason::Maxphys);
+    assert!(
+        with_settings(|lab| {
+            lab.host(keys::MAXPHYS, Bytes(1 << 20));
+        })
+        .is_silent(rule)
+    );
+    assert_eq!(*with_settings(|_| {}).unknown(rule), Reason::Maxphys);
     let mut linux = Lab::default();
     linux.host(keys::SYSTEM, "linux");
     assert!(linux.judge().is_not_asked(rule));
@@ -71,19 +87,27 @@ fn small_maxphys() {
 #[test]
 fn mirror_write_copy() {
     let rule = "mirror-write-copy";
-    let judged = with_settings(&[(keys::MIRROR_WOW, 0x20)]);
+    let judged = with_settings(|lab| {
+        lab.host(keys::MIRROR_WOW, 0x20_u64);
+    });
     assert_eq!(number(judged.finding(rule), "flags"), 32.0);
     assert!(
-        with_settings(&[(keys::MIRROR_WOW, 0x10)]).is_silent(rule),
+        with_settings(|lab| {
+            lab.host(keys::MIRROR_WOW, 0x10_u64);
+        })
+        .is_silent(rule),
         "another flag"
     );
     assert!(
-        with_settings(&[(keys::MAXPHYS, 1 << 20)]).is_silent(rule),
+        with_settings(|lab| {
+            lab.host(keys::MAXPHYS, Bytes(1 << 20));
+        })
+        .is_silent(rule),
         "/etc/system was read and has no such line"
     );
-    assert_eq!(*with_settings(&[]).unknown(rule), Reason::SystemFile);
+    assert_eq!(*with_settings(|_| {}).unknown(rule), Reason::SystemFile);
     let mut lab = Lab::default();
-    lab.host(keys::MIRROR_WOW, 0x20);
+    lab.host(keys::MIRROR_WOW, 0x20_u64);
     assert!(lab.judge().is_not_asked(rule), "no mirror");
 }
 
@@ -119,19 +143,19 @@ fn read_policy() {
     assert_eq!(*judge(None, same).unknown(rule), Reason::ReadPolicy);
 }
 
-fn mounted(options: Option<&str>, settings: &[(&'static str, u64)], page: Option<u64>) -> Judged {
+fn mounted(options: Option<&str>, segmap_percent: Option<u64>, page: Option<u64>) -> Judged {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let slice = lab.bare("c0t0d0s6");
     let system = lab.runs(Kind::FileSystem, "/db", &[(slice, 0, 1 << 20)]);
     lab.fact(system, keys::CONTENT, "ufs");
     lab.fact(system, keys::MOUNT, "/db");
-    lab.fact(system, keys::FS_BLOCK, 8192);
+    lab.fact(system, keys::FS_BLOCK, Bytes(8192));
     if let Some(options) = options {
         lab.fact(system, keys::MOUNT_OPTIONS, options);
     }
-    for (key, value) in settings {
-        lab.host(key, value);
+    if let Some(percent) = segmap_percent {
+        lab.host(keys::SEGMAP_PERCENT, percent);
     }
     lab.judge()
 }
@@ -139,7 +163,7 @@ fn mounted(options: Option<&str>, settings: &[(&'static str, u64)], page: Option
 #[test]
 fn no_direct_io() {
     let rule = "no-direct-io";
-    let judged = mounted(Some("rw,logging"), &[], Some(2048));
+    let judged = mounted(Some("rw,logging"), None, Some(2048));
     let finding = judged.finding(rule);
     assert_eq!(
         (finding.severity, finding.confidence),
@@ -147,15 +171,15 @@ fn no_direct_io() {
         "try it first"
     );
     assert_eq!(number(finding, "block_bytes"), 8192.0, "read first");
-    let whole = mounted(Some("rw"), &[], Some(8192));
+    let whole = mounted(Some("rw"), None, Some(8192));
     assert_eq!(facts!(whole.finding(rule), NoDirectIo).block_bytes, None);
-    assert!(mounted(Some("rw,forcedirectio"), &[], Some(2048)).is_silent(rule));
+    assert!(mounted(Some("rw,forcedirectio"), None, Some(2048)).is_silent(rule));
     assert_eq!(
-        *mounted(None, &[], Some(2048)).unknown(rule),
+        *mounted(None, None, Some(2048)).unknown(rule),
         Reason::MountOptions
     );
     assert!(
-        mounted(Some("rw"), &[], None).is_not_asked(rule),
+        mounted(Some("rw"), None, None).is_not_asked(rule),
         "nobody spoke of a database"
     );
 }
@@ -163,14 +187,14 @@ fn no_direct_io() {
 #[test]
 fn no_logging() {
     let rule = "no-logging";
-    assert!(mounted(Some("rw,logging"), &[], None).is_silent(rule));
+    assert!(mounted(Some("rw,logging"), None, None).is_silent(rule));
     assert_eq!(
-        mounted(Some("rw,nologging"), &[], None)
+        mounted(Some("rw,nologging"), None, None)
             .finding(rule)
             .severity,
         Severity::Warning
     );
-    let unsaid = mounted(Some("rw"), &[], None);
+    let unsaid = mounted(Some("rw"), None, None);
     assert_eq!(unsaid.finding(rule).severity, Severity::Note);
     assert_eq!(
         unsaid.finding(rule).confidence,
@@ -178,7 +202,7 @@ fn no_logging() {
         "it is the default of later systems"
     );
     assert_eq!(
-        *mounted(None, &[], None).unknown(rule),
+        *mounted(None, None, None).unknown(rule),
         Reason::MountOptions
     );
     assert!(Lab::default().judge().is_not_asked(rule));
@@ -187,22 +211,22 @@ fn no_logging() {
 #[test]
 fn small_segmap() {
     let rule = "small-segmap";
-    let twelve = [(keys::SEGMAP_PERCENT, 12)];
+    let twelve = Some(12);
     assert_eq!(
         number(
-            mounted(Some("rw"), &twelve, None).finding(rule),
+            mounted(Some("rw"), twelve, None).finding(rule),
             "segmap_percent"
         ),
         12.0
     );
-    assert!(mounted(Some("rw"), &[(keys::SEGMAP_PERCENT, 30)], None).is_silent(rule));
+    assert!(mounted(Some("rw"), Some(30), None).is_silent(rule));
     assert!(
-        mounted(Some("rw,forcedirectio"), &twelve, None).is_not_asked(rule),
+        mounted(Some("rw,forcedirectio"), twelve, None).is_not_asked(rule),
         "does without"
     );
     let default_percent = 12;
     assert_eq!(
-        *mounted(Some("rw"), &[], None).unknown(rule),
+        *mounted(Some("rw"), None, None).unknown(rule),
         Reason::Segmap { default_percent }
     );
 }

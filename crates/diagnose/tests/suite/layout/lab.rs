@@ -6,6 +6,8 @@ use plumb_diagnose::layout::{Known, diagnose};
 use plumb_diagnose::{Diagnosis, Finding, Reason, RuleId, TargetLayer};
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_profile::{Collector, ProfileSet, Settings};
+use plumb_stack::Obstacle;
+use plumb_stack::node::FactKey;
 use plumb_stack::{
     Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source,
 };
@@ -130,11 +132,11 @@ impl Lab {
         id
     }
 
-    pub fn fact(&mut self, id: NodeId, key: &'static str, value: impl ToString) {
-        self.builder.fact(id, key, value.to_string(), &kernel());
+    pub fn fact<T>(&mut self, id: NodeId, key: FactKey<T>, value: impl Into<T>) {
+        self.builder.fact(id, key, value, &kernel());
     }
 
-    pub fn host(&mut self, key: &'static str, value: impl ToString) {
+    pub fn host<T>(&mut self, key: FactKey<T>, value: impl Into<T>) {
         let host = self.builder.host();
         self.fact(host, key, value);
     }
@@ -249,9 +251,9 @@ fn id(rule: &str) -> RuleId {
 pub use crate::common::number;
 
 /// A reason of the stack.
-pub fn said(why: &str) -> Reason {
+pub fn stack_reason(why: Obstacle) -> Reason {
     Reason::Stack {
-        said: vec![why.to_owned()],
+        because: vec![why],
         more: 0,
     }
 }

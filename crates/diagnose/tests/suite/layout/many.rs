@@ -15,7 +15,7 @@ fn ten_thousand_devices() {
     let mut lab = Lab::default();
     for at in 0..2500u64 {
         let disk = lab.disk(&format!("sd{at}"), 4096, 0);
-        lab.fact(disk, keys::READ_AHEAD, 131_072);
+        lab.fact(disk, keys::READ_AHEAD, plumb_geometry::Bytes(131_072));
         lab.fact(disk, keys::IDENTITY, format!("wwn-{at}"));
         lab.fact(disk, keys::IOS_PER_SECOND, 5);
         let off = if at % 10 == 0 { 63 } else { 2048 };

@@ -41,9 +41,9 @@ fn disks(disks: &[(&str, Option<&str>, &str)]) -> Judged {
     let mut lab = Lab::default();
     for (name, identity, model) in disks {
         let disk = lab.bare(name);
-        lab.fact(disk, keys::MODEL, model);
+        lab.fact(disk, keys::MODEL, *model);
         if let Some(identity) = identity {
-            lab.fact(disk, keys::IDENTITY, identity);
+            lab.fact(disk, keys::IDENTITY, *identity);
         }
     }
     lab.judge()

@@ -143,7 +143,7 @@ fn contradiction() {
 #[test]
 fn the_shape_of_a_finding() {
     let mut lab = noticed(ProblemId::BrokenLabel);
-    lab.host(plumb_stack::node::keys::NMD, 1);
+    lab.host(plumb_stack::node::keys::NMD, 1_u64);
     let disk = lab.bare("d0");
     let soft = lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 8)]);
     lab.fact(soft, plumb_stack::node::keys::MANAGER, "svm");

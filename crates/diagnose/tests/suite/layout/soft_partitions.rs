@@ -200,7 +200,7 @@ fn metadevices_are_counted_by_set() {
             lab.fact(id, keys::MANAGER, "svm");
         }
     }
-    lab.host(keys::NMD, 128);
+    lab.host(keys::NMD, 128_u64);
     assert!(
         lab.judge().is_silent("too-many-metadevices"),
         "60 of 128, twice"
@@ -233,7 +233,7 @@ fn a_soft_partition_for_each_column() {
         let stripe = lab.stripe(&format!("d{volume}"), 1 << 20, &columns);
         lab.fact(stripe, keys::MANAGER, "svm");
     }
-    lab.host(keys::NMD, 8192);
+    lab.host(keys::NMD, 8192_u64);
     let judged = lab.judge();
     let finding = judged.finding("too-many-metadevices");
     let columns = TooManyMetadevices::Columns {

@@ -8,6 +8,7 @@ use plumb_model::{Confidence, IoSize, IoSizeBasis};
 use plumb_profile::fit::Unknown;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
+use plumb_stack::{Doubt, Obstacle};
 use plumb_trace::Op;
 
 use crate::facts;
@@ -230,7 +231,10 @@ fn a_chunk_that_is_not_known() {
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let stripe = lab.node(Kind::Stripe, "d10");
     let grid = Grid::boundary(Bytes(16 << 10)).expect("a grid");
-    let why = "no interlace is given".to_owned();
+    let why = Doubt::NoInterlace {
+        old_bytes: Bytes(16 << 10),
+        new_bytes: Bytes(512 << 10),
+    };
     lab.builder.grid(
         stripe,
         GridFact::doubted(grid, CellKind::Chunk, kernel(), why.clone()),
@@ -239,7 +243,7 @@ fn a_chunk_that_is_not_known() {
         stripe,
         Placing::Unknown {
             members: disks.to_vec(),
-            why: why.clone(),
+            why: Obstacle::NoChunk,
         },
         &kernel(),
     );
@@ -451,15 +455,19 @@ fn software_stripe_on_hardware_raid() {
     assert_eq!(*modelled(None).unknown(rule), Reason::DriveOrLun { device });
 }
 
-fn file_system(facts: &[(&'static str, &str)]) -> Judged {
+fn file_system(kind: &str, unit: Option<u64>, width: Option<u64>) -> Judged {
     let mut lab = Lab::default();
     let disks: Vec<(NodeId, u64)> = (0..4)
         .map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0))
         .collect();
     let array = lab.chunks("md0", 64 << 10, 1, &disks);
     let system = lab.runs(Kind::FileSystem, "/data", &[(array, 0, 1 << 20)]);
-    for (key, value) in facts {
-        lab.fact(system, key, value);
+    lab.fact(system, keys::CONTENT, kind);
+    if let Some(unit) = unit {
+        lab.fact(system, keys::FS_STRIPE_UNIT, Bytes(unit));
+    }
+    if let Some(width) = width {
+        lab.fact(system, keys::FS_STRIPE_WIDTH, Bytes(width));
     }
     lab.judge()
 }
@@ -469,28 +477,26 @@ fn file_system(facts: &[(&'static str, &str)]) -> Judged {
 #[test]
 fn geometry_mismatch() {
     let rule = "geometry-mismatch";
-    let xfs = (keys::CONTENT, "xfs");
-    let (unit, width) = (keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH);
-    assert!(file_system(&[xfs, (unit, "65536"), (width, "196608")]).is_silent(rule));
-    let wide = file_system(&[xfs, (unit, "65536"), (width, "524288")]);
+    assert!(file_system("xfs", Some(65536), Some(196608)).is_silent(rule));
+    let wide = file_system("xfs", Some(65536), Some(524288));
     assert_eq!(wide.finding(rule).severity, Severity::Warning);
     assert_eq!(number(wide.finding(rule), "stripe.width_bytes"), 196_608.0);
     assert_eq!(number(wide.finding(rule), "stripe.data_chunks"), 3.0);
     assert_eq!(number(wide.finding(rule), "told_width_bytes"), 524_288.0);
-    let other = file_system(&[xfs, (unit, "4096"), (width, "196608")]);
+    let other = file_system("xfs", Some(4096), Some(196608));
     assert_eq!(number(other.finding(rule), "told_unit_bytes"), 4096.0);
     assert_eq!(number(other.finding(rule), "stripe.chunk_bytes"), 65_536.0);
     assert_eq!(
-        file_system(&[xfs, (unit, "0")]).finding(rule).severity,
+        file_system("xfs", Some(0), None).finding(rule).severity,
         Severity::Note,
         "told nothing"
     );
     let on = "md0".to_owned();
     assert_eq!(
-        *file_system(&[xfs]).unknown(rule),
+        *file_system("xfs", None, None).unknown(rule),
         Reason::StripeNotTold { on }
     );
-    assert!(file_system(&[(keys::CONTENT, "btrfs")]).is_not_asked(rule));
+    assert!(file_system("btrfs", None, None).is_not_asked(rule));
 }
 
 /// What a superblock says of a device is said of the file system that is mounted from it, once.
@@ -499,7 +505,7 @@ fn geometry_that_the_device_was_told() {
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let array = lab.stripe("md0", 64 << 10, &disks);
-    lab.fact(array, keys::FS_STRIPE_UNIT, 4096);
+    lab.fact(array, keys::FS_STRIPE_UNIT, Bytes(4096));
     lab.fact(array, keys::MOUNT_OPTIONS, "rw");
     lab.runs(Kind::FileSystem, "/data", &[(array, 0, 1 << 20)]);
     assert_eq!(lab.judge().found_on("geometry-mismatch"), ["/data"]);
@@ -515,7 +521,7 @@ fn a_stripe_told_where_there_is_none() {
             lab.fact(disk, keys::MODEL, model);
         }
         let system = lab.runs(Kind::FileSystem, "/data", &[(disk, 0, 1 << 20)]);
-        lab.fact(system, keys::FS_STRIPE_UNIT, 33_553_920);
+        lab.fact(system, keys::FS_STRIPE_UNIT, Bytes(33_553_920));
         lab.judge()
     };
     assert_eq!(judge(Some("ST18000NM000J")).found_on(rule), ["/data"]);

@@ -4,6 +4,7 @@ use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_model::Confidence;
 use plumb_model::facts::{Fault, PathCase};
+use plumb_stack::Doubt;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
@@ -25,7 +26,12 @@ fn show(
     let grid = Grid::new(Bytes(physical), Bytes(offset), GridKind::Unit).expect("a grid");
     lab.builder.grid(
         export,
-        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), "stated"),
+        GridFact::doubted(
+            grid,
+            CellKind::PhysicalBlock,
+            kernel(),
+            Doubt::StatedToInitiators,
+        ),
     );
     export
 }
@@ -206,7 +212,7 @@ fn disks_that_are_seen_through() {
     let grid = Grid::unit(Bytes(64 << 10)).expect("a grid");
     lab.builder.grid(
         seen,
-        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), "nonsense"),
+        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), Doubt::Bridge),
     );
     lab.partition("sdb1", seen, 2048);
     let judged = lab.judge();

@@ -5,8 +5,9 @@ use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::Confidence;
 use plumb_model::facts::{BadSetting, HintDoubt, Keeper, RateBasis};
-use plumb_stack::node::keys;
+use plumb_stack::node::{FactKey, keys};
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
+use plumb_stack::{Doubt, Obstacle};
 use plumb_trace::{Layer, Op};
 
 use crate::facts;
@@ -119,13 +120,13 @@ fn what_a_source_doubts_is_said() {
         let grid = Grid::unit(Bytes(128 << 10)).expect("a grid");
         lab.builder.grid(
             node,
-            GridFact::doubted(grid, what, kernel(), "no offset fits"),
+            GridFact::doubted(grid, what, kernel(), Doubt::NoOffset),
         );
         lab.judge()
     };
     let rule = "implausible-hint";
     let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
-    let why = "no offset fits".to_owned();
+    let why = Doubt::NoOffset;
     let facts = facts!(judged.finding(rule), ImplausibleHint);
     assert_eq!(facts.hints[0].doubt, HintDoubt::Told { why });
     assert!(
@@ -172,19 +173,41 @@ fn a_hint_of_an_array_is_not_its_stripe() {
     assert_eq!(facts.hints[0].doubt, doubt);
 }
 
-fn queue(facts: &[(&'static str, &str)]) -> Judged {
+/// A disk with these settings of its queue.
+#[derive(Clone, Copy, Default)]
+struct Queue {
+    read_ahead: Option<u64>,
+    max_request: Option<u64>,
+    max_request_hardware: Option<u64>,
+    scheduler: Option<&'static str>,
+    is_rotational: Option<bool>,
+}
+
+fn queue(queue: Queue) -> Judged {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
-    for (key, value) in facts {
-        lab.fact(disk, key, value);
+    for (key, value) in [
+        (keys::READ_AHEAD, queue.read_ahead),
+        (keys::MAX_REQUEST, queue.max_request),
+        (keys::MAX_REQUEST_HARDWARE, queue.max_request_hardware),
+    ] {
+        lab.builder.fact_if(disk, key, value.map(Bytes), &kernel());
     }
+    let (scheduler, is_rotational) = (queue.scheduler, queue.is_rotational);
+    lab.builder
+        .fact_if(disk, keys::SCHEDULER, scheduler, &kernel());
+    lab.builder
+        .fact_if(disk, keys::ROTATIONAL, is_rotational, &kernel());
     lab.judge()
 }
 
 #[test]
 fn queue_setting() {
     let rule = "queue-setting";
-    let ahead = queue(&[(keys::READ_AHEAD, "67108864")]);
+    let ahead = queue(Queue {
+        read_ahead: Some(67108864),
+        ..Queue::default()
+    });
     assert_eq!(
         ahead.finding(rule).severity,
         Severity::Warning,
@@ -196,43 +219,75 @@ fn queue_setting() {
         "echo 128 > /sys/block/sda/queue/read_ahead_kb"
     );
     assert_eq!(step.undo, "echo 65536 > /sys/block/sda/queue/read_ahead_kb");
-    assert!(queue(&[(keys::READ_AHEAD, "131072"), (keys::SCHEDULER, "none")]).is_silent(rule));
-    let cut = queue(&[
-        (keys::MAX_REQUEST, "131072"),
-        (keys::MAX_REQUEST_HARDWARE, "33553920"),
-    ]);
+    assert!(
+        queue(Queue {
+            read_ahead: Some(131072),
+            scheduler: Some("none"),
+            ..Queue::default()
+        })
+        .is_silent(rule)
+    );
+    let cut = queue(Queue {
+        max_request: Some(131072),
+        max_request_hardware: Some(33553920),
+        ..Queue::default()
+    });
     assert_eq!(cut.finding(rule).severity, Severity::Note);
     assert_eq!(
         cut.finding(rule).fix[0].command,
         "echo 1280 > /sys/block/sda/queue/max_sectors_kb"
     );
     assert!(
-        queue(&[
-            (keys::MAX_REQUEST, "131072"),
-            (keys::MAX_REQUEST_HARDWARE, "131072")
-        ])
+        queue(Queue {
+            max_request: Some(131072),
+            max_request_hardware: Some(131072),
+            ..Queue::default()
+        })
         .is_silent(rule)
     );
     assert_eq!(
-        *queue(&[(keys::MAX_REQUEST, "131072")]).unknown(rule),
+        *queue(Queue {
+            max_request: Some(131072),
+            ..Queue::default()
+        })
+        .unknown(rule),
         Reason::HardwareRequest
     );
-    let flash = (keys::ROTATIONAL, "0");
-    let scheduled = queue(&[(keys::SCHEDULER, "bfq"), flash]);
+    let flash = Queue {
+        is_rotational: Some(false),
+        ..Queue::default()
+    };
+    let scheduled = queue(Queue {
+        scheduler: Some("bfq"),
+        ..flash
+    });
     assert!(matches!(
         facts!(scheduled.finding(rule), QueueSetting).settings.as_slice(),
         [BadSetting::Scheduler { name, .. }] if name == "bfq"
     ));
-    assert!(queue(&[(keys::SCHEDULER, "bfq"), (keys::ROTATIONAL, "1")]).is_silent(rule));
-    assert!(queue(&[(keys::SCHEDULER, "mq-deadline"), flash]).is_silent(rule));
-    assert!(queue(&[flash]).is_not_asked(rule));
+    assert!(
+        queue(Queue {
+            scheduler: Some("bfq"),
+            is_rotational: Some(true),
+            ..Queue::default()
+        })
+        .is_silent(rule)
+    );
+    assert!(
+        queue(Queue {
+            scheduler: Some("mq-deadline"),
+            ..flash
+        })
+        .is_silent(rule)
+    );
+    assert!(queue(flash).is_not_asked(rule));
     let md = |read_ahead: u64| {
         let mut lab = Lab::default();
         let disks: Vec<NodeId> = (0..12)
             .map(|at| lab.disk(&format!("sd{at}"), 4096, 0))
             .collect();
         let array = lab.stripe("md0", 512 << 10, &disks);
-        lab.fact(array, keys::READ_AHEAD, read_ahead);
+        lab.fact(array, keys::READ_AHEAD, Bytes(read_ahead));
         lab.judge()
     };
     assert!(
@@ -245,11 +300,11 @@ fn queue_setting() {
         stripes, "echo 12288 > /sys/block/md0/queue/read_ahead_kb",
         "two stripes"
     );
-    let both = queue(&[
-        (keys::READ_AHEAD, "67108864"),
-        (keys::SCHEDULER, "cfq"),
-        flash,
-    ]);
+    let both = queue(Queue {
+        read_ahead: Some(67108864),
+        scheduler: Some("cfq"),
+        ..flash
+    });
     assert!(
         matches!(
             facts!(both.finding(rule), QueueSetting).settings.as_slice(),
@@ -259,12 +314,12 @@ fn queue_setting() {
     );
 }
 
-fn kept_in(key: &'static str, record: u64, page: Option<u64>) -> Judged {
+fn kept_in(key: FactKey<Bytes>, record: u64, page: Option<u64>) -> Judged {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
     let disk = lab.disk("sda", 4096, 0);
     let set = lab.runs(Kind::Dataset, "tank/db", &[(disk, 8192, 1 << 20)]);
-    lab.fact(set, key, record);
+    lab.fact(set, key, Bytes(record));
     lab.judge()
 }
 
@@ -307,7 +362,7 @@ fn pages_in_blocks_of_a_file_system() {
         lab.known.page = page.map(Bytes);
         let disk = lab.disk("c0t0d0s6", 512, 0);
         let system = lab.runs(Kind::FileSystem, "/db", &[(disk, 0, 1 << 20)]);
-        lab.fact(system, keys::FS_BLOCK, 8192);
+        lab.fact(system, keys::FS_BLOCK, Bytes(8192));
         lab.fact(system, keys::MOUNT_OPTIONS, options);
         lab.judge()
     };
@@ -442,7 +497,9 @@ fn unknown_starts_cost_no_writes() {
                 let slice = lab.node(kind, &format!("c1t{at}d0s0"));
                 let placing = Placing::Unknown {
                     members: vec![disk],
-                    why: "no label was given".to_owned(),
+                    why: Obstacle::NoLabel {
+                        disk: format!("c1t{at}d0"),
+                    },
                 };
                 lab.builder.place(slice, placing, &kernel());
                 slice
@@ -487,8 +544,8 @@ fn the_demand_may_come_from_iostat() {
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let mirror = lab.copies(Kind::Mirror, "md0", &disks);
-    lab.fact(mirror, keys::IOS_PER_SECOND, "300");
-    lab.fact(mirror, keys::WRITES_PER_SECOND, "100");
+    lab.fact(mirror, keys::IOS_PER_SECOND, 300.0);
+    lab.fact(mirror, keys::WRITES_PER_SECOND, 100.0);
     lab.known.disk_ios_per_second = Some(80.0);
     let judged = lab.judge();
     let finding = judged.finding("too-few-disks");
@@ -538,7 +595,7 @@ fn recorded_layers_are_counted_once() {
 #[test]
 fn double_counted() {
     let rule = "double-counted";
-    let judge = |rates: [Option<&str>; 3]| {
+    let judge = |rates: [Option<f64>; 3]| {
         let mut lab = Lab::default();
         let disk = lab.bare("ssd3");
         let volume = lab.runs(Kind::Concat, "md2", &[(disk, 0, 1 << 20)]);
@@ -550,7 +607,7 @@ fn double_counted() {
         }
         lab.judge()
     };
-    let judged = judge([Some("402.0"); 3]);
+    let judged = judge([Some(402.0); 3]);
     let finding = judged.finding(rule);
     let facts = facts!(finding, DoubleCounted);
     assert_eq!(facts.devices, ["md2", "md26", "ssd3"]);
@@ -562,19 +619,19 @@ fn double_counted() {
     assert_eq!(finding.confidence, Confidence::High);
     assert_eq!(finding.target.device, "md26");
     assert_eq!(number(finding, "asked_ios_per_second"), 402.0);
-    let more = judge([Some("600"), None, Some("402")]);
+    let more = judge([Some(600.0), None, Some(402.0)]);
     assert_eq!(
         more.finding(rule).confidence,
         Confidence::Medium,
         "others use the disk as well"
     );
     assert!(
-        judge([Some("402"), None, None]).is_silent(rule),
+        judge([Some(402.0), None, None]).is_silent(rule),
         "one layer is no layers"
     );
     assert!(judge([None, None, None]).is_not_asked(rule));
     assert!(
-        judge([Some("many"), None, None]).is_not_asked(rule),
+        judge([Some(f64::NAN), None, None]).is_not_asked(rule),
         "no number"
     );
 }

@@ -21,7 +21,7 @@ fn a_label_that_has_a_problem_is_not_written() {
         let mut builder = Builder::default();
         let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
-        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
         cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
         cut(
             &mut builder,
@@ -162,14 +162,14 @@ fn an_image_in_a_file_keeps_its_name() {
 #[test]
 fn slices_go_by_the_number_of_solaris() {
     for (label, linux, slice, planned) in [
-        ("sun", 1, Some(0), Ok(0)),
+        ("sun", 1_u64, Some(0_u64), Ok(0)),
         ("efi", 2, Some(1), Ok(1)),
         ("sun", 8, Some(7), Ok(7)),
         ("sun", 1, None, Err(())),
     ] {
         let mut builder = Builder::default();
         let disk = disk(&mut builder, "disk.img", label, physical(0), 1_000_000);
-        builder.fact(disk, keys::CYLINDER_SECTORS, "2889", &FROM);
+        builder.fact(disk, keys::CYLINDER_SECTORS, 2889_u64, &FROM);
         let part = cut(
             &mut builder,
             "disk.img#1",
@@ -178,9 +178,9 @@ fn slices_go_by_the_number_of_solaris() {
             2_889,
             28_890,
         );
-        builder.fact(part, keys::PARTITION_NUMBER, linux.to_string(), &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, linux, &FROM);
         if let Some(slice) = slice {
-            builder.fact(part, keys::SLICE, u32::to_string(&slice), &FROM);
+            builder.fact(part, keys::SLICE, slice, &FROM);
         }
         let stack = builder.finish();
         let request = of_stack::partition(&stack, find(&stack, "disk.img#1"));
@@ -195,7 +195,7 @@ fn slices_go_by_the_number_of_solaris() {
 /// A label counts in the block that it was made for, and tools in that of the device: in a file 512 bytes.
 #[test]
 fn labels_of_4k_are_counted_in_4k() {
-    let request = |kind, in_label: Option<&str>, device: Option<u64>, len| {
+    let request = |kind, in_label: Option<u64>, device: Option<u64>, len| {
         let mut builder = Builder::default();
         // The first kind stands.
         let sdb = builder.node("sdb");
@@ -208,7 +208,7 @@ fn labels_of_4k_are_counted_in_4k() {
             131_072,
         );
         if let Some(block) = in_label {
-            builder.fact(disk, keys::LABEL_BLOCK, block, &FROM);
+            builder.fact(disk, keys::LABEL_BLOCK, Bytes(block), &FROM);
         }
         if let Some(block) = device {
             let grid = Grid::unit(Bytes(block)).expect("a grid");
@@ -216,15 +216,15 @@ fn labels_of_4k_are_counted_in_4k() {
         }
         // Blocks 7 to 4,000 of 4 KiB.
         let part = cut(&mut builder, "sdb1", Kind::Partition, disk, 7 * 8, len);
-        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
         let stack = builder.finish();
         of_stack::partition(&stack, find(&stack, "sdb1"))
     };
     let len = 3_994 * 8;
     for (in_label, device) in [
-        (Some("4096"), None),
+        (Some(4096), None),
         (None, Some(4096)),
-        (Some("4096"), Some(4096)),
+        (Some(4096), Some(4096)),
     ] {
         let plan = partition::plan(&request(Kind::Disk, in_label, device, len).expect("a request"))
             .expect("a plan");
@@ -245,8 +245,8 @@ fn labels_of_4k_are_counted_in_4k() {
         "not of 4 KiB"
     );
     for (kind, in_label, device) in [
-        (Kind::File, Some("4096"), None),
-        (Kind::Disk, Some("4096"), Some(512)),
+        (Kind::File, Some(4096), None),
+        (Kind::Disk, Some(4096), Some(512)),
         (Kind::Disk, None, None),
     ] {
         assert!(

@@ -100,7 +100,9 @@ fn soft_partitions_of_an_unknown_slice_are_not_planned() {
         slice,
         Placing::Unknown {
             members: Vec::new(),
-            why: "no label was given".to_owned(),
+            why: plumb_stack::Obstacle::NoLabel {
+                disk: "c3t8d0".to_owned(),
+            },
         },
         &FROM,
     );
@@ -251,7 +253,7 @@ fn arrays_go_by_the_name_that_lasts() {
         let mut builder = Builder::default();
         let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
-        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
         let array = builder.node("md127");
         builder.fact(array, keys::MANAGER, "md", &FROM);
         let member = Member {

@@ -15,7 +15,7 @@ fn a_partition_is_planned_with_the_grid_and_the_neighbours_of_its_disk() {
     let mut builder = Builder::default();
     let sda = disk(&mut builder, "sda", "gpt", physical(3584), 100_000);
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
     cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
     cut(&mut builder, "sda3", Kind::Partition, sda, 7_000, 5_000);
     let volume = cut(
@@ -56,7 +56,7 @@ fn ways_come_in_the_order_of_harm() {
     let mut builder = Builder::default();
     let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
     let volume = cut(
         &mut builder,
         "vg0/data",
@@ -100,7 +100,7 @@ fn partitions_without_room_behind_them() {
         let mut builder = Builder::default();
         let sda = disk(&mut builder, "sda", "gpt", physical(0), 1_000_000);
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 34, 10_000);
-        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
         cut(&mut builder, "sda2", Kind::Partition, sda, next, 5_000);
         if content == Some("lvm") {
             let volume = cut(
@@ -225,7 +225,7 @@ fn findings_lead_to_plans() {
     let mut builder = Builder::default();
     let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1_u64, &FROM);
     let volume = cut(
         &mut builder,
         "vg0/data",
@@ -256,7 +256,7 @@ fn findings_lead_to_plans() {
     };
     builder.place(stripe, Placing::Chunks(chunks), &FROM);
     let data = builder.node("tank/db");
-    builder.fact(data, keys::RECORD_SIZE, "131072", &FROM);
+    builder.fact(data, keys::RECORD_SIZE, Bytes(131_072), &FROM);
     let stack = builder.finish();
     let wishes = plumb_plan::Wishes {
         page: Some(Bytes(8192)),

@@ -12,6 +12,8 @@ use crate::dm_table::{self, Mapped, number_of};
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, keys};
+use crate::node_facts::VolumeManager;
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "dmsetup table",
@@ -110,7 +112,7 @@ pub(super) fn place_all(builder: &mut Builder) {
             }
         };
         let at = *file.2.entry(node).or_insert_with(|| {
-            let is_lvm = matches!(builder.get(node).word(keys::MANAGER), Some("lvm"))
+            let is_lvm = builder.get(node).value(keys::MANAGER) == Some(&VolumeManager::Lvm)
                 || builder.get(node).kind == Kind::LogicalVolume;
             let is_part = builder.get(node).kind == Kind::Partition;
             let uuid = if is_lvm {
@@ -159,7 +161,9 @@ fn resolve(builder: &mut Builder, name: &str) -> NodeId {
     let node = builder.node(name);
     builder.opaque(
         node,
-        format!("device {name} is named by its number alone: add `lsblk -J -O -b`"),
+        Obstacle::NumberAlone {
+            number: name.to_owned(),
+        },
     );
     node
 }

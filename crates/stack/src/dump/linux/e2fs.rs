@@ -12,6 +12,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, keys};
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "dumpe2fs -h",
@@ -56,10 +57,7 @@ impl Superblock<'_> {
         };
         let node = builder.node(&name);
         builder.kind(node, Kind::FileSystem, source);
-        builder.opaque(
-            node,
-            "dumpe2fs does not print its device: name the file after it, as in dumpe2fs-sda1.txt",
-        );
+        builder.opaque(node, Obstacle::NoDeviceName);
         node
     }
 }
@@ -105,7 +103,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         (keys::FS_STRIPE_WIDTH, blocks(found.width)),
     ] {
         if let Some(bytes) = bytes {
-            builder.fact(node, key, bytes.0.to_string(), &source);
+            builder.fact(node, key, bytes, &source);
         }
     }
     Ok(taken)

@@ -10,6 +10,7 @@ use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
 use crate::node::keys;
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "fdisk -l",
@@ -17,8 +18,6 @@ pub(super) static FORMAT: Format = Format {
     sniff,
     read,
 };
-
-const CYLINDERS: &str = "the table counts in rounded cylinders: use `sfdisk -d`";
 
 /// A disk that is being read.
 struct FdiskDisk {
@@ -58,7 +57,9 @@ impl FdiskDisk {
             return false;
         };
         match key.trim() {
-            "Units" if value.contains("cylinders of") => self.label.unusable = Some(CYLINDERS),
+            "Units" if value.contains("cylinders of") => {
+                self.label.unusable = Some(Obstacle::RoundedCylinders)
+            }
             "Units" => {
                 // `sectors of 1 * 512 = 512 bytes`
                 let bytes = value

@@ -54,17 +54,7 @@ pub(super) fn tell_all(builder: &mut Builder) {
         if is_disk && family != Family::Removable {
             builder.kind(node, kind_of(family, ""), &source);
         }
-        builder.fact(
-            node,
-            keys::IOS_PER_SECOND,
-            format!("{:.2}", reads + writes),
-            &source,
-        );
-        builder.fact(
-            node,
-            keys::WRITES_PER_SECOND,
-            format!("{writes:.2}"),
-            &source,
-        );
+        builder.fact(node, keys::IOS_PER_SECOND, reads + writes, &source);
+        builder.fact(node, keys::WRITES_PER_SECOND, writes, &source);
     }
 }

@@ -11,10 +11,11 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Part, Placing, Problem, keys};
+use crate::obstacle::Obstacle;
 use crate::problem_ids::ProblemId;
 
 /// Tag of the slice that a Solaris EFI label keeps for itself (`V_RESERVED` of illumos' `sys/vtoc.h`).
-const SOLARIS_RESERVED: &str = "11";
+const SOLARIS_RESERVED: u64 = 11;
 
 /// A label as a tool prints it.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub(super) struct PrintedLabel {
     /// Unit of starts and lengths: a logical sector, or a byte; `None` where it is a sector of unknown size.
     pub(super) unit: Option<Bytes>,
     /// Why starts mean nothing: they were rounded for people.
-    pub(super) unusable: Option<&'static str>,
+    pub(super) unusable: Option<Obstacle>,
     /// `gpt`, `dos`, …
     pub(super) kind: Option<String>,
     /// The last unit that the label gives to partitions, where it says so.
@@ -107,10 +108,7 @@ pub(super) fn tell(builder: &mut Builder, label: PrintedLabel) {
     let disk = names::device(builder, &label.disk);
     if !label.disk.starts_with("/dev/") {
         builder.kind(disk, Kind::File, &label.source);
-        builder.opaque(
-            disk,
-            "an image in a file: what the file lies on is not in the dumps",
-        );
+        builder.opaque(disk, Obstacle::ImageFile);
     } else {
         let name = device_name(&label.disk).into_owned();
         let family = Family::from_name(&name);
@@ -162,7 +160,7 @@ fn place(builder: &mut Builder, label: &PrintedLabel) {
                 .checked_mul(row.start)
                 .filter(|_| label.unusable.is_none())
             {
-                builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), &row.source);
+                builder.fact(disk, keys::EXTENDED_START, start, &row.source);
             }
             continue;
         }
@@ -177,21 +175,16 @@ fn place(builder: &mut Builder, label: &PrintedLabel) {
         }
         builder.kind(node, Kind::Partition, &row.source);
         if let Some(number) = row.number.or_else(|| number_of(&label.disk, &name)) {
-            builder.fact(
-                node,
-                keys::PARTITION_NUMBER,
-                number.to_string(),
-                &row.source,
-            );
+            builder.fact(node, keys::PARTITION_NUMBER, number, &row.source);
         }
         if row.is_solaris_reserved() {
             builder.fact(node, keys::PARTITION_TAG, SOLARIS_RESERVED, &row.source);
         }
         let bytes = |count: u64| unit.checked_mul(count);
-        let placing = match (label.unusable, bytes(row.start), bytes(row.len)) {
+        let placing = match (&label.unusable, bytes(row.start), bytes(row.len)) {
             (Some(why), ..) => Placing::Unknown {
                 members: vec![disk],
-                why: why.to_owned(),
+                why: why.clone(),
             },
             (None, Some(start), Some(len)) if start.checked_add(len).is_some() => {
                 builder.size(node, len, &row.source);
@@ -206,7 +199,9 @@ fn place(builder: &mut Builder, label: &PrintedLabel) {
             }
             _ => Placing::Unknown {
                 members: vec![disk],
-                why: format!("{}: ends beyond 2^64 bytes", row.source),
+                why: Obstacle::Beyond64Bits {
+                    source: Some(row.source.clone()),
+                },
             },
         };
         builder.place(node, placing, &row.source);

@@ -10,6 +10,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::linux::{Family, implausible_optimal, stated_optimal};
 use crate::node::keys;
+use crate::obstacle::Doubt;
 
 /// Limits in bytes; `None` where they are not printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,15 +34,13 @@ pub(super) fn tell(
     limits: &Limits,
     source: &Source,
 ) {
-    let derived = family
-        .is_stacked()
-        .then(|| "worked out by the kernel from the devices below".to_owned());
+    let derived = family.is_stacked().then_some(Doubt::Derived);
     let taken_over = (family == Family::Loop)
-        .then(|| "taken over from what the file lies on".to_owned())
+        .then_some(Doubt::TakenOver)
         .or(derived.clone());
     let offset = limits.alignment_offset.unwrap_or(0);
     if offset != 0 {
-        builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), source);
+        builder.fact(node, keys::ALIGNMENT_OFFSET, offset, source);
     }
     let (physical, minimum) = (limits.physical.unwrap_or(0), limits.minimum_io.unwrap_or(0));
     let optimal_io = stated_optimal(limits.optimal_io, limits.logical);
@@ -54,7 +53,7 @@ pub(super) fn tell(
     });
     let discard = limits.discard_alignment.unwrap_or(0);
     if discard != 0 {
-        builder.fact(node, keys::DISCARD_ALIGNMENT, discard.to_string(), source);
+        builder.fact(node, keys::DISCARD_ALIGNMENT, discard, source);
     }
     for (granularity, offset, what, doubt) in [
         (limits.logical, 0, CellKind::LogicalBlock, None),
@@ -72,8 +71,7 @@ pub(super) fn tell(
         let Some(granularity) = granularity.filter(|it| *it > 0) else {
             continue;
         };
-        let doubt = doubt
-            .or_else(|| (offset < 0).then(|| "the kernel found no offset that fits".to_owned()));
+        let doubt = doubt.or_else(|| (offset < 0).then_some(Doubt::NoOffset));
         let offset = u64::try_from(offset).unwrap_or(0) % granularity;
         let kind = if what == CellKind::Zone {
             GridKind::Boundary

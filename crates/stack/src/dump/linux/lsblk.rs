@@ -18,6 +18,7 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "lsblk -J",
@@ -216,10 +217,7 @@ fn tell(
     builder.kind(node, kind_of_node, source);
     limits::tell(builder, node, family, &limits_of(device), source);
     if kind == "loop" {
-        builder.opaque(
-            node,
-            "lsblk does not tell the file of a loop device: run `plumb check` on the host",
-        );
+        builder.opaque(node, Obstacle::LoopFileNotPrinted);
     }
     if let Some(lower) = parent.filter(|parent| *parent != node) {
         let why = why_unplaced(kind);
@@ -248,12 +246,12 @@ fn kind_by_type(kind: &str, family: Family, model: &str) -> Kind {
     }
 }
 
-fn why_unplaced(kind: &str) -> &'static str {
+fn why_unplaced(kind: &str) -> Obstacle {
     match kind {
         "raid0" | "raid1" | "raid10" | "raid4" | "raid5" | "raid6" | "linear" | "md" => {
-            "lsblk does not tell where an array's data begin: add `mdadm --detail` of it and `mdadm --examine` of its members"
+            Obstacle::ArrayStartNotPrinted
         }
-        _ => "lsblk does not tell where a mapped device's data begin: add `dmsetup table`",
+        _ => Obstacle::MappedStartNotPrinted,
     }
 }
 
@@ -265,39 +263,21 @@ fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Sour
         kind => kind,
     });
     let zoned = word(device, "zoned").filter(|zoned| *zoned != "none");
-    for (key, value) in [
-        (keys::CONTENT, content),
-        (keys::SCHEDULER, word(device, "sched")),
-        (keys::ZONED, zoned),
-        (keys::IDENTITY, word(device, "wwn")),
-    ] {
-        if let Some(value) =
-            value.filter(|_| key != keys::IDENTITY || word(device, "type") == Some("disk"))
-        {
-            builder.fact(node, key, value, source);
-        }
-    }
+    builder.fact_if(node, keys::CONTENT, content, source);
+    builder.fact_if(node, keys::SCHEDULER, word(device, "sched"), source);
+    builder.fact_if(node, keys::ZONED, zoned, source);
+    let identity = word(device, "wwn").filter(|_| word(device, "type") == Some("disk"));
+    builder.fact_if(node, keys::IDENTITY, identity, source);
     let label = word(device, "pttype").filter(|_| word(device, "type") != Some("part"));
-    if let Some(label) = label {
-        builder.fact(node, keys::LABEL, label, source);
+    builder.fact_if(node, keys::LABEL, label, source);
+    if word(device, "type") != Some("part") {
+        let read_ahead = number(device, "ra").and_then(|kib| kib.checked_mul(1024));
+        builder.fact_if(node, keys::READ_AHEAD, read_ahead.map(Bytes), source);
+        builder.fact_if(node, keys::QUEUE_DEPTH, number(device, "rq-size"), source);
     }
-    let read_ahead = number(device, "ra").and_then(|kib| kib.checked_mul(1024));
-    for (key, value) in [
-        (keys::QUEUE_DEPTH, number(device, "rq-size")),
-        (keys::READ_AHEAD, read_ahead),
-    ] {
-        if let Some(value) = value.filter(|_| word(device, "type") != Some("part")) {
-            builder.fact(node, key, value.to_string(), source);
-        }
-    }
-    for (key, value) in [
-        (keys::ROTATIONAL, flag(device, "rota")),
-        (keys::READ_ONLY, flag(device, "ro")),
-    ] {
-        if let Some(value) = value.filter(|value| *value || key == keys::ROTATIONAL) {
-            builder.fact(node, key, if value { "1" } else { "0" }, source);
-        }
-    }
+    builder.fact_if(node, keys::ROTATIONAL, flag(device, "rota"), source);
+    let is_read_only = flag(device, "ro").filter(|is_read_only| *is_read_only);
+    builder.fact_if(node, keys::READ_ONLY, is_read_only, source);
     let mounts = device
         .get("mountpoints")
         .and_then(Value::as_array)
@@ -349,7 +329,7 @@ fn tell_extended(builder: &mut Builder, device: &Value, parent: Option<NodeId>, 
     let disk = parent.or_else(|| disk.map(|disk| builder.node(&disk)));
     let start = number(device, "start").and_then(|start| Sectors(start).to_bytes());
     if let (Some(disk), Some(start), true) = (disk, start, is_extended(device)) {
-        builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), source);
+        builder.fact(disk, keys::EXTENDED_START, start, source);
     }
 }
 
@@ -362,14 +342,14 @@ fn tell_partition(
 ) {
     builder.kind(node, Kind::Partition, source);
     if let Some(offset) = signed(device, "alignment").filter(|offset| *offset != 0) {
-        builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), source);
+        builder.fact(node, keys::ALIGNMENT_OFFSET, offset, source);
     }
     let name = builder.get(node).name.clone();
     let disk = parent.or_else(|| disk_of(&name).map(|disk| builder.node(disk)));
     let number_in_name =
         disk_of(&name).and_then(|disk| name[disk.len()..].trim_start_matches('p').parse().ok());
     if let Some(in_label) = number(device, "partn").or(number_in_name) {
-        builder.fact(node, keys::PARTITION_NUMBER, in_label.to_string(), source);
+        builder.fact(node, keys::PARTITION_NUMBER, in_label, source);
     }
     let Some(disk) = disk.filter(|disk| *disk != node) else {
         return;
@@ -389,7 +369,7 @@ fn tell_partition(
             builder.place(node, Placing::Parts { parts: vec![part] }, source);
         }
         None => {
-            let why = "lsblk was not asked for START: use `lsblk -J -O -b`, or `dmsetup table` for mapped partitions";
+            let why = Obstacle::NoStartColumn;
             builder.linux.stacked.push(Stacked {
                 upper: node,
                 lower: disk,
@@ -438,7 +418,7 @@ pub(super) fn place_rest(builder: &mut Builder) {
         } else {
             Placing::Unknown {
                 members: lowers,
-                why: why.to_owned(),
+                why,
             }
         };
         builder.place(upper, placing, &source);

@@ -169,7 +169,7 @@ impl LvmRow<'_> {
         if let Some(size) = self.size("pe_start") {
             match size.exact() {
                 Some(start) => {
-                    builder.fact(node, keys::PE_START, start.0.to_string(), source);
+                    builder.fact(node, keys::PE_START, start, source);
                     builder.linux.volumes.starts.entry(node).or_insert(start);
                 }
                 None => builder.note(format!(

@@ -9,13 +9,14 @@ use crate::dm_table::{RaidShape, shape};
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// Places every volume that no table of the device mapper has placed.
 pub(super) fn place_all(builder: &mut Builder) {
     let volumes = std::mem::take(&mut builder.linux.volumes);
     for (node, (group, source)) in &volumes.groups {
         if let Some(extent) = volumes.extents.get(group) {
-            builder.fact(*node, keys::PE_SIZE, extent.0.to_string(), source);
+            builder.fact(*node, keys::PE_SIZE, *extent, source);
         }
     }
     let mut pools: Vec<(&String, &Segment)> = Vec::new();
@@ -65,10 +66,7 @@ pub(super) fn place_all(builder: &mut Builder) {
         {
             let node = names::device(builder, &format!("{}/{name}", segment.group));
             if builder.get(node).placing == Placing::Leaf {
-                builder.opaque(
-                    node,
-                    "a hidden volume, which was not printed: use `lvs -a --segments`",
-                );
+                builder.opaque(node, Obstacle::HiddenVolume);
             }
         }
     }
@@ -98,8 +96,7 @@ fn place_thin(builder: &mut Builder, name: &str, segment: &Segment) {
         },
         None => Placing::Unknown {
             members: vec![pool],
-            why: "the block of its pool is not known: add `lvs --segments -o +chunk_size`"
-                .to_owned(),
+            why: Obstacle::PoolBlockNotPrinted,
         },
     };
     builder.place(node, placing, &segment.source);
@@ -181,8 +178,7 @@ impl Placer<'_> {
                 len,
             });
             let Some(next) = len.and_then(|len| upper.checked_add(len)) else {
-                let why =
-                    "the length of a segment is rounded: use `lvs --segments --units s`".to_owned();
+                let why = Obstacle::RoundedSegment;
                 let members = self.nodes(segment);
                 return self.builder.place(
                     self.node,
@@ -214,36 +210,39 @@ impl Placer<'_> {
         names::device(self.builder, &format!("{}/{name}", segment.group))
     }
 
-    fn members(&mut self, segment: &Segment, extent: Option<Bytes>) -> Result<Vec<Member>, String> {
+    fn members(
+        &mut self,
+        segment: &Segment,
+        extent: Option<Bytes>,
+    ) -> Result<Vec<Member>, Obstacle> {
         let mut members = Vec::new();
         for (name, first) in &segment.devices {
             let node = self.device(segment, name);
             let offset = match (first, extent) {
                 (0, _) => Bytes(0),
-                (first, Some(extent)) => extent.checked_mul(*first).ok_or("beyond 2^64 bytes")?,
+                (first, Some(extent)) => extent
+                    .checked_mul(*first)
+                    .ok_or(Obstacle::Beyond64Bits { source: None })?,
                 _ => {
-                    return Err(
-                        "the extent of its group is not known: add `vgs -o +vg_extent_size`"
-                            .to_owned(),
-                    );
+                    return Err(Obstacle::ExtentNotPrinted);
                 }
             };
             let base = match self.starts.get(&node) {
                 Some(start) => *start,
                 None if !name.starts_with('/') => Bytes(0),
                 None => {
-                    return Err(format!(
-                        "where extents begin on {name} is not known: add `pvs -o +pe_start --units s`"
-                    ));
+                    return Err(Obstacle::FirstExtentNotPrinted {
+                        device: name.clone(),
+                    });
                 }
             };
-            let start = base.checked_add(offset).ok_or("beyond 2^64 bytes")?;
+            let start = base
+                .checked_add(offset)
+                .ok_or(Obstacle::Beyond64Bits { source: None })?;
             members.push(Member { node, start });
         }
         if members.is_empty() {
-            return Err(
-                "its devices were not printed: add `lvs --segments -o +devices`".to_owned(),
-            );
+            return Err(Obstacle::SegmentDevicesNotPrinted);
         }
         Ok(members)
     }
@@ -253,7 +252,7 @@ impl Placer<'_> {
         segment: &Segment,
         len: Option<Bytes>,
         extent: Option<Bytes>,
-    ) -> Result<Placing, String> {
+    ) -> Result<Placing, Obstacle> {
         let members = self.members(segment, extent)?;
         let chunks = |shape: RaidShape, members| match segment.stripe {
             Some(chunk) => {
@@ -270,9 +269,7 @@ impl Placer<'_> {
                     layout,
                 }))
             }
-            None => {
-                Err("its stripe was not printed: add `lvs --segments -o +stripe_size`".to_owned())
-            }
+            None => Err(Obstacle::StripeNotPrinted),
         };
         match (segment.kind.as_str(), &members[..]) {
             ("linear" | "striped" | "thin-pool", [Member { node, start }]) => {
@@ -295,11 +292,13 @@ impl Placer<'_> {
             ("mirror" | "raid1", _) => Ok(Placing::Copies { members }),
             (level, _) if level.starts_with("raid") => match shape(level) {
                 Some(shape) => chunks(shape, members),
-                None => Err(format!("the level {level} is not known")),
+                None => Err(Obstacle::UnknownLevel {
+                    level: level.to_owned(),
+                }),
             },
-            (kind, _) => Err(format!(
-                "how segments of the type {kind} lie is not in this report: add `dmsetup table`"
-            )),
+            (kind, _) => Err(Obstacle::SegmentNotPrinted {
+                segment: kind.to_owned(),
+            }),
         }
     }
 }

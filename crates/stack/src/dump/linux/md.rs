@@ -14,6 +14,7 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::md::{self, kind_of, layout_of};
 use crate::node::{Member, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// Most members that an array may claim.
 const MEMBERS_MAX: u32 = 4096;
@@ -253,12 +254,12 @@ fn members(
     builder: &mut Builder,
     array: &PrintedArray,
     starts: &HashMap<NodeId, &Superblock>,
-) -> Result<Vec<Member>, String> {
+) -> Result<Vec<Member>, Obstacle> {
     if array.moving {
-        return Err("the array is being reshaped".to_owned());
+        return Err(Obstacle::Reshaping { sector: None });
     }
     if array.members.is_empty() {
-        return Err("its members are not printed: it does not run".to_owned());
+        return Err(Obstacle::MembersNotPrinted);
     }
     let disks = array
         .disks
@@ -289,10 +290,11 @@ fn members(
             continue;
         };
         let stated = starts.get(&node).and_then(|block| block.data);
-        let start = stated.or_else(|| array.begins_at_0().then_some(Bytes(0))).ok_or_else(|| {
-            let name = &builder.get(node).name;
-            format!("where data begin on {name} is only in its superblock: add `mdadm --examine /dev/{name}`")
-        })?;
+        let start = stated
+            .or_else(|| array.begins_at_0().then_some(Bytes(0)))
+            .ok_or_else(|| Obstacle::DataStartInSuperblock {
+                member: builder.get(node).name.clone(),
+            })?;
         members.push(Member { node, start });
     }
     Ok(members)
@@ -302,7 +304,7 @@ fn placing(
     array: &PrintedArray,
     members: Vec<Member>,
     starts: &HashMap<NodeId, &Superblock>,
-) -> Result<Placing, String> {
+) -> Result<Placing, Obstacle> {
     let share = |member: Member| (member, starts.get(&member.node).and_then(|block| block.len));
     let array = md::Array {
         level: array.level.as_deref().unwrap_or_default(),
@@ -311,8 +313,5 @@ fn placing(
         copies: array.layout.copies.unwrap_or(2),
         members: members.into_iter().map(share).collect(),
     };
-    array.place(
-        "its chunk was not printed",
-        "the sizes of its members are only in their superblocks: add `mdadm --examine`",
-    )
+    array.place(Obstacle::MemberSizesInSuperblocks)
 }

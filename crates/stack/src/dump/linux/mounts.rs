@@ -11,6 +11,7 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::linux::{tell_xfs_stripe, unescape};
 use crate::node::{Kind, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 pub(super) static MOUNTS: Format = Format {
     tool: "/proc/mounts",
@@ -216,7 +217,9 @@ pub(super) fn place_all(builder: &mut Builder) {
         let placing = if matches!(kind.as_str(), "btrfs" | "bcachefs") {
             Placing::Unknown {
                 members: vec![device],
-                why: format!("{kind} places its blocks itself"),
+                why: Obstacle::PlacesItself {
+                    format: kind.as_str().into(),
+                },
             }
         } else {
             let len = builder.get(device).size;

@@ -5,6 +5,7 @@ use crate::dm_table::lvm_name;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// Drivers whose disks are lettered.
 const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
@@ -161,12 +162,10 @@ pub(super) fn tell_undescribed(builder: &mut Builder) {
             continue;
         }
         let why = match disk_of(&node.name) {
-            Some(disk) => {
-                format!(
-                    "the label of {disk} is not among the dumps: add `sfdisk -d /dev/{disk}` or `lsblk -J -O -b`"
-                )
-            }
-            None => "other layers stand on it, and no dump describes it".to_owned(),
+            Some(disk) => Obstacle::LabelNotDumped {
+                disk: disk.to_owned(),
+            },
+            None => Obstacle::NotDescribed,
         };
         builder.opaque(id, why);
     }

@@ -9,6 +9,7 @@ use super::limits::{self, Limits};
 use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "parted print",
@@ -22,8 +23,6 @@ pub(super) static MACHINE: Format = Format {
     sniff: sniff_machine,
     read: read_machine,
 };
-
-const ROUNDED: &str = "parted rounded the starts: use `parted unit s print`";
 
 /// A position as printed: sectors, bytes, or rounded.
 #[derive(Clone, Copy, PartialEq)]
@@ -85,7 +84,7 @@ impl PartedLabel {
             (Position::Sectors(start), Position::Sectors(end)) => (None, start, end),
             (Position::Bytes(start), Position::Bytes(end)) => (Some(Bytes(1)), start, end),
             _ => {
-                self.label.unusable = Some(ROUNDED);
+                self.label.unusable = Some(Obstacle::RoundedByParted);
                 (None, 0, 0)
             }
         };

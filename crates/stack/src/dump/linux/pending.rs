@@ -10,6 +10,7 @@ use super::zfs::ZfsPool;
 use crate::dm_table::DmLine;
 use crate::graph::NodeId;
 use crate::grid::Source;
+use crate::obstacle::Obstacle;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -52,6 +53,6 @@ pub(super) struct DmsetupLine {
 pub(super) struct Stacked {
     pub(super) upper: NodeId,
     pub(super) lower: NodeId,
-    pub(super) why: &'static str,
+    pub(super) why: Obstacle,
     pub(super) source: Source,
 }

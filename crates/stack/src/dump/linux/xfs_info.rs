@@ -60,7 +60,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
         if let Some(bytes) = value(text, "bsize").filter(|bytes| bytes.is_power_of_two()) {
             block = Some(Bytes(bytes));
-            builder.fact(*node, keys::FS_BLOCK, bytes.to_string(), source);
+            builder.fact(*node, keys::FS_BLOCK, Bytes(bytes), source);
         }
         for (name, key) in [
             ("sunit", keys::FS_STRIPE_UNIT),
@@ -71,7 +71,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 .zip(block)
                 .and_then(|(blocks, block)| block.checked_mul(blocks))
             {
-                builder.fact(*node, key, bytes.0.to_string(), source);
+                builder.fact(*node, key, bytes, source);
                 taken.understood += 1;
             }
         }

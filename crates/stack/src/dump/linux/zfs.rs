@@ -11,6 +11,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 /// First byte of data on a disk of a vdev.
 const DATA_START: Bytes = Bytes(4 << 20);
@@ -84,7 +85,7 @@ pub(super) fn place_all(builder: &mut Builder) {
                 pool.has_paths || vdev.disks.iter_mut().all(|disk| as_slice(builder, disk));
             members.push(tell_vdev(builder, &pool.name, vdev, is_sure));
         }
-        let why = "ZFS places its blocks itself".to_owned();
+        let why = Obstacle::SpreadOverVdevs;
         builder.place(node, Placing::Unknown { members, why }, &pool.source);
     }
 }
@@ -149,27 +150,36 @@ fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> N
     let placing = match (vdev.shape, &vdev.disks[..]) {
         (_, [_, ..]) if !is_sure => Placing::Unknown {
             members: vdev.disks.clone(),
-            why: "the partition that ZFS has made on a whole disk is not among the dumps: add its label, or `zdb -C`".to_owned(),
+            why: Obstacle::ZfsPartition,
         },
         (VdevShape::Disk, [disk]) => {
-            let part = Part { upper: Bytes(0), node: *disk, start: DATA_START, len: None };
+            let part = Part {
+                upper: Bytes(0),
+                node: *disk,
+                start: DATA_START,
+                len: None,
+            };
             Placing::Parts { parts: vec![part] }
         }
         (VdevShape::Mirror, [_, ..]) => {
-            let members = vdev.disks.iter().map(|node| Member { node: *node, start: DATA_START }).collect();
+            let members = vdev
+                .disks
+                .iter()
+                .map(|node| Member {
+                    node: *node,
+                    start: DATA_START,
+                })
+                .collect();
             Placing::Copies { members }
         }
         (_, []) => Placing::Leaf,
         _ => Placing::Unknown {
             members: vdev.disks.clone(),
-            why: "RAID-Z lays out each block by its own length".to_owned(),
+            why: Obstacle::RaidZ,
         },
     };
     if placing == Placing::Leaf {
-        builder.opaque(
-            node,
-            "its disks are not in the dump: use `zdb -C` or `zpool status`",
-        );
+        builder.opaque(node, Obstacle::VdevDisks);
     } else {
         builder.place(node, placing, &vdev.source);
     }
@@ -177,7 +187,7 @@ fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> N
 }
 
 fn tell_ashift(builder: &mut Builder, node: NodeId, shift: u32, source: &Source) {
-    builder.fact(node, keys::ASHIFT, shift.to_string(), source);
+    builder.fact(node, keys::ASHIFT, shift, source);
     let cell = 1u64 << shift.min(ASHIFT_MAX);
     if let Ok(grid) = Grid::new(Bytes(cell), Bytes(0), GridKind::Unit) {
         builder.grid(

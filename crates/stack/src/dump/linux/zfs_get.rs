@@ -7,6 +7,7 @@ use super::super::{DumpError, Format, Input, Sniff, Taken};
 use crate::builder::Builder;
 use crate::grid::{CellKind, GridFact};
 use crate::node::{Kind, Placing, keys};
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "zfs get -Hp",
@@ -56,7 +57,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             let pool = builder.node(pool);
             builder.kind(node, Kind::Dataset, &source);
             builder.kind(pool, Kind::Pool, &source);
-            let why = "ZFS places its blocks itself".to_owned();
+            let why = Obstacle::SpreadOverVdevs;
             builder.place(
                 node,
                 Placing::Unknown {
@@ -91,7 +92,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             ));
             continue;
         };
-        builder.fact(node, key, value, &source);
+        builder.fact(node, key, grid.granularity(), &source);
         builder.grid(
             node,
             GridFact::believed(grid, CellKind::Record, source.clone()),

@@ -177,7 +177,7 @@ impl FormatSession {
             if let Some((model, geometry)) = summary(rest) {
                 builder.fact(id, keys::MODEL, model, &source);
                 if let Some(sectors) = geometry.cylinder_sectors {
-                    builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
+                    builder.fact(id, keys::CYLINDER_SECTORS, sectors, &source);
                 }
                 self.geometries.insert(name.clone(), geometry);
             }

@@ -61,13 +61,8 @@ fn tell(rates: &Rates<'_>, input: &Input<'_>, builder: &mut Builder) {
     if is_driver || is_disk(device) {
         builder.kind(id, Kind::Disk, &source);
     }
-    builder.fact(
-        id,
-        keys::IOS_PER_SECOND,
-        format!("{:.0}", reads + writes),
-        &source,
-    );
-    builder.fact(id, keys::WRITES_PER_SECOND, format!("{writes:.0}"), &source);
+    builder.fact(id, keys::IOS_PER_SECOND, reads + writes, &source);
+    builder.fact(id, keys::WRITES_PER_SECOND, writes, &source);
 }
 
 fn numbered<'a>(device: &'a str, driver: &str) -> Option<&'a str> {
@@ -92,7 +87,7 @@ fn volume_name(device: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn rates(text: &str, names: &[&str]) -> Vec<Option<u64>> {
+    fn rates(text: &str, names: &[&str]) -> Vec<Option<f64>> {
         let mut builder = Builder::default();
         read(
             &Input {
@@ -117,12 +112,12 @@ mod tests {
         let now = "   10.0   20.5   97.6   55.1  0.0  0.0    0.0    0.0   0   0 c1t0d0\n";
         assert_eq!(
             rates(&[head, since_boot].concat(), &["c1t0d0"]),
-            [Some(1000)]
+            [Some(1000.0)]
         );
         // Two more reports: one with 30.5 a second, one without a line.
         assert_eq!(
             rates(&[head, since_boot, head, now, head].concat(), &["c1t0d0"]),
-            [Some(15)]
+            [Some(15.25)]
         );
     }
 
@@ -132,7 +127,7 @@ mod tests {
                     ora/md2   402.0  0.0  51.4  0.0 0.0 1.0 2.5 0 99\nssd3,402.0,0.0,51.4,0.0,0.0,1.0,2.5,0,99,\n";
         assert_eq!(
             rates(text, &["d26", "md26", "ora/d2", "ssd3"]),
-            [Some(402); 4]
+            [Some(402.0); 4]
         );
     }
 
@@ -142,10 +137,10 @@ mod tests {
         let terminals = "device    r/s    w/s   kr/s   kw/s wait actv  svc_t  %w  %b   tin  tout  us sy wt id\n\
                          sd0       1.0    2.0    8.0   16.0  0.0  0.1   30.0   0   1     0   10   1  2  0 97\n\
                          sd1       5.0    0.0   24.0    0.0  0.0  0.1   30.0   0   1\n";
-        assert_eq!(rates(terminals, &["sd0", "sd1"]), [Some(3), Some(5)]);
+        assert_eq!(rates(terminals, &["sd0", "sd1"]), [Some(3.0), Some(5.0)]);
         let commas = "device    r/s    w/s   kr/s   kw/s wait actv  svc_t  %w  %b\n\
                       sd0       1,0    2,0    8,0   16,0  0,0  0,1   30,0   0   1\n";
-        assert_eq!(rates(commas, &["sd0"]), [Some(3)]);
+        assert_eq!(rates(commas, &["sd0"]), [Some(3.0)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, Problem, keys};
+use crate::obstacle::Obstacle;
 use crate::problem_ids::ProblemId;
 
 /// Tag of a slice that stands for the whole disk and is no part of it.
@@ -100,12 +101,7 @@ impl SolarisLabel {
             .cylinder_sectors
             .and_then(|sectors| self.bytes(sectors));
         if let Some(bytes) = cylinder {
-            builder.fact(
-                disk,
-                keys::CYLINDER_SECTORS,
-                (bytes.0 / SECTOR).to_string(),
-                &from,
-            );
+            builder.fact(disk, keys::CYLINDER_SECTORS, bytes.0 / SECTOR, &from);
         }
         if let Some(size) = self.sectors.and_then(|sectors| self.bytes(sectors)) {
             builder.size(disk, size, &from);
@@ -127,10 +123,9 @@ impl SolarisLabel {
     fn fdisk_partition(&self, disk: NodeId, source: &Source, builder: &mut Builder) -> NodeId {
         let id = builder.node(&format!("{} Solaris partition", self.disk));
         builder.kind(id, Kind::Partition, source);
-        let why = format!(
-            "the label counts from the fdisk partition for Solaris, and not where that begins on {}",
-            self.disk
-        );
+        let why = Obstacle::FdiskStart {
+            disk: self.disk.to_string(),
+        };
         builder.place(
             id,
             Placing::Unknown {
@@ -172,10 +167,10 @@ impl SolarisLabel {
             len: Some(len),
         };
         builder.place(id, Placing::Parts { parts: vec![part] }, source);
-        builder.fact(id, keys::PARTITION_NUMBER, slice.number.to_string(), source);
-        builder.fact(id, keys::SLICE, slice.number.to_string(), source);
+        builder.fact(id, keys::PARTITION_NUMBER, slice.number, source);
+        builder.fact(id, keys::SLICE, slice.number, source);
         if let Some(tag) = slice.tag {
-            builder.fact(id, keys::PARTITION_TAG, tag.to_string(), source);
+            builder.fact(id, keys::PARTITION_TAG, tag, source);
         }
         builder.fact(id, keys::PARTITION_FLAGS, slice.flags.as_str(), source);
         if let Some(mount) = &slice.mount {

@@ -15,6 +15,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::obstacle::{Doubt, Obstacle};
 
 /// Interlaces that metainit takes where none is given: until Solaris 10, and later.
 const DEFAULT_INTERLACES: [Bytes; 2] = [Bytes(16 << 10), Bytes(512 << 10)];
@@ -145,7 +146,9 @@ fn anywhere_placing(name: &str, on: &str, align: Option<Bytes>, builder: &mut Bu
         },
         None => Placing::Unknown {
             members: vec![on],
-            why: format!("metainit chooses where {name} lies; metastat -p {name} would show it"),
+            why: Obstacle::ChosenByMetainit {
+                volume: name.to_owned(),
+            },
         },
     }
 }
@@ -208,10 +211,9 @@ fn row_runs(
             .or_else(|| printed(volume, component, starts));
         let Some(start) = printed.or_else(|| first_block(*node, at == 0 && column == 0, builder))
         else {
-            let why = format!(
-                "{} holds state database replicas, and the cylinders of its disk are not known",
-                component.name
-            );
+            let why = Obstacle::BehindReplicas {
+                component: component.name.clone(),
+            };
             return Err(Placing::Unknown {
                 members: nodes,
                 why,
@@ -231,7 +233,7 @@ fn printed(volume: &Volume, component: &Component, starts: &DataStarts<'_>) -> O
 /// The first block that a volume uses of a component; `None` where that cannot be told.
 fn first_block(component: NodeId, is_very_first: bool, builder: &Builder) -> Option<Bytes> {
     let (begin, cylinder) = slice_begin(component, builder);
-    if let Some(end) = builder.get(component).number(keys::REPLICAS_END) {
+    if let Some(Bytes(end)) = builder.get(component).number(keys::REPLICAS_END) {
         return align::align_up(end, cylinder?.0).map(Bytes);
     }
     match (begin, cylinder) {
@@ -315,21 +317,28 @@ fn striped(
 
 fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builder) -> Placing {
     let [old, new] = DEFAULT_INTERLACES;
-    let why = format!("no interlace is given: {old} before illumos, {new} there");
     let id = builder.node(&volume.name);
     for grid in DEFAULT_INTERLACES
         .into_iter()
         .filter_map(|interlace| Grid::boundary(interlace).ok())
     {
+        let doubt = Doubt::NoInterlace {
+            old_bytes: old,
+            new_bytes: new,
+        };
         builder.grid(
             id,
-            GridFact::doubted(grid, CellKind::Chunk, volume.source.clone(), why.clone()),
+            GridFact::doubted(grid, CellKind::Chunk, volume.source.clone(), doubt),
         );
     }
     builder.note(format!(
-        "{}: {why}; metastat -p {} would show it",
+        "{}: no interlace is given: {old} before illumos, {new} there; metastat -p {} would show it",
         volume.name, volume.name
     ));
+    let why = Obstacle::NoInterlace {
+        old_bytes: old,
+        new_bytes: new,
+    };
     Placing::Unknown { members, why }
 }
 
@@ -372,12 +381,11 @@ fn one_after_the_other(runs: &[(Member, Option<Bytes>, String)]) -> Placing {
     if parts.len() == runs.len() {
         return Placing::Parts { parts };
     }
-    let missing = missing.map_or("a row", String::as_str);
     Placing::Unknown {
         members: runs.iter().map(|(member, ..)| member.node).collect(),
-        why: format!(
-            "the length of {missing} is not known, so neither is where the rows behind it begin"
-        ),
+        why: Obstacle::RowLength {
+            row: missing.cloned(),
+        },
     }
 }
 
@@ -409,10 +417,9 @@ fn raid5_placing(
         is_computed |= printed.is_none();
         let computed = || first_block(*node, false, builder)?.checked_add(prewrite?);
         let Some(start) = printed.or_else(computed) else {
-            let why = format!(
-                "where the data of column {} begin cannot be told",
-                column.name
-            );
+            let why = Obstacle::ColumnStart {
+                column: column.name.clone(),
+            };
             return Placing::Unknown {
                 members: nodes,
                 why,
@@ -422,7 +429,7 @@ fn raid5_placing(
     }
     if let (true, Some(prewrite)) = (is_computed, prewrite) {
         let id = builder.node(&volume.name);
-        builder.fact(id, keys::PREWRITE, prewrite.0.to_string(), &volume.source);
+        builder.fact(id, keys::PREWRITE, prewrite, &volume.source);
         builder.note(format!(
             "{0}: the data of each column begin behind a pre-write area of {prewrite}; computed for {1} slots and \
              a driver that transfers a whole interlace at once: the start blocks of metastat {0} would prove it",
@@ -453,7 +460,9 @@ fn place_slices_without_label(builder: &mut Builder) {
         }
         let Some(slice) = slice_name(&node.name) else {
             if node.kind == Kind::Unknown && node.opaque.is_none() && is_volume(&node.name) {
-                let why = format!("nothing describes {}", node.name);
+                let why = Obstacle::VolumeNotDescribed {
+                    volume: node.name.clone(),
+                };
                 builder.opaque(id, why);
             }
             continue;
@@ -472,15 +481,15 @@ fn place_slices_without_label(builder: &mut Builder) {
                 },
                 builder,
             )
-        } else if builder.get(below).word(keys::LABEL).is_some() {
+        } else if builder.get(below).fact(keys::LABEL).is_some() {
             Placing::Unknown {
                 members: vec![below],
-                why: format!("the label of {disk} has no {name}"),
+                why: Obstacle::NotInLabel { disk, slice: name },
             }
         } else {
             Placing::Unknown {
                 members: vec![below],
-                why: format!("no label of {disk} was given"),
+                why: Obstacle::NoLabel { disk },
             }
         };
         builder.place(id, placing, &source);

@@ -42,7 +42,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     for (slice, (end, line)) in ends {
         let (id, source) = (builder.node(&slice), input.source(FORMAT.tool, line));
         on_solaris(builder, &source);
-        builder.fact(id, keys::REPLICAS_END, end.0.to_string(), &source);
+        builder.fact(id, keys::REPLICAS_END, end, &source);
     }
     anything(
         taken,
@@ -102,8 +102,8 @@ mod tests {
                 .find(name)
                 .and_then(|id| builder.get(id).number(keys::REPLICAS_END))
         };
-        assert_eq!(end("c0t0d0s7"), Some(16_400 * 512));
-        assert_eq!(end("c2t3d0s1"), Some(8_208 * 512));
+        assert_eq!(end("c0t0d0s7"), Some(Bytes(16_400 * 512)));
+        assert_eq!(end("c2t3d0s1"), Some(Bytes(8_208 * 512)));
         assert_eq!(end("c1t1d0s3"), None);
     }
 }

@@ -43,16 +43,9 @@ impl Mount {
     fn tell(&self, source: &Source, builder: &mut Builder) {
         let id = builder.node(&self.device);
         on_solaris(builder, source);
-        let facts = [
-            (keys::MOUNT, &self.directory),
-            (keys::CONTENT, &self.kind),
-            (keys::MOUNT_OPTIONS, &self.options),
-        ];
-        for (key, value) in facts {
-            if let Some(value) = value {
-                builder.fact(id, key, value.as_str(), source);
-            }
-        }
+        builder.fact_if(id, keys::MOUNT, self.directory.as_deref(), source);
+        builder.fact_if(id, keys::CONTENT, self.kind.as_deref(), source);
+        builder.fact_if(id, keys::MOUNT_OPTIONS, self.options.as_deref(), source);
     }
 }
 
@@ -256,8 +249,12 @@ mod tests {
             .find(device)
             .map(|id| builder.get(id).clone())
             .expect("it");
-        [keys::MOUNT, keys::CONTENT, keys::MOUNT_OPTIONS]
-            .map(|key| node.word(key).map(str::to_owned))
+        [
+            node.value(keys::MOUNT).cloned(),
+            node.value(keys::CONTENT).map(ToString::to_string),
+            node.value(keys::MOUNT_OPTIONS)
+                .map(|options| options.0.join(",")),
+        ]
     }
 
     fn some(words: [&str; 3]) -> [Option<String>; 3] {

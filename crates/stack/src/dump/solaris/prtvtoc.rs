@@ -277,7 +277,7 @@ mod tests {
                 .landings(slice)
                 .lost
                 .iter()
-                .any(|(_, why)| why.contains("fdisk partition"))
+                .any(|(_, why)| matches!(why, crate::Obstacle::FdiskStart { .. }))
         );
     }
 }

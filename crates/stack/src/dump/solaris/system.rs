@@ -1,6 +1,6 @@
 //! `/etc/system` and `/kernel/drv/md.conf`: settings of the kernel that volumes depend on. *Unverified*.
 
-use plumb_geometry::SECTOR;
+use plumb_geometry::{Bytes, SECTOR};
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
@@ -54,15 +54,15 @@ fn read_system(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
         };
         let (source, host) = (input.source(SYSTEM.tool, line), builder.host());
         on_solaris(builder, &source);
-        let (key, unit) = match name.rsplit(':').next() {
-            Some("maxphys") => (keys::MAXPHYS, 1),
-            Some("md_mirror_wow_flg") => (keys::MIRROR_WOW, 1),
-            Some("segmap_percent") => (keys::SEGMAP_PERCENT, 1),
-            Some("md_resync_bufsz") => (keys::RESYNC_BYTES, SECTOR),
-            _ => continue,
-        };
-        if let Some(value) = value.checked_mul(unit) {
-            builder.fact(host, key, value.to_string(), &source);
+        match name.rsplit(':').next() {
+            Some("maxphys") => builder.fact(host, keys::MAXPHYS, Bytes(value), &source),
+            Some("md_mirror_wow_flg") => builder.fact(host, keys::MIRROR_WOW, value, &source),
+            Some("segmap_percent") => builder.fact(host, keys::SEGMAP_PERCENT, value, &source),
+            Some("md_resync_bufsz") => {
+                let bytes = value.checked_mul(SECTOR).map(Bytes);
+                builder.fact_if(host, keys::RESYNC_BYTES, bytes, &source);
+            }
+            _ => {}
         }
     }
     anything(
@@ -113,7 +113,7 @@ fn read_md_conf(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpE
         {
             let (source, host) = (input.source(MD_CONF.tool, line), builder.host());
             on_solaris(builder, &source);
-            builder.fact(host, key, value.to_string(), &source);
+            builder.fact(host, key, value, &source);
             taken.understood += 1;
         }
     }
@@ -152,11 +152,11 @@ mod tests {
             }
         );
         let host = builder.host();
-        let value = |key| builder.get(host).number(key);
-        assert_eq!(value(keys::MAXPHYS), Some(1 << 20));
-        assert_eq!(value(keys::MIRROR_WOW), Some(32));
-        assert_eq!(value(keys::SEGMAP_PERCENT), Some(8));
-        assert_eq!(value(keys::RESYNC_BYTES), Some(1 << 20));
+        let host = builder.get(host);
+        assert_eq!(host.number(keys::MAXPHYS), Some(Bytes(1 << 20)));
+        assert_eq!(host.number(keys::MIRROR_WOW), Some(32));
+        assert_eq!(host.number(keys::SEGMAP_PERCENT), Some(8));
+        assert_eq!(host.number(keys::RESYNC_BYTES), Some(Bytes(1 << 20)));
     }
 
     #[test]

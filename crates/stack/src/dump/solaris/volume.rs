@@ -153,7 +153,7 @@ pub(super) fn declare(volume: Volume, builder: &mut Builder) {
             builder.fact(id, keys::READ_POLICY, *read_policy, source);
             builder.fact(id, keys::WRITE_POLICY, *write_policy, source);
             if let Some(pass) = pass {
-                builder.fact(id, keys::RESYNC_PASS, pass.to_string(), source);
+                builder.fact(id, keys::RESYNC_PASS, *pass, source);
             }
         }
         VolumeShape::Raid5 { .. } => builder.fact(id, keys::LEVEL, "raid5", source),

@@ -219,7 +219,7 @@ mod tests {
         let content = |name: &str| {
             builder
                 .get(builder.find(name).expect("it"))
-                .word(keys::CONTENT)
+                .fact(keys::CONTENT)
                 .is_some()
         };
         assert!(content("c1t8d0") && !content("c1t9d0"));

@@ -17,6 +17,7 @@ use crate::builder::{Builder, device_name};
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 
 pub(super) static FORMAT: Format = Format {
     tool: "vxprint -ht",
@@ -112,7 +113,9 @@ fn disk(words: &[&str], groups: &Groups, source: &Source, builder: &mut Builder)
     builder.kind(id, Kind::LogicalVolume, source);
     builder.fact(id, keys::MANAGER, "vxvm", source);
     builder.size(id, len, source);
-    let why = format!("where the public region begins is not told; vxdisk list {device} would");
+    let why = Obstacle::PublicRegion {
+        device: device.to_string(),
+    };
     builder.place(
         id,
         Placing::Unknown {
@@ -340,12 +343,10 @@ mod tests {
             assert_eq!(on("slicedg/vol-01 column 1"), Some((0, Some(128))));
             // Where the public region of the other disk begins was not told.
             assert_eq!(on("c1t9d0"), None);
-            assert!(
-                landings
-                    .lost
-                    .iter()
-                    .any(|(_, why)| why.contains("vxdisk list c1t9d0s2"))
-            );
+            assert!(landings.lost.iter().any(|(_, why)| *why
+                == Obstacle::PublicRegion {
+                    device: "c1t9d0s2".to_owned()
+                }));
             assert_eq!(stack.problems(), []);
         }
     }

@@ -8,6 +8,7 @@ use crate::grid::Source;
 use crate::linux::device::SysfsDevice;
 use crate::linux::{Host, Root};
 use crate::node::Kind;
+use crate::obstacle::Obstacle;
 
 /// Where the bytes of an export are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +22,12 @@ pub(super) enum Backing {
     /// Memory.
     Memory,
     /// It cannot be told, for this reason.
-    Unknown(String),
+    Unknown(Obstacle),
 }
 
 impl Default for Backing {
     fn default() -> Backing {
-        Backing::Unknown("its target does not say on what it lies".to_owned())
+        Backing::Unknown(Obstacle::NoBacking)
     }
 }
 
@@ -39,13 +40,12 @@ impl Backing {
         builder: &mut Builder,
         devices: &HashMap<NodeId, &SysfsDevice>,
         export: &str,
-    ) -> Result<NodeId, String> {
+    ) -> Result<NodeId, Obstacle> {
         match self {
             Backing::Number(major, minor) => {
                 let known = host.by_number((*major, *minor));
-                known.ok_or_else(|| {
-                    format!("its device {major}:{minor} is not among those of this host")
-                })
+                let device = format!("{major}:{minor}");
+                known.ok_or(Obstacle::NotOfHost { device })
             }
             Backing::Address(address) => {
                 let is_it = |device: &&SysfsDevice| device.address.as_ref() == Some(address);
@@ -53,7 +53,9 @@ impl Backing {
                     .iter()
                     .find(|(_, device)| is_it(device))
                     .map(|(node, _)| *node);
-                found.ok_or_else(|| format!("its device {address} is not among those of this host"))
+                found.ok_or_else(|| Obstacle::NotOfHost {
+                    device: address.clone(),
+                })
             }
             Backing::Path(path) => of_path(root, host, builder, path),
             Backing::Memory => {
@@ -75,7 +77,7 @@ fn of_path(
     host: &Host,
     builder: &mut Builder,
     path: &str,
-) -> Result<NodeId, String> {
+) -> Result<NodeId, Obstacle> {
     let resolved = root
         .directory
         .resolved(path)
@@ -87,9 +89,7 @@ fn of_path(
         return Ok(known);
     }
     if resolved.starts_with("/dev/") {
-        return Err(format!(
-            "its device {resolved} is not among those of this host"
-        ));
+        return Err(Obstacle::NotOfHost { device: resolved });
     }
     Ok(host.file(root, builder, &resolved))
 }

@@ -9,6 +9,7 @@ use super::backing::Backing;
 use super::{CONFIG, Export};
 use crate::linux::Root;
 use crate::linux::reader::SysfsReader;
+use crate::obstacle::Obstacle;
 
 /// Company that LIO's own identities are of, where none was set: OpenFabrics.
 const COMPANY: u32 = 0x1405;
@@ -238,11 +239,9 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
         "user" => {
             // What follows the name of the handler may hold a password.
             let handler = word("Config:").and_then(|rest| rest.split(['/', ' ', '\n']).next());
-            let handler = handler
-                .map(|it| format!(" ({})", crate::dump::shown(it)))
-                .unwrap_or_default();
+            let handler = handler.map(str::to_owned);
             (
-                Backing::Unknown(format!("a program serves it{handler}")),
+                Backing::Unknown(Obstacle::ServedByProgram { handler }),
                 None,
             )
         }
@@ -300,7 +299,9 @@ mod tests {
                 "user",
                 "Config: rbd/pool/vm  Size: 1073741824",
                 (
-                    Backing::Unknown("a program serves it (\"rbd\")".to_owned()),
+                    Backing::Unknown(Obstacle::ServedByProgram {
+                        handler: Some("rbd".to_owned()),
+                    }),
                     None,
                 ),
             ),

@@ -21,6 +21,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, keys};
+use crate::obstacle::Doubt;
 use backing::Backing;
 
 /// Where targets are set up.
@@ -117,7 +118,7 @@ fn tell(
     let below = match export.backing.resolve(root, host, builder, devices, name) {
         Ok(below) => below,
         Err(why) => {
-            builder.opaque(node, why.as_str());
+            builder.opaque(node, why.clone());
             builder.place(
                 node,
                 Placing::Unknown {
@@ -156,13 +157,12 @@ fn tell(
 fn tell_facts(builder: &mut Builder, node: NodeId, export: &Export, source: &Source) {
     builder.fact(node, keys::EXPORTED_BY, export.by, source);
     builder.fact(node, keys::BACKSTORE, export.backstore.as_str(), source);
-    let unit = export.unit.map(|unit| unit.to_string());
+    builder.fact_if(node, keys::UNIT_NUMBER, export.unit, source);
     let cache = export
         .write_cache
         .map(|is_on| if is_on { "write back" } else { "write through" }.to_owned());
     for (key, value) in [
         (keys::TARGET, &export.target),
-        (keys::UNIT_NUMBER, &unit),
         (keys::TRANSPORT, &export.transport),
         (keys::PORTAL, &export.portal),
         (keys::WRITE_CACHE, &cache),
@@ -281,7 +281,7 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
         let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit) else {
             continue;
         };
-        let why = "what initiators are told; what is below is known here";
+        let why = Doubt::StatedToInitiators;
         builder.grid(node, GridFact::doubted(grid, what, source(file), why));
     }
 }

@@ -25,6 +25,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Member, Part, Placing, Problem, keys};
+use crate::obstacle::{ImageObstacle, Obstacle};
 
 /// A virtual disk as its file describes it.
 struct DiskImage {
@@ -34,7 +35,7 @@ struct DiskImage {
     lies: Lies,
     cells: Vec<Cell>,
     /// Why not all of its bytes lie so; `None` when they do.
-    elsewhere: Option<&'static str>,
+    elsewhere: Option<ImageObstacle>,
     /// What the file says beside, in sentences.
     notes: Vec<String>,
     problems: Vec<String>,
@@ -60,7 +61,7 @@ enum Lies {
         file: String,
         block: u64,
     },
-    Unknown(String),
+    Unknown(ImageObstacle),
 }
 
 impl DiskImage {
@@ -74,19 +75,16 @@ impl DiskImage {
             Held {
                 is_compressed: true,
                 ..
-            } => (
-                "some of its clusters are compressed, and those begin at any byte",
-                "its clusters are compressed, and those begin at any byte",
-            ),
+            } => (ImageObstacle::SomeCompressed, ImageObstacle::AllCompressed),
             Held {
                 is_in_backing: true,
                 ..
-            } => (qcow2::SOME_IN_BACKING, qcow2::ALL_IN_BACKING),
+            } => (ImageObstacle::SomeInBacking, ImageObstacle::AllInBacking),
             _ => return,
         };
         match held.has_own {
             true => self.elsewhere = Some(some),
-            false => self.lies = Lies::Unknown(all.to_owned()),
+            false => self.lies = Lies::Unknown(all),
         }
     }
 }
@@ -188,7 +186,8 @@ fn place_image(
                 text,
                 source,
             });
-            builder.opaque(id, "the virtual disk in it cannot be read");
+            let fault = ImageObstacle::Unreadable;
+            builder.opaque(id, Obstacle::Image { fault });
             Some((id, None))
         }
     }
@@ -264,14 +263,16 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &DiskImage) -> Nod
             }
             Placing::Parts { parts }
         }
-        Lies::Unknown(why) => Placing::Unknown {
+        Lies::Unknown(fault) => Placing::Unknown {
             members: vec![id],
-            why: why.clone(),
+            why: Obstacle::Image {
+                fault: fault.clone(),
+            },
         },
     };
     builder.place(disk, placing, &source);
-    if let Some(why) = image.elsewhere {
-        builder.opaque(disk, why);
+    if let Some(fault) = image.elsewhere.clone() {
+        builder.opaque(disk, Obstacle::Image { fault });
     }
     for cell in &image.cells {
         nodes::tell_cell(builder, disk, *cell, &source);

@@ -9,6 +9,7 @@ use plumb_label::Disk;
 
 use super::map::{ImagePlace, Map, first_missing};
 use super::{DiskImage, Lies, cluster};
+use crate::obstacle::ImageObstacle;
 use crate::ondisk::area::Area;
 
 const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
@@ -29,11 +30,6 @@ const COMPRESSED: u64 = 1 << 62;
 /// Of a cluster with one reference.
 const COPIED: u64 = 1 << 63;
 const ALL_ZEROS: u64 = 1;
-
-pub(super) const SOME_IN_BACKING: &str =
-    "some of its clusters are in its backing file, of which nothing is known here";
-pub(super) const ALL_IN_BACKING: &str =
-    "its clusters are in its backing file, of which nothing is known here";
 
 /// Where clusters were seen.
 #[derive(Default)]
@@ -114,7 +110,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
         map = Err("it is encrypted".to_owned());
     }
     // With a map the clusters are looked at.
-    let elsewhere = (has_backing && map.is_err()).then_some(SOME_IN_BACKING);
+    let elsewhere = (has_backing && map.is_err()).then_some(ImageObstacle::SomeInBacking);
     // Written anew is what a subcluster holds.
     let unit = if is_extended {
         bytes / SUBCLUSTERS

@@ -7,6 +7,7 @@ use plumb_geometry::SECTOR;
 
 use super::map::{ENTRIES_MAX, Map, step};
 use super::{DiskImage, Lies, cluster};
+use crate::obstacle::ImageObstacle;
 use crate::ondisk::area::{Area, Block};
 
 const DESCRIPTOR_MAX: u64 = 64 << 10;
@@ -69,12 +70,14 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<DiskImage, String> {
     let grain = grain.ok_or("VMDK: grains of no power of two")?;
     let flags = header.le32(8);
     if flags & FLAG_COMPRESSED != 0 {
+        let fault = ImageObstacle::GrainsCompressed;
         let why = "its grains are compressed".to_owned();
-        return Ok(image(size, Lies::Unknown(why.clone()), Err(why)));
+        return Ok(image(size, Lies::Unknown(fault), Err(why)));
     }
     if size.div_ceil(grain) > ENTRIES_MAX {
         let why = format!("it has more than {ENTRIES_MAX} grains");
-        return Ok(image(size, Lies::Unknown(why.clone()), Err(why)));
+        let fault = ImageObstacle::TooManyBlocks(ENTRIES_MAX);
+        return Ok(image(size, Lies::Unknown(fault), Err(why)));
     }
     let places = grains(area, header, (size, grain))?;
     // Tools lay grains one after the other from the first one on.
@@ -152,9 +155,7 @@ fn descriptor(text: &str) -> Result<DiskImage, String> {
             None => (None, 0),
         };
         if !matches!(kind, "FLAT" | "ZERO" | "VMFS" | "VMFSRAW" | "VMFSRDM") {
-            unknown.get_or_insert_with(|| {
-                format!("its extents of kind {kind} are files with tables of their own")
-            });
+            unknown.get_or_insert_with(|| ImageObstacle::ExtentKind(kind.to_owned()));
         }
         files.push((file, start.saturating_mul(SECTOR), len));
         size = size.saturating_add(len);

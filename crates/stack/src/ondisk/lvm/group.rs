@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_geometry::{GridKind, SECTOR};
+use plumb_geometry::{Bytes, GridKind, SECTOR};
 
 use super::{Pv, Section, volumes};
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::node::keys;
+use crate::obstacle::Obstacle;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
 
@@ -106,7 +107,11 @@ impl Groups {
                 }
                 None => {
                     let node = builder.node(&format!("{group}:missing-{name}"));
-                    builder.opaque(node, format!("{name} of volume group {group} was not seen"));
+                    let why = Obstacle::MissingVolume {
+                        volume: name.to_owned(),
+                        group: group.to_owned(),
+                    };
+                    builder.opaque(node, why);
                     node
                 }
             };
@@ -118,8 +123,8 @@ impl Groups {
 
 fn tell_pv(builder: &mut Builder, node: NodeId, start: u64, extent: u64) {
     let source = source();
-    builder.fact(node, keys::PE_START, start.to_string(), &source);
-    builder.fact(node, keys::PE_SIZE, extent.to_string(), &source);
+    builder.fact(node, keys::PE_START, Bytes(start), &source);
+    builder.fact(node, keys::PE_SIZE, Bytes(extent), &source);
     let offset = start.checked_rem(extent).unwrap_or(0);
     let cell = Cell {
         len: extent,

@@ -72,7 +72,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         Content::new("LVM2 PV", Layer::Nothing).sized(Some(sector.le64(at.saturating_add(32))));
     content.problems = problems;
     if let (None, Some(start)) = (&pv.group, pv.data_start) {
-        content = content.fact(keys::PE_START, start);
+        content = content.length(keys::PE_START, start);
     }
     content.layer = Layer::Volumes(Box::new(pv));
     Some(content)

@@ -10,10 +10,9 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::CellKind;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::obstacle::Obstacle;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
-
-const NOT_PLACED: &str = "the text of the volume group does not say where";
 
 pub(super) fn tell(builder: &mut Builder, group: &VolumeGroup<'_>) {
     let volumes = || group.text.sections("logical_volumes");
@@ -35,7 +34,7 @@ pub(super) fn tell(builder: &mut Builder, group: &VolumeGroup<'_>) {
         builder.fact(id, keys::MANAGER, "lvm", &source());
         if stores.contains(name) {
             builder.kind(id, Kind::LogicalVolume, &source());
-            let why = "a snapshot: unchanged blocks lie in its origin".to_owned();
+            let why = Obstacle::Snapshot;
             place(
                 builder,
                 id,
@@ -140,7 +139,7 @@ fn tell_volume(builder: &mut Builder, group: &VolumeGroup<'_>, id: NodeId, segme
     builder.kind(id, Kind::LogicalVolume, &source());
     let nothing = Placing::Unknown {
         members: Vec::new(),
-        why: NOT_PLACED.to_owned(),
+        why: Obstacle::NotInGroupText,
     };
     let placing = if parts.is_empty() {
         nothing
@@ -225,7 +224,9 @@ fn placed(
         nodes::tell_cell(builder, id, cell, &source());
     }
     found.unwrap_or_else(|| {
-        let why = format!("how segments of type {kind:?} lie is not known here");
+        let why = Obstacle::UnknownSegment {
+            segment: kind.to_owned(),
+        };
         (
             Kind::LogicalVolume,
             Placing::Unknown {
@@ -255,7 +256,7 @@ fn striped(members: Vec<Member>, chunk: Option<u64>, len: Option<Bytes>) -> (Kin
                 Kind::LogicalVolume,
                 Placing::Unknown {
                     members,
-                    why: NOT_PLACED.to_owned(),
+                    why: Obstacle::NotInGroupText,
                 },
             )
         }

@@ -9,6 +9,8 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::md;
 use crate::node::{Member, Placing, keys};
+use crate::node_facts::VolumeManager;
+use crate::obstacle::Obstacle;
 use crate::ondisk::nodes;
 
 /// The members of one array that were seen.
@@ -43,14 +45,16 @@ impl ArrayMembers {
         };
         let below: Vec<NodeId> = self.members.iter().map(|(node, _)| *node).collect();
         let known = nodes::above_with(builder, &below, |node| {
-            node.word(keys::MANAGER) == Some("md")
+            node.value(keys::MANAGER) == Some(&VolumeManager::Md)
         });
         let id = known.unwrap_or_else(|| builder.node(&name(newest)));
         builder.alias(id, &format!("md-uuid-{}", shown(newest.uuid)));
         builder.fact(id, keys::MANAGER, "md", &source);
         builder.fact(id, keys::METADATA, newest.version, &source);
         let Some(level) = newest.level_word() else {
-            let why = format!("the level {} is not known", newest.level);
+            let why = Obstacle::UnknownLevel {
+                level: newest.level.to_string(),
+            };
             return builder.place(
                 id,
                 Placing::Unknown {
@@ -79,9 +83,9 @@ impl ArrayMembers {
         builder: &mut Builder,
         id: NodeId,
         newest: &Superblock,
-    ) -> Result<Placing, String> {
+    ) -> Result<Placing, Obstacle> {
         if newest.is_reshaping {
-            return Err("the array is being reshaped".to_owned());
+            return Err(Obstacle::Reshaping { sector: None });
         }
         let mut members = Vec::new();
         for role in 0..newest.disks {
@@ -124,7 +128,7 @@ fn name(superblock: &Superblock) -> String {
     }
 }
 
-fn place(array: &Superblock, members: Vec<(Member, Option<u64>)>) -> Result<Placing, String> {
+fn place(array: &Superblock, members: Vec<(Member, Option<u64>)>) -> Result<Placing, Obstacle> {
     let array = md::Array {
         level: array.level_word().unwrap_or_default(),
         chunk: Some(Bytes(array.chunk)).filter(|chunk| chunk.0 > 0 && !members.is_empty()),
@@ -135,8 +139,5 @@ fn place(array: &Superblock, members: Vec<(Member, Option<u64>)>) -> Result<Plac
             .map(|(member, len)| (member, len.map(Bytes)))
             .collect(),
     };
-    array.place(
-        "the array states no chunk",
-        "a member is missing, so its length is not known",
-    )
+    array.place(Obstacle::MissingMemberSize)
 }

@@ -10,6 +10,7 @@ use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::node::{Chunks, Kind, Member, Placing, keys};
+use crate::obstacle::Obstacle;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
 
@@ -54,7 +55,7 @@ impl Pool {
         let members: Vec<NodeId> = tops.iter().map(|(member, _)| member.node).collect();
         let placing = match tops[..] {
             [(member, Some(ashift))] if self.tops_stated <= 1 => {
-                builder.fact(id, keys::ASHIFT, ashift.to_string(), &source());
+                builder.fact(id, keys::ASHIFT, ashift, &source());
                 Placing::Blocks {
                     block: Bytes(1 << ashift),
                     member,
@@ -62,11 +63,11 @@ impl Pool {
             }
             [_] if self.tops_stated <= 1 => Placing::Unknown {
                 members,
-                why: "the label does not state ashift".to_owned(),
+                why: Obstacle::NoAshift,
             },
             _ => Placing::Unknown {
                 members,
-                why: "ZFS spreads blocks over its vdevs".to_owned(),
+                why: Obstacle::SpreadOverVdevs,
             },
         };
         if matches!(
@@ -116,7 +117,9 @@ impl Pool {
                 )
             }
             (other, _) => {
-                let why = format!("how a vdev of type {other:?} places blocks is not known here");
+                let why = Obstacle::UnknownVdev {
+                    vdev: other.to_owned(),
+                };
                 (Kind::Unknown, Placing::Unknown { members: ids, why })
             }
         };

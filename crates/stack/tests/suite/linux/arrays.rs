@@ -1,6 +1,7 @@
 //! Arrays of md.
 
 use plumb_geometry::Bytes;
+use plumb_stack::Obstacle;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Kind, Placing, Verdict};
 use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
@@ -160,13 +161,16 @@ fn arrays_that_do_not_run_are_unknown() {
     let stack = stack_of(&fake);
     let why = |name| {
         let lost = stack.landings(stack.find(name).expect(name)).lost;
-        lost.into_iter()
-            .map(|(_, why)| why)
-            .collect::<Vec<_>>()
-            .join("; ")
+        lost.into_iter().map(|(_, why)| why).collect::<Vec<_>>()
     };
-    assert!(why("md0").contains("superblocks"), "{}", why("md0"));
-    assert!(why("md1").contains("reshaped"), "{}", why("md1"));
+    let inactive = Obstacle::ArrayState {
+        state: "inactive".to_owned(),
+    };
+    assert_eq!(why("md0"), [inactive]);
+    let reshaping = Obstacle::Reshaping {
+        sector: Some("2048".to_owned()),
+    };
+    assert_eq!(why("md1"), [reshaping]);
     assert_eq!(
         stack.above(stack.find("sda").expect("it")).len(),
         2,

@@ -91,19 +91,22 @@ fn a_disk_states_grids_and_settings() {
     for (key, value) in [
         (keys::MODEL, "ATA PLAIN DRIVE"),
         (keys::SCHEDULER, "mq-deadline"),
-        (keys::READ_AHEAD, "131072"),
-        (keys::MAX_REQUEST, "1310720"),
-        (keys::QUEUE_DEPTH, "64"),
-        (keys::ROTATIONAL, "1"),
         (keys::WRITE_CACHE, "write back"),
     ] {
-        assert_eq!(sda.word(key), Some(value), "{key}");
+        assert_eq!(sda.word(key), Some(value), "{}", key.name);
     }
+    assert_eq!(sda.number(keys::READ_AHEAD), Some(Bytes(131_072)));
+    assert_eq!(sda.number(keys::MAX_REQUEST), Some(Bytes(1_310_720)));
+    assert_eq!(sda.number(keys::QUEUE_DEPTH), Some(64));
+    assert_eq!(sda.number(keys::ROTATIONAL), Some(true));
     let sdb = node(&stack, "sdb");
     assert_eq!(grid(sdb, CellKind::Zone), Some((256 << 20, 0, true)));
     assert_eq!(grid(sdb, CellKind::OptimalIo), Some((1 << 20, 0, true)));
     assert_eq!(grid(sdb, CellKind::DiscardUnit), None, "discards are off");
-    assert_eq!(sdb.word(keys::ZONED), Some("host-managed"));
+    assert_eq!(
+        sdb.value(keys::ZONED).map(|word| word.text()),
+        Some("host-managed")
+    );
 }
 
 /// Limits that Linux 6.1 works out (`nvme_update_disk_info`) of NPWG 16 KiB and of none, NOWS 0 and AWUPF 0: one block of

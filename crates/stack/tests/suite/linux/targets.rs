@@ -1,7 +1,9 @@
 //! Targets, what they export, and disks that come from a target; blocks and offsets by arithmetic.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_stack::Obstacle;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::{Exporter, FactKey};
 use plumb_stack::{CellKind, Kind, Stack, Verdict};
 use plumb_sys::FileExtent;
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
@@ -61,17 +63,17 @@ fn a_lun_lies_where_its_partition_does() {
         assert_eq!(verdicts(&stack, LUN), [verdict], "{device}");
         assert_eq!(lun.size, node(&stack, device).size);
         for (key, value) in [
-            (keys::EXPORTED_BY, "lio"),
             (keys::BACKSTORE, "iblock"),
             (keys::TRANSPORT, "iscsi"),
             (keys::TARGET, IQN),
-            (keys::UNIT_NUMBER, "0"),
             (keys::SERIAL, SERIAL),
             (keys::IDENTITY, NAA),
             (keys::WRITE_CACHE, "write back"),
         ] {
-            assert_eq!(lun.word(key), Some(value), "{key}");
+            assert_eq!(lun.word(key), Some(value), "{}", key.name);
         }
+        assert_eq!(lun.value(keys::EXPORTED_BY), Some(&Exporter::Lio));
+        assert_eq!(lun.number(keys::UNIT_NUMBER), Some(0));
         assert_eq!(lun.name, "iblock_0/x");
     }
 }
@@ -198,14 +200,20 @@ fn other_backstores() {
     assert_eq!(memory.size, Some(Bytes(1 << 20)));
     assert_eq!(stack.node(memory.placing.below()[0]).kind, Kind::Ram);
     for (name, why) in [
-        ("user_2/program", "a program serves it"),
-        ("iblock_3/gone", "8:240 is not among those of this host"),
+        (
+            "user_2/program",
+            Obstacle::ServedByProgram {
+                handler: Some("rbd".to_owned()),
+            },
+        ),
+        (
+            "iblock_3/gone",
+            Obstacle::NotOfHost {
+                device: "8:240".to_owned(),
+            },
+        ),
     ] {
-        let opaque = node(&stack, name).opaque.as_deref();
-        assert!(
-            opaque.is_some_and(|opaque| opaque.contains(why)),
-            "{name}: {opaque:?}"
-        );
+        assert_eq!(node(&stack, name).opaque, Some(why), "{name}");
     }
     assert_eq!(stack.find("rd_mcp_1/unused"), None, "nobody sees it");
 }
@@ -246,11 +254,10 @@ fn a_namespace_states_no_offset() {
         Some(&*format!("uuid.{UUID}"))
     );
     assert_eq!(node(&stack, &name(2)).word(keys::IDENTITY), None);
-    assert!(
-        node(&stack, &name(3))
-            .opaque
-            .as_deref()
-            .is_some_and(|why| why.contains("/dev/none"))
+    let device = "/dev/none".to_owned();
+    assert_eq!(
+        node(&stack, &name(3)).opaque,
+        Some(Obstacle::NotOfHost { device })
     );
     assert_eq!(stack.find(&name(4)), None, "not enabled");
 }
@@ -312,19 +319,20 @@ fn a_disk_of_another_host() {
         fake.attribute("nvme1n1", file, text);
     }
     let stack = stack_of(&fake);
-    let facts = |name: &str, expected: &[(&str, &str)]| {
+    let facts = |name: &str, unit: u64, expected: &[(FactKey<String>, &str)]| {
         let node = node(&stack, name);
         assert_eq!(node.kind, Kind::VirtualDisk, "{name}");
         for (key, value) in expected {
-            assert_eq!(node.word(key), Some(*value), "{name} {key}");
+            assert_eq!(node.word(*key), Some(*value), "{name} {}", key.name);
         }
+        assert_eq!(node.number(keys::UNIT_NUMBER), Some(unit), "{name}");
     };
     facts(
         "sdb",
+        5,
         &[
             (keys::TRANSPORT, "iscsi"),
             (keys::TARGET, IQN),
-            (keys::UNIT_NUMBER, "5"),
             (keys::PORTAL, "192.0.2.7:3260"),
             (keys::SERIAL, "ab-c1"),
             (keys::IDENTITY, NAA),
@@ -332,22 +340,20 @@ fn a_disk_of_another_host() {
     );
     facts(
         "nvme1n1",
+        2,
         &[
             (keys::TRANSPORT, "tcp"),
             (keys::TARGET, NQN),
-            (keys::UNIT_NUMBER, "2"),
             (keys::PORTAL, "traddr=192.0.2.1,trsvcid=4420"),
             (keys::UUID, UUID),
             (keys::IDENTITY, &format!("uuid.{UUID}")),
         ],
     );
-    let [Verdict::Unknown { why }] = &verdicts(&stack, "sdb1")[..] else {
-        panic!("below is not seen")
+    let why = Obstacle::BelowVirtualDisk {
+        disk: "sdb".to_owned(),
+        target: Some(IQN.to_owned()),
     };
-    assert!(
-        why.contains(&format!("only its target {IQN} knows")),
-        "{why}"
-    );
+    assert_eq!(verdicts(&stack, "sdb1"), [Verdict::Unknown { why }]);
 }
 
 /// A drive or array on Fibre Channel states its own blocks, and is believed as before.

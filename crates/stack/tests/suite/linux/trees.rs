@@ -2,6 +2,7 @@
 
 use plumb_stack::linux::{self, Elsewhere, Root};
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::KernelOffset;
 use plumb_stack::{Builder, CellKind};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::temp_dir;
@@ -51,9 +52,9 @@ fn damaged_trees_give_notes() {
     assert_eq!(
         (
             grid(sda, CellKind::PhysicalBlock),
-            sda.word(keys::ALIGNMENT_OFFSET)
+            sda.number(keys::ALIGNMENT_OFFSET)
         ),
-        (None, Some("-1"))
+        (None, Some(KernelOffset::GaveUp))
     );
     assert_eq!(
         grid(sda, CellKind::DiscardUnit),

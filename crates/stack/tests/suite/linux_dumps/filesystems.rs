@@ -17,7 +17,7 @@ fn of_file(name: &str, text: &str) -> Stack {
 
 fn file_system_sizes(stack: &Stack, name: &str) -> [Option<u64>; 3] {
     [keys::FS_BLOCK, keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH]
-        .map(|key| named(stack, name).1.number(key))
+        .map(|key| named(stack, name).1.number(key).map(|bytes| bytes.0))
 }
 
 #[test]
@@ -68,12 +68,24 @@ fn ext4_with_a_stripe() {
             [Some(4096), Some(64 << 10), Some(192 << 10)],
             "{program}"
         );
-        assert_eq!(named(&stack, "sdb3").1.word(keys::CONTENT), Some("ext4"));
+        assert_eq!(
+            named(&stack, "sdb3")
+                .1
+                .value(keys::CONTENT)
+                .map(|word| word.text()),
+            Some("ext4")
+        );
     }
     run("mke2fs", &["-q", "-F", "-t", "ext3", "image"], dir.path());
     let stack = of_file("md0.txt", &run("tune2fs", &["-l", "image"], dir.path()));
     assert_eq!(file_system_sizes(&stack, "md0")[1..], [None, None]);
-    assert_eq!(named(&stack, "md0").1.word(keys::CONTENT), Some("ext3"));
+    assert_eq!(
+        named(&stack, "md0")
+            .1
+            .value(keys::CONTENT)
+            .map(|word| word.text()),
+        Some("ext3")
+    );
 }
 
 /// A stripe given at mount, in sectors of 512 bytes as xfs(5) says, in all three ways of printing mounts.

@@ -1,8 +1,11 @@
 //! Prints of tools that do not run here, written after their manuals: what each means.
 
 use plumb_geometry::Bytes;
+use plumb_stack::Obstacle;
 use plumb_stack::dump;
 use plumb_stack::node::keys;
+use plumb_stack::node_facts::ContentKind;
+use plumb_stack::node_facts::LbaFormat;
 use plumb_stack::{Builder, CellKind, Chunks, Kind, Placing, Stack};
 
 use super::support::{named, run_of, stack_of, why};
@@ -71,8 +74,21 @@ fn identify_as_text_and_as_bytes() {
         assert_eq!(grid(CellKind::WriteAlignment), Some(8 << 10));
         assert_eq!(grid(CellKind::IoBoundary), Some(128 << 10));
         assert_eq!(
-            node.word(keys::LBA_FORMATS),
-            Some("512 performance 2, 4096+8 performance 0 (in use)")
+            node.value(keys::LBA_FORMATS),
+            Some(&vec![
+                LbaFormat {
+                    block: Bytes(512),
+                    metadata: Bytes(0),
+                    performance: 2,
+                    is_in_use: false
+                },
+                LbaFormat {
+                    block: Bytes(4096),
+                    metadata: Bytes(8),
+                    performance: 0,
+                    is_in_use: true
+                }
+            ])
         );
     }
     // Bytes that are no namespace are text, and no tool's.
@@ -159,7 +175,7 @@ fn pools_with_paths_and_without() {
     let status = "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME        STATE\n\ttank        ONLINE\n\t  mirror-0  ONLINE\n\
                   \t    sda     ONLINE\n\t    sdb     ONLINE\n\nerrors: No known data errors\n";
     let alone = stack_of(&[("zpool status", status)]);
-    assert!(why(&alone, "tank/mirror-0").contains("whole disk"));
+    assert_eq!(why(&alone, "tank/mirror-0"), Obstacle::ZfsPartition);
     let label = |disk: &str| {
         format!("device: /dev/{disk}\nsector-size: 512\n/dev/{disk}1 : start= 2048, size= 99999\n")
     };
@@ -188,14 +204,26 @@ fn records_of_data_sets() {
                 tank/vol\tvolblocksize\t8192\t-\ntank/vol\trecordsize\t-\t-\n";
     let stack = stack_of(&[("zfs get -Hp", text)]);
     assert_eq!(
-        named(&stack, "tank/db").1.number(keys::RECORD_SIZE),
+        named(&stack, "tank/db")
+            .1
+            .number(keys::RECORD_SIZE)
+            .map(|bytes| bytes.0),
         Some(16384)
     );
     assert_eq!(
-        named(&stack, "tank/vol").1.number(keys::VOLUME_BLOCK),
+        named(&stack, "tank/vol")
+            .1
+            .number(keys::VOLUME_BLOCK)
+            .map(|bytes| bytes.0),
         Some(8192)
     );
-    assert_eq!(named(&stack, "tank/vol").1.number(keys::RECORD_SIZE), None);
+    assert_eq!(
+        named(&stack, "tank/vol")
+            .1
+            .number(keys::RECORD_SIZE)
+            .map(|bytes| bytes.0),
+        None
+    );
     assert_eq!(stack.find("/dev/zvol/tank/vol"), stack.find("tank/vol"));
     assert_eq!(below(&stack, "tank/db"), ["tank"]);
     // Without -p sizes are rounded words.
@@ -240,13 +268,8 @@ fn thin_and_raid_of_lvm() {
     let pv = "{\n\"report\": [{\"pv\": [{\"pv_name\":\"/dev/sda\", \"vg_name\":\"vg\", \"pe_start\":\"2048S\"}]}]}\n";
     let visible = report(&segments);
     let stack = stack_of(&[(LVM, &visible), (LVM, pv)]);
-    assert!(
-        named(&stack, "vg/pool_tdata")
-            .1
-            .opaque
-            .as_deref()
-            .is_some_and(|why| why.contains("lvs -a"))
-    );
+    let hidden_volume = &named(&stack, "vg/pool_tdata").1.opaque;
+    assert_eq!(*hidden_volume, Some(Obstacle::HiddenVolume));
     let all = report(&[&segments[..], &[hidden]].concat());
     let stack = stack_of(&[(LVM, &all), (LVM, pv)]);
     let start = (2048 + 3 * 8192) * 512;
@@ -279,7 +302,8 @@ fn file_systems_that_place_their_blocks() {
     let mounts =
         "TARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n├─/data /dev/sda2[/sub] btrfs rw\n";
     let stack = stack_of(&[("findmnt", mounts)]);
-    assert_eq!(why(&stack, "/data"), "btrfs places its blocks itself");
+    let format = ContentKind::Btrfs;
+    assert_eq!(why(&stack, "/data"), Obstacle::PlacesItself { format });
     assert_eq!(
         (below(&stack, "/data"), run_of(&stack, "/").map(|run| run.0)),
         (vec!["sda2".to_owned()], Some(0))
@@ -322,7 +346,7 @@ fn hints_of_lsblk_are_checked() {
     let old = r#"{"blockdevices": [{"name": "sda", "maj:min": "8:0", "rm": "0", "size": "20G", "type": "disk", "children": [
         {"name": "sda1", "size": "1G", "type": "part", "mountpoint": "/boot"}]}]}"#;
     let stack = stack_of(&[("lsblk -J", old)]);
-    assert!(why(&stack, "sda1").contains("START"));
+    assert_eq!(why(&stack, "sda1"), Obstacle::NoStartColumn);
     assert_eq!(
         (named(&stack, "sda").1.size, below(&stack, "/boot")),
         (None, vec!["sda1".to_owned()])

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use plumb_geometry::Bytes;
+use plumb_stack::Obstacle;
 use plumb_stack::dump;
 use plumb_stack::{Builder, Node, NodeId, Placing, Stack, Verdict};
 
@@ -102,7 +103,7 @@ pub fn run_of(stack: &Stack, name: &str) -> Option<(u64, Option<u64>, String)> {
 }
 
 /// Why a layer is not placed.
-pub fn why(stack: &Stack, name: &str) -> String {
+pub fn why(stack: &Stack, name: &str) -> Obstacle {
     match &named(stack, name).1.placing {
         Placing::Unknown { why, .. } => why.clone(),
         placing => panic!("{name} is placed: {placing:?}"),

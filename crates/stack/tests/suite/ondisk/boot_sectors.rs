@@ -33,13 +33,20 @@ fn fat_is_what_mkfs_was_told_and_fsck_prints() {
             .next()
             .and_then(|word| word.parse().ok())
             .expect("a number");
-        assert_eq!(node.number(keys::FS_DATA_START), Some(data), "FAT{bits}");
+        assert_eq!(
+            node.number(keys::FS_DATA_START).map(|bytes| bytes.0),
+            Some(data),
+            "FAT{bits}"
+        );
         let fact = grid(node, CellKind::FileSystemBlock);
         assert_eq!(
             (fact.granularity().0, fact.grid.offset().0),
             (cluster, data % cluster)
         );
-        assert_eq!(node.number(keys::HIDDEN_BYTES), Some(63 * 512));
+        assert_eq!(
+            node.number(keys::HIDDEN_BYTES).map(|bytes| bytes.0),
+            Some(63 * 512)
+        );
         assert!(
             fact.source.to_string().starts_with(&format!("FAT{bits}")),
             "{}",
@@ -66,13 +73,22 @@ fn exfat_and_ntfs_are_what_mkfs_was_told() {
     );
     let stack = images.stack(&["exfat.img", "ntfs.img"]);
     let one = node(&stack, "exfat on exfat.img");
-    assert_eq!(one.number(keys::FS_BLOCK), Some(32 * KIB));
+    assert_eq!(
+        one.number(keys::FS_BLOCK).map(|bytes| bytes.0),
+        Some(32 * KIB)
+    );
     // `-b` is the boundary on which the heap of clusters begins.
-    let start = one.number(keys::FS_DATA_START).expect("a start");
+    let start = one
+        .number(keys::FS_DATA_START)
+        .map(|bytes| bytes.0)
+        .expect("a start");
     assert_eq!((start % MIB, start > 0), (0, true));
     let two = node(&stack, "ntfs on ntfs.img");
     assert_eq!(
-        (two.number(keys::FS_BLOCK), two.number(keys::HIDDEN_BYTES)),
+        (
+            two.number(keys::FS_BLOCK).map(|bytes| bytes.0),
+            two.number(keys::HIDDEN_BYTES).map(|bytes| bytes.0)
+        ),
         (Some(8 * KIB), Some(2048 * 512))
     );
     assert_eq!(problems(&stack), [] as [ProblemId; 0]);
@@ -124,7 +140,9 @@ fn bcache_is_what_super_show_prints() {
     let text = run("bcache-super-show", &[&cache], "");
     let block = printed(&text, "dev.sectors_per_block") * 512;
     assert_eq!(
-        node(&stack, "cache.img").number(keys::CACHE_BLOCK),
+        node(&stack, "cache.img")
+            .number(keys::CACHE_BLOCK)
+            .map(|bytes| bytes.0),
         Some(block)
     );
 }

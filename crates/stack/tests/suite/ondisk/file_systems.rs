@@ -28,7 +28,10 @@ fn ext_is_what_dumpe2fs_prints() {
         let node = node(&stack, &format!("{kind} on disk.img"));
         let text = run("dumpe2fs", &["-h", &path], "");
         let block = printed(&text, "Block size:");
-        assert_eq!(node.number(keys::FS_BLOCK), Some(block));
+        assert_eq!(
+            node.number(keys::FS_BLOCK).map(|bytes| bytes.0),
+            Some(block)
+        );
         let or_none = |name: &str| {
             if text.contains(name) {
                 printed(&text, name)
@@ -37,12 +40,12 @@ fn ext_is_what_dumpe2fs_prints() {
             }
         };
         assert_eq!(
-            node.number(keys::FS_STRIPE_UNIT),
+            node.number(keys::FS_STRIPE_UNIT).map(|bytes| bytes.0),
             Some(or_none("RAID stride:") * block),
             "{kind} {extended}"
         );
         assert_eq!(
-            node.number(keys::FS_STRIPE_WIDTH),
+            node.number(keys::FS_STRIPE_WIDTH).map(|bytes| bytes.0),
             Some(or_none("RAID stripe width:") * block)
         );
         assert_eq!(
@@ -85,7 +88,7 @@ fn xfs_is_what_xfs_db_prints() {
         ];
         let log = printed(&text, "logsunit =");
         assert_eq!(
-            numbers.map(|key| node.number(key).expect("a number")),
+            numbers.map(|key| node.number(key).expect("a number").0),
             [
                 block,
                 printed(&text, "sectsize ="),
@@ -94,7 +97,7 @@ fn xfs_is_what_xfs_db_prints() {
             ]
         );
         assert_eq!(
-            node.number(keys::FS_LOG_STRIPE_UNIT),
+            node.number(keys::FS_LOG_STRIPE_UNIT).map(|bytes| bytes.0),
             Some(if log > 1 { log } else { 0 })
         );
         assert_eq!(problems(&stack), [] as [ProblemId; 0]);
@@ -105,7 +108,8 @@ fn xfs_is_what_xfs_db_prints() {
     run("mkfs.xfs", &["-q", "-f", "-d", "su=64k,sw=3", &path], "");
     let stack = images.stack(&["disk.img"]);
     let node = node(&stack, "xfs on disk.img");
-    let told = [keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH].map(|key| node.number(key));
+    let told = [keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH]
+        .map(|key| node.number(key).map(|bytes| bytes.0));
     assert_eq!(told, [Some(64 * KIB), Some(192 * KIB)]);
 }
 
@@ -128,11 +132,14 @@ fn btrfs_on_two_devices_is_one() {
     let node = node(&stack, "btrfs on one.img");
     let text = run("btrfs", &["inspect-internal", "dump-super", &one], "");
     assert_eq!(
-        node.number(keys::FS_BLOCK),
+        node.number(keys::FS_BLOCK).map(|bytes| bytes.0),
         Some(printed(&text, "sectorsize"))
     );
     assert_eq!(
-        (node.number(keys::FS_NODE), printed(&text, "nodesize")),
+        (
+            node.number(keys::FS_NODE).map(|bytes| bytes.0),
+            printed(&text, "nodesize")
+        ),
         (Some(32 * KIB), 32 * KIB)
     );
     let Placing::Unknown { members, .. } = &node.placing else {
@@ -163,7 +170,7 @@ fn swap_has_the_page_that_it_was_made_for() {
         let stack = images.stack(&["disk.img"]);
         let node = node(&stack, "swap on disk.img");
         assert_eq!(
-            (node.kind, node.number(keys::FS_BLOCK)),
+            (node.kind, node.number(keys::FS_BLOCK).map(|bytes| bytes.0)),
             (Kind::Swap, Some(page))
         );
         assert_eq!(problems(&stack), [] as [ProblemId; 0]);

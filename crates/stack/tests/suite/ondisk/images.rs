@@ -5,8 +5,10 @@ use std::fs;
 use plumb_geometry::Bytes;
 use plumb_label::{Disk, FileDisk};
 use plumb_stack::ProblemId;
+use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, CellKind, Kind, Placing, Stack, Verdict};
+use plumb_stack::{ImageObstacle, Obstacle};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -111,7 +113,12 @@ fn what_a_guest_has_is_found_in_every_format() {
             info(format, &path)["virtual-size"].as_u64(),
             "{format} {options}"
         );
-        assert_eq!(node(&stack, "guest.image").word("content"), Some(words));
+        assert_eq!(
+            node(&stack, "guest.image")
+                .value(keys::CONTENT)
+                .map(|word| word.text()),
+            Some(words)
+        );
         assert_eq!(disk.kind, Kind::ImageDisk);
         if block > 0 {
             assert_eq!(
@@ -361,7 +368,8 @@ fn data_in_other_files_are_placed_there() {
     else {
         panic!("it is placed")
     };
-    assert_eq!(why, "its grains are compressed");
+    let fault = ImageObstacle::GrainsCompressed;
+    assert_eq!(*why, Obstacle::Image { fault });
 }
 
 /// Subclusters over a backing file: those that are zeros are known to be, those that are not there are in the backing.

@@ -34,9 +34,19 @@ fn partitions_are_where_sfdisk_put_them() {
         run_of(&stack, "disk.img#2"),
         ("disk.img".to_owned(), 4096 * 512, Some(8192 * 512))
     );
-    assert_eq!(node(&stack, "disk.img").word(keys::LABEL), Some("gpt"));
+    assert_eq!(
+        node(&stack, "disk.img")
+            .value(keys::LABEL)
+            .map(|word| word.text()),
+        Some("gpt")
+    );
     assert_eq!(run_of(&stack, "ext4 on disk.img#2").0, "disk.img#2");
-    assert_eq!(node(&stack, "disk.img#2").word(keys::CONTENT), Some("ext4"));
+    assert_eq!(
+        node(&stack, "disk.img#2")
+            .value(keys::CONTENT)
+            .map(|word| word.text()),
+        Some("ext4")
+    );
     assert_eq!(problems(&stack), [] as [ProblemId; 0]);
 }
 
@@ -205,7 +215,9 @@ fn the_block_of_a_label_is_told() {
     let stack = images.stack(&["512.img", "4k.img"]);
     for (name, block) in [("512.img", 512), ("4k.img", 4096)] {
         assert_eq!(
-            node(&stack, name).number(keys::LABEL_BLOCK),
+            node(&stack, name)
+                .number(keys::LABEL_BLOCK)
+                .map(|bytes| bytes.0),
             Some(block),
             "{name}"
         );

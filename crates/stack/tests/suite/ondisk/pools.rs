@@ -113,7 +113,12 @@ fn old_labels_at_the_end_give_way() {
         images.write("f", at + 16 * KIB, LABELS[5].1);
     }
     let stack = images.stack(&["f"]);
-    assert_eq!(node(&stack, "f").word(keys::CONTENT), Some("ext4"));
+    assert_eq!(
+        node(&stack, "f")
+            .value(keys::CONTENT)
+            .map(|word| word.text()),
+        Some("ext4")
+    );
     assert!(stack.find("lake").is_none());
     assert_eq!(stack.notes(), ["f holds ext4 and remains of zfs member"]);
 }

@@ -134,7 +134,9 @@ fn volumes_lie_where_lvs_says() {
     require!(Loop, Tool("pvcreate"), Tool("lvs"));
     let host = LvmHost::new();
     assert_eq!(
-        node(&host.stack(), "three.img").number(keys::PE_START),
+        node(&host.stack(), "three.img")
+            .number(keys::PE_START)
+            .map(|bytes| bytes.0),
         Some(MIB + 3584)
     );
     host.make_group();
@@ -153,7 +155,10 @@ fn volumes_lie_where_lvs_says() {
         let number = |at: usize| row[at].parse::<u64>().expect("bytes");
         let pv = node(&stack, host.image(&row[0]));
         assert_eq!(
-            (pv.number(keys::PE_START), pv.number(keys::PE_SIZE)),
+            (
+                pv.number(keys::PE_START).map(|bytes| bytes.0),
+                pv.number(keys::PE_SIZE).map(|bytes| bytes.0)
+            ),
             (Some(number(1)), Some(number(2)))
         );
         assert_eq!(

@@ -1,0 +1,78 @@
+//! A figure of which only a lower and an upper end are known.
+
+use serde::{Deserialize, Serialize};
+
+/// The truth is at least `low` and at most `high`. Both ends are equal where nothing was lost.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Bounds<T> {
+    /// The figure is at least this.
+    pub low: T,
+    /// The figure is at most this.
+    pub high: T,
+}
+
+impl<T: Copy + PartialEq> Bounds<T> {
+    /// A figure that is known.
+    #[must_use]
+    pub const fn exact(value: T) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+
+    /// The figure, if both ends agree on it.
+    #[must_use]
+    pub fn known(&self) -> Option<T> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    /// Both ends through a function that keeps their order.
+    #[must_use]
+    pub fn map<U>(self, rising: impl Fn(T) -> U) -> Bounds<U> {
+        Bounds {
+            low: rising(self.low),
+            high: rising(self.high),
+        }
+    }
+}
+
+macro_rules! sums {
+    ($inner:ty) => {
+        impl Bounds<$inner> {
+            /// Adds another figure. A sum stays at its end rather than begin anew.
+            pub fn add(&mut self, other: Self) {
+                self.low = self.low.saturating_add(other.low);
+                self.high = self.high.saturating_add(other.high);
+            }
+
+            /// The sum of so many figures alike.
+            #[must_use]
+            pub fn times(self, count: u64) -> Self {
+                self.map(|end| end.saturating_mul(count.into()))
+            }
+
+            /// Whether a value can be the truth.
+            #[must_use]
+            pub fn contains(&self, value: $inner) -> bool {
+                self.low <= value && value <= self.high
+            }
+        }
+    };
+}
+
+sums!(u64);
+sums!(u128);
+
+impl Bounds<bool> {
+    /// Certainly not.
+    pub const NO: Self = Self::exact(false);
+    /// Certainly.
+    pub const YES: Self = Self::exact(true);
+
+    /// So many, of a thing that holds for all of `count` alike.
+    #[must_use]
+    pub fn count(self, count: u64) -> Bounds<u64> {
+        self.map(|holds| if holds { count } else { 0 })
+    }
+}
