@@ -186,7 +186,7 @@ impl Sparse {
         for change in &plan.hide {
             let is_old = found.progress.stage == Stage::Hiding;
             let bytes = if is_old { &change.old } else { &change.new };
-            for (at, byte) in (change.at..).zip(bytes) {
+            for (at, byte) in (change.at.0..).zip(bytes) {
                 let sector = disk
                     .sectors
                     .entry(at / SECTOR as u64)

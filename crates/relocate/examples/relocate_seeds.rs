@@ -5,13 +5,15 @@ use std::path::Path;
 
 use plumb_geometry::Bytes;
 use plumb_relocate::disk::{Disk, JournalStore};
+use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::labels::change::ChangeStep;
 use plumb_relocate::labels::saved::SavedLabel;
 use plumb_relocate::moving::{ByteChange, Copying, JournalId};
-use plumb_relocate::{Move, Plan, Unit, labels};
+use plumb_relocate::{DiskOffset, Move, PartOffset, Plan, Unit, labels};
 
 const DISK_BYTES: u64 = 1 << 20;
-const BLOCK: usize = 4096;
+/// Blocks of the journals.
+pub const BLOCK: usize = 4096;
 
 fn main() {
     let seeds = std::env::args().nth(1).expect("the folder of the seeds");
@@ -72,11 +74,17 @@ fn saved_label() -> SavedLabel {
     }
 }
 
-fn plan() -> Plan {
-    let change = |at, old, new| ByteChange {
-        at,
+/// A short move to the right.
+pub fn plan() -> Plan {
+    let label = |old, new| ByteChange {
+        at: DiskOffset(446),
         old: vec![old; 4],
         new: vec![new; 4],
+    };
+    let fix_up = ByteChange {
+        at: PartOffset(8192),
+        old: vec![0; 4],
+        new: vec![9; 4],
     };
     Plan {
         partition: "sdb1".to_owned(),
@@ -95,11 +103,11 @@ fn plan() -> Plan {
         },
         copying: Copying::Windows(8192),
         at_once: 1,
-        hide: vec![change(446, 0, 1)],
-        finish: vec![change(446, 1, 2)],
+        hide: vec![label(0, 1)],
+        finish: vec![label(1, 2)],
         signatures: std::iter::once(1024..2048).collect(),
         strays: Vec::new(),
-        fix_ups: vec![change(8192, 0, 9)],
+        fix_ups: vec![fix_up],
     }
 }
 
@@ -108,7 +116,7 @@ fn marked(plan: Plan) -> Vec<u8> {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
     let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
     let from = plan.from as usize;
-    let mut going = Move::start(plan, &mut disk, &mut store).expect("a plan that is possible");
+    let mut going = begun(&plan, &mut disk, &mut store);
     // The label, and then the signature.
     go(&mut going, 2);
     drop(going);
@@ -119,7 +127,7 @@ fn marked(plan: Plan) -> Vec<u8> {
 fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
     let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
-    let mut going = Move::start(plan, &mut disk, &mut store).expect("a plan that is possible");
+    let mut going = begun(&plan, &mut disk, &mut store);
     go(&mut going, steps);
     drop(going);
     if is_back {
@@ -131,7 +139,23 @@ fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     inside(&store)
 }
 
-fn go<D: Disk, J: JournalStore>(going: &mut Move<D, J>, steps: usize) {
+/// A move of a plan that no preflight has seen, gone on with from its journal.
+pub fn begun<'a>(
+    plan: &Plan,
+    disk: &'a mut BlankDisk,
+    store: &'a mut Vec<u8>,
+) -> Move<&'a mut BlankDisk, &'a mut Vec<u8>> {
+    let saved: Vec<Vec<u8>> = plan
+        .signatures
+        .iter()
+        .map(|range| vec![0; (range.end - range.start) as usize])
+        .collect();
+    write_unchecked(&mut *store, plan, &saved).expect("a journal that is long enough");
+    Move::resume(store, disk).expect("a plan that is possible")
+}
+
+/// Takes so many steps, or all.
+pub fn go<D: Disk, J: JournalStore>(going: &mut Move<D, J>, steps: usize) {
     for _ in 0..steps {
         if going.step().expect("memory takes everything").is_some() {
             return;
@@ -158,7 +182,7 @@ fn inside(journal: &[u8]) -> Vec<u8> {
 }
 
 /// A disk of zeros before anything was written.
-struct BlankDisk(Vec<u8>);
+pub struct BlankDisk(pub Vec<u8>);
 
 impl BlankDisk {
     fn place(&mut self, at: u64, len: usize) -> io::Result<&mut [u8]> {

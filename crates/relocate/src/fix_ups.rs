@@ -10,16 +10,11 @@ use std::io;
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::Disk;
 
+use crate::PartOffset;
+use crate::moving::ByteChange;
+
 /// Bytes within the partition that have to change with its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FixUp {
-    /// First byte, from the start of the partition.
-    pub at: Bytes,
-    /// What stands there.
-    pub old: Vec<u8>,
-    /// What has to.
-    pub new: Vec<u8>,
-}
+pub type FixUp = ByteChange<PartOffset>;
 
 /// Shortest and longest sector of a boot sector's own count.
 const SECTORS: std::ops::RangeInclusive<u64> = 512..=4096;
@@ -143,7 +138,7 @@ impl Moved<'_> {
             let is_old = u32::try_from(self.from).is_ok_and(|from| old == from.to_le_bytes());
             if boot[510..] == [0x55, 0xaa] && is_old && old != new {
                 found.push(FixUp {
-                    at: Bytes(place + HIDDEN_AT as u64),
+                    at: PartOffset(place + HIDDEN_AT as u64),
                     old,
                     new: new.clone(),
                 });
@@ -169,7 +164,7 @@ impl Moved<'_> {
             let mut changed = summed.to_vec();
             changed[EXFAT_OFFSET_AT..EXFAT_OFFSET_AT + 8].copy_from_slice(&self.to.to_le_bytes());
             let new_sums = exfat_sum(&changed).to_le_bytes().repeat(sums.len() / 4);
-            let at = |offset: usize| Bytes(region + offset as u64);
+            let at = |offset: usize| PartOffset(region + offset as u64);
             found.push(FixUp {
                 at: at(EXFAT_OFFSET_AT),
                 old: self.from.to_le_bytes().to_vec(),

@@ -3,6 +3,7 @@
 //!
 //! - [`labels`]: a partition elsewhere, a new label, a mended one; written so that the way back is saved first
 //! - [`moving`]: the move, its rollback, and the plan of both
+//! - [`preflight`]: what has to hold before a move, and what shows that a disk is the one of a move
 //! - [`journal`]: the log that makes them safe
 //! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
 //! - [`signatures`]: what has to be hidden
@@ -19,6 +20,8 @@ pub mod labels;
 pub mod marker;
 pub mod moving;
 mod mutation;
+mod offset;
+pub mod preflight;
 pub mod raw;
 pub mod signatures;
 #[cfg(test)]
@@ -29,5 +32,7 @@ pub use disk::{Disk, JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 pub use journal::{Ending, JournalError};
 pub use marker::Marker;
 pub use moving::{Move, MoveError, Plan, Progress, Stage, Status};
+pub use offset::{DiskOffset, PartOffset};
+pub use preflight::Checked;
 pub use raw::{JournalFile, Raw};
 pub use unit::Unit;

@@ -1,5 +1,7 @@
 //! Mistakes that tests switch on, to see that the simulation would find them. Outside of the tests there are none.
 
+use crate::preflight::PreflightCheck;
+
 /// One mistake.
 #[cfg_attr(not(test), allow(dead_code, reason = "made by tests alone"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(crate) enum Mutation {
     FirstOnly,
     /// A unit is written again without its image.
     NoMendImage,
+    /// Something is not asked before a move.
+    NoPreflight(PreflightCheck),
 }
 
 /// The mistakes that are switched on.

@@ -85,7 +85,7 @@ pub struct DiskPlace {
 pub struct Moved {
     /// Name of the command: `move`, `resume`, `rollback`, `status`.
     pub action: &'static str,
-    /// `shown`, `in place`, `incomplete`, `complete` or `rolled back`.
+    /// `shown`, `in place`, `incomplete`, `complete`, `rolled back` or `never begun`.
     pub state: &'static str,
     /// Node of the partition.
     pub partition: String,

@@ -1,13 +1,14 @@
 //! Carrying a change out: the old label saved, the new one written and read back, the kernel told, nodes waited for.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, tell, wait_for};
 use plumb_relocate::labels::{Change, KernelStep, SavedLabel, kernel_steps};
+use plumb_relocate::preflight::Ownership;
 use plumb_sys::{Directory, KernelPartition, partitions};
 
 use super::durable::make_directory;
@@ -140,46 +141,6 @@ fn write(subject: &Subject, change: &Change, saved: &Path) -> Result<Vec<String>
         tell_kernel(subject, subject.label()?.as_ref(), &Owner::default())
     };
     written().map_err(|failure: Failure| failure.with_command(undo::command(saved, subject)))
-}
-
-/// User, group and mode of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ownership {
-    user: u32,
-    group: u32,
-    mode: u32,
-}
-
-impl Ownership {
-    /// Reads owner, group and mode of a node; `None` if there is no node.
-    pub fn read(node: &Path) -> Option<Ownership> {
-        let found = fs::metadata(node).ok()?;
-        Some(Ownership {
-            user: found.uid(),
-            group: found.gid(),
-            mode: found.mode() & 0o7777,
-        })
-    }
-
-    /// Takes apart what `Display` has written.
-    pub fn parse(text: &str) -> Option<Ownership> {
-        let mut words = text.split(' ');
-        let (user, group, mode) = (words.next()?.parse(), words.next()?.parse(), words.next()?);
-        let mode = u32::from_str_radix(mode, 8)
-            .ok()
-            .filter(|mode| *mode <= 0o7777);
-        Some(Ownership {
-            user: user.ok()?,
-            group: group.ok()?,
-            mode: mode?,
-        })
-    }
-}
-
-impl fmt::Display for Ownership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {:o}", self.user, self.group, self.mode)
-    }
 }
 
 /// Whose a node was before its partition was taken away.
@@ -334,19 +295,5 @@ mod tests {
         save_and_carry_out(&subject, &change, &save, "a test").expect("it is as it was read");
         assert_eq!(fs::read(&image).expect("the image")[8192..8704], [1; 512]);
         assert!(save.exists());
-    }
-
-    #[test]
-    fn an_ownership_is_kept_as_text() {
-        let kept = Ownership {
-            user: 12_345,
-            group: 6,
-            mode: 0o640,
-        };
-        assert_eq!(kept.to_string(), "12345 6 640");
-        assert_eq!(Ownership::parse("12345 6 640"), Some(kept));
-        for broken in ["", "1 2", "1 2 8", "1 2 100000", "x 2 640"] {
-            assert_eq!(Ownership::parse(broken), None, "{broken}");
-        }
     }
 }

@@ -6,10 +6,11 @@ use plumb_label::{Problem, ReadError};
 use plumb_quoting::Command;
 use plumb_relocate::labels::mend::is_of_copies;
 use plumb_relocate::labels::{ChangeError, EditError, MendError, SavedLabelError};
+use plumb_relocate::preflight::Unfinished;
 use plumb_sys::SysError;
 use thiserror::Error;
 
-use super::unfinished::Unfinished;
+use super::unfinished;
 use crate::failure::Failure;
 
 /// A refusal, or something that went wrong; each names the disk.
@@ -53,7 +54,7 @@ pub enum FixError {
         users: Vec<String>,
     },
     /// A move has stopped there in its middle.
-    #[error("{device}: nothing was written: {}", unfinished.text())]
+    #[error("{device}: nothing was written: {}", unfinished::text(unfinished))]
     Unfinished {
         /// The disk.
         device: String,

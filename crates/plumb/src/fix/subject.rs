@@ -174,7 +174,26 @@ impl Subject {
     /// # Errors
     /// Who has.
     pub fn must_have_no_writers(&self, partitions: &[&Path]) -> Result<(), FixError> {
-        let mut ids = vec![self.id()?];
+        let users = self.writers(partitions).map_err(|source| FixError::Read {
+            device: self.device(),
+            source,
+        })?;
+        match users.is_empty() {
+            true => Ok(()),
+            false => Err(FixError::InUse {
+                device: self.device(),
+                users,
+            }),
+        }
+    }
+
+    /// Processes that have the disk as a whole, or one of these nodes, open for writing, in words.
+    ///
+    /// # Errors
+    /// When the disk's node cannot be looked at.
+    pub fn writers(&self, partitions: &[&Path]) -> std::io::Result<Vec<String>> {
+        let found = std::fs::metadata(&self.path)?;
+        let mut ids = vec![FileId::from_metadata(&found)];
         let mut names = vec![self.device()];
         for node in partitions {
             // A node that is gone has no users.
@@ -184,21 +203,13 @@ impl Subject {
             }
         }
         let open = writers_of_any(&ids).into_iter();
-        let users: Vec<String> = open
-            .map(|(at, by)| {
-                format!(
-                    "{} is open for writing in {} ({})",
-                    names[at], by.command, by.pid
-                )
-            })
-            .collect();
-        match users.is_empty() {
-            true => Ok(()),
-            false => Err(FixError::InUse {
-                device: self.device(),
-                users,
-            }),
-        }
+        let words = |(at, by): (usize, plumb_sys::Opener)| {
+            format!(
+                "{} is open for writing in {} ({})",
+                names[at], by.command, by.pid
+            )
+        };
+        Ok(open.map(words).collect())
     }
 
     /// The same of it as a whole; its partitions may be in use.
@@ -251,6 +262,13 @@ impl Subject {
     /// When it is.
     pub fn must_be_writable(&self) -> Result<(), ReadOnly> {
         must_be_writable(&self.path, &self.here, Access::Write)
+    }
+
+    /// The error of a disk that is set read-only.
+    pub fn read_only(&self) -> ReadOnly {
+        ReadOnly {
+            device: self.device(),
+        }
     }
 
     /// That any of its blocks can be written at any time.

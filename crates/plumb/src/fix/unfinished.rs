@@ -1,67 +1,37 @@
 //! Whether a move on a disk has not ended: then its label is the move's, and no other fix may change it.
 
 use plumb_geometry::Extent;
-use plumb_label::{Label, PartId};
-use plumb_relocate::Marker;
-use plumb_relocate::signatures::markers;
+use plumb_label::Label;
+use plumb_relocate::preflight::{Unfinished, mark_in};
 
 use super::error::FixError;
-use super::moving::moving_part;
 use super::subject::Subject;
 use crate::failure::Failure;
 
-/// What a disk shows of a move that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The entry of type *moving*, with its first byte.
-    pub entry: Option<(PartId, u64)>,
-    /// A mark in a partition, with its byte.
-    pub mark: Option<(u64, Marker)>,
-}
-
-impl Unfinished {
-    /// Looks at the label, and for marks where a move writes them.
-    fn on(subject: &Subject, label: &Label, ignores_marks: bool) -> Option<Unfinished> {
-        let entry = moving_part(label).map(|part| (part.id, part.extent.start().0));
-        let places = label.partitions.iter().map(|part| part.extent);
-        let mark = mark_in(subject, places).filter(|_| !ignores_marks);
-        (entry.is_some() || mark.is_some()).then_some(Unfinished { entry, mark })
-    }
-
-    /// In words: what was found where, and where the journal was when the move began.
-    pub fn text(&self) -> String {
-        let entry = self
-            .entry
-            .map(|(part, at)| format!("{part} of type moving at byte {at}"));
-        let mark = self
-            .mark
-            .as_ref()
-            .map(|(at, _)| format!("the mark of a move at byte {at}"));
-        let found: Vec<String> = entry.into_iter().chain(mark).collect();
-        let journal = match &self.mark {
-            Some((_, marker)) if !marker.path.is_empty() => {
-                format!("the mark names the journal {}", marker.path)
-            }
-            Some((_, marker)) => format!(
-                "the mark names the journal {}, whose path is too long for it",
-                marker.journal
-            ),
-            None => "no mark names its journal".to_owned(),
-        };
-        format!(
-            "found {}, expected no move that has not ended; {journal}",
-            found.join(" and ")
-        )
-    }
-}
-
-/// The first mark where a move writes one in any of these places.
-fn mark_in(subject: &Subject, places: impl IntoIterator<Item = Extent>) -> Option<(u64, Marker)> {
-    let (raw, block) = (subject.raw(), subject.disk.limits().logical_block_bytes);
-    places.into_iter().find_map(|place| {
-        let place = place.start().0..place.end().0;
-        markers(&raw, &place, block).into_iter().next()
-    })
+/// In words: what was found where, and where the journal was when the move began.
+pub fn text(unfinished: &Unfinished) -> String {
+    let entry = unfinished
+        .entry
+        .map(|(part, at)| format!("{part} of type moving at byte {at}"));
+    let mark = unfinished
+        .mark
+        .as_ref()
+        .map(|(at, _)| format!("the mark of a move at byte {at}"));
+    let found: Vec<String> = entry.into_iter().chain(mark).collect();
+    let journal = match &unfinished.mark {
+        Some((_, marker)) if !marker.path.is_empty() => {
+            format!("the mark names the journal {}", marker.path)
+        }
+        Some((_, marker)) => format!(
+            "the mark names the journal {}, whose path is too long for it",
+            marker.journal
+        ),
+        None => "no mark names its journal".to_owned(),
+    };
+    format!(
+        "found {}, expected no move that has not ended; {journal}",
+        found.join(" and ")
+    )
 }
 
 /// Whether marks on the disk are to be ignored: somebody has named the disk for that.
@@ -89,7 +59,9 @@ pub fn must_be_none(
     ignored: Option<&str>,
 ) -> Result<(), Failure> {
     let ignores_marks = ignores_marks(subject, ignored)?;
-    match label.and_then(|label| Unfinished::on(subject, label, ignores_marks)) {
+    match label
+        .and_then(|label| Unfinished::on(&subject.raw(), label, block_of(subject), ignores_marks))
+    {
         Some(unfinished) => Err(FixError::Unfinished {
             device: subject.device(),
             name: subject.name.clone(),
@@ -112,7 +84,7 @@ pub fn must_be_none_at(
     if ignores_marks(subject, ignored)? {
         return Ok(());
     }
-    match mark_in(subject, [place]) {
+    match mark_in(&subject.raw(), block_of(subject), [place]) {
         Some(mark) => Err(FixError::Unfinished {
             device: subject.device(),
             name: subject.name.clone(),
@@ -124,4 +96,8 @@ pub fn must_be_none_at(
         .into()),
         None => Ok(()),
     }
+}
+
+fn block_of(subject: &Subject) -> u32 {
+    subject.disk.limits().logical_block_bytes
 }

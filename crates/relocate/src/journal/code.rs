@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::Unit;
 use crate::moving::JournalId;
 use crate::moving::plan::{ByteChange, Copying, LIST_MAX, Plan};
+use crate::{DiskOffset, PartOffset};
 
 /// Bytes that grow.
 #[derive(Default)]
@@ -26,10 +27,10 @@ impl CodeWriter {
         values.iter().for_each(|value| self.number(*value));
     }
 
-    fn changes(&mut self, changes: &[ByteChange]) {
+    fn changes<At: Copy>(&mut self, changes: &[ByteChange<At>], number: fn(At) -> u64) {
         self.number(changes.len() as u64);
         for change in changes {
-            self.number(change.at);
+            self.number(number(change.at));
             self.bytes(&change.old);
             self.bytes(&change.new);
         }
@@ -65,11 +66,11 @@ impl CodeWriter {
             plan.at_once,
         ];
         numbers.into_iter().for_each(|number| self.number(number));
-        self.changes(&plan.hide);
-        self.changes(&plan.finish);
+        self.changes(&plan.hide, |at| at.0);
+        self.changes(&plan.finish, |at| at.0);
         self.ranges(&plan.signatures);
         self.ranges(&plan.strays);
-        self.changes(&plan.fix_ups);
+        self.changes(&plan.fix_ups, |at| at.0);
         self.0.extend_from_slice(&plan.journal.0);
     }
 }
@@ -122,10 +123,10 @@ impl<'a> CodeReader<'a> {
         (0..len).map(|_| one(self)).collect()
     }
 
-    fn changes(&mut self) -> Option<Vec<ByteChange>> {
+    fn changes<At>(&mut self, at: fn(u64) -> At) -> Option<Vec<ByteChange<At>>> {
         self.list(|input| {
             Some(ByteChange {
-                at: input.number()?,
+                at: at(input.number()?),
                 old: input.bytes()?,
                 new: input.bytes()?,
             })
@@ -152,9 +153,10 @@ impl<'a> CodeReader<'a> {
             _ => return None,
         };
         let at_once = self.number()?;
-        let (hide, finish) = (self.changes()?, self.changes()?);
+        let hide = self.changes(DiskOffset)?;
+        let finish = self.changes(DiskOffset)?;
         let (signatures, strays) = (self.ranges()?, self.ranges()?);
-        let fix_ups = self.changes()?;
+        let fix_ups = self.changes(PartOffset)?;
         let journal = JournalId(self.take(16)?.try_into().ok()?);
         Some(Plan {
             partition,

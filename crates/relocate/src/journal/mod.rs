@@ -14,8 +14,8 @@ mod sum;
 
 pub use error::JournalError;
 pub(crate) use fold::{MoveState, PendingImage, Unproven};
-pub use log::lengths;
 pub(crate) use log::{Journal, needed_bytes};
+pub use log::{lengths, write_unchecked};
 pub use record::Ending;
 pub(crate) use record::{Image, JournalRecord, LossStep, Turn};
 pub(crate) use sum::{Sums, sum};

@@ -104,7 +104,7 @@ impl<'a> Before<'a> {
         let torn = torn.map(|torn| (torn.at, &torn.bytes[..]));
         // The first change of a place found what was there before all of them.
         let changes = plan.finish.iter().rev().chain(plan.hide.iter().rev());
-        let old = changes.map(|change| (change.at, &change.old[..]));
+        let old = changes.map(|change| (change.at.0, &change.old[..]));
         Before {
             disk,
             patches: torn.into_iter().chain(old).collect(),
@@ -149,6 +149,7 @@ mod tests {
     use plumb_label::{Guid, Role};
 
     use super::*;
+    use crate::DiskOffset;
     use crate::moving::plan::tests;
     use crate::moving::{ByteChange, Copying};
 
@@ -198,7 +199,7 @@ mod tests {
         for change in plan.hide.iter().chain(&plan.finish) {
             let blocks = plan.unit.cover(&change.range(), plan.disk_bytes);
             let mut whole = image[blocks.start as usize..blocks.end as usize].to_vec();
-            put(&mut whole, change.at - blocks.start, &change.new);
+            put(&mut whole, change.at.0 - blocks.start, &change.new);
             let torn = Torn {
                 at: blocks.start,
                 len: whole.len() as u64,
@@ -210,7 +211,7 @@ mod tests {
             if blocks.start == 0 {
                 must_be_derived(&plan, None, &garbage).expect_err("the first sector is lost");
             }
-            put(&mut image, change.at, &change.new);
+            put(&mut image, change.at.0, &change.new);
             must_be_derived(&plan, None, &image).expect("a change was written");
         }
     }
@@ -225,7 +226,7 @@ mod tests {
         };
         let boot_code = |plan: &mut Plan| {
             plan.hide.push(ByteChange {
-                at: 0,
+                at: DiskOffset(0),
                 old: vec![0; 440],
                 new: vec![0x90; 440],
             });

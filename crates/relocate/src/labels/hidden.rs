@@ -7,15 +7,15 @@ use plumb_label::{Detail, Disk, Label, PartId, PartitionPlace, Role, gpt, mbr};
 
 use crate::labels::change::{Change, ChangeError, ChangeStep, Changed};
 use crate::labels::edit::{EditError, encode, relocated};
-use crate::moving;
+use crate::{DiskOffset, moving};
 
 /// What is written to a label before the first byte of data, and after the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelMove {
     /// To the entry of type *moving*.
-    pub hide: Vec<moving::ByteChange>,
+    pub hide: Vec<moving::ByteChange<DiskOffset>>,
     /// From there to the entry at the new place.
-    pub finish: Vec<moving::ByteChange>,
+    pub finish: Vec<moving::ByteChange<DiskOffset>>,
 }
 
 /// Why a label cannot go along with a move.
@@ -108,15 +108,15 @@ fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
 ///
 /// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
 /// neighbour's data, which then need not be touched.
-fn changes(change: &Change, block: usize) -> Vec<moving::ByteChange> {
-    let narrowed = |moving::ByteChange { at, old, new }: moving::ByteChange| {
+fn changes(change: &Change, block: usize) -> Vec<moving::ByteChange<DiskOffset>> {
+    let narrowed = |moving::ByteChange { at, old, new }: moving::ByteChange<DiskOffset>| {
         let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
         let mut differing = pairs
             .filter(|(_, (old, new))| old != new)
             .map(|(index, _)| index * block);
         let first = differing.next()?;
         let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
-        let at = at + first as u64;
+        let at = DiskOffset(at.0 + first as u64);
         Some(moving::ByteChange {
             at,
             old: old[range.clone()].to_vec(),
@@ -127,8 +127,8 @@ fn changes(change: &Change, block: usize) -> Vec<moving::ByteChange> {
 }
 
 /// Writes between two flushes that touch each other are one.
-fn joined(change: &Change) -> Vec<moving::ByteChange> {
-    let mut joined: Vec<moving::ByteChange> = Vec::new();
+fn joined(change: &Change) -> Vec<moving::ByteChange<DiskOffset>> {
+    let mut joined: Vec<moving::ByteChange<DiskOffset>> = Vec::new();
     let mut may_join = false;
     for step in change.steps() {
         let ChangeStep::Write { at, old, new } = step else {
@@ -136,16 +136,16 @@ fn joined(change: &Change) -> Vec<moving::ByteChange> {
             continue;
         };
         let one = moving::ByteChange {
-            at: at.0,
+            at: DiskOffset(at.0),
             old: old.clone(),
             new: new.clone(),
         };
         match joined.last_mut().filter(|_| may_join) {
-            Some(last) if last.range().end == one.at => {
+            Some(last) if last.range().end == one.at.0 => {
                 last.old.extend(one.old);
                 last.new.extend(one.new);
             }
-            Some(last) if one.range().end == last.at => {
+            Some(last) if one.range().end == last.at.0 => {
                 let (old, new) = (
                     [one.old, last.old.clone()].concat(),
                     [one.new, last.new.clone()].concat(),
@@ -233,9 +233,9 @@ mod tests {
         read(&image, Some(512)).expect("readable").expect("a label")
     }
 
-    fn applied(image: &mut [u8], changes: &[moving::ByteChange]) {
+    fn applied(image: &mut [u8], changes: &[moving::ByteChange<DiskOffset>]) {
         for change in changes {
-            let at = change.at as usize;
+            let at = change.at.0 as usize;
             let place = &mut image[at..at + change.new.len()];
             assert_eq!(place, change.old, "byte {at}");
             place.copy_from_slice(&change.new);
@@ -343,10 +343,10 @@ mod tests {
                     let mut image = image.clone();
                     let steps = changes[..done]
                         .iter()
-                        .map(|change| (change.at, &change.new));
+                        .map(|change| (change.at.0, &change.new));
                     let back = changes[..done]
                         .iter()
-                        .map(|change| (change.at, &change.old));
+                        .map(|change| (change.at.0, &change.old));
                     for (at, bytes) in steps.chain(back) {
                         image[at as usize..][..bytes.len()].copy_from_slice(bytes);
                         let label = label_of(&image);

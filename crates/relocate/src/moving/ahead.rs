@@ -10,6 +10,7 @@ use plumb_sys::AlignedBuffer;
 
 use super::read::{read_around, read_into};
 use super::windows::{Window, Windows};
+use super::write::{DiskWriter, TargetDisk};
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Journal, Sums};
@@ -172,7 +173,7 @@ impl Ahead {
     }
 
     /// All of it was read again from the beginning, past what cannot be read.
-    fn due_around<D: Disk>(mut self, disk: &mut D) -> Result<Due, MoveError> {
+    fn due_around<D: Disk>(mut self, disk: &mut TargetDisk<D>) -> Result<Due, MoveError> {
         let data = &mut self.bytes[self.reading.start..][..self.reading.len];
         let holes = read_around(disk, self.reading.at, data)?;
         self.sums = Sums::new(self.reading.summed.clone());
@@ -211,7 +212,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn meanwhile<T>(
         &mut self,
         parts_left: usize,
-        work: impl FnOnce(&mut D, &mut Journal<J>) -> T,
+        work: impl FnOnce(&mut DiskWriter<'_, D>, &mut Journal<J>) -> T,
     ) -> T {
         let Some(ReadPart {
             at,
@@ -220,7 +221,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             sums,
         }) = self.ahead.as_mut().and_then(|ahead| ahead.part(parts_left))
         else {
-            return work(&mut self.disk, &mut self.journal);
+            return work(&mut self.disk.writer(), &mut self.journal);
         };
         let journal = &mut self.journal;
         let (done, read) = self.disk.read_while(at, memory, |disk| {

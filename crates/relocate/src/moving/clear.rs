@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 
 use plumb_sys::AlignedBuffer;
 
-use super::copy::put;
 use super::read::read_into;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
@@ -36,7 +35,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
             let len = piece.min(end - at);
             let zeros = AlignedBuffer::new(len as usize);
-            put(&mut self.disk, at, &zeros)?;
+            self.disk.writer().put(at, &zeros)?;
             let mut found = AlignedBuffer::new(len as usize);
             read_into(&mut self.disk, at, &mut found)?;
             if found.iter().any(|byte| *byte != 0) {

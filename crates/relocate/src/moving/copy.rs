@@ -23,20 +23,6 @@ use crate::mutation::Mutation;
 /// enough that starting them costs nothing. Simulated disks are small.
 const RUN_BYTES: usize = if cfg!(test) { 8 << 10 } else { 8 << 20 };
 
-/// Writes, and returns when that is durable; how long the flush took.
-pub(super) fn put<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<Duration, MoveError> {
-    write(disk, at, bytes)?;
-    let written = disk.now();
-    disk.flush().map_err(|source| MoveError::Flush { source })?;
-    Ok(disk.now().duration_since(written))
-}
-
-pub(super) fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
-    let len = bytes.len() as u64;
-    disk.write_at(at, bytes)
-        .map_err(|source| MoveError::Write { at, len, source })
-}
-
 /// Windows that are read at once, with their data.
 struct WindowGroup {
     windows: Vec<Window>,
@@ -208,8 +194,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 run.iter().try_fold(Duration::ZERO, |flushing, piece| {
                     let bytes = &group.data[within(group.base, &piece.blocks)];
                     match has_barrier && piece.ends_window {
-                        true => put(disk, piece.blocks.start, bytes).map(|took| flushing + took),
-                        false => write(disk, piece.blocks.start, bytes).map(|()| flushing),
+                        true => disk
+                            .put(piece.blocks.start, bytes)
+                            .map(|took| flushing + took),
+                        false => disk.write(piece.blocks.start, bytes).map(|()| flushing),
                     }
                 })
             })?;
@@ -233,8 +221,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         })?;
         let has_barrier = !self.mutations.has(Mutation::NoSlotBarrier);
         self.meanwhile(1, |disk, _| match has_barrier {
-            true => put(disk, group.base, &group.data).map(|_| ()),
-            false => write(disk, group.base, &group.data),
+            true => disk.put(group.base, &group.data).map(|_| ()),
+            false => disk.write(group.base, &group.data),
         })?;
         self.pace.took_saved(
             group.sums.len() as u32,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::plan::{ByteChange, Plan, meet};
 use super::read::holes_in;
 use super::script::{Action, LabelChange, Place};
+use crate::DiskOffset;
 use crate::marker;
 
 /// Bytes to be put somewhere.
@@ -41,7 +42,7 @@ impl Edit {
     }
 }
 
-fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&ByteChange> {
+fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&ByteChange<DiskOffset>> {
     match which {
         LabelChange::Hide => plan.hide.get(index),
         LabelChange::Finish => plan.finish.get(index),
@@ -70,7 +71,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
         Action::FixUp { index, .. } => plan
             .fix_ups
             .get(*index)
-            .map(|fix_up| shifted(&fix_up.range(), plan.to)),
+            .map(|fix_up| fix_up.range_on_disk(plan.to)),
         Action::Wipe(range) | Action::Mark(range) => Some(range.clone()),
         Action::Window(_) => None,
     }
@@ -104,7 +105,7 @@ pub(crate) fn for_action(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Opt
     })
 }
 
-fn turned(at: u64, change: &ByteChange, undo: bool) -> Edit {
+fn turned<At>(at: u64, change: &ByteChange<At>, undo: bool) -> Edit {
     let (bytes, before) = if undo {
         (&change.old, &change.new)
     } else {
@@ -132,9 +133,9 @@ pub(crate) fn revealed(
         for fix_up in plan
             .fix_ups
             .iter()
-            .filter(|fix_up| meet(range, &fix_up.range()))
+            .filter(|fix_up| meet(range, &fix_up.range_in_partition()))
         {
-            let at = usize::try_from(fix_up.at.checked_sub(range.start)?).ok()?;
+            let at = usize::try_from(fix_up.at.0.checked_sub(range.start)?).ok()?;
             bytes
                 .get_mut(at..at + fix_up.new.len())?
                 .copy_from_slice(&fix_up.new);

@@ -90,6 +90,16 @@ pub enum MoveError {
         /// How many.
         len: u64,
     },
+    /// A write to a place that is not one of the move.
+    #[error(
+        "{len} bytes at byte {at} of the disk: the plan of the move names no such place to write, and nothing was written there"
+    )]
+    Elsewhere {
+        /// Where.
+        at: u64,
+        /// How many.
+        len: u64,
+    },
     /// There is nothing to go on with.
     #[error("the move has ended already: {}", match ending {
         Ending::Moved => "the partition is at its new place",

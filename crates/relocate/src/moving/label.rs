@@ -6,12 +6,13 @@ use super::plan::{ByteChange, Plan};
 use super::read::{holes_in, read_what_can_be};
 use super::script::Script;
 use super::{Move, MoveError, OnLoss};
+use crate::DiskOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::mutation::Mutation;
 
 /// What blocks of the label hold after so many of its changes.
 pub(super) struct LabelCourse<'a> {
-    changes: Vec<&'a ByteChange>,
+    changes: Vec<&'a ByteChange<DiskOffset>>,
 }
 
 impl<'a> LabelCourse<'a> {
@@ -20,6 +21,18 @@ impl<'a> LabelCourse<'a> {
         Self {
             changes: plan.hide.iter().chain(&plan.finish).collect(),
         }
+    }
+
+    /// Where the label is changed, each place once.
+    fn places(&self) -> Vec<Range<u64>> {
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for change in &self.changes {
+            let range = change.range();
+            if !found.contains(&range) {
+                found.push(range);
+            }
+        }
+        found
     }
 
     /// Whether some change is about all bytes of a range.
@@ -89,9 +102,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let course = LabelCourse::of(plan);
         let block = u64::from(plan.logical_block_bytes);
         let (mut whole, mut unreadable) = (0, None);
-        for change in &course.changes {
-            let Range { start, end } = change.range();
-            let (found, holes) = read_what_can_be(disk, start, change.new.len(), plan)?;
+        for Range { start, end } in course.places() {
+            let (found, holes) = read_what_can_be(disk, start, (end - start) as usize, plan)?;
+            let images: Vec<Vec<u8>> = done
+                .clone()
+                .map(|done| course.after(done, &(start..end)))
+                .collect();
             let mut has_hole = false;
             for (at, found) in (start..end)
                 .step_by(block as usize)
@@ -106,7 +122,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                     unreadable.get_or_insert(at);
                     continue;
                 }
-                if !done.clone().any(|done| course.after(done, &range) == found) {
+                let here = (at - start) as usize..(range.end - start) as usize;
+                if !images.iter().any(|image| image[here.clone()] == *found) {
                     return Err(MoveError::Changed { at });
                 }
             }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
-use super::copy::put;
 use super::loss::joined;
 use super::read::{common, holes_in, read_around, read_into};
 use super::script::{Action, Place};
@@ -30,7 +29,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(false);
         }
         if !window.is_journalled {
-            put(&mut self.disk, window.moved.start, &bytes)?;
+            self.disk.writer().put(window.moved.start, &bytes)?;
             self.must_have_arrived(window.moved.start, &bytes)?;
             return Ok(true);
         }
@@ -100,8 +99,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 continue;
             };
             let change = &plan.fix_ups[*index];
-            let range = change.range();
-            let fixed = plan.to + range.start..plan.to + range.end;
+            let fixed = change.range_on_disk(plan.to);
             if let Some(part) = common(&fixed, &here) {
                 bytes[within(at, &part)].copy_from_slice(&change.new[within(fixed.start, &part)]);
             }
@@ -181,7 +179,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 bytes: unit.to_vec(),
             })?;
         }
-        put(&mut self.disk, blocks.start, unit)?;
+        self.disk.writer().put(blocks.start, unit)?;
         let mut found = AlignedBuffer::new(unit.len());
         read_into(&mut self.disk, blocks.start, &mut found)?;
         match *found == **unit {

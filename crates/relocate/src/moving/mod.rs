@@ -2,8 +2,8 @@
 //! signatures brought back, and all of it undone from any point.
 //!
 //! `docs/move.md` has the steps, the reasons for their order and what is taken for possible in a crash. Left out: which
-//! label is to be written, whether the partition is in use, and where the journal may lie. Those who make the [`Plan`]
-//! know.
+//! label is to be written, whether the partition is in use, and where the journal may lie: [`crate::preflight`] asks that,
+//! and no move begins with a plan that it has not [`Checked`].
 
 mod ahead;
 mod clear;
@@ -35,7 +35,7 @@ pub use self::plan::{
     WINDOWS_FROM_BYTES, WrittenPlace,
 };
 pub use self::script::Stage;
-pub use self::status::{Status, Torn, status};
+pub use self::status::{Status, Torn, never_begun, status};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Ending, Journal, JournalError, JournalRecord, MoveState, Turn};
 use crate::moving::ahead::Ahead;
@@ -44,7 +44,9 @@ use crate::moving::read::{read, read_what_can_be};
 use crate::moving::script::{Action, Script};
 use crate::moving::verify::Checks;
 use crate::moving::windows::Windows;
+use crate::moving::write::TargetDisk;
 use crate::mutation::{Mutation, Mutations};
+use crate::preflight::Checked;
 
 /// How far a move has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub struct Progress {
 ///
 /// Between two [`step`](Self::step)s it can be dropped, and resumed later from its journal.
 pub struct Move<D, J> {
-    disk: D,
+    disk: TargetDisk<D>,
     journal: Journal<J>,
     state: MoveState,
     script: Script,
@@ -86,8 +88,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// # Errors
     /// A plan that is not possible on this disk, a label that is not the plan's, a journal that is too short, and what
     /// the system says.
-    pub fn start(plan: Plan, disk: D, store: J) -> Result<Self, MoveError> {
-        Self::start_with(plan, disk, store, Mutations::default())
+    pub fn start(plan: Checked<Plan>, disk: D, store: J) -> Result<Self, MoveError> {
+        Self::start_with(plan.into_inner(), disk, store, Mutations::default())
     }
 
     /// Goes on in the direction that was taken last.
@@ -125,16 +127,17 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     pub(crate) fn start_with(
         plan: Plan,
-        mut disk: D,
+        disk: D,
         store: J,
         mutations: Mutations,
     ) -> Result<Self, MoveError> {
         plan.check()?;
         plan.check_against(&disk)?;
+        let mut disk = TargetDisk::new(disk, &plan);
         for change in &plan.hide {
-            let found = read(&mut disk, change.at, change.old.len(), &plan)?;
+            let found = read(&mut disk, change.at.0, change.old.len(), &plan)?;
             if found != change.old {
-                return Err(MoveError::Changed { at: change.at });
+                return Err(MoveError::Changed { at: change.at.0 });
             }
         }
         let saved = plan.signatures.iter().map(|range| {
@@ -174,6 +177,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Err(JournalError::NotBegun.into());
         };
         state.plan.check_against(&disk)?;
+        let disk = TargetDisk::new(disk, &state.plan);
         let mut this = Self {
             on_loss,
             ..Self::new(disk, journal, state, script, mutations)
@@ -181,9 +185,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         this.must_be_its_label(turns_back)?;
         this.begin_checks()?;
         // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
-        this.disk
-            .flush()
-            .map_err(|source| MoveError::Flush { source })?;
+        this.disk.flush()?;
         this.settle_mend()?;
         this.check_before_last()?;
         if !mutations.has(Mutation::NoDirection) {
@@ -239,7 +241,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     fn new(
-        disk: D,
+        disk: TargetDisk<D>,
         journal: Journal<J>,
         state: MoveState,
         script: Script,
@@ -264,11 +266,6 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// What the move was begun with.
     pub fn plan(&self) -> &Plan {
         &self.state.plan
-    }
-
-    /// The disk, for what its owner has to do with it.
-    pub fn disk(&mut self) -> &mut D {
-        &mut self.disk
     }
 
     /// How far it has come.

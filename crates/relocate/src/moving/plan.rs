@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::Unit;
 use crate::disk::Disk;
+use crate::{DiskOffset, PartOffset, Unit};
 
 /// The smallest unit of writing that a move reckons with, whatever the disk states.
 pub const UNIT_BYTES_MIN: u64 = 4096;
@@ -31,18 +31,32 @@ impl fmt::Display for JournalId {
 
 /// Bytes that are to be replaced by as many others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ByteChange {
-    /// Where: on the disk for a label, in the partition for a fix-up.
-    pub at: u64,
+pub struct ByteChange<At> {
+    /// The first of them: a [`DiskOffset`] of a label, a [`PartOffset`] of a fix-up.
+    pub at: At,
     /// What is there.
     pub old: Vec<u8>,
     /// What shall be there.
     pub new: Vec<u8>,
 }
 
-impl ByteChange {
+impl ByteChange<DiskOffset> {
+    /// Bytes of the disk.
     pub(crate) fn range(&self) -> Range<u64> {
-        self.at..self.at.saturating_add(self.new.len() as u64)
+        self.at.0..self.at.0.saturating_add(self.new.len() as u64)
+    }
+}
+
+impl ByteChange<PartOffset> {
+    /// Bytes of the partition.
+    pub(crate) fn range_in_partition(&self) -> Range<u64> {
+        self.at.0..self.at.0.saturating_add(self.new.len() as u64)
+    }
+
+    /// Bytes of the disk, while the partition begins at `partition`.
+    pub(crate) fn range_on_disk(&self, partition: u64) -> Range<u64> {
+        let start = self.at.on_disk(DiskOffset(partition)).0;
+        start..start.saturating_add(self.new.len() as u64)
     }
 }
 
@@ -86,16 +100,16 @@ pub struct Plan {
     pub at_once: u64,
     /// Changes of the label that put an entry of type *moving* over both places, in the order of writing; each is
     /// durable before the next is begun.
-    pub hide: Vec<ByteChange>,
+    pub hide: Vec<ByteChange<DiskOffset>>,
     /// Changes of the label from there to the one that is wanted.
-    pub finish: Vec<ByteChange>,
+    pub finish: Vec<ByteChange<DiskOffset>>,
     /// In the partition: what tells others what it holds, whole logical blocks, the one that decides first.
     pub signatures: Vec<Range<u64>>,
     /// On the disk: signatures in what is free of the union of both places; they are wiped before anything is moved.
     pub strays: Vec<Range<u64>>,
     /// In the partition: what its data say of their place, and what they have to say of the new one. Each lies within
     /// one signature or shares no byte with any.
-    pub fix_ups: Vec<ByteChange>,
+    pub fix_ups: Vec<ByteChange<PartOffset>>,
 }
 
 /// Which part of the disk a move writes.
@@ -402,7 +416,7 @@ impl Plan {
 
     fn check_labels(&self) -> Result<(), PlanError> {
         for change in self.hide.iter().chain(&self.finish) {
-            self.check_change("label", change, self.disk_bytes)?;
+            check_change("label", change.at.0, change, self.disk_bytes)?;
             let range = change.range();
             let lies_outside = [self.old_place(), self.new_place()]
                 .iter()
@@ -410,7 +424,7 @@ impl Plan {
             demand(
                 lies_outside,
                 "label",
-                change.at,
+                change.at.0,
                 "bytes outside of what is moved",
             )?;
         }
@@ -495,8 +509,8 @@ impl Plan {
             "no more than 8 MiB",
         )?;
         for fix_up in &self.fix_ups {
-            self.check_change("fix-up", fix_up, self.len)?;
-            let range = fix_up.range();
+            check_change("fix-up", fix_up.at.0, fix_up, self.len)?;
+            let range = fix_up.range_in_partition();
             let is_clear = self.signatures.iter().all(|signature| {
                 !meet(signature, &range)
                     || (signature.start <= range.start && range.end <= signature.end)
@@ -504,31 +518,11 @@ impl Plan {
             demand(
                 is_clear,
                 "fix-up",
-                fix_up.at,
+                fix_up.at.0,
                 "a place within one signature, or outside of all",
             )?;
         }
         Ok(())
-    }
-
-    fn check_change(
-        &self,
-        field: &'static str,
-        change: &ByteChange,
-        end: u64,
-    ) -> Result<(), PlanError> {
-        let len = change.new.len();
-        demand(
-            len > 0 && change.old.len() == len,
-            field,
-            len as u64,
-            "as many new bytes as old ones",
-        )?;
-        let last = change
-            .at
-            .checked_add(len as u64)
-            .filter(|last| *last <= end);
-        demand(last.is_some(), field, change.at, "a place within")
     }
 
     /// Whether `disk` is like the one that the plan was made for. A physical block that is stated otherwise now, as another
@@ -559,6 +553,24 @@ impl Plan {
             &format!("{unit}, the unit that was planned, or a part of it"),
         )
     }
+}
+
+/// Whether a change replaces as many bytes, and ends by `end`.
+fn check_change<At>(
+    field: &'static str,
+    at: u64,
+    change: &ByteChange<At>,
+    end: u64,
+) -> Result<(), PlanError> {
+    let len = change.new.len();
+    demand(
+        len > 0 && change.old.len() == len,
+        field,
+        len as u64,
+        "as many new bytes as old ones",
+    )?;
+    let last = at.checked_add(len as u64).filter(|last| *last <= end);
+    demand(last.is_some(), field, at, "a place within")
 }
 
 /// Whether two ranges share a byte.
@@ -613,7 +625,7 @@ pub(crate) mod tests {
             ("windows at once", |plan| plan.at_once = 2),
             ("label", |plan| {
                 plan.hide = vec![ByteChange {
-                    at: 64 * 512,
+                    at: DiskOffset(64 * 512),
                     old: vec![0],
                     new: vec![1],
                 }]
@@ -622,7 +634,7 @@ pub(crate) mod tests {
             ("signature", |plan| plan.strays.push(34 * 512..35 * 512)),
             ("fix-up", |plan| {
                 plan.fix_ups = vec![ByteChange {
-                    at: 0,
+                    at: PartOffset(0),
                     old: vec![0; 2],
                     new: vec![0],
                 }]
@@ -688,7 +700,11 @@ pub(crate) mod tests {
         );
         // The label ends within the block that the next partition begins in.
         let (old, new) = (vec![0; 33 * 512], vec![1; 33 * 512]);
-        let hide = vec![ByteChange { at: 512, old, new }];
+        let hide = vec![ByteChange {
+            at: DiskOffset(512),
+            old,
+            new,
+        }];
         let label = Plan {
             hide,
             ..plan(2048 * 512, 2304 * 512, 100 * 512)

@@ -7,6 +7,7 @@ use plumb_sys::{AlignedBuffer, Errno, SysError};
 
 use super::MoveError;
 use super::plan::Plan;
+use super::write::TargetDisk;
 use crate::disk::Disk;
 
 /// A read that failed is repeated in so many parts.
@@ -14,7 +15,7 @@ const READ_PARTS: usize = 16;
 
 /// Bytes of the disk that need not begin or end on blocks.
 pub(crate) fn read<D: Disk>(
-    disk: &mut D,
+    disk: &mut TargetDisk<D>,
     at: u64,
     len: usize,
     plan: &Plan,
@@ -28,7 +29,7 @@ pub(crate) fn read<D: Disk>(
 
 /// As [`read`], with zeros where a block cannot be read, and these blocks.
 pub(crate) fn read_what_can_be<D: Disk>(
-    disk: &mut D,
+    disk: &mut TargetDisk<D>,
     at: u64,
     len: usize,
     plan: &Plan,
@@ -47,7 +48,7 @@ fn whole_blocks(at: u64, len: usize, plan: &Plan) -> Range<u64> {
 
 /// Whole logical blocks of the disk.
 pub(crate) fn read_into<D: Disk>(
-    disk: &mut D,
+    disk: &mut TargetDisk<D>,
     at: u64,
     buffer: &mut [u8],
 ) -> Result<(), MoveError> {
@@ -61,7 +62,7 @@ pub(crate) fn read_into<D: Disk>(
 /// # Errors
 /// When the disk fails otherwise than in a block of its medium: it may have gone away, and nothing is lost then.
 pub(crate) fn read_around<D: Disk>(
-    disk: &mut D,
+    disk: &mut TargetDisk<D>,
     at: u64,
     buffer: &mut [u8],
 ) -> Result<Vec<Range<u64>>, MoveError> {
@@ -72,7 +73,7 @@ pub(crate) fn read_around<D: Disk>(
 
 /// In parts, down to the block. Parts and not halves: a disk can take seconds for each read that has a bad block.
 fn read_part<D: Disk>(
-    disk: &mut D,
+    disk: &mut TargetDisk<D>,
     at: u64,
     buffer: &mut [u8],
     holes: &mut Vec<Range<u64>>,

@@ -94,7 +94,7 @@ fn revealed(plan: &Plan, place: Place) -> impl Iterator<Item = Action> + use<> {
 /// Fix-ups that no signature contains: those come with it.
 fn fix_ups(plan: &Plan, undo: bool) -> impl Iterator<Item = Action> + '_ {
     let is_apart = |index: &usize| {
-        let range = plan.fix_ups[*index].range();
+        let range = plan.fix_ups[*index].range_in_partition();
         !plan
             .signatures
             .iter()

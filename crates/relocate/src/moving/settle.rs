@@ -10,7 +10,6 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
-use super::copy::put;
 use super::loss::{LossKind, LostRange, OnLoss, joined};
 use super::read::read_around;
 use super::windows::Window;
@@ -36,7 +35,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         };
         let mut bytes = AlignedBuffer::new(mend.bytes.len());
         bytes.copy_from_slice(&mend.bytes);
-        put(&mut self.disk, mend.at, &bytes)?;
+        self.disk.writer().put(mend.at, &bytes)?;
         self.must_have_arrived(mend.at, &bytes)
     }
 
@@ -127,7 +126,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 // It would lie on the source of the one that nothing proves.
                 FoundCopy::Right(_) if !lost.is_empty() => {}
                 FoundCopy::Right(bytes) => {
-                    put(&mut self.disk, window.blocks.start, &bytes)?;
+                    self.disk.writer().put(window.blocks.start, &bytes)?;
                 }
                 // What of it goes back is compared, and named, before it does.
                 FoundCopy::Doubtful(..) if stops_early => {}
@@ -142,7 +141,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                     self.note_lost(self.loss_step(index as u64), joined(ranges))?;
                     sums[index] = sum(&[&bytes]);
                     self.note_again(first, index, &sums, unproven.is_saved)?;
-                    put(&mut self.disk, window.blocks.start, &bytes)?;
+                    self.disk.writer().put(window.blocks.start, &bytes)?;
                 }
             }
         }

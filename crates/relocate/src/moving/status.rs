@@ -68,6 +68,31 @@ impl Torn {
     }
 }
 
+/// Reads a journal of which the move never began: what was to be done, with nothing done. `None` of a move that began.
+///
+/// # Errors
+/// A file that is no journal, or is damaged.
+pub fn never_begun<J: JournalStore>(store: J) -> Result<Option<Status>, MoveError> {
+    let (_, state) = Journal::look(store, Mutations::default())?;
+    if state.script.is_some() {
+        return Ok(None);
+    }
+    let progress = Progress {
+        is_back: false,
+        stage: Stage::Hiding,
+        bytes: 0,
+        bytes_total: state.plan.len,
+    };
+    Ok(Some(Status {
+        plan: state.plan,
+        progress,
+        may_be_in_use: false,
+        torn: None,
+        lost: Vec::new(),
+        ending: None,
+    }))
+}
+
 /// Reads a journal.
 ///
 /// # Errors

@@ -478,8 +478,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         if place == Place::New {
             for fix_up in &plan.fix_ups {
-                let range = fix_up.range();
-                let fixed = start + range.start..start + range.end;
+                let fixed = fix_up.range_on_disk(start);
                 let Some(part) = common(&fixed, &read) else {
                     continue;
                 };

@@ -1,17 +1,121 @@
-//! Carrying out one step: everything that is written to the disk is written here.
+//! Everything that a move writes to its disk is written here, and only in places that the plan names.
 //!
-//! An *image* goes into the journal first, is durable there, is written, flushed, and noted as written; nothing of the
-//! next step is written before that. Windows of data have ways of their own.
+//! Steps of a few bytes are carried out here as well. An *image* goes into the journal first, is durable there, is
+//! written, flushed, and noted as written; nothing of the next step is written before that. Windows of data have ways of
+//! their own.
+
+use std::io;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use plumb_sys::AlignedBuffer;
 
-use super::copy::put;
 use super::edit::{self, Edit};
+use super::plan::Plan;
 use super::read::{read_around, read_into};
 use super::script::Action;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, JournalRecord, sum};
+
+/// The disk of a move: anybody reads it, and only this file can write to it.
+pub(super) struct TargetDisk<D> {
+    disk: D,
+    /// What the plan lets the move write: whole units, in order, apart from each other.
+    own: Vec<Range<u64>>,
+}
+
+/// What writes to the disk of a move.
+pub(super) struct DiskWriter<'a, D> {
+    disk: &'a mut D,
+    own: &'a [Range<u64>],
+}
+
+impl<D: Disk> TargetDisk<D> {
+    pub(super) fn new(disk: D, plan: &Plan) -> Self {
+        Self {
+            disk,
+            own: places(plan),
+        }
+    }
+
+    pub(super) fn logical_block_bytes(&self) -> u32 {
+        self.disk.logical_block_bytes()
+    }
+
+    pub(super) fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.disk.read_at(at, buffer)
+    }
+
+    /// As [`Disk::read_while`]; the work can write.
+    pub(super) fn read_while<T>(
+        &mut self,
+        at: u64,
+        buffer: &mut [u8],
+        work: impl FnOnce(&mut DiskWriter<'_, D>) -> T,
+    ) -> (T, io::Result<()>) {
+        let Self { disk, own } = self;
+        disk.read_while(at, buffer, |disk| work(&mut DiskWriter { disk, own }))
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), MoveError> {
+        self.disk
+            .flush()
+            .map_err(|source| MoveError::Flush { source })
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.disk.now()
+    }
+
+    pub(super) fn writer(&mut self) -> DiskWriter<'_, D> {
+        let Self { disk, own } = self;
+        DiskWriter { disk, own }
+    }
+}
+
+impl<D: Disk> DiskWriter<'_, D> {
+    /// Writes, and returns when that is durable; how long the flush took.
+    pub(super) fn put(&mut self, at: u64, bytes: &[u8]) -> Result<Duration, MoveError> {
+        self.write(at, bytes)?;
+        let written = self.disk.now();
+        self.disk
+            .flush()
+            .map_err(|source| MoveError::Flush { source })?;
+        Ok(self.disk.now().duration_since(written))
+    }
+
+    /// Writes what need not be durable when it returns.
+    ///
+    /// # Errors
+    /// [`MoveError::Elsewhere`] for a place that is not the plan's, before anything is written: the journal can say
+    /// anything, and so can a mistake in this crate.
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
+        let len = bytes.len() as u64;
+        let end = at.saturating_add(len);
+        let is_own = |place: &Range<u64>| place.start <= at && end <= place.end;
+        if !self.own.iter().any(is_own) {
+            return Err(MoveError::Elsewhere { at, len });
+        }
+        self.disk
+            .write_at(at, bytes)
+            .map_err(|source| MoveError::Write { at, len, source })
+    }
+}
+
+/// The places of a plan; those that touch are one.
+fn places(plan: &Plan) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = plan.places().into_iter().map(|place| place.range).collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut own: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match own.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => own.push(range),
+        }
+    }
+    own
+}
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn perform(&mut self, action: &Action) -> Result<(), MoveError> {
@@ -51,7 +155,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Writes an image that the journal has. Only when it is durable the journal is told.
     pub(super) fn write_image(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
         let step = self.state.next;
-        self.meanwhile(1, |disk, _| put(disk, at, bytes))?;
+        self.meanwhile(1, |disk, _| disk.put(at, bytes))?;
         if self.script.window_at(step).is_none() {
             self.must_have_arrived(at, bytes)?;
         }
@@ -92,5 +196,68 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let noted = self.state.note_moved(self.state.next, sums);
         debug_assert_eq!(noted, Ok(()));
         self.state.next += sums.len() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::plan;
+    use super::*;
+
+    /// Bytes in memory, as a disk.
+    struct MemoryDisk(Vec<u8>);
+
+    impl Disk for MemoryDisk {
+        fn len_bytes(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn logical_block_bytes(&self) -> u32 {
+            512
+        }
+
+        fn physical_block_bytes(&self) -> u32 {
+            4096
+        }
+
+        fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+            buffer.copy_from_slice(&self.0[at as usize..][..buffer.len()]);
+            Ok(())
+        }
+
+        fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+            self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Sectors 40 to 59 go to 100: the units from 40 to 63 and from 96 to 119 are written, and no other sector.
+    #[test]
+    fn only_places_of_the_plan_are_written() {
+        let plan = plan(40 * 512, 100 * 512, 20 * 512);
+        let mut disk = TargetDisk::new(MemoryDisk(vec![0; 2 << 20]), &plan);
+        for sector in 0..200 {
+            let is_own = (40..64).contains(&sector) || (96..120).contains(&sector);
+            let written = disk.writer().write(sector * 512, &[7; 512]);
+            match written {
+                Ok(()) => assert!(is_own, "sector {sector}"),
+                Err(MoveError::Elsewhere { at, len }) => {
+                    assert!(!is_own, "sector {sector}");
+                    assert_eq!((at, len), (sector * 512, 512));
+                }
+                Err(error) => panic!("{error}"),
+            }
+            let byte = disk.disk.0[sector as usize * 512];
+            assert_eq!(byte == 7, is_own, "sector {sector}");
+        }
+        // One write must not begin in a place and end behind it, nor span two of them.
+        for (at, sectors) in [(60, 5), (40, 80), (39, 2)] {
+            let refused = disk.writer().put(at * 512, &vec![7; sectors * 512]);
+            assert!(matches!(refused, Err(MoveError::Elsewhere { .. })), "{at}");
+        }
     }
 }

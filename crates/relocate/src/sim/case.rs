@@ -7,11 +7,12 @@ use std::rc::Rc;
 use plumb_testkit::Rng;
 
 use super::medium::{Clock, Flushes, MediaFaults, Medium, Shared, Which, World};
-use crate::Unit;
 use crate::journal::Ending;
 use crate::moving::loss::covers;
 use crate::moving::plan::meet;
 use crate::moving::{ByteChange, Copying, JournalId, LostRange, Plan};
+use crate::preflight::Checked;
+use crate::{DiskOffset, PartOffset, Unit};
 
 const SECTOR: u64 = 512;
 /// Sectors of a disk; long shifts have longer, sparse ones.
@@ -132,7 +133,7 @@ impl Case {
         found
     }
 
-    fn fix_ups(&self, before: &DiskBefore) -> Vec<ByteChange> {
+    fn fix_ups(&self, before: &DiskBefore) -> Vec<ByteChange<PartOffset>> {
         let mut places = vec![self.signatures()[0].start + 28];
         if self.len * SECTOR > 8 * self.block() {
             places.push(4 * self.block() + 100);
@@ -140,7 +141,7 @@ impl Case {
         let change = |at: u64| {
             let old = before.partition[at as usize..at as usize + 4].to_vec();
             ByteChange {
-                at,
+                at: PartOffset(at),
                 new: old.iter().map(|byte| !byte).collect(),
                 old,
             }
@@ -187,9 +188,9 @@ impl DiskBefore {
         }
     }
 
-    fn changes(&self, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<ByteChange> {
+    fn changes(&self, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<ByteChange<DiskOffset>> {
         let change = |index: usize| ByteChange {
-            at: self.places[index].start,
+            at: DiskOffset(self.places[index].start),
             old: old[index].clone(),
             new: new[index].clone(),
         };
@@ -230,7 +231,7 @@ impl Setting {
         disk.write(plan.from, &before.partition);
         let mut fixed = before.partition.clone();
         for fix_up in &plan.fix_ups {
-            fixed[fix_up.at as usize..][..fix_up.new.len()].copy_from_slice(&fix_up.new);
+            fixed[fix_up.at.0 as usize..][..fix_up.new.len()].copy_from_slice(&fix_up.new);
         }
         let apart = apart(&plan);
         let neighbours = neighbours(&plan, &before, &disk);
@@ -256,6 +257,11 @@ impl Setting {
             apart,
             neighbours,
         }
+    }
+
+    /// The plan, as if a preflight had checked it: there is no system around this disk.
+    pub(crate) fn checked_plan(&self) -> Checked<Plan> {
+        Checked::for_simulation(self.plan.clone())
     }
 
     /// What a signature is at the new place.
@@ -432,10 +438,7 @@ impl Setting {
 /// In the partition, at either place, and whole sectors.
 fn apart(plan: &Plan) -> Vec<Range<u64>> {
     let mut blocks = Vec::new();
-    let labels = plan
-        .hide
-        .iter()
-        .map(|change| change.at..change.at + change.new.len() as u64);
+    let labels = plan.hide.iter().map(|change| change.range());
     let strays = plan.strays.iter().cloned();
     for start in [plan.from, plan.to] {
         let signatures = plan
@@ -445,7 +448,7 @@ fn apart(plan: &Plan) -> Vec<Range<u64>> {
         let fix_ups = plan
             .fix_ups
             .iter()
-            .map(|change| start + change.at..start + change.at + 4);
+            .map(|change| change.range_on_disk(start));
         for range in signatures
             .chain(fix_ups)
             .chain(labels.clone())

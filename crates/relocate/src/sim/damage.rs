@@ -34,7 +34,7 @@ fn both(setting: &Setting) -> (SimDisk, SimStore) {
 fn stopped(steps: usize) -> Setting {
     let setting = Setting::new(&CASE, 7);
     let (disk, store) = both(&setting);
-    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    let mut moving = Move::start(setting.checked_plan(), disk, store).expect("a good plan");
     for _ in 0..steps {
         assert_eq!(moving.step().expect("no failure"), None);
     }
@@ -192,7 +192,7 @@ fn a_short_file_is_refused() {
     let setting = Setting::new(&CASE, 7);
     let (disk, store) = both(&setting);
     setting.world.borrow_mut().journal_bytes -= 1;
-    let error = Move::start(setting.plan.clone(), disk, store)
+    let error = Move::start(setting.checked_plan(), disk, store)
         .err()
         .expect("too short");
     assert!(
@@ -276,9 +276,9 @@ fn what_somebody_else_writes_is_kept() {
 fn another_label_stops_the_move() {
     let setting = Setting::new(&CASE, 7);
     let (mut disk, store) = both(&setting);
-    let at = setting.plan.hide[0].at;
+    let at = setting.plan.hide[0].at.0;
     disk.write_at(at, &[0x77; 512]).expect("within");
-    let error = Move::start(setting.plan.clone(), disk, store)
+    let error = Move::start(setting.checked_plan(), disk, store)
         .err()
         .expect("another label");
     assert!(
@@ -288,7 +288,7 @@ fn another_label_stops_the_move() {
 
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
-    let at = setting.plan.finish[1].at;
+    let at = setting.plan.finish[1].at.0;
     disk.write_at(at, &[0x77; 512]).expect("within");
     let error = Move::resume(store, disk).err().expect("another label");
     assert!(
@@ -433,13 +433,13 @@ fn the_old_label_stops_a_resume_and_no_rollback() {
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
     for change in &setting.plan.hide {
-        disk.write_at(change.at, &change.old).expect("within");
+        disk.write_at(change.at.0, &change.old).expect("within");
     }
     let error = Move::resume(store.clone(), disk.clone())
         .err()
         .expect("the old label");
     assert!(
-        matches!(error, MoveError::Changed { at } if at == setting.plan.hide[0].at),
+        matches!(error, MoveError::Changed { at } if at == setting.plan.hide[0].at.0),
         "{error}"
     );
     let mut back = Move::rollback(store, disk).expect("a journal");
@@ -450,7 +450,7 @@ fn the_old_label_stops_a_resume_and_no_rollback() {
 
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
-    disk.write_at(setting.plan.hide[0].at, &[0x77; 512])
+    disk.write_at(setting.plan.hide[0].at.0, &[0x77; 512])
         .expect("within");
     let error = Move::rollback(store, disk).err().expect("another label");
     assert!(matches!(error, MoveError::Changed { .. }), "{error}");

@@ -43,7 +43,7 @@ fn both(setting: &Setting) -> (SimDisk, SimStore) {
 fn stopped(case: &Case, steps: u64) -> Option<Setting> {
     let setting = Setting::new(case, 7);
     let (disk, store) = both(&setting);
-    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    let mut moving = Move::start(setting.checked_plan(), disk, store).expect("a good plan");
     for _ in 0..steps {
         if moving.step().expect("no failure").is_some() {
             return None;
@@ -220,7 +220,7 @@ fn zeros_fill_only_the_free_part() {
             }
         }
         let (disk, store) = both(&setting);
-        let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+        let mut moving = Move::start(setting.checked_plan(), disk, store).expect("a good plan");
         let mut told = Vec::new();
         let is_done = moving
             .clear_new_place(|done, all| {
@@ -253,7 +253,7 @@ fn zeros_fill_only_the_free_part() {
 fn zeros_that_did_not_arrive_stop_the_move() {
     let setting = Setting::new(&LONG, 7);
     let (disk, store) = both(&setting);
-    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    let mut moving = Move::start(setting.checked_plan(), disk, store).expect("a good plan");
     setting.world.borrow_mut().faults.write = Some((Which::Disk, 0, WriteFault::Dropped));
     let refused = moving.clear_new_place(|_, _| ControlFlow::Continue(()));
     assert!(

@@ -10,4 +10,5 @@ mod explore;
 mod faults;
 mod media;
 mod medium;
+mod preflight;
 mod tests;

@@ -317,7 +317,8 @@ fn stopped_in(setting: Setting, steps: u64) -> Option<Setting> {
         SimDisk(setting.world.clone()),
         SimStore(setting.world.clone()),
     );
-    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a move that can begin");
+    let mut moving =
+        Move::start(setting.checked_plan(), disk, store).expect("a move that can begin");
     for _ in 0..steps {
         if moving.step().expect("nothing fails").is_some() {
             return None;

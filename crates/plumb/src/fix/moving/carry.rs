@@ -12,23 +12,26 @@ use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, wait_for};
 use plumb_relocate::labels::must_be_derived;
 use plumb_relocate::moving::{Copying, OnLoss};
-use plumb_relocate::{Ending, JournalFile, Move, MoveError, Progress, Raw, Stage, Status};
+use plumb_relocate::preflight::{Attachment, DiskWords, must_be_as_long, must_make_up};
+use plumb_relocate::{
+    Checked, Ending, JournalFile, Move, MoveError, Plan, Progress, Raw, Stage, Status, Unit,
+};
 use plumb_report::fix::Moved;
 use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
 
 use super::error::{DISK_HELP, MoveRefused};
-use super::evidence::{must_be_as_long, must_be_of};
-use super::identity::{Attachment, DiskWords};
+use super::host::SystemHost;
+use super::identity::must_be_of;
 use super::preflight::Prepared;
 use super::progress::{ProgressLine, stage_word};
+use super::refusal::RefusedMove;
 use super::trust::Reached;
-use super::{
-    Direction, MovePaths, blocks, journal_place, label_difference, look, lost, neighbours, trust,
-};
+use super::{Direction, MovePaths, held, label_difference, look, lost, trust};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::{Failure, tell};
-use crate::fix::act::{Owner, tell_kernel};
+use crate::fix::act::{Owner, STATE, tell_kernel};
+use crate::fix::durable::make_directory;
 use crate::fix::error::of_system;
 use crate::fix::here::Here;
 use crate::fix::subject::Subject;
@@ -40,11 +43,16 @@ use crate::signals::stop_flag;
 /// # Errors
 /// When it cannot be begun, or stops before its end.
 pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
-    let journal = PathBuf::from(&prepared.plan.journal_path);
-    journal_place::must_exist(&journal)?;
+    let plan = prepared.planned.plan();
+    let journal = PathBuf::from(&plan.journal_path);
+    must_have_directory(&journal)?;
     // It takes its time, and the partition need not be away meanwhile.
-    let mut store = JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block)
-        .map_err(|error| {
+    let mut store = JournalFile::create(
+        &journal,
+        prepared.journal_bytes,
+        prepared.planned.journal_block_bytes(),
+    )
+    .map_err(|error| {
         let needed = Bytes(prepared.journal_bytes);
         let why = match error.kind() {
             std::io::ErrorKind::StorageFull => format!("{error}: it takes {needed}"),
@@ -62,14 +70,13 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         subject,
         locked: _locked,
         neighbours: _kept,
+        plan: checked,
     } = take_away(&prepared, &owner).inspect_err(|_| unused(&store))?;
-    let partition = prepared.plan.partition.clone();
-    let started = subject
-        .must_have_no_writers(&[])
-        .map_err(Failure::from)
+    let partition = plan.partition.clone();
+    let started = still_checked(&prepared, &subject)
+        .and_then(|()| Ok(subject.must_have_no_writers(&[])?))
         .and_then(|()| {
-            let plan = prepared.plan.clone();
-            let begun = Move::start(plan, Raw(&subject.disk), &mut store);
+            let begun = Move::start(checked, Raw(&subject.disk), &mut store);
             let mut moving = begun.map_err(|source| MoveRefused::NotBegun {
                 partition: partition.clone(),
                 source,
@@ -185,12 +192,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     let label = subject.label().ok().flatten();
     let note = must_be_of(&status, &subject, label.as_ref(), args.disk.is_some())?;
     let owner = owner_of(&status, &was, &subject.path);
-    let word = if direction == Direction::On {
-        "resume"
-    } else {
-        "rollback"
-    };
-    let mut view = view(&status, &way, word);
+    let mut view = view(&status, &way, direction.word());
     view.notes.extend(note);
     if let Some(why) = asks.filter(|_| !is_yes) {
         return ask(view, &status, &way, &subject, why, args.json);
@@ -210,8 +212,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     if direction == Direction::Back && status.may_be_in_use {
         return Err(changed(MoveRefused::MayBeInUse { partition }));
     }
-    must_be_as_long(&status, &subject).map_err(changed)?;
-    blocks::must_make_up(status.plan.unit, &subject).map_err(changed)?;
+    must_have_its_blocks(&status, &subject).map_err(changed)?;
     must_be_derived(&status.plan, status.torn.as_ref(), &subject.raw()).map_err(|source| {
         MoveRefused::NotDerived {
             device: subject.device(),
@@ -220,7 +221,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
         }
     })?;
     must_have_no_writers(&subject, &status, label.as_ref())?;
-    let _kept = neighbours::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
+    let _kept = held::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
     forget(&subject, &status, label.as_ref())?;
     // Once more: nobody can have opened a partition since that the kernel does not have any more.
     subject.must_have_no_writers(&[])?;
@@ -242,6 +243,40 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     };
     let ended = run.carry_out(moving, &stop);
     run.close(ended, &store)
+}
+
+/// Makes the directory of journals without a place of their own.
+///
+/// # Errors
+/// When it cannot be made.
+fn must_have_directory(journal: &Path) -> Result<(), Failure> {
+    if !journal.starts_with(STATE) {
+        return Ok(());
+    }
+    make_directory(Path::new(STATE)).map_err(|error| {
+        MoveRefused::Place {
+            path: STATE.to_owned(),
+            why: error.to_string(),
+        }
+        .into()
+    })
+}
+
+/// That the disk is as long as when the move began, and has no blocks that reach beyond the move's.
+fn must_have_its_blocks(status: &Status, subject: &Subject) -> Result<(), MoveRefused> {
+    let device = subject.device();
+    must_be_as_long(status, &subject.raw()).map_err(|found| MoveRefused::OtherSize {
+        device: device.clone(),
+        found,
+        expected: status.plan.disk_bytes,
+    })?;
+    let words = |unit: Unit| format!("{} at offset {}", Bytes(unit.bytes), Bytes(unit.offset));
+    let unit = status.plan.unit;
+    must_make_up(unit, subject.disk.limits()).map_err(|stated| MoveRefused::OtherBlocks {
+        device,
+        found: words(stated),
+        expected: words(unit),
+    })
 }
 
 /// What the journal says by now, unless somebody has ended the move and removed it.
@@ -288,7 +323,7 @@ fn must_have_no_writers(
     status: &Status,
     label: Option<&Label>,
 ) -> Result<(), Failure> {
-    let within = neighbours::within(&status.plan, subject, label)?;
+    let within = held::within_move(&status.plan, subject, label)?;
     let nodes: Vec<PathBuf> = within
         .iter()
         .map(|part| node_of(&subject.path, part.number))
@@ -315,7 +350,7 @@ fn owner_of(status: &Status, was: &DiskWords, disk: &Path) -> Owner {
 
 /// After a restart the kernel may have found an entry for the partition again: nobody must use it meanwhile.
 fn forget(subject: &Subject, status: &Status, label: Option<&Label>) -> Result<(), Failure> {
-    for partition in neighbours::within(&status.plan, subject, label)? {
+    for partition in held::within_move(&status.plan, subject, label)? {
         partitions::delete(&subject.disk, &subject.path, partition.number).map_err(of_system)?;
     }
     Ok(())
@@ -327,6 +362,8 @@ struct Taken {
     subject: Subject,
     locked: Subject,
     neighbours: Vec<DirectDisk>,
+    /// What may be done with it.
+    plan: Checked<Plan>,
 }
 
 /// Proves that nobody uses the partition, lets the kernel forget it at once, and opens its disk. Partition and disk cannot
@@ -335,17 +372,26 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     let locked = Subject::open(&prepared.disk, Access::Read)?;
     // To the end: udev would open a partition that was closed, and read the table anew.
     locked.lock()?;
-    if Attachment::of(&locked.disk) != prepared.attachment {
-        return Err(MoveRefused::Exchanged {
-            device: locked.device(),
-        }
-        .into());
-    }
-    locked.must_have_no_writers(&[&prepared.node])?;
+    let here = Here::find(&prepared.node)?;
+    let plan = prepared.planned.plan();
+    let host = SystemHost {
+        partition: &here,
+        node: &prepared.node,
+        subject: &locked,
+    };
+    let checked = prepared.planned.check(&locked.raw(), &host);
+    let checked = checked.map_err(|refusal| {
+        let refused = RefusedMove {
+            partition: plan.partition.clone(),
+            subject: &locked,
+            freed_by: here.freed_by(),
+            journal: Path::new(&plan.journal_path),
+        };
+        refused.failure(refusal)
+    })?;
     let label = locked.label().ok().flatten();
-    neighbours::must_be_all(&prepared.plan, prepared.number, &locked, label.as_ref())?;
     // First, so that nobody comes to use one while the partition is gone.
-    let neighbours = neighbours::keep(&prepared.plan, &locked, label.as_ref(), false)?;
+    let neighbours = held::keep(plan, &locked, label.as_ref(), false)?;
     let partition = DirectDisk::open(&prepared.node, Access::Exclusive).map_err(of_system)?;
     partition
         .flush()
@@ -360,6 +406,7 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
             subject,
             locked,
             neighbours,
+            plan: checked,
         }),
         Err(failure) => {
             put_back(disk, prepared, owner);
@@ -368,10 +415,25 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     }
 }
 
+/// That the disk which was opened to be written to is the one that was checked: a node can lead elsewhere by now.
+fn still_checked(prepared: &Prepared, subject: &Subject) -> Result<(), Failure> {
+    let attachment = Attachment::of(&subject.disk);
+    let same = prepared
+        .planned
+        .must_be_same_disk(attachment, &subject.here.identity());
+    same.map_err(|_| {
+        MoveRefused::Exchanged {
+            device: subject.device(),
+        }
+        .into()
+    })
+}
+
 /// Lets the kernel know the partition again, which is where it was. What went wrong before comes first, so that nothing is
 /// said of an error here: partx adds the partition as well. Its label may be what cannot be read.
 fn put_back(disk: &DirectDisk, prepared: &Prepared, owner: &Owner) {
-    let (start_bytes, len_bytes) = (prepared.plan.from, prepared.plan.len);
+    let plan = prepared.planned.plan();
+    let (start_bytes, len_bytes) = (plan.from, plan.len);
     let known = KernelPartition {
         number: prepared.number,
         start_bytes,

@@ -5,6 +5,7 @@ use std::io;
 use plumb_quoting::Command;
 use plumb_relocate::MoveError;
 use plumb_relocate::labels::hidden::LabelMoveError;
+use plumb_relocate::preflight::NotThisDisk;
 use plumb_report::format::count;
 use thiserror::Error;
 
@@ -219,16 +220,9 @@ pub enum MoveRefused {
         /// The partition.
         partition: String,
     },
-    /// Another disk than the move was begun on.
-    #[error("{device}: found {found}, expected {expected}: the move was begun on another disk")]
-    OtherDisk {
-        /// The disk.
-        device: String,
-        /// What it is.
-        found: String,
-        /// What it should be.
-        expected: String,
-    },
+    /// Another disk than the one of the move.
+    #[error(transparent)]
+    NotThisDisk(#[from] NotThisDisk),
     /// Another size than when the move began.
     #[error("{device}: size of the disk: found {} B, expected {} B, as when the move began", count(*found), count(*expected))]
     OtherSize {
@@ -238,19 +232,6 @@ pub enum MoveRefused {
         found: u64,
         /// The bytes that it had.
         expected: u64,
-    },
-    /// A disk that nothing shows to be that of the move.
-    #[error(
-        "{device}: found {found}, expected a mark of the journal {journal} or the label that its move has come to: nothing was \
-         written"
-    )]
-    NotShown {
-        /// The disk.
-        device: String,
-        /// What it has.
-        found: String,
-        /// Name of the journal.
-        journal: String,
     },
     /// The disk states other blocks now, which do not fit into those that the move writes.
     #[error(
@@ -285,7 +266,7 @@ impl From<MoveRefused> for Failure {
                 "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
                  brings the partition back, and the disk must stay as it is",
             ),
-            MoveRefused::OtherDisk { .. } | MoveRefused::NotShown { .. } => failure.with_help(DISK_HELP),
+            MoveRefused::NotThisDisk(_) => failure.with_help(DISK_HELP),
             MoveRefused::Untrusted { path, .. } => failure.with_help_and_command(
                 "name the journal if you know that it is the one of your move",
                 Command::new("plumb fix status").path(path),

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use plumb_label::{Label, Partition};
 use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::status;
+use plumb_relocate::preflight::{Attachment, CurrentDisk, DiskWords, moving_part};
 use plumb_relocate::signatures::markers;
-use plumb_relocate::{JournalFile, Marker};
-use plumb_sys::{Access, DirectDisk};
+use plumb_relocate::{JournalFile, Marker, Status};
+use plumb_sys::Access;
 
 use super::error::MoveRefused;
-use super::evidence::must_be_of;
 use super::trust::Reached;
 use super::{MovePaths, look};
 use crate::failure::Failure;
-use crate::fix::act::{Ownership, STATE};
+use crate::fix::act::STATE;
 use crate::fix::subject::{Subject, by_name};
 
 /// What the names of journals end in.
@@ -27,143 +27,30 @@ const PIECE: u64 = 1 << 20;
 const SECTOR: usize = 512;
 /// So many different marks of one disk are followed; a disk of more of them was made to keep us busy.
 const MARKS_MAX: usize = 64;
-/// Names this boot of the kernel.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-
-/// What tells a disk from others, as it is kept in the journal: its node, what identifies it, and its label; and whose the
-/// node of the partition was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskWords {
-    /// The node, when the move began.
-    pub path: String,
-    /// World Wide Name, serial number or the like; empty where it has none.
-    pub identity: String,
-    /// Identity of its label; empty where it cannot be read.
-    pub label: String,
-    /// User, group and mode of the partition's node, when the move began.
-    pub ownership: Option<Ownership>,
-    /// The boot and the kernel's number of the disk in it, when the move began.
-    pub attachment: Option<Attachment>,
-}
-
-/// A disk as the kernel numbered it: within one boot no other disk gets the number, whatever its node is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attachment {
-    boot: String,
-    sequence: u64,
-}
-
-impl Attachment {
-    /// Asks the kernel; `None` of images, and on kernels before 5.15.
-    pub fn of(disk: &DirectDisk) -> Option<Attachment> {
-        let boot = std::fs::read_to_string(BOOT).ok()?;
-        Some(Attachment {
-            boot: boot.trim().to_owned(),
-            sequence: disk.sequence()?,
-        })
-    }
-
-    fn parse(text: &str) -> Option<Attachment> {
-        let (boot, sequence) = text.split_once(' ')?;
-        Some(Attachment {
-            boot: boot.to_owned(),
-            sequence: sequence.parse().ok()?,
-        })
-    }
-
-    /// Whether both are of one boot, and are not the same disk.
-    fn contradicts(&self, other: &Attachment) -> bool {
-        self.boot == other.boot && self.sequence != other.sequence
-    }
-}
-
-impl DiskWords {
-    /// Takes path, identity and label from a disk.
-    pub fn from_disk(subject: &Subject, label: Option<&Label>) -> DiskWords {
-        DiskWords {
-            path: subject.device(),
-            identity: subject.here.identity(),
-            label: label.and_then(|label| label.id.clone()).unwrap_or_default(),
-            ownership: None,
-            attachment: Attachment::of(&subject.disk),
-        }
-    }
-
-    /// As one text: a line each.
-    pub fn text(&self) -> String {
-        let plain = |text: &str| text.replace(['\n', '\r'], " ");
-        let ownership = self
-            .ownership
-            .as_ref()
-            .map(Ownership::to_string)
-            .unwrap_or_default();
-        let attachment = self.attachment.as_ref();
-        let attachment = attachment
-            .map(|found| format!("{} {}", found.boot, found.sequence))
-            .unwrap_or_default();
-        format!(
-            "{}\n{}\n{}\n{ownership}\n{attachment}",
-            plain(&self.path),
-            plain(&self.identity),
-            plain(&self.label)
-        )
-    }
-
-    /// Takes the text apart.
-    pub fn parse(text: &str) -> DiskWords {
-        let mut lines = text.lines().map(str::to_owned);
-        let mut next = || lines.next().unwrap_or_default();
-        let (path, identity, label) = (next(), next(), next());
-        DiskWords {
-            path,
-            identity,
-            label,
-            ownership: Ownership::parse(&next()),
-            attachment: Attachment::parse(&next()),
-        }
-    }
-
-    /// Whether both state the same identity.
-    pub fn has_identity_of(&self, other: &DiskWords) -> bool {
-        !self.identity.is_empty() && self.identity == other.identity
-    }
-
-    /// Whether both are one disk of this boot, or at least have the same name where the kernel does not know better.
-    pub fn is_attached_as(&self, other: &DiskWords) -> bool {
-        match (&self.attachment, &other.attachment) {
-            (Some(is), Some(was)) if is == was => true,
-            (Some(is), Some(was)) if is.contradicts(was) => false,
-            _ => self.path == other.path,
-        }
-    }
-
-    /// Whether both have labels of the same identity.
-    pub fn has_label_of(&self, other: &DiskWords) -> bool {
-        !self.label.is_empty() && self.label == other.label
-    }
-
-    /// Whether `found` can be that disk: nothing that both have may differ. A label that was torn tells nothing, and what
-    /// neither has proves nothing.
-    ///
-    /// # Errors
-    /// What differs.
-    pub fn must_be(&self, found: &DiskWords) -> Result<(), MoveRefused> {
-        let pairs = [
-            (&found.identity, &self.identity),
-            (&found.label, &self.label),
-        ];
-        match pairs
-            .into_iter()
-            .find(|(is, was)| !is.is_empty() && !was.is_empty() && is != was)
-        {
-            Some((is, was)) => Err(MoveRefused::OtherDisk {
-                device: found.path.clone(),
-                found: is.clone(),
-                expected: was.clone(),
-            }),
-            None => Ok(()),
-        }
-    }
+/// That a disk is the one of a move. One whose owner has named it as the disk (`is_named`) may state another identity. Returns
+/// what has to be said of that.
+///
+/// # Errors
+/// What contradicts it, or that nothing shows it.
+pub fn must_be_of(
+    status: &Status,
+    subject: &Subject,
+    label: Option<&Label>,
+    is_named: bool,
+) -> Result<Option<String>, MoveRefused> {
+    let words = DiskWords::of_disk(
+        subject.device(),
+        subject.here.identity(),
+        label,
+        Attachment::of(&subject.disk),
+    );
+    let seen = CurrentDisk {
+        words,
+        has_label: label.is_some(),
+        disk: &subject.raw(),
+        is_named,
+    };
+    Ok(seen.must_be_of(status)?)
 }
 
 /// The move that is meant: by its journal's file, or by the disk or partition that waits for one. That disk is the move's, and
@@ -334,11 +221,6 @@ fn known_journals(subject: &Subject, label: Option<&Label>) -> Vec<PathBuf> {
     journals.filter(is_open).collect()
 }
 
-/// The entry of type *moving*.
-pub fn moving_part(label: &Label) -> Option<&Partition> {
-    label.partitions.iter().find(|part| part.kind.is_moving())
-}
-
 /// Every sector of a place that holds a mark, in order.
 fn all_marks(subject: &Subject, place: Range<u64>) -> impl Iterator<Item = (u64, Marker)> {
     let end = place.end;
@@ -353,68 +235,4 @@ fn all_marks(subject: &Subject, place: Range<u64>) -> impl Iterator<Item = (u64,
             .collect();
         found
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_disk_is_told() {
-        let was = DiskWords {
-            path: "/dev/sdb".into(),
-            identity: "naa.5".into(),
-            label: "guid".into(),
-            ownership: Ownership::parse("1 2 640"),
-            attachment: Attachment::parse("boot 7"),
-        };
-        assert_eq!(DiskWords::parse(&was.text()), was);
-        let with = |identity: &str, label: &str| DiskWords {
-            path: "/dev/sdc".into(),
-            identity: identity.into(),
-            label: label.into(),
-            ownership: None,
-            attachment: None,
-        };
-        for (found, is_it) in [
-            (with("naa.5", "guid"), true),
-            (with("naa.5", ""), true),
-            (with("", "guid"), true),
-            (with("naa.6", "guid"), false),
-            (with("naa.5", "other"), false),
-        ] {
-            assert_eq!(was.must_be(&found).is_ok(), is_it, "{found:?}");
-        }
-        let odd = DiskWords {
-            path: "a\nb".into(),
-            identity: String::new(),
-            ..was
-        };
-        assert_eq!(DiskWords::parse(&odd.text()).label, "guid");
-        assert_eq!(
-            DiskWords::parse("/dev/sdb\nnaa.5\nguid").ownership,
-            None,
-            "journals of before have none"
-        );
-    }
-
-    /// The kernel's number tells two disks of one name apart, and finds one under another name; that of another boot says
-    /// nothing.
-    #[test]
-    fn a_number_of_the_kernel_goes_before_a_name() {
-        let disk =
-            |path: &str, attachment: &str| DiskWords::parse(&format!("{path}\n\n\n\n{attachment}"));
-        let was = disk("/dev/sdb", "one 7");
-        for (found, is_it) in [
-            (disk("/dev/sdb", "one 7"), true),
-            (disk("/dev/sdc", "one 7"), true),
-            (disk("/dev/sdb", "one 8"), false),
-            (disk("/dev/sdb", "two 8"), true),
-            (disk("/dev/sdc", "two 7"), false),
-            (disk("/dev/sdb", ""), true),
-            (disk("/dev/sdc", ""), false),
-        ] {
-            assert_eq!(found.is_attached_as(&was), is_it, "{found:?}");
-        }
-    }
 }

@@ -3,15 +3,15 @@
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_label::{Label, Partition};
 use plumb_relocate::labels::{Change, ChangeStep};
-use plumb_relocate::{Stage, Status, moving};
+use plumb_relocate::{DiskOffset, Stage, Status, moving};
 use plumb_report::format::count;
 
 use crate::fix::subject::Subject;
 
 /// Partitions that are not as the move left them, in words; none where one of the two labels cannot be read.
 pub fn differences(status: &Status, subject: &Subject) -> Vec<String> {
-    let step = |change: &moving::ByteChange| ChangeStep::Write {
-        at: Bytes(change.at),
+    let step = |change: &moving::ByteChange<DiskOffset>| ChangeStep::Write {
+        at: Bytes(change.at.0),
         old: change.old.clone(),
         new: change.new.clone(),
     };
@@ -27,13 +27,13 @@ pub fn differences(status: &Status, subject: &Subject) -> Vec<String> {
 pub fn is_old(status: &Status, subject: &Subject) -> bool {
     status.plan.hide.iter().all(|change| {
         let mut found = vec![0; change.old.len()];
-        plumb_label::Disk::read_at(&subject.raw(), change.at, &mut found).is_ok()
+        plumb_label::Disk::read_at(&subject.raw(), change.at.0, &mut found).is_ok()
             && found == change.old
     })
 }
 
 /// What makes the label that the move has left, in the parts that it writes.
-fn left(status: &Status) -> Vec<moving::ByteChange> {
+fn left(status: &Status) -> Vec<moving::ByteChange<DiskOffset>> {
     let plan = &status.plan;
     match (status.progress.is_back, status.progress.stage) {
         (false, Stage::Hiding) | (true, Stage::Verifying | Stage::Done) => plan

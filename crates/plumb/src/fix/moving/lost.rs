@@ -1,13 +1,13 @@
 //! Bytes that a move could not bring along: as they are printed, and as the file JOURNAL.lost that names them.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use plumb_relocate::moving::{LossKind, LostRange};
 use plumb_report::fix::MovedLoss;
+use plumb_sys::{FileContent, NewFile};
 
 /// Ranges in the form that is printed.
 pub fn ranges(lost: &[LostRange]) -> Vec<MovedLoss> {
@@ -23,32 +23,22 @@ pub fn ranges(lost: &[LostRange]) -> Vec<MovedLoss> {
 }
 
 /// Writes the file beside the journal, and returns its path when it is on its medium. An older one of the same name is
-/// replaced: a move that has ended is told once more.
+/// removed first: a move that has ended is told once more, and its journal has the ranges as well.
 ///
 /// # Errors
 /// What the system says.
 pub fn write(journal: &Path, partition: &str, lost: &[MovedLoss]) -> io::Result<PathBuf> {
-    let with = |ending: &str| {
-        let mut name = journal.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let (path, unfinished) = (with(".lost"), with(".lost.new"));
-    // One that was left by a crash.
-    let _ = fs::remove_file(&unfinished);
+    let mut name = journal.as_os_str().to_owned();
+    name.push(".lost");
+    let path = PathBuf::from(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     // It tells where data of the partition are: for root alone.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)?;
+    let mut file = NewFile::create(&path, FileContent::DiskData)?;
     file.write_all(text(partition, lost).as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, &path)?;
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+    file.finish()?;
     Ok(path)
 }
 

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use plumb_quoting::Command;
-use plumb_relocate::moving::status;
+use plumb_relocate::moving::{never_begun, status};
+use plumb_relocate::preflight::DiskWords;
 use plumb_relocate::{JournalError, JournalFile, MoveError, Status};
 use plumb_report::fix::{Moved, print_moved};
 use plumb_sys::Doubt;
@@ -16,25 +17,22 @@ use crate::failure::Failure;
 use crate::fix::view::given;
 use crate::{output, typed};
 
-mod blocks;
-mod boot_gap;
 mod carry;
 mod error;
-mod evidence;
+mod held;
+mod host;
 mod identity;
-mod journal_place;
 mod label_difference;
 mod lost;
-mod neighbours;
 mod preflight;
 mod progress;
+mod refusal;
 mod target;
 mod trust;
 mod write_cache;
 
 use error::MoveRefused;
-pub use identity::moving_part;
-pub use neighbours::known as known_partitions;
+pub use held::known_partitions;
 use preflight::{Preflight, Prepared};
 use trust::Reached;
 
@@ -45,6 +43,16 @@ pub enum Direction {
     On,
     /// To go back.
     Back,
+}
+
+impl Direction {
+    /// The command that goes this way.
+    fn word(self) -> &'static str {
+        match self {
+            Direction::On => "resume",
+            Direction::Back => "rollback",
+        }
+    }
 }
 
 /// Runs `plumb fix move`.
@@ -91,7 +99,10 @@ fn print(moved: &Moved, is_json: bool) -> Result<(), Failure> {
 pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let way = identity::way_to(&args.journal)?;
     match carry::go_on(way.clone(), args, direction) {
-        Err(failure) if never_began(&way.journal) => nothing_to_do(&way, args.json, failure),
+        Err(failure) => match not_begun(&way.journal) {
+            Some(status) => nothing_to_do(&way, &status, args.json, direction),
+            None => Err(failure),
+        },
         ended => ended,
     }
 }
@@ -105,7 +116,7 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     let (store, status) = opened(&way.journal, JournalFile::open_to_look)?;
     let doubt = trust::doubt_of(&store, &way.journal);
     trust::judge(way.reached, doubt.as_ref(), &way.journal)?;
-    let said = identity::DiskWords::parse(&status.plan.disk).path;
+    let said = DiskWords::parse(&status.plan.disk).path;
     let disk = way.disk.clone().unwrap_or_else(|| PathBuf::from(&said));
     let way = way.beside(&status).with_yes(doubt.as_ref(), &disk);
     let mut moved = carry::view(&status, &way, "status");
@@ -119,27 +130,35 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Whether a journal has a plan, and the move was never begun.
-fn never_began(journal: &Path) -> bool {
-    let store = JournalFile::open_to_look(journal);
-    store.is_ok_and(|store| {
-        matches!(
-            status(store),
-            Err(MoveError::Journal(JournalError::NotBegun))
-        )
-    })
+/// What a journal says of a move that was never begun; `None` of any other file.
+fn not_begun(journal: &Path) -> Option<Status> {
+    let store = JournalFile::open_to_look(journal).ok()?;
+    never_begun(store).ok().flatten()
 }
 
 /// A journal that nothing is to be done with.
-fn nothing_to_do(way: &MovePaths, is_json: bool, failure: Failure) -> Result<Exit, Failure> {
-    if is_json {
-        // There is no move that a document could be about.
-        return Err(failure);
+fn nothing_to_do(
+    way: &MovePaths,
+    status: &Status,
+    is_json: bool,
+    direction: Direction,
+) -> Result<Exit, Failure> {
+    let why =
+        "the move never began, and nothing was written to the disk; the journal can be removed";
+    if !is_json {
+        let journal = way.journal.display();
+        output::print_line(&format!("{journal}: nothing to do: {why}"))?;
+        return Ok(Exit::Clean);
     }
-    output::print_line(&format!(
-        "{}: nothing to do: the move never began, and nothing was written to the disk; the journal can be removed",
-        way.journal.display()
-    ))?;
+    let moved = Moved {
+        state: "never begun",
+        stage: None,
+        command: None,
+        undo: None,
+        notes: vec![format!("nothing to do: {why}")],
+        ..carry::view(status, way, direction.word())
+    };
+    print(&moved, is_json)?;
     Ok(Exit::Clean)
 }
 
@@ -208,7 +227,7 @@ impl MovePaths {
 
     /// Without what the journal says as well.
     fn beside(self, status: &Status) -> MovePaths {
-        let said = identity::DiskWords::parse(&status.plan.disk).path;
+        let said = DiskWords::parse(&status.plan.disk).path;
         MovePaths {
             disk: self.disk.filter(|disk| *disk != Path::new(&said)),
             ..self

@@ -1,38 +1,32 @@
-//! What has to hold before a partition is moved, and the plan that comes of it. Nothing is written here.
+//! The preflight of a move in the words of the command line: what is asked of `plumb_relocate::preflight`, the choice of the
+//! new start, and what a user reads of it. Nothing is written here.
 
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plumb_geometry::{Bytes, Extent, SECTOR, align_down};
-use plumb_label::{Label, Partition, PartitionPlace, PartitionType};
-use plumb_relocate::fix_ups::fix_ups;
-use plumb_relocate::labels::label_move;
-use plumb_relocate::moving::{ByteChange, Copying, JournalId, Plan};
-use plumb_relocate::signatures::survey;
-use plumb_relocate::{JOURNAL_BLOCK_BYTES_MIN, Raw, Unit};
+use plumb_geometry::{Bytes, SECTOR};
+use plumb_label::{Disk, Label, Partition};
+use plumb_relocate::labels::kernel::node_of;
+use plumb_relocate::moving::{Copying, JournalId, Plan};
+use plumb_relocate::preflight::{MoveRequest, Ownership, Planned, Survey, SurveyMode};
 use plumb_report::fix::Moved;
-use plumb_sys::{Access, KernelPartition};
+use plumb_sys::Access;
 
 use super::error::MoveRefused;
-use super::identity::{Attachment, DiskWords, JOURNAL};
+use super::host::{SystemHost, name_of};
+use super::identity::JOURNAL;
 use super::progress::ProgressLine;
+use super::refusal::RefusedMove;
 use super::target::MoveTarget;
-use super::{blocks, journal_place, neighbours, trust, write_cache};
+use super::{trust, write_cache};
 use crate::cli::fix::Move;
-use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::fix::act::{Ownership, STATE};
-use crate::fix::error::FixError;
+use crate::fix::act::STATE;
 use crate::fix::here::Here;
 use crate::fix::subject::{Subject, by_name};
-use crate::fix::unfinished;
+use crate::fix::unfinished::ignores_marks;
 
-/// Type of the partition in which GRUB keeps its core image, found by absolute sector.
-const BIOS_BOOT: plumb_label::Guid =
-    plumb_label::Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649);
-/// What ends in 55 AA, and need not be more than a boot sector.
-const BOOT_SECTOR: &str = "fat or boot sector";
 /// Every block device by its name.
 const BLOCK_CLASS: &str = "/sys/class/block";
 
@@ -46,46 +40,14 @@ pub struct Prepared {
     pub disk: PathBuf,
     /// Number of the partition.
     pub number: u32,
-    /// What is to be done.
-    pub plan: Plan,
+    /// What is to be done, as it was looked at.
+    pub planned: Planned,
     /// Length of the journal's file.
     pub journal_bytes: u64,
-    /// What its disk writes as a whole.
-    pub journal_block: u32,
-    /// The disk as the kernel numbered it when it was looked at.
-    pub attachment: Option<Attachment>,
-    /// Formats that were found in the partition.
-    holds: Vec<&'static str>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
     /// What keeps the move from beginning now; always empty where it was to begin.
     pub obstacles: Vec<String>,
-}
-
-/// What keeps a move from beginning, and can be removed without another plan.
-struct Obstacles {
-    /// Whether the move is only shown.
-    is_preview: bool,
-    found: Vec<String>,
-}
-
-impl Obstacles {
-    /// Notes a failure where the move is only shown.
-    ///
-    /// # Errors
-    /// The failure, where the move would begin.
-    fn meet<T>(&mut self, result: Result<T, Failure>) -> Result<Option<T>, Failure> {
-        match result {
-            Ok(done) => Ok(Some(done)),
-            Err(failure) if self.is_preview && failure.exit() != Exit::NotPermitted => {
-                let text = failure.text("");
-                self.found
-                    .push(text.replacen("nothing was written: ", "", 1));
-                Ok(None)
-            }
-            Err(failure) => Err(failure),
-        }
-    }
 }
 
 /// What comes of looking.
@@ -137,53 +99,38 @@ impl Prepared {
         let (disk, number) = disk_and_number(&partition)?;
         let node = fs::canonicalize(&partition).map_err(|error| Failure::failed(&error))?;
         let here = Here::find(&node)?;
-        let mut obstacles = Obstacles {
-            is_preview: args.act.yes.is_none(),
-            found: Vec::new(),
-        };
-        let words = node.display().to_string();
-        obstacles.meet(must_be_unused(&words, &here))?;
         let subject = Subject::open(&disk, Access::Read)?;
-        let users = subject.here.own_users();
-        if !users.is_empty() {
-            return Err(MoveRefused::InUse {
-                partition: words,
-                users,
-            }
-            .into());
-        }
-        subject.must_be_writable()?;
-        subject.must_take_any_write()?;
-        obstacles.meet(
-            subject
-                .must_have_no_writers(&[&node])
-                .map_err(Failure::from),
-        )?;
-        let label = subject.label()?.ok_or_else(|| FixError::NoLabel {
-            device: subject.device(),
-        })?;
-        unfinished::must_be_none(&subject, Some(&label), args.act.ignore_marker.as_deref())?;
-        if let Some(problem) = label.problems.first() {
-            return Err(FixError::LabelProblem {
-                device: subject.device(),
-                problem: problem.clone(),
-            }
-            .into());
-        }
+        let (words, name) = (node.display().to_string(), name_of(&node));
+        let id = journal_id()?;
+        let given = args.journal.journal.clone();
+        let journal = given.unwrap_or_else(|| default_journal(&name, id));
+        let refused = RefusedMove {
+            partition: words.clone(),
+            subject: &subject,
+            freed_by: here.freed_by(),
+            journal: &journal,
+        };
+        let (raw, host) = (
+            subject.raw(),
+            SystemHost {
+                partition: &here,
+                node: &node,
+                subject: &subject,
+            },
+        );
+        let mode = SurveyMode {
+            ignores_marks: ignores_marks(&subject, args.act.ignore_marker.as_deref())?,
+            is_preview: args.act.yes.is_none(),
+        };
+        let survey = Survey::of(&raw, &host, number, mode);
+        let survey = survey.map_err(|refusal| refused.failure(refusal))?;
+        let label = survey.label().clone();
+        let part = survey.part().clone();
         let look = Look {
-            partition: words,
+            partition: words.clone(),
             subject: &subject,
             label: &label,
-            number,
         };
-        let part = look.part()?;
-        look.must_be_movable(&part)?;
-        look.must_be_known(&part)?;
-        let name = node
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
         let to = match look.target(&part, args)? {
             MoveTarget::Start(to) => to,
             MoveTarget::InPlace(note) => {
@@ -192,64 +139,47 @@ impl Prepared {
                 )));
             }
         };
-        look.must_spare_boot_loaders(&part, to)?;
-        let id = journal_id()?;
-        let journal = args
-            .journal
-            .journal
-            .clone()
-            .unwrap_or_else(|| default_journal(&name, id));
-        let (plan, holds) = look.plan(&part, to, id, &journal)?;
-        plan.check().map_err(|error| MoveRefused::NotBegun {
-            partition: look.partition.clone(),
-            source: error.into(),
-        })?;
-        neighbours::must_be_all(&plan, number, &subject, Some(&label))?;
-        let mut notes = look.notes(&part, &plan);
-        for one in neighbours::beside(&plan, &subject, Some(&label))? {
-            let unused = one.must_be_unused(&look.partition, &subject.here);
-            obstacles.meet(unused.map_err(Failure::from))?;
-            notes.push(format!(
-                "{} has bytes in a block that is written with it or with the label: it is kept from use until the move has \
-                 ended, and after a crash must not be used before that goes on",
-                one.name
-            ));
-        }
-        let place = journal_place::check(&journal, &here, &name, args.journal.journal_same_disk);
-        let journal_block = obstacles.meet(place)?.unwrap_or(JOURNAL_BLOCK_BYTES_MIN);
-        let journal_bytes = plan.journal_bytes(journal_block);
-        if let Some(doubt) = trust::doubt_at(Path::new(&plan.journal_path)) {
-            notes.push(format!(
-                "others than root could write the journal there: {doubt}; resume and rollback will ask for --yes {}",
-                subject.name
-            ));
-        }
+        let request = MoveRequest {
+            partition: &words,
+            name: &name,
+            device: &subject.device(),
+            ownership: Ownership::read(&node),
+            to,
+            journal: id,
+            journal_path: &journal,
+            may_share_disk: args.journal.journal_same_disk,
+        };
+        let planned = survey.plan(&request);
+        let mut planned = planned.map_err(|refusal| refused.failure(refusal))?;
+        let obstacles = planned.take_obstacles().into_iter().map(|refusal| {
+            let text = refused.failure(refusal).text("");
+            text.replacen("nothing was written: ", "", 1)
+        });
+        let obstacles = obstacles.collect();
+        let notes = look.notes(&part, &planned);
         if args.scan || args.scan_write {
             look.must_be_readable(&part)?;
         }
         // What is written with zeros is read after that.
         if args.scan && !args.scan_write {
-            look.must_have_readable_place(&plan)?;
+            look.must_have_readable_place(planned.plan())?;
         }
         let prepared = Prepared {
             node,
             name,
             disk,
             number,
-            plan,
-            journal_bytes,
-            journal_block,
-            attachment: Attachment::of(&subject.disk),
-            holds,
+            journal_bytes: planned.plan().journal_bytes(planned.journal_block_bytes()),
+            planned,
             notes,
-            obstacles: obstacles.found,
+            obstacles,
         };
         Ok(Preflight::Move(Box::new(prepared)))
     }
 
     /// In the form that is printed.
     pub fn view(&self, action: &'static str, state: &'static str) -> Moved {
-        let plan = &self.plan;
+        let plan = self.planned.plan();
         let (copying, window_bytes) = match plan.copying {
             Copying::Windows(bytes) => ("windows", bytes),
             Copying::Batches(bytes) => ("batches through the journal", bytes),
@@ -265,7 +195,13 @@ impl Prepared {
             len_bytes: plan.len,
             copying,
             window_bytes,
-            holds: Some(self.holds.iter().map(|name| (*name).to_owned()).collect()),
+            holds: Some(
+                self.planned
+                    .holds()
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect(),
+            ),
             journal: plan.journal_path.clone(),
             journal_bytes: Some(self.journal_bytes),
             stage: None,
@@ -283,22 +219,6 @@ impl Prepared {
             notes: self.notes.clone(),
         }
     }
-}
-
-/// That nobody uses the partition.
-fn must_be_unused(partition: &str, here: &Here) -> Result<(), Failure> {
-    let users = here.users();
-    if users.is_empty() {
-        return Ok(());
-    }
-    let failure = Failure::from(MoveRefused::InUse {
-        partition: partition.to_owned(),
-        users,
-    });
-    Err(match here.freed_by() {
-        Some(command) => failure.with_command(command),
-        None => failure,
-    })
 }
 
 fn default_journal(name: &str, id: JournalId) -> PathBuf {
@@ -323,7 +243,6 @@ pub(super) struct Look<'a> {
     pub(super) partition: String,
     pub(super) subject: &'a Subject,
     pub(super) label: &'a Label,
-    number: u32,
 }
 
 impl Look<'_> {
@@ -331,32 +250,6 @@ impl Look<'_> {
         MoveRefused::Refused {
             partition: self.partition.clone(),
             why: why.into(),
-        }
-    }
-
-    /// The partition in the label.
-    fn part(&self) -> Result<Partition, MoveRefused> {
-        let is_it = |part: &&Partition| {
-            part.id.number == self.number && part.place != PartitionPlace::Slice
-        };
-        let part = self.label.partitions.iter().find(is_it).cloned();
-        part.ok_or_else(|| self.refused("found no such partition in the label of its disk"))
-    }
-
-    /// The kernel has it where the label says.
-    fn must_be_known(&self, part: &Partition) -> Result<(), Failure> {
-        let (start, len) = (part.extent.start().0, part.extent.len().0);
-        let is_it = |known: &KernelPartition| {
-            (known.number, known.start_bytes, known.len_bytes) == (self.number, start, len)
-        };
-        match neighbours::known(self.subject, Some(self.label))?
-            .iter()
-            .any(is_it)
-        {
-            true => Ok(()),
-            false => Err(self
-                .refused("label and kernel disagree on where it lies: partx --update first")
-                .into()),
         }
     }
 
@@ -393,20 +286,7 @@ impl Look<'_> {
         }
     }
 
-    fn must_be_movable(&self, part: &Partition) -> Result<(), MoveRefused> {
-        match (part.place, part.kind) {
-            (PartitionPlace::Extended, _) => Err(self.refused(
-                "it holds the chain of logical partitions, which cannot be kept: move these one by one",
-            )),
-            (_, PartitionType::Guid(BIOS_BOOT)) => Err(self.refused(
-                "it holds GRUB's core image, which the boot sector finds by its absolute sector: make a new one and run grub-install",
-            )),
-            (_, PartitionType::Tag(_)) => Err(self.refused("slices of a Solaris label are not moved")),
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn unreadable(&self, at: u64, source: std::io::Error) -> MoveRefused {
+    fn unreadable(&self, at: u64, source: std::io::Error) -> MoveRefused {
         MoveRefused::Unreadable {
             partition: self.partition.clone(),
             at,
@@ -434,88 +314,15 @@ impl Look<'_> {
         let read = pieces.try_for_each(|at| {
             line.tell(stage, at - start, end - start);
             let len = (end - at).min(PIECE) as usize;
-            let read = plumb_label::Disk::read_at(&raw, at, &mut buffer[..len]);
+            let read = raw.read_at(at, &mut buffer[..len]);
             read.map_err(|source| self.unreadable(at, source))
         });
         line.clear();
         read
     }
 
-    fn plan(
-        &self,
-        part: &Partition,
-        to: Bytes,
-        journal: JournalId,
-        path: &Path,
-    ) -> Result<(Plan, Vec<&'static str>), Failure> {
-        let (raw, limits) = (self.subject.raw(), self.subject.disk.limits());
-        let labels =
-            label_move(self.label, part.id, to, &raw).map_err(|source| MoveRefused::Label {
-                partition: self.partition.clone(),
-                source,
-            })?;
-        let (from, len) = (part.extent.start().0, part.extent.len().0);
-        let found = survey(
-            &raw,
-            &(from..from + len),
-            &(to.0..to.0 + len),
-            limits.logical_block_bytes,
-        )
-        .map_err(|source| self.unreadable(from, source))?;
-        let unit = blocks::written(blocks::stated(limits), &self.subject.here.write_units());
-        let block = u64::from(limits.logical_block_bytes);
-        let ownership = Ownership::read(Path::new(&self.partition));
-        let mut words = DiskWords::from_disk(self.subject, Some(self.label));
-        words.ownership = ownership;
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let copying = copying(from.abs_diff(to.0), len, unit);
-        let plan = Plan {
-            partition: self.partition.clone(),
-            disk: words.text(),
-            disk_bytes: align_down(limits.size_bytes, block).unwrap_or(limits.size_bytes),
-            logical_block_bytes: limits.logical_block_bytes,
-            physical_block_bytes: limits.physical_block_bytes,
-            journal,
-            journal_path: path.display().to_string(),
-            from,
-            to: to.0,
-            len,
-            unit,
-            copying,
-            at_once: Plan::usual_at_once(copying, len),
-            hide: labels.hide,
-            finish: labels.finish,
-            signatures: found.signatures,
-            strays: found.strays,
-            fix_ups: self.fix_ups(&raw, part.extent, to)?,
-        };
-        let mut names = found.names;
-        // Where a format is known, the mark that its boot sector shares with others tells nothing more.
-        if names.len() > 1 {
-            names.retain(|name| *name != BOOT_SECTOR);
-        }
-        Ok((plan, names))
-    }
-
-    pub(super) fn fix_ups(
-        &self,
-        raw: &Raw<'_>,
-        place: Extent,
-        to: Bytes,
-    ) -> Result<Vec<ByteChange>, Failure> {
-        let found =
-            fix_ups(raw, place, to).map_err(|source| self.unreadable(place.start().0, source))?;
-        Ok(found
-            .into_iter()
-            .map(|fix| ByteChange {
-                at: fix.at.0,
-                old: fix.old,
-                new: fix.new,
-            })
-            .collect())
-    }
-
-    fn notes(&self, part: &Partition, plan: &Plan) -> Vec<String> {
+    fn notes(&self, part: &Partition, planned: &Planned) -> Vec<String> {
+        let plan = planned.plan();
         let doubts = write_cache::doubts(Path::new(BLOCK_CLASS), &self.subject.name);
         let mut notes: Vec<String> = doubts.into_iter().map(str::to_owned).collect();
         if let Copying::Batches(_) = plan.copying {
@@ -531,15 +338,19 @@ impl Look<'_> {
         if !plan.strays.is_empty() {
             notes.push("what is left of a file system in the free space is wiped".to_owned());
         }
+        notes.extend(planned.beside().iter().map(|number| {
+            format!(
+                "{} has bytes in a block that is written with it or with the label: it is kept from use until the move has \
+                 ended, and after a crash must not be used before that goes on",
+                name_of(&node_of(&self.subject.path, *number))
+            )
+        }));
+        if let Some(doubt) = trust::doubt_at(Path::new(&plan.journal_path)) {
+            notes.push(format!(
+                "others than root could write the journal there: {doubt}; resume and rollback will ask for --yes {}",
+                self.subject.name
+            ));
+        }
         notes
-    }
-}
-
-/// As usual, but in no longer batches than the whole partition: the journal has room for one.
-fn copying(shift: u64, len: u64, unit: Unit) -> Copying {
-    match Plan::usual_copying(shift, unit) {
-        // One more for the blocks that its ends share with others.
-        Copying::Batches(bytes) => Copying::Batches(bytes.min((len / unit.bytes + 2) * unit.bytes)),
-        windows => windows,
     }
 }

@@ -217,11 +217,7 @@ fn what_is_not_begun_leaves_the_partition() {
         assert_refused(
             &output,
             5,
-            &[
-                &disk.name(1),
-                "nothing was written",
-                "of the disk cannot be read",
-            ],
+            &[&disk.name(1), "nothing was written", "disk cannot be read"],
         );
         assert_eq!(disk.start(1), Some(34), "{}", output_text(&output));
         assert_eq!(fs::metadata(&node).expect("the node").uid(), 12_345);

@@ -1,6 +1,6 @@
 //! Moves that have ended and are held, that never began, and that cannot begin yet; and bytes that are lost.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
@@ -122,8 +122,49 @@ fn a_journal_that_never_began_is_nothing_to_do() {
             words.contains("nothing to do: the move never began"),
             "{words}"
         );
+        let told = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["fix", what, "--json"])
+            .arg(&path)
+            .output()
+            .expect("plumb runs");
+        assert_done(&told);
+        let document: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+        assert_eq!(document["result"]["action"], what);
+        assert_eq!(document["result"]["state"], "never begun");
+        assert_eq!(document["result"]["bytes_done"], 0);
     }
     assert_done(&disk.go("rollback"));
+}
+
+/// Nobody reads the report of a move that has ended: a script that needs the document has to know (status 5), any other user is
+/// told by a warning. The move has ended all the same.
+#[test]
+fn a_report_that_cannot_be_written_is_a_warning() {
+    require!(Loop, Tool("sgdisk"));
+    for (flags, status) in [(&[][..], 0), (&["--json"][..], 5)] {
+        let disk = PreflightDisk::gpt(&[PART]);
+        let data = disk.fill(1);
+        disk.stopped(1, TO);
+        let full = OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("the device");
+        let told = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["fix", "resume"])
+            .args(flags)
+            .arg(disk.journal())
+            .stdout(full)
+            .output()
+            .expect("plumb runs");
+        let words = output_text(&told);
+        assert_eq!(told.status.code(), Some(status), "{words}");
+        let is_warned = words.contains("warning: the move has ended");
+        assert_eq!(is_warned, status == 0, "{words}");
+        assert!(words.contains("No space left"), "{words}");
+        assert!(!disk.journal().exists(), "the move has ended");
+        assert_eq!(disk.start(1), Some(TO));
+        assert!(disk.bytes_of(1) == data, "the data are others");
+    }
 }
 
 /// Somebody changes bytes that were copied, where the source is overwritten already. Nothing says that the partition has moved;

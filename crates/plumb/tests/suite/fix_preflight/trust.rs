@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use plumb_geometry::Bytes;
+use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::labels::{Change, ChangeStep, SavedLabel};
 use plumb_relocate::moving::{ByteChange, Plan, status};
-use plumb_relocate::{JournalFile, Move, Raw};
+use plumb_relocate::{DiskOffset, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
@@ -61,10 +62,17 @@ impl Attack {
     /// A journal of a plan, with the first label change of it pending.
     fn journal(&self, name: &str, plan: &Plan) -> PathBuf {
         let path = self.room.path().join(name);
-        let disk = DirectDisk::open(self.copy.path(), Access::Write).expect("the copy");
         let len = plan.journal_bytes(BLOCK as u32);
         let store = JournalFile::create(&path, len, BLOCK as u32).expect("room");
-        Move::start(plan.clone(), Raw(&disk), store).expect("a plan of this disk");
+        let disk = DirectDisk::open(self.copy.path(), Access::Read).expect("the copy");
+        let saved = plan.signatures.iter().map(|range| {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            let at = plan.from + range.start;
+            plumb_label::Disk::read_at(&Raw(&disk), at, &mut bytes).expect("the copy");
+            bytes
+        });
+        let saved: Vec<Vec<u8>> = saved.collect();
+        write_unchecked(store, plan, &saved).expect("a journal that is long enough");
         path
     }
 
@@ -327,7 +335,7 @@ fn a_label_that_no_move_makes() {
     let name = attack.disk.device.name();
     let device = attack.disk.device.path().to_str().expect("text");
     let at = |at: u64, len: usize| ByteChange {
-        at,
+        at: DiskOffset(at),
         old: attack.before[at as usize..at as usize + len].to_vec(),
         new: vec![0xee; len],
     };

@@ -3,6 +3,7 @@
 
 mod check;
 mod driven;
+mod faults;
 mod move_cut;
 mod move_phases;
 mod plan;

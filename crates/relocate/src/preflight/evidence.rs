@@ -2,14 +2,11 @@
 //! copies of one are alike: before anything is written the disk has to show the move itself, by a marker of its journal or
 //! by the label, as far as the journal says what that is by now.
 
-use plumb_geometry::align_down;
-use plumb_label::{Disk, Label};
-use plumb_relocate::moving::ByteChange;
-use plumb_relocate::{Ending, Marker, Stage, Status};
-
-use super::error::MoveRefused;
 use super::identity::DiskWords;
-use crate::fix::subject::Subject;
+use crate::moving::ByteChange;
+use crate::{DiskOffset, Ending, Marker, Stage, Status};
+use plumb_geometry::align_down;
+use plumb_label::Disk;
 
 /// What a disk has of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,54 +17,65 @@ enum Evidence {
     Before,
 }
 
-/// That a disk is the one of a move. One whose owner has named it as the disk (`is_named`) may state another identity: an
-/// adapter or a box has its own. Returns what has to be said of that.
-///
-/// # Errors
-/// What contradicts it, or that nothing shows it.
-pub fn must_be_of(
-    status: &Status,
-    subject: &Subject,
-    label: Option<&Label>,
-    is_named: bool,
-) -> Result<Option<String>, MoveRefused> {
-    let seen = CurrentDisk {
-        words: DiskWords::from_disk(subject, label),
-        has_label: label.is_some(),
-        disk: &subject.raw(),
-        is_named,
-    };
-    seen.must_be_of(status)
+/// A disk that is not shown to be the one of a move.
+#[derive(Debug, thiserror::Error)]
+pub enum NotThisDisk {
+    /// Another disk than the move was begun on.
+    #[error("{device}: found {found}, expected {expected}: the move was begun on another disk")]
+    OtherDisk {
+        /// The disk.
+        device: String,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// Nothing shows it.
+    #[error(
+        "{device}: found {found}, expected a mark of the journal {journal} or the label that its move has come to: nothing was \
+         written"
+    )]
+    NotShown {
+        /// The disk.
+        device: String,
+        /// What it has.
+        found: String,
+        /// Name of the journal.
+        journal: String,
+    },
+}
+
+/// A disk as it is now.
+pub struct CurrentDisk<'a> {
+    /// What it is by its node, identity and label.
+    pub words: DiskWords,
+    /// Whether it has a label that can be read.
+    pub has_label: bool,
+    /// Its bytes.
+    pub disk: &'a dyn Disk,
+    /// Whether its owner has named it as the disk of the move: an adapter or a box has an identity of its own.
+    pub is_named: bool,
 }
 
 /// That a disk is as long as when the move began: its last sectors may be those of a label.
 ///
 /// # Errors
-/// Both lengths.
-pub fn must_be_as_long(status: &Status, subject: &Subject) -> Result<(), MoveRefused> {
-    let (found, expected) = (subject.raw().size_bytes(), status.plan.disk_bytes);
+/// The length that it has.
+pub fn must_be_as_long(status: &Status, disk: &dyn Disk) -> Result<(), u64> {
+    let (found, expected) = (disk.size_bytes(), status.plan.disk_bytes);
     let block = u64::from(status.plan.logical_block_bytes);
     match align_down(found, block) == Some(expected) {
         true => Ok(()),
-        false => Err(MoveRefused::OtherSize {
-            device: subject.device(),
-            found,
-            expected,
-        }),
+        false => Err(found),
     }
 }
 
-/// A disk as it is now.
-struct CurrentDisk<'a> {
-    words: DiskWords,
-    /// Whether it has a label that can be read.
-    has_label: bool,
-    disk: &'a dyn Disk,
-    is_named: bool,
-}
-
 impl CurrentDisk<'_> {
-    fn must_be_of(&self, status: &Status) -> Result<Option<String>, MoveRefused> {
+    /// That it is the disk of a move. Returns the note that a reader has to see.
+    ///
+    /// # Errors
+    /// What contradicts it, or that nothing shows it.
+    pub fn must_be_of(&self, status: &Status) -> Result<Option<String>, NotThisDisk> {
         let (was, is) = (DiskWords::parse(&status.plan.disk), &self.words);
         let evidence = find(status, self.disk);
         if let Err(error) = was.must_be(is) {
@@ -103,7 +111,7 @@ impl CurrentDisk<'_> {
             (true, id) => format!("the label {id}"),
         };
         let journal = status.plan.journal.to_string();
-        Err(MoveRefused::NotShown {
+        Err(NotThisDisk::NotShown {
             device: is.path.clone(),
             found,
             journal,
@@ -134,21 +142,25 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     if written.any(|(_, changes)| shows(changes, status, &has)) {
         return Some(Evidence::Written);
     }
-    let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at, &change.old));
+    let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at.0, &change.old));
     is_old.then_some(Evidence::Before)
 }
 
 /// Whether the disk shows one of these changes, and nothing but their old or new bytes in the places of the others. One
 /// change alone proves nothing: a journal can name any bytes.
-fn shows(changes: &[ByteChange], status: &Status, has: &impl Fn(u64, &[u8]) -> bool) -> bool {
-    let is_torn = |change: &&ByteChange| {
-        let end = change.at.saturating_add(change.new.len() as u64);
+fn shows(
+    changes: &[ByteChange<DiskOffset>],
+    status: &Status,
+    has: &impl Fn(u64, &[u8]) -> bool,
+) -> bool {
+    let is_torn = |change: &&ByteChange<DiskOffset>| {
         let torn = status.torn.as_ref();
-        torn.is_some_and(|torn| torn.meets(&(change.at..end)))
+        torn.is_some_and(|torn| torn.meets(&change.range()))
     };
     let whole = || changes.iter().filter(|change| !is_torn(change));
-    let is_any_new = whole().any(|change| has(change.at, &change.new));
-    is_any_new && whole().all(|change| has(change.at, &change.new) || has(change.at, &change.old))
+    let is_any_new = whole().any(|change| has(change.at.0, &change.new));
+    is_any_new
+        && whole().all(|change| has(change.at.0, &change.new) || has(change.at.0, &change.old))
 }
 
 /// Which labels parts of the disk can have.
@@ -188,14 +200,14 @@ impl Possible {
 fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
     status.plan.hide.iter().all(|change| {
         let mut found = vec![0; change.new.len()];
-        disk.read_at(change.at, &mut found).is_ok() && found.iter().all(|byte| *byte == 0)
+        disk.read_at(change.at.0, &mut found).is_ok() && found.iter().all(|byte| *byte == 0)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use plumb_relocate::moving::{Copying, JournalId, Plan};
-    use plumb_relocate::{Progress, Unit};
+    use crate::moving::{Copying, JournalId, Plan};
+    use crate::{Progress, Unit};
 
     use super::*;
 
@@ -226,12 +238,12 @@ mod tests {
             copying: Copying::Batches(4096),
             at_once: 1,
             hide: vec![ByteChange {
-                at: LABEL,
+                at: DiskOffset(LABEL),
                 old: sector(1),
                 new: sector(2),
             }],
             finish: vec![ByteChange {
-                at: LABEL,
+                at: DiskOffset(LABEL),
                 old: sector(2),
                 new: sector(3),
             }],

@@ -1,19 +1,18 @@
 //! The blocks that a move writes, and whether a disk still has them when it goes on: an adapter, or the server of a disk, may
 //! state others.
 
-use plumb_geometry::{Bytes, Grid};
-use plumb_relocate::Unit;
-use plumb_relocate::moving::UNIT_BYTES_MIN;
+use plumb_geometry::Grid;
 use plumb_sys::Limits;
 
-use super::error::MoveRefused;
-use crate::fix::subject::Subject;
+use crate::Unit;
+use crate::moving::UNIT_BYTES_MIN;
 
 /// The longest unit of a drive or an array that is written as a whole: with longer ones most neighbours would share a block
 /// with what is moved, and could not be used meanwhile.
 const UNIT_BYTES_MAX: u64 = 64 << 10;
 
 /// Physical blocks, as the kernel states them.
+#[must_use]
 pub fn stated(limits: Limits) -> Unit {
     let bytes = u64::from(limits.physical_block_bytes).max(1);
     Unit {
@@ -24,6 +23,7 @@ pub fn stated(limits: Limits) -> Unit {
 
 /// What a move writes as a whole on a disk of such blocks: the longest unit that is known of what the disk lies on, else the
 /// blocks themselves, at least 4 KiB. Pieces of a file lie anywhere in long units: those that differ are no grid of the disk.
+#[must_use]
 pub fn written(block: Unit, known: &[Grid]) -> Unit {
     let unit_of = |grid: &Grid| Unit {
         bytes: grid.granularity().0,
@@ -51,18 +51,13 @@ pub fn written(block: Unit, known: &[Grid]) -> Unit {
 /// That no block which the disk states now reaches beyond a unit of the move: a torn write could spoil what lies there.
 ///
 /// # Errors
-/// What it states, and what it should.
-pub fn must_make_up(unit: Unit, subject: &Subject) -> Result<(), MoveRefused> {
-    let stated = stated(subject.disk.limits());
-    if makes_up(stated, unit) {
-        return Ok(());
+/// The blocks that it states.
+pub fn must_make_up(unit: Unit, limits: Limits) -> Result<(), Unit> {
+    let stated = stated(limits);
+    match makes_up(stated, unit) {
+        true => Ok(()),
+        false => Err(stated),
     }
-    let words = |unit: Unit| format!("{} at offset {}", Bytes(unit.bytes), Bytes(unit.offset));
-    Err(MoveRefused::OtherBlocks {
-        device: subject.device(),
-        found: words(stated),
-        expected: words(unit),
-    })
 }
 
 /// Whether whole blocks of one kind make up each of the other.
@@ -72,7 +67,7 @@ fn makes_up(block: Unit, unit: Unit) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plumb_geometry::GridKind;
+    use plumb_geometry::{Bytes, GridKind};
 
     use super::*;
 
