@@ -124,7 +124,14 @@ impl SourceInfo {
 
     /// Counts a record of a kind.
     pub fn tally(&mut self, kind: &'static str) {
-        *self.tallies.entry(kind).or_insert(0) += 1;
+        self.tally_many(kind, 1);
+    }
+
+    /// Counts so many of a kind.
+    pub fn tally_many(&mut self, kind: &'static str, count: u64) {
+        if count > 0 {
+            *self.tallies.entry(kind).or_insert(0) += count;
+        }
     }
 
     /// Notes a sentence once.

@@ -140,6 +140,9 @@ pub trait LineFormat: Send {
     /// When the line is not of this format. The line is then counted and passed over.
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError>;
 
+    /// Called before what was read is handed on, also where reading stopped early.
+    fn pause(&mut self, _sink: &mut Sink) {}
+
     /// Called once after the last line.
     fn end(&mut self, _sink: &mut Sink) {}
 }
@@ -318,6 +321,7 @@ impl<F: LineFormat> Reader for TextReader<F> {
         batch.clear();
         if !self.ended {
             let outcome = self.read_lines();
+            self.format.pause(&mut self.sink);
             if outcome.is_err() {
                 // What a format still holds back was read before the error and stays.
                 self.format.end(&mut self.sink);

@@ -165,10 +165,9 @@ impl AlignD {
 
     fn take(&mut self, fact: Fact, figure: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         if fact == Fact::Elapsed {
-            let (elapsed_ns, slipped) = parse_elapsed(figure).ok_or(LineError::new(
-                figure,
-                "seconds with nine digits after the point",
-            ))?;
+            let (elapsed_ns, slipped) = parse_elapsed(figure).ok_or_else(|| {
+                LineError::new(figure, "seconds with nine digits after the point")
+            })?;
             if slipped {
                 sink.info
                     .note("the seconds were printed with a wrong divisor and are read as a tenth");
@@ -182,7 +181,7 @@ impl AlignD {
                 .note("a letter O in place of a count was read as 0");
         }
         let count = if misread { Some(0) } else { parse_ios(figure) };
-        let count = count.ok_or(LineError::new(figure, "a count"))?;
+        let count = count.ok_or_else(|| LineError::new(figure, "a count"))?;
         match fact {
             Fact::Issued => self.block.issued = Some(count),
             Fact::Misaligned => self.block.misaligned = Some(count),

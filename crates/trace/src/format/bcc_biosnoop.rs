@@ -120,7 +120,7 @@ impl Biosnoop {
     fn row(&mut self, line: &[u8], row: &Row<'_>, sink: &mut Sink) -> Result<(), LineError> {
         let (start_bytes, len_bytes) = row.extent("SECTOR", "BYTES")?;
         let device_ns = row.decimal("LAT(ms)", 6)?.filter(|&ns| ns >= 0);
-        let device_ns = device_ns.ok_or(LineError::new(line, "a latency of 0 or more"))?;
+        let device_ns = device_ns.ok_or_else(|| LineError::new(line, "a latency of 0 or more"))?;
         let queue_ns = row.decimal("QUE(ms)", 6)?;
         let too_late = LineError::new(line, "a time that fits into 63 bits of nanoseconds");
         let done_ns = row

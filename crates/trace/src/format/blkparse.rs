@@ -79,7 +79,8 @@ const WRAP_NS: i64 = 709_551_616;
 
 struct BlkparseLine<'line> {
     record: RawRecord<'line>,
-    letter: &'static str,
+    /// Number of the action; see [`action_of`].
+    number: usize,
     remap: Option<(&'line [u8], u64)>,
 }
 
@@ -110,12 +111,17 @@ const OTHERS: [&str; 13] = [
     "M", "G", "S", "P", "U", "UT", "X", "B", "m", "ZP", "ZU", "DRV", "ABORT",
 ];
 
-fn action_of(word: &[u8]) -> Option<(&'static str, Action)> {
-    let others = OTHERS.into_iter().map(|letter| (letter, Action::Other));
+/// Letter, action and number of a word; the numbers count on from those of [`ACTIONS`].
+#[inline]
+fn action_of(word: &[u8]) -> Option<(&'static str, Action, usize)> {
+    let others = OTHERS.iter().map(|&letter| (letter, Action::Other));
     ACTIONS
-        .into_iter()
+        .iter()
+        .copied()
         .chain(others)
-        .find(|(letter, _)| letter.as_bytes() == word)
+        .enumerate()
+        .find(|(_, (letter, _))| letter.as_bytes() == word)
+        .map(|(number, (letter, action))| (letter, action, number))
 }
 
 /// Seconds and nanoseconds as blkparse prints them, with the wrap of early events undone.
@@ -142,25 +148,26 @@ fn is_device(word: &[u8]) -> bool {
 /// What follows the seven fields that all lines have, or why it is not understood.
 fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     let mut fields = split_words(line);
-    let mut next = |expected| fields.next().ok_or(LineError::new(line, expected));
+    let mut next = |expected| fields.next().ok_or_else(|| LineError::new(line, expected));
     let device = next("MAJOR,MINOR of a device")?;
     if !is_device(device) {
         return Err(LineError::new(device, "MAJOR,MINOR of a device"));
     }
     for expected in ["a CPU number", "a sequence number"] {
         let word = next(expected)?;
-        parse_u64(word).ok_or(LineError::new(word, expected))?;
+        parse_u64(word).ok_or_else(|| LineError::new(word, expected))?;
     }
     let word = next("a time SECONDS.NANOSECONDS")?;
-    let time_ns = parse_time(word).ok_or(LineError::new(word, "a time SECONDS.NANOSECONDS"))?;
+    let time_ns =
+        parse_time(word).ok_or_else(|| LineError::new(word, "a time SECONDS.NANOSECONDS"))?;
     let word = next("a process id")?;
     let pid = parse_i64(word).and_then(|pid| i32::try_from(pid).ok());
     if pid.is_none() {
         return Err(LineError::new(word, "a process id"));
     }
     let word = next("an action letter")?;
-    let (letter, action) =
-        action_of(word).ok_or(LineError::new(word, "an action letter of blkparse"))?;
+    let (letter, action, number) =
+        action_of(word).ok_or_else(|| LineError::new(word, "an action letter of blkparse"))?;
     let mut record = RawRecord {
         device,
         action,
@@ -175,7 +182,7 @@ fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     if letter == "m" {
         return Ok(BlkparseLine {
             record,
-            letter,
+            number,
             remap: None,
         });
     }
@@ -183,7 +190,7 @@ fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     let remap = parse_place(line, fields, &mut record)?;
     Ok(BlkparseLine {
         record,
-        letter,
+        number,
         remap,
     })
 }
@@ -217,7 +224,7 @@ fn parse_place<'line>(
         return Ok(None);
     }
     let count = fields.next().unwrap_or_default();
-    record.sectors = parse_u64(count).ok_or(LineError::new(count, "a count of sectors"))?;
+    record.sectors = parse_u64(count).ok_or_else(|| LineError::new(count, "a count of sectors"))?;
     if record.action != Action::Remap {
         return Ok(None);
     }
@@ -253,15 +260,15 @@ fn bracketed<'line>(line: &'line [u8], record: &mut RawRecord<'line>) {
     }
 }
 
-/// Lines that blkparse prints around the events.
+/// Lines that blkparse prints around the events: their first word is no `MAJOR,MINOR`.
+#[inline]
 fn is_around(line: &[u8]) -> bool {
-    !line
-        .trim_ascii_start()
-        .first()
-        .is_some_and(u8::is_ascii_digit)
-        || split_words(line)
-            .next()
-            .is_none_or(|word| memchr::memchr(b',', word).is_none())
+    let word = line.trim_ascii_start();
+    let comma = word
+        .iter()
+        .take_while(|byte| !matches!(byte, b' ' | b'\t'))
+        .position(|&byte| byte == b',');
+    !word.first().is_some_and(u8::is_ascii_digit) || comma.is_none()
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -281,6 +288,54 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 
 struct Blkparse {
     events: BlockEvents,
+    /// Lines by the number of their action since the last tally.
+    lines: [u64; ACTIONS.len() + OTHERS.len()],
+    devices: RecentNames,
+    comms: RecentNames,
+}
+
+/// Numbers of names that came up lately: a name is mostly that of one of the lines before.
+#[derive(Default)]
+struct RecentNames {
+    names: Vec<(Vec<u8>, u32)>,
+}
+
+impl RecentNames {
+    /// So many are kept.
+    const KEPT: usize = 8;
+
+    /// The number of a name, from `learn` where it is not among the recent ones.
+    #[inline]
+    fn number(&mut self, name: &[u8], learn: impl FnOnce(&str) -> u32) -> u32 {
+        if let Some((_, number)) = self.names.iter().find(|(known, _)| known == name) {
+            return *number;
+        }
+        let number = learn(&String::from_utf8_lossy(name));
+        if self.names.len() == Self::KEPT {
+            self.names.rotate_left(1);
+            self.names.pop();
+        }
+        self.names.push((name.to_vec(), number));
+        number
+    }
+}
+
+impl Blkparse {
+    fn new(events: BlockEvents) -> Blkparse {
+        Blkparse {
+            events,
+            lines: [0; ACTIONS.len() + OTHERS.len()],
+            devices: RecentNames::default(),
+            comms: RecentNames::default(),
+        }
+    }
+
+    fn tally(&mut self, sink: &mut Sink) {
+        let letters = ACTIONS.iter().map(|(letter, _)| *letter).chain(OTHERS);
+        for (letter, lines) in letters.zip(&mut self.lines) {
+            sink.info.tally_many(letter, std::mem::take(lines));
+        }
+    }
 }
 
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -300,7 +355,11 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     };
     present.check(options.layer, &input.path)?;
     let events = BlockEvents::new(present, options.layer, None, &mut info);
-    Ok(Box::new(TextReader::new(input, Blkparse { events }, info)))
+    Ok(Box::new(TextReader::new(
+        input,
+        Blkparse::new(events),
+        info,
+    )))
 }
 
 impl LineFormat for Blkparse {
@@ -318,19 +377,21 @@ impl LineFormat for Blkparse {
         if raw.sectors > 0 && end.is_none() {
             return Err(LineError::new(text, "a sector and a count below 2^55"));
         }
-        sink.info.tally(line.letter);
+        self.lines[line.number] += 1;
         let len_bytes = raw.sectors * 512;
         let (op, flags) = parse_rwbs(raw.rwbs, len_bytes);
         let record = BlockRecord {
             action: raw.action,
             time_ns: raw.time_ns,
-            device: sink.names.device(&String::from_utf8_lossy(raw.device)),
+            device: self
+                .devices
+                .number(raw.device, |name| sink.names.device(name)),
             sector: raw.sector,
             len_bytes,
             op,
             flags,
             pid: raw.pid,
-            comm: sink.names.word(&String::from_utf8_lossy(raw.comm)),
+            comm: self.comms.number(raw.comm, |comm| sink.names.word(comm)),
             cgroup: None,
             failed: raw.failed,
         };
@@ -342,6 +403,10 @@ impl LineFormat for Blkparse {
         self.events
             .drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
         Ok(())
+    }
+
+    fn pause(&mut self, sink: &mut Sink) {
+        self.tally(sink);
     }
 
     fn end(&mut self, sink: &mut Sink) {

@@ -96,7 +96,7 @@ impl LineFormat for Biosnoop {
         let low_ns = row
             .decimal("LAT(ms)", 6)?
             .filter(|&ns| ns.checked_add(NS_PER_MS).is_some());
-        let low_ns = low_ns.ok_or(LineError::new(line, expected))?;
+        let low_ns = low_ns.ok_or_else(|| LineError::new(line, expected))?;
         let disk = String::from_utf8_lossy(row.get("DISK").unwrap_or_default()).into_owned();
         *self
             .disks

@@ -67,20 +67,17 @@ fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
     const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
     const TYPE: &str = "0 (write) or 1 (read)";
     let mut scan = Scan::new(line, b' ');
-    let mut whole = scan.clone();
-    let (time_ns, unit) = match whole.u64(TIME) {
-        Ok(value) => {
-            scan = whole;
-            (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
-        }
-        Err(_) => {
-            let word = scan.word(TIME)?;
-            let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
-            (
-                time_ns.ok_or_else(|| LineError::new(word, TIME))?,
-                Some(TimeUnit::Ms),
-            )
-        }
+    // A failed attempt at a whole number would copy the line for its error.
+    let (time_ns, unit) = if is_decimal(line) {
+        let word = scan.word(TIME)?;
+        let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
+        (
+            time_ns.ok_or_else(|| LineError::new(word, TIME))?,
+            Some(TimeUnit::Ms),
+        )
+    } else {
+        let value = scan.u64(TIME)?;
+        (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
     };
     let device = scan.u64("a device number")?;
     let (start, len) = (scan.u64("a start sector")?, scan.u64("a count of sectors")?);
@@ -99,6 +96,16 @@ fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
         len_bytes,
         op,
     })
+}
+
+/// Whether the first field has a point.
+#[inline]
+fn is_decimal(line: &[u8]) -> bool {
+    let field = line
+        .iter()
+        .skip_while(|&&byte| byte == b' ')
+        .take_while(|&&byte| byte != b' ');
+    field.into_iter().any(|&byte| byte == b'.')
 }
 
 /// Tabs separate as blanks do; they are rare enough to pay for a copy.

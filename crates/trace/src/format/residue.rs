@@ -204,11 +204,13 @@ fn parse_op(word: &[u8], len_bytes: u64) -> Option<Op> {
 }
 
 fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
-    let cells = cells(line).ok_or(LineError::new(
-        line,
-        "`device op residue length ios [timed_ios device_ns_sum]`",
-    ))?;
-    let number = |word, expected| parse_u64(word).ok_or(LineError::new(word, expected));
+    let cells = cells(line).ok_or_else(|| {
+        LineError::new(
+            line,
+            "`device op residue length ios [timed_ios device_ns_sum]`",
+        )
+    })?;
+    let number = |word, expected| parse_u64(word).ok_or_else(|| LineError::new(word, expected));
     let residue = number(cells.residue, "a residue in units")?;
     if residue >= head.modulus {
         return Err(LineError::new(
@@ -219,7 +221,8 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
     let too_long = LineError::new(cells.length, "a length in units, below 2^64 bytes");
     let len_bytes = parse_u64(cells.length).and_then(|length| length.checked_mul(head.unit_bytes));
     let len_bytes = len_bytes.ok_or(too_long)?;
-    let op = parse_op(cells.op, len_bytes).ok_or(LineError::new(cells.op, "one of R W D F Z O"))?;
+    let op = parse_op(cells.op, len_bytes)
+        .ok_or_else(|| LineError::new(cells.op, "one of R W D F Z O"))?;
     let ios = number(cells.ios, "a count of I/O")?;
     let (mut timed_ios, mut device_ns_sum) = (0, 0);
     if let Some((timed, sum)) = cells.timed {
@@ -231,7 +234,7 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
             .ok()
             .filter(|sum| sum.bytes().all(|byte| byte.is_ascii_digit()));
         let parsed = digits.and_then(|sum| sum.parse().ok());
-        device_ns_sum = parsed.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
+        device_ns_sum = parsed.ok_or_else(|| LineError::new(sum, "a sum of nanoseconds"))?;
     }
     // Below the modulus, so the product with the unit fits as that of the modulus did.
     let residue_bytes = residue * head.unit_bytes;
@@ -357,7 +360,7 @@ impl LineFormat for Residue {
             return Ok(());
         }
         let row = parse_row(line, self.head)?;
-        self.count(&row).ok_or(LineError::new(line, SUMS))?;
+        self.count(&row).ok_or_else(|| LineError::new(line, SUMS))?;
         if self.table.rows.len() == ROWS_HANDED {
             self.end(sink);
         }

@@ -259,7 +259,7 @@ impl LineFormat for VscsiStats {
             let current = self
                 .current
                 .as_mut()
-                .ok_or(LineError::new(line, "a section `Histogram: …`"))?;
+                .ok_or_else(|| LineError::new(line, "a section `Histogram: …`"))?;
             let outcome = current.take(line);
             current.broken |= outcome.is_err();
             return outcome;
