@@ -54,7 +54,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let commonest = striped.expected_of_commonest;
     let trace = SplitInTrace {
         random_share: striped.expected_split_share,
-        commonest: commonest.map(|(len_bytes, split)| SplitOfLength { len_bytes, split }),
+        commonest: commonest.map(|commonest| SplitOfLength {
+            len_bytes: commonest.len_bytes,
+            split: commonest.split,
+        }),
         longer: tally.crossing.saturating_sub(tally.split),
     };
     let counted = context.counted(share);
