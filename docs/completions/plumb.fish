@@ -107,6 +107,7 @@ always\t'Always'
 never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --json: every extent of every file, not the first 16'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r

@@ -38,7 +38,7 @@ pub fn all(data: &[u8]) -> bool {
             notes: &[],
         };
         assert!(!text(&compared, Color::Never).is_empty());
-        let _ = json("0", &compared);
+        let _ = json(&plumb_report::run::Run::default(), &compared);
         let _ = plumb_report::html::compared("0", &compared);
     }
     true

@@ -64,7 +64,8 @@ pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
         .fold(0u64, |ios, profile| ios.wrapping_add(profile.ios()));
     let shown = match ios % 16 {
         0 | 5 | 10 => text(&report, Color::Always),
-        1 | 6 => json::analyze(&report, infos).expect("a report has a form in JSON"),
+        1 | 6 => json::analyze(&plumb_report::run::Run::default(), &report, infos)
+            .expect("a report has a form in JSON"),
         3 => html(&report),
         _ => return,
     };

@@ -88,8 +88,8 @@ pub struct OpSummary {
     pub bytes: u64,
     /// Failed I/O.
     pub failed: u64,
-    /// (largest length of the class in bytes, I/O), rising.
-    pub sizes: Vec<(u64, u64)>,
+    /// Classes of lengths by powers of two, rising.
+    pub sizes: Vec<LengthClass>,
     /// Issue to complete; absent when unknown.
     pub device: Option<Quantiles>,
     /// Insert to issue; absent when unknown.
@@ -199,8 +199,8 @@ pub struct Analysis {
     pub ops: Vec<OpSummary>,
     /// The device, then its partitions by their start.
     pub places: Vec<PlaceAnalysis>,
-    /// Commonest lengths of reads and writes: (bytes, whether rounded up, I/O).
-    pub lengths: Vec<(u64, bool, u64)>,
+    /// Commonest lengths of reads and writes.
+    pub lengths: Vec<LengthCount>,
     /// Stream heads, continuations and runs: see the profile.
     pub continuing: u64,
     /// Runs of at least three I/O.
@@ -211,8 +211,8 @@ pub struct Analysis {
     pub random_by_size: Vec<RandomBySize>,
     /// In flight; absent when no latency is known.
     pub in_flight: Option<InFlightSummary>,
-    /// Processes with the most I/O: (name, I/O, bytes).
-    pub processes: Vec<(String, u64, u64)>,
+    /// Processes with the most I/O.
+    pub processes: Vec<ProcessCount>,
     /// Whether names were shortened, so that these counts are upper bounds.
     pub processes_shortened: bool,
     /// What another layout would change.
@@ -220,6 +220,37 @@ pub struct Analysis {
     /// What is missing. A source cannot tell of which device it lost events, so the losses of a source belong to
     /// the analysis of each device in it.
     pub losses: Losses,
+}
+
+/// I/O of a class of lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LengthClass {
+    /// Largest length of the class: a power of two.
+    pub len_max_bytes: u64,
+    /// I/O.
+    pub ios: u64,
+}
+
+/// I/O of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LengthCount {
+    /// The length.
+    pub len_bytes: u64,
+    /// Whether it was rounded up.
+    pub is_rounded: bool,
+    /// I/O.
+    pub ios: u64,
+}
+
+/// I/O of the processes of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessCount {
+    /// The name; empty for all others.
+    pub comm: String,
+    /// I/O.
+    pub ios: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// How many lengths and processes are listed.
@@ -261,7 +292,14 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
             .filter_map(|&op| summary_of(profile, op))
             .collect(),
         places: places(profile, questions),
-        lengths,
+        lengths: lengths
+            .into_iter()
+            .map(|(len_bytes, is_rounded, ios)| LengthCount {
+                len_bytes,
+                is_rounded,
+                ios,
+            })
+            .collect(),
         continuing: profile.ordered.continuing,
         runs: profile.ordered.runs(),
         run_ios: profile.ordered.run_ios,
@@ -269,7 +307,11 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         in_flight: in_flight(profile),
         processes: most
             .into_iter()
-            .map(|(name, share)| (name.to_owned(), share.ios, share.bytes))
+            .map(|(comm, share)| ProcessCount {
+                comm: comm.to_owned(),
+                ios: share.ios,
+                bytes: share.bytes,
+            })
             .collect(),
         processes_shortened: profile.top.is_shortened(),
         what_if: what_if(profile, questions),
@@ -380,7 +422,10 @@ fn summary_of(profile: &Profile, op: Op) -> Option<OpSummary> {
         sizes: totals
             .sizes
             .iter()
-            .map(|(index, ios)| (power(index), ios))
+            .map(|(index, ios)| LengthClass {
+                len_max_bytes: power(index),
+                ios,
+            })
             .collect(),
         device: quantiles(&totals.device_ns),
         queue: quantiles(&totals.queue_ns),

@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, Grid, Share};
 use plumb_profile::fit::Unknown;
 use plumb_stack::node_facts::ContentKind;
-use plumb_stack::{Doubt, Obstacle};
+use plumb_stack::{GridDoubt, Obstacle};
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ pub enum Reason {
         granularity_bytes: Bytes,
     },
     /// The chunk was inferred and is not relied on.
-    ChunkDoubted { why: Doubt },
+    ChunkDoubted { why: GridDoubt },
     /// The chunk is wide enough for I/O of an assumed size.
     WideForAssumed { chunk_bytes: Bytes, io: IoSize },
     /// Few I/O of an assumed size lie across chunks.

@@ -126,7 +126,9 @@ fn write_outputs(
         diagnosis,
     };
     let shown = if args.json {
-        json::analyze(&report, &collected.infos).map_err(|error| Failure::failed(&error))? + "\n"
+        json::analyze(&crate::this_run::now(), &report, &collected.infos)
+            .map_err(|error| Failure::failed(&error))?
+            + "\n"
     } else {
         text::text(&report, output::color(args.color))
     };

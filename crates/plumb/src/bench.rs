@@ -105,8 +105,7 @@ fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
     }
     let text = match args.json {
         true => {
-            report::json(env!("CARGO_PKG_VERSION"), bench)
-                .map_err(|error| Failure::failed(&error))?
+            report::json(&crate::this_run::now(), bench).map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
         false => report::summary(bench, output::color(args.color)),

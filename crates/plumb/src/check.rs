@@ -49,8 +49,10 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
 /// The document of a check that came to nothing, with the reason among its notes.
 fn refusal(failure: &Failure) -> Result<String, Failure> {
     let (stack, diagnosis) = (Stack::default(), Diagnosis::default());
+    let run = crate::this_run::now();
     let report = Report {
-        version: env!("CARGO_PKG_VERSION"),
+        run: &run,
+        is_full: false,
         inputs: &[],
         stack: &stack,
         survey: &Survey::default(),
@@ -86,8 +88,10 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         keep(&mut diagnosis, wanted);
     }
     advice::with_commands(&args.beneath, args.image, &stack, &mut diagnosis);
+    let run = crate::this_run::now();
     let report = Report {
-        version: env!("CARGO_PKG_VERSION"),
+        run: &run,
+        is_full: args.full,
         inputs: &gathered.inputs,
         stack: &stack,
         survey: &survey,

@@ -81,7 +81,7 @@ fn print(
     };
     let version = env!("CARGO_PKG_VERSION");
     let shown = if args.json {
-        json(version, &compared).map_err(|error| Failure::failed(&error))? + "\n"
+        json(&crate::this_run::now(), &compared).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
         text(&compared, output::color(args.color))
     };

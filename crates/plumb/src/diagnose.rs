@@ -174,6 +174,7 @@ fn report(
         sources.extend(seen.whole.saved.sources.iter().cloned());
     }
     let version = env!("CARGO_PKG_VERSION");
+    let run = crate::this_run::now();
     let diagnosis = &joined.diagnosis;
     let sections = joined
         .seen
@@ -192,7 +193,8 @@ fn report(
         diagnosis,
     };
     let check = Check {
-        version,
+        run: &run,
+        is_full: false,
         inputs: &[],
         stack: &host.stack,
         survey: &survey,

@@ -32,6 +32,7 @@ mod sandbox;
 mod select;
 mod side_by_side;
 mod signals;
+mod this_run;
 mod typed;
 mod version;
 mod watch;
@@ -41,6 +42,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     // Without it a signal leaves a file behind that is not whole, which is no reason not to work.
     let _ = plumb_sys::signals::remove_unfinished_at_the_end();
+    this_run::note_host();
     // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

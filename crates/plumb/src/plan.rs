@@ -74,8 +74,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
     let shown = if output.json {
-        let version = env!("CARGO_PKG_VERSION");
-        let json = report::json(version, &planned.inputs, &planned.plans);
+        let run = crate::this_run::now();
+        let json = report::json(&run, &planned.inputs, &planned.plans);
         json.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
         report::text(&planned.inputs, &planned.plans)

@@ -296,7 +296,9 @@ fn print(
     }
     output::print(&match args.json {
         true => {
-            report::json(version, shown, findings).map_err(|error| Failure::failed(&error))? + "\n"
+            report::json(&crate::this_run::now(), shown, findings)
+                .map_err(|error| Failure::failed(&error))?
+                + "\n"
         }
         false => report::text(shown, findings, output::color(args.color)),
     })

@@ -331,7 +331,7 @@ impl RecordSession {
         };
         let shown = match args.json {
             true => {
-                report::json(env!("CARGO_PKG_VERSION"), &recorded)
+                report::json(&crate::this_run::now(), &recorded)
                     .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }

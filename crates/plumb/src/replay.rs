@@ -217,7 +217,10 @@ fn notes(args: &Replay, target: &Target, survey: &TraceSurvey, info: &SourceInfo
 fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let text = match args.json {
-        true => report::json(version, all).map_err(|error| Failure::failed(&error))? + "\n",
+        true => {
+            report::json(&crate::this_run::now(), all).map_err(|error| Failure::failed(&error))?
+                + "\n"
+        }
         false => report::text(all, output::color(args.color)),
     };
     // What could not be written is no reason to keep the answer back.

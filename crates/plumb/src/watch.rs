@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Questions, analyze};
@@ -187,9 +187,9 @@ fn show(
         .collect();
     let filter = whole.filter.text();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
-    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let run = crate::this_run::now();
     let seconds = span.as_secs_f64();
-    let heading = format!("{time}, {seconds:.1} s");
+    let heading = format!("{}, {seconds:.1} s", run.time);
     let interval = WatchInterval {
         heading,
         devices: &devices,
@@ -201,7 +201,7 @@ fn show(
         app: whole.app.as_ref().map(|app| &app.last),
     };
     let shown = if args.json {
-        let line = json::watch(env!("CARGO_PKG_VERSION"), &time, (seconds, told), &interval);
+        let line = json::watch(&run, (seconds, told), &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
         text::interval(&interval, output::color(args.color))

@@ -32,9 +32,9 @@ pub enum LatencyByFit {
         /// Upper end of the 95 % interval, ns.
         high_ns: f64,
         /// Mean latency of the fitting I/O in that mix, ns.
-        fitting_ns_mean: f64,
+        fitting_mean_ns: f64,
         /// Mean latency of the unfitting I/O that were compared, ns.
-        unfitting_ns_mean: f64,
+        unfitting_mean_ns: f64,
         /// Unfitting I/O that were compared.
         compared: u64,
         /// Unfitting I/O that were timed.
@@ -164,8 +164,8 @@ fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
             .map(|sides| sides[1].timed as f64 / compared as f64 * value(sides))
             .sum()
     };
-    let fitting_ns_mean = weighted(&|[on, _]| on.mean());
-    let unfitting_ns_mean = weighted(&|[_, off]| off.mean());
+    let fitting_mean_ns = weighted(&|[on, _]| on.mean());
+    let unfitting_mean_ns = weighted(&|[_, off]| off.mean());
     let variance: f64 = counted
         .iter()
         .map(|[on, off]| {
@@ -173,14 +173,14 @@ fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
             weight * weight * (on.mean_variance() + off.mean_variance())
         })
         .sum();
-    let difference_ns = unfitting_ns_mean - fitting_ns_mean;
+    let difference_ns = unfitting_mean_ns - fitting_mean_ns;
     let reach = Z * variance.sqrt();
     LatencyByFit::Difference {
         difference_ns,
         low_ns: difference_ns - reach,
         high_ns: difference_ns + reach,
-        fitting_ns_mean,
-        unfitting_ns_mean,
+        fitting_mean_ns,
+        unfitting_mean_ns,
         compared,
         unfitting,
         strata: counted.len() as u64,

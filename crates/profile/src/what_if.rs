@@ -95,6 +95,15 @@ pub struct MemberLoad {
     pub bytes: Bounds<u128>,
 }
 
+/// The share of I/O of the most frequent length that random sectors would split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SplitOfCommonest {
+    /// The length.
+    pub len_bytes: Bytes,
+    /// The share.
+    pub split: Share,
+}
+
 /// What a stripe would make of the requests of the striped device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Striped {
@@ -106,8 +115,8 @@ pub struct Striped {
     pub tally: FitTally,
     /// Share of splits that random starts on every sector would give, weighted by the lengths seen.
     pub expected_split_share: Bounds<f64>,
-    /// The same for the most frequent length, exactly: (length, share).
-    pub expected_of_commonest: Option<(Bytes, Share)>,
+    /// The same for the most frequent length, exactly.
+    pub expected_of_commonest: Option<SplitOfCommonest>,
     /// Load by member; `None` when members were not given, or the table cannot tell.
     pub members: Option<Vec<MemberLoad>>,
     /// Why there is no load by member although it was asked for.
@@ -135,8 +144,12 @@ pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Stri
         class: Class::ExactForTheseRequests,
         tally,
         expected_split_share: expected_split_share(table, chunk, unit),
-        expected_of_commonest: commonest
-            .and_then(|(length, _, _)| Some((Bytes(*length), share(*length)?))),
+        expected_of_commonest: commonest.and_then(|(length, _, _)| {
+            Some(SplitOfCommonest {
+                len_bytes: Bytes(*length),
+                split: share(*length)?,
+            })
+        }),
         members,
         members_unknown,
     })

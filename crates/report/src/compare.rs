@@ -9,6 +9,7 @@ use plumb_geometry::plural;
 
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
+use crate::run::Run;
 use crate::text::{Color, Page};
 
 /// A device of one side that is not compared.
@@ -44,10 +45,10 @@ pub struct Compared<'a> {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, compared: &Compared<'_>) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.compare/1",
-        plumb: version,
+        schema: "plumb.compare/2",
+        run,
         inputs: compared.inputs.to_vec(),
         findings: Vec::new(),
         result: compared,
@@ -236,13 +237,13 @@ fn name(measure: &Measure) -> String {
         "bytes_per_second" => "bytes",
         "read_bytes_per_second" => "  read",
         "write_bytes_per_second" => "  written",
-        "latency_ns_mean" => "mean latency",
-        "read_ns_p50" => "  p50 of reads",
-        "read_ns_p90" => "  p90 of reads",
-        "read_ns_p99" => "  p99 of reads",
-        "write_ns_p50" => "  p50 of writes",
-        "write_ns_p90" => "  p90 of writes",
-        "write_ns_p99" => "  p99 of writes",
+        "latency_mean_ns" => "mean latency",
+        "read_p50_ns" => "  p50 of reads",
+        "read_p90_ns" => "  p90 of reads",
+        "read_p99_ns" => "  p99 of reads",
+        "write_p50_ns" => "  p50 of writes",
+        "write_p90_ns" => "  p90 of writes",
+        "write_p99_ns" => "  p99 of writes",
         "in_flight_mean" => "in flight",
         "misaligned_share" => "off",
         "read_amplification" => "  moved per read",

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::format::{bytes, count};
 use crate::json::Document;
+use crate::run::Run;
 use crate::text::{Color, Page};
 
 /// One fix.
@@ -169,17 +170,13 @@ pub struct MovedLoss {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn print_moved(
-    version: &str,
-    moved: &Moved,
-    is_json: bool,
-) -> Result<String, serde_json::Error> {
+pub fn print_moved(run: &Run, moved: &Moved, is_json: bool) -> Result<String, serde_json::Error> {
     if !is_json {
         return Ok(moved_text(moved));
     }
     let document = Document {
-        schema: "plumb.fix/1",
-        plumb: version,
+        schema: "plumb.fix/2",
+        run,
         inputs: Vec::<()>::new(),
         findings: Vec::new(),
         result: moved,
@@ -338,10 +335,10 @@ fn places(page: &mut Page, places: &[MovedPlace]) {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.fix/1",
-        plumb: version,
+        schema: "plumb.fix/2",
+        run,
         inputs: Vec::<()>::new(),
         findings: Vec::new(),
         result: fixed,

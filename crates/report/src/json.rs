@@ -1,4 +1,4 @@
-//! The JSON document of a command: one object with the same five keys for every command.
+//! The JSON document of a command: one object with the same keys for every command.
 
 use serde::Serialize;
 
@@ -7,6 +7,7 @@ use plumb_model::{Finding, RuleId, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
+use crate::run::Run;
 use crate::text::{Apart, App, SeenAgain, Sender, WatchInterval};
 use crate::words;
 
@@ -93,7 +94,8 @@ pub(crate) fn unknown(unknown: &[Unjudged]) -> Vec<UnjudgedOut<'_>> {
 #[derive(Serialize)]
 pub(crate) struct Document<'a, I, R> {
     pub schema: &'static str,
-    pub plumb: &'a str,
+    #[serde(flatten)]
+    pub run: &'a Run,
     pub inputs: Vec<I>,
     pub findings: Vec<FindingOut<'a>>,
     pub result: R,
@@ -142,10 +144,14 @@ pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, serde_json::Error> {
+pub fn analyze(
+    run: &Run,
+    report: &Report<'_>,
+    inputs: &[SourceInfo],
+) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: "plumb.analyze/2",
-        plumb: report.version,
+        run,
         inputs: inputs.iter().map(input).collect(),
         findings: findings(&report.diagnosis.findings),
         result: AnalyzeResult {
@@ -164,8 +170,6 @@ pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, ser
 
 #[derive(Serialize)]
 struct WatchResult<'a> {
-    /// UTC, end of the interval.
-    time: &'a str,
     seconds: f64,
     profiles: &'a [Analysis],
     processes: &'a [Sender<'a>],
@@ -195,13 +199,13 @@ pub struct WholeTime {
     pub app: Option<App>,
 }
 
-/// A line of `plumb watch --json`: an interval of so many seconds; the last one with the whole time.
+/// A line of `plumb watch --json`: an interval of this length that ends at the time of the run; the last one with the
+/// whole time.
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn watch(
-    version: &str,
-    time: &str,
+    run: &Run,
     (seconds, whole): (f64, Option<&WholeTime>),
     interval: &WatchInterval<'_>,
 ) -> Result<String, serde_json::Error> {
@@ -217,11 +221,10 @@ pub fn watch(
     } = *interval;
     plumb_quoting::json::line(&Document {
         schema: "plumb.watch/2",
-        plumb: version,
+        run,
         inputs: Vec::<TraceInput<'_>>::new(),
         findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {
-            time,
             seconds,
             profiles,
             processes,

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod probe;
 pub mod record;
 pub mod replay;
+pub mod run;
 pub mod text;
 pub mod words;
 

@@ -6,6 +6,7 @@ use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
 use serde::Serialize;
 
 use crate::format::{digits, percent};
+use crate::run::Run;
 use crate::text::{Page, WIDTH, step_lines};
 
 /// Something that a plan was made from.
@@ -26,7 +27,8 @@ pub struct PlanInput {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    plumb: &'a str,
+    #[serde(flatten)]
+    run: &'a Run,
     inputs: &'a [PlanInput],
     findings: [(); 0],
     result: PlanResult<'a>,
@@ -41,14 +43,10 @@ struct PlanResult<'a> {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(
-    version: &str,
-    inputs: &[PlanInput],
-    plans: &[Plan],
-) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, inputs: &[PlanInput], plans: &[Plan]) -> Result<String, serde_json::Error> {
     let document = Document {
-        schema: "plumb.plan/1",
-        plumb: version,
+        schema: "plumb.plan/2",
+        run,
         inputs,
         findings: [],
         result: PlanResult { plans },

@@ -8,6 +8,7 @@ use plumb_quoting::CommandLine;
 use serde::Serialize;
 
 use crate::json::Document;
+use crate::run::Run;
 
 pub use text::text;
 
@@ -344,13 +345,13 @@ impl ProbeReport<'_> {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(
-    version: &str,
+    run: &Run,
     probed: &ProbeReport<'_>,
     findings: &[Finding],
 ) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
         schema: "plumb.probe/2",
-        plumb: version,
+        run,
         inputs: Vec::<()>::new(),
         findings: crate::json::findings(findings),
         result: probed,

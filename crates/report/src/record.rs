@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::format::{bytes, count};
 use crate::json::Document;
+use crate::run::Run;
 use crate::text::{Color, Page};
 
 /// A recording that has ended.
@@ -73,10 +74,10 @@ pub struct RecordedDevice {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, recorded: &Recorded<'_>) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.record/1",
-        plumb: version,
+        schema: "plumb.record/2",
+        run,
         inputs: Vec::<()>::new(),
         findings: Vec::new(),
         result: recorded,

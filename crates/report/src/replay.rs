@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::bench::{Measurement, Times, rates, times, times_line};
 use crate::format::{count, ns};
 use crate::json::{Document, input};
+use crate::run::Run;
 use crate::text::{Color, Page};
 
 /// A trace that was sent to a target.
@@ -97,7 +98,7 @@ pub struct ReplayWindow {
     /// Their mean time from due, or from issue where nothing was due at a time; `None` without any.
     pub response_mean_ns: Option<f64>,
     /// The longest of these.
-    pub response_ns_max: Option<u64>,
+    pub response_max_ns: Option<u64>,
     /// Mean time from due to issue; `None` where nothing was due at a time.
     pub late_mean_ns: Option<f64>,
 }
@@ -178,10 +179,10 @@ pub struct ReplayPair {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, replay: &Replay<'_>) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.replay/1",
-        plumb: version,
+        schema: "plumb.replay/2",
+        run,
         inputs: vec![input(replay.trace)],
         findings: Vec::new(),
         result: replay,

@@ -14,7 +14,7 @@ use crate::builder::Builder;
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, CellKind, GridFact, Source};
 use crate::node::{Node, Placing, keys};
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 
 /// Most bytes of a table that are read.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -304,7 +304,7 @@ impl KnownDevice {
         };
         let belief = match &self.choice {
             Some(why) if !is_picked => Belief::Doubted {
-                why: Doubt::Choice { said: why.clone() },
+                why: GridDoubt::Choice { said: why.clone() },
             },
             _ => Belief::Believed,
         };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use plumb_geometry::{Bytes, Grid};
 use serde::{Deserialize, Serialize};
 
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 
 /// Kind of the cells of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -183,7 +183,7 @@ pub enum Belief {
     /// No, for this reason.
     Doubted {
         /// Why not.
-        why: Doubt,
+        why: GridDoubt,
     },
 }
 
@@ -220,7 +220,7 @@ impl GridFact {
 
     /// A fact that is kept but not believed.
     #[must_use]
-    pub fn doubted(grid: Grid, what: CellKind, source: Source, why: Doubt) -> GridFact {
+    pub fn doubted(grid: Grid, what: CellKind, source: Source, why: GridDoubt) -> GridFact {
         GridFact {
             grid,
             what,

@@ -48,7 +48,7 @@ pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, CellKind, GridFact, Source};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
-pub use obstacle::{Doubt, ImageObstacle, LuksFault, Obstacle};
+pub use obstacle::{GridDoubt, ImageObstacle, LuksFault, Obstacle};
 pub use problem_ids::ProblemId;
 pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

@@ -248,7 +248,7 @@ pub enum ImageObstacle {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields repeat the names of facts")]
-pub enum Doubt {
+pub enum GridDoubt {
     /// The kernel worked it out from the devices below.
     Derived,
     /// The kernel took it over from the layer of a file.

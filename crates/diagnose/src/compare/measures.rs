@@ -71,7 +71,7 @@ impl Ratio {
 
 /// Names of measures that a verdict looks for.
 pub const RATE: &str = "ios_per_second";
-pub const LATENCY: &str = "latency_ns_mean";
+pub const LATENCY: &str = "latency_mean_ns";
 pub const IN_FLIGHT: &str = "in_flight_mean";
 
 /// Names of a quantile of reads and of writes, and where it is.
@@ -79,13 +79,13 @@ type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
 
 /// In the order of [`SHARES`].
 const QUANTILES: [Quantile; 3] = [
-    (["read_ns_p50", "write_ns_p50"], |quantiles| {
+    (["read_p50_ns", "write_p50_ns"], |quantiles| {
         quantiles.p50_ns
     }),
-    (["read_ns_p90", "write_ns_p90"], |quantiles| {
+    (["read_p90_ns", "write_p90_ns"], |quantiles| {
         quantiles.p90_ns
     }),
-    (["read_ns_p99", "write_ns_p99"], |quantiles| {
+    (["read_p99_ns", "write_p99_ns"], |quantiles| {
         quantiles.p99_ns
     }),
 ];
@@ -120,7 +120,7 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
             MeasureUnit::BytesPerSecond,
             &bytes_of_op(1),
         ),
-        sampled(LATENCY, MeasureUnit::Ns, &TimeSlice::ns_mean),
+        sampled(LATENCY, MeasureUnit::Ns, &TimeSlice::mean_ns),
     ];
     for op in 0..2 {
         for at in 0..QUANTILES.len() {

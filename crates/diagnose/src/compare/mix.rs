@@ -35,7 +35,7 @@ pub struct Mix {
     pub read_share: [f64; 2],
     /// Mean latency, ns, before and after, both weighted to what they have in common; absent where latencies are not known
     /// for enough of it.
-    pub ns_mean: Option<[f64; 2]>,
+    pub mean_ns: Option<[f64; 2]>,
     /// Variance of the logarithm of their ratio, as far as single I/O tell it.
     #[serde(skip)]
     pub log_variance: f64,
@@ -72,7 +72,7 @@ pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
         .map(|(weight, _)| weight)
         .sum::<f64>()
         .min(1.0);
-    let (ns_mean, log_variance) = weighted(&common, overlap).unzip();
+    let (mean_ns, log_variance) = weighted(&common, overlap).unzip();
     let read_share = [0, 1].map(|side| {
         let reads = sides[side]
             .iter()
@@ -87,7 +87,7 @@ pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
         },
         overlap,
         read_share,
-        ns_mean,
+        mean_ns,
         log_variance: log_variance.unwrap_or(0.0),
         unlike_lengths: if has_lengths {
             None
@@ -134,7 +134,7 @@ fn together(strata: &[Stratum]) -> Option<Stratum> {
         op: first.op,
         len_bytes: mean(&|stratum| Some(stratum.len_bytes as f64)).unwrap_or(0.0) as u64,
         ios,
-        ns_mean: mean(&|stratum| stratum.ns_mean),
+        mean_ns: mean(&|stratum| stratum.mean_ns),
         ns_mean_variance: None,
     })
 }
@@ -147,7 +147,7 @@ fn weighted(common: &[(f64, [&Stratum; 2])], overlap: f64) -> Option<([f64; 2], 
             let variance = |stratum: &Stratum| stratum.ns_mean_variance.unwrap_or(0.0);
             Some((
                 *weight,
-                [before.ns_mean?, after.ns_mean?],
+                [before.mean_ns?, after.mean_ns?],
                 [variance(before), variance(after)],
             ))
         })

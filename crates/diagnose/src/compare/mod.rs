@@ -75,7 +75,7 @@ pub struct Stratum {
     /// I/O, or I/O a second.
     pub ios: f64,
     /// Mean latency, ns, of at least `TIMED_MIN` I/O; `None` where it is not known.
-    pub ns_mean: Option<f64>,
+    pub mean_ns: Option<f64>,
     /// Variance of that mean, ns²; `None` where nothing tells.
     pub ns_mean_variance: Option<f64>,
 }
@@ -240,7 +240,7 @@ fn hangs_together(slices: &[TimeSlice]) -> bool {
     }
     let limit = 2.0 / (slices.len() as f64).sqrt();
     let rates: Vec<f64> = slices.iter().map(TimeSlice::ios_per_second).collect();
-    let latencies: Vec<f64> = slices.iter().filter_map(TimeSlice::ns_mean).collect();
+    let latencies: Vec<f64> = slices.iter().filter_map(TimeSlice::mean_ns).collect();
     [rates, latencies].iter().any(|values| {
         let sample = plumb_stats::Sample::new(values).ok();
         sample

@@ -55,9 +55,9 @@ struct Time {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Brief {
     ios: u64,
-    ns_p50: Option<u64>,
-    ns_p90: Option<u64>,
-    ns_p99: Option<u64>,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -89,12 +89,12 @@ struct DocumentDirection {
 struct Times {
     mean_ns: f64,
     deviation_ns: f64,
-    ns_p50: u64,
-    ns_p90: u64,
-    ns_p99: u64,
-    #[serde(rename = "ns_p99_9")]
-    ns_p999: u64,
-    ns_max: u64,
+    p50_ns: u64,
+    p90_ns: u64,
+    p99_ns: u64,
+    #[serde(rename = "p999_ns")]
+    p999_ns: u64,
+    max_ns: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -244,7 +244,7 @@ fn stretches(
 ) -> Vec<Stretch> {
     let told = measured.iter().filter_map(|interval| {
         let brief = of(interval).as_ref()?;
-        let ns = [brief.ns_p50?, brief.ns_p90?, brief.ns_p99?].map(|ns| ns as f64);
+        let ns = [brief.p50_ns?, brief.p90_ns?, brief.p99_ns?].map(|ns| ns as f64);
         Some(Stretch { ios: brief.ios, ns })
     });
     told.collect()
@@ -262,7 +262,7 @@ fn stratum(op: Op, side: &DocumentDirection) -> Option<Stratum> {
         op,
         len_bytes: side.bytes / side.ios,
         ios,
-        ns_mean: times.map(|times| times.mean_ns),
+        mean_ns: times.map(|times| times.mean_ns),
         ns_mean_variance: times.map(|times| times.deviation_ns * times.deviation_ns / ios),
     })
 }
@@ -271,10 +271,10 @@ fn quantiles(side: &DocumentDirection) -> Option<Quantiles> {
     let times = waited(side)?;
     Some(Quantiles {
         timed: side.ios,
-        p50_ns: times.ns_p50,
-        p90_ns: times.ns_p90,
-        p99_ns: times.ns_p99,
-        p999_ns: times.ns_p999,
-        max_ns: times.ns_max,
+        p50_ns: times.p50_ns,
+        p90_ns: times.p90_ns,
+        p99_ns: times.p99_ns,
+        p999_ns: times.p999_ns,
+        max_ns: times.max_ns,
     })
 }

@@ -148,7 +148,7 @@ fn strata(profile: &Profile) -> Vec<Stratum> {
             op: Op::from_code(op).unwrap_or(Op::Other),
             len_bytes,
             ios: sum.ios as f64,
-            ns_mean: mean,
+            mean_ns: mean,
             ns_mean_variance: mean.filter(|_| !table.is_spread_unknown()).map(spread),
         }
     });

@@ -99,7 +99,7 @@ fn strata(present: &[&DeviceRow]) -> Vec<Stratum> {
             op,
             len_bytes: bytes.map_or(0, |bytes| (bytes / ios) as u64),
             ios,
-            ns_mean: ms_sum.map(|sum| sum / ios * 1e6),
+            mean_ns: ms_sum.map(|sum| sum / ios * 1e6),
             ns_mean_variance: None,
         })
     };

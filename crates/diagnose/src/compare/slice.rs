@@ -38,7 +38,7 @@ impl TimeSlice {
 
     /// Mean latency, ns; `None` where nothing was timed.
     #[must_use]
-    pub fn ns_mean(&self) -> Option<f64> {
+    pub fn mean_ns(&self) -> Option<f64> {
         (self.timed > 0.0).then(|| self.ns_sum / self.timed)
     }
 
@@ -131,10 +131,10 @@ mod tests {
                 seconds: 1.0,
                 ..TimeSlice::default()
             }
-            .ns_mean(),
+            .mean_ns(),
             None
         );
-        assert_eq!(slice(8.0).ns_mean(), Some(1e6));
+        assert_eq!(slice(8.0).mean_ns(), Some(1e6));
         assert_eq!(slice(8.0).ios_per_second(), 4.5);
     }
 }

@@ -113,7 +113,7 @@ fn latency(measures: &[Measure], mix: &Mix) -> Option<Ratio> {
     if mix.overlap >= mix::SAME {
         return Some(seen);
     }
-    let [before, after] = mix.ns_mean?;
+    let [before, after] = mix.mean_ns?;
     let value = after / before;
     /// Width of the interval in standard errors: 95 of 100.
     const Z: f64 = 1.96;
@@ -294,7 +294,7 @@ fn unlike(mix: &Mix) -> Option<String> {
             mix.by
         ));
     }
-    (mix.overlap < mix::SAME && mix.ns_mean.is_none()).then(|| {
+    (mix.overlap < mix::SAME && mix.mean_ns.is_none()).then(|| {
         format!(
             "the I/O differ in {} ({} of them agree), and latencies are not told apart by it",
             mix.by,

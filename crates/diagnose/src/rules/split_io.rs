@@ -49,7 +49,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let commonest = striped.expected_of_commonest;
     let trace = SplitInTrace {
         random_share: striped.expected_split_share,
-        commonest: commonest.map(|(len_bytes, split)| SplitOfLength { len_bytes, split }),
+        commonest: commonest.map(|commonest| SplitOfLength {
+            len_bytes: commonest.len_bytes,
+            split: commonest.split,
+        }),
         longer: Bounds {
             low: tally.crossing.low.saturating_sub(tally.split.high),
             high: tally.crossing.high.saturating_sub(tally.split.low),

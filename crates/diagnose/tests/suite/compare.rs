@@ -48,7 +48,7 @@ fn stratum(op: Op, len_bytes: u64, ios: f64, ms: f64) -> Stratum {
         op,
         len_bytes,
         ios,
-        ns_mean: Some(ms * 1e6),
+        mean_ns: Some(ms * 1e6),
         ns_mean_variance: Some(1e6),
     }
 }
@@ -92,7 +92,7 @@ fn a_published_case_both_ways() {
     let measure = found
         .measures
         .iter()
-        .find(|measure| measure.name == "latency_ns_mean")
+        .find(|measure| measure.name == "latency_mean_ns")
         .expect("it is there");
     assert_eq!(measure.n, [3, 3]);
     check(&after, &before, CompareOutcome::Worse, "");
@@ -244,7 +244,7 @@ fn latencies_are_those_of_the_same_mix() {
     let raw = found
         .measures
         .iter()
-        .find(|measure| measure.name == "latency_ns_mean")
+        .find(|measure| measure.name == "latency_mean_ns")
         .and_then(|m| m.ratio);
     assert!(
         (raw.expect("timed").value - 0.7).abs() < 0.01,
@@ -327,15 +327,15 @@ fn bench(rate: u64, ms: f64) -> Observed {
             "ios": ios, "bytes": ios * 4096, "failed": 0, "read_share": 1.0, "in_flight_mean": 8.0,
             "time": {"ios": ios, "mean_ns": ms * 1e6, "deviation_ns": 1e5, "max_ns": 9_000_000},
             // Percentiles of an interval lie around those of the run.
-            "read_time": {"ios": ios, "ns_p50": 890_000 + number % 3 * 10_000, "ns_p90": 1_000_000,
-                "ns_p99": 2_000_000 - number % 2 * 400_000},
+            "read_time": {"ios": ios, "p50_ns": 890_000 + number % 3 * 10_000, "p90_ns": 1_000_000,
+                "p99_ns": 2_000_000 - number % 2 * 400_000},
         })
     };
     let mut intervals = vec![interval(1, 1.0, true, rate * 9)];
     intervals.extend((2..12).map(|number| interval(number, 1.0, false, rate + number % 3)));
     intervals.push(interval(12, 0.2, false, 1));
-    let times = serde_json::json!({"mean_ns": ms * 1e6, "deviation_ns": 1e5, "ns_p50": 900_000, "ns_p90": 1_000_000,
-        "ns_p99": 2_000_000, "ns_p99_9": 3_000_000, "ns_max": 9_000_000, "buckets": []});
+    let times = serde_json::json!({"mean_ns": ms * 1e6, "deviation_ns": 1e5, "p50_ns": 900_000, "p90_ns": 1_000_000,
+        "p99_ns": 2_000_000, "p999_ns": 3_000_000, "max_ns": 9_000_000, "buckets": []});
     let side = |ios: u64, times: serde_json::Value| serde_json::json!({"ios": ios, "bytes": ios * 4096, "latency": times, "response": null});
     let total = serde_json::json!({"ios": rate * 10, "all": side(rate * 10, times.clone()), "reads": side(rate * 10, times),
         "writes": side(0, serde_json::Value::Null), "failures": [], "never_back": 0});
@@ -365,7 +365,7 @@ fn benchmarks() {
     let p99 = found
         .measures
         .iter()
-        .find(|measure| measure.name == "read_ns_p99")
+        .find(|measure| measure.name == "read_p99_ns")
         .expect("it is there");
     assert_eq!(p99.before, Some(2e6));
     let of = |name: &str| {
@@ -382,14 +382,14 @@ fn benchmarks() {
     // Those of ten intervals, by hand: half of them ln 1.25 below the whole of each side, none above.
     let variance = 5.0 * 1.25f64.ln().powi(2) / 9.0 / 10.0;
     let reach = 2.101 * (2.0 * variance).sqrt();
-    let (interval, n) = of("read_ns_p99");
+    let (interval, n) = of("read_p99_ns");
     let (low, high) = interval.expect("intervals tell it");
     assert!(
         (high.ln() - reach).abs() < 1e-3 && (low.ln() + reach).abs() < 1e-3,
         "{low} to {high}, {reach}"
     );
     assert_eq!(n, [10, 10]);
-    let (low, high) = of("read_ns_p90").0.expect("intervals tell it");
+    let (low, high) = of("read_p90_ns").0.expect("intervals tell it");
     assert!(
         (low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9,
         "all alike: {low} to {high}"
@@ -417,5 +417,5 @@ fn benchmarks() {
             .expect("it is there")
             .n
     };
-    assert_eq!((of("read_ns_p90"), of("read_ns_p99")), ([10, 10], [0, 0]));
+    assert_eq!((of("read_p90_ns"), of("read_p99_ns")), ([10, 10], [0, 0]));
 }

@@ -1,7 +1,7 @@
 //! Facts about units: records, blocks, and what devices state of theirs.
 
 use plumb_geometry::{Bounds, Bytes};
-use plumb_stack::{CellKind, Doubt, Source};
+use plumb_stack::{CellKind, GridDoubt, Source};
 use serde::{Deserialize, Serialize};
 
 use super::OfLength;
@@ -171,7 +171,7 @@ pub enum HintDoubt {
     /// The reader of the statement doubts it.
     Told {
         /// Why.
-        why: Doubt,
+        why: GridDoubt,
     },
 }
 

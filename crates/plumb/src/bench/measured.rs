@@ -77,10 +77,10 @@ fn brief(latencies: &Latencies) -> Option<report::Brief> {
         ios: latencies.count(),
         mean_ns: latencies.mean_ns()?,
         deviation_ns: latencies.deviation_ns()?,
-        ns_p50: quantile(0.5)?,
-        ns_p90: quantile(0.9)?,
-        ns_p99: quantile(0.99)?,
-        ns_max: latencies.max()?.0,
+        p50_ns: quantile(0.5)?,
+        p90_ns: quantile(0.9)?,
+        p99_ns: quantile(0.99)?,
+        max_ns: latencies.max()?.0,
     })
 }
 
@@ -246,11 +246,11 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
     Some(report::Times {
         mean_ns: latencies.mean_ns()?,
         deviation_ns: latencies.deviation_ns()?,
-        ns_p50: quantile(0.5)?,
-        ns_p90: quantile(0.9)?,
-        ns_p99: quantile(0.99)?,
-        ns_p99_9: quantile(0.999)?,
-        ns_max: latencies.max()?.0,
+        p50_ns: quantile(0.5)?,
+        p90_ns: quantile(0.9)?,
+        p99_ns: quantile(0.99)?,
+        p999_ns: quantile(0.999)?,
+        max_ns: latencies.max()?.0,
         buckets: latencies.buckets(),
     })
 }

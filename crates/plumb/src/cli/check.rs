@@ -73,6 +73,9 @@ pub struct Check {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// With --json: every extent of every file, not the first 16
+    #[arg(long, requires = "json", help_heading = "Output")]
+    pub full: bool,
     /// Severity from which the exit status is 1
     #[arg(
         long,

@@ -155,12 +155,17 @@ const BENCH: &str = "{\"schema\":\"plumb.bench/";
 /// The document of a benchmark, as far as it is read here.
 #[derive(serde::Deserialize)]
 struct Document {
-    schema: String,
     result: BenchDocument,
 }
 
+/// Of any version.
+#[derive(serde::Deserialize)]
+struct DocumentSchema {
+    schema: String,
+}
+
 /// The schema that is read.
-const BENCH_SCHEMA: &str = "plumb.bench/1";
+const BENCH_SCHEMA: &str = "plumb.bench/2";
 
 /// The capture of iostat or the benchmark that is there; `None` for anything else.
 fn printed(path: &Path) -> Result<Option<Contents>, Failure> {
@@ -202,19 +207,23 @@ fn is_bench(head: &[u8]) -> bool {
 }
 
 fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
-    let document: Document = serde_json::from_slice(bytes).map_err(|source| {
+    let damaged = |source| {
         Failure::failed(&NoBench {
             name: name.to_owned(),
             source,
         })
-    })?;
-    if document.schema != BENCH_SCHEMA {
-        let found = document.schema;
+    };
+    // A document of another version need not have what this one has.
+    let found = serde_json::from_slice::<DocumentSchema>(bytes)
+        .map_err(damaged)?
+        .schema;
+    if found != BENCH_SCHEMA {
         return Err(Failure::failed(&OtherSchema {
             name: name.to_owned(),
             found,
         }));
     }
+    let document: Document = serde_json::from_slice(bytes).map_err(damaged)?;
     Ok(document.result)
 }
 

@@ -17,7 +17,7 @@ use crate::inputs;
 
 /// Longest document that is read.
 const PLAN_BYTES_MAX: u64 = 16 << 20;
-const SCHEMA: &str = "plumb.plan/1";
+const SCHEMA: &str = "plumb.plan/2";
 
 /// Where a partition is to lie, as far as somebody has said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

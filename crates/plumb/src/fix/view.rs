@@ -70,7 +70,7 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
         notes: &notes,
     };
     let text = if shown.json {
-        report::json(env!("CARGO_PKG_VERSION"), &fixed).map_err(|error| Failure::failed(&error))?
+        report::json(&crate::this_run::now(), &fixed).map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
         report::text(&fixed)

@@ -55,7 +55,7 @@ fn course(course: &ReplayCourse, is_timed: bool) -> report::Course {
         report::ReplayWindow {
             ios: window.ios,
             response_mean_ns: mean(window.response_ns_sum),
-            response_ns_max: (window.ios > 0).then_some(window.response_ns_max),
+            response_max_ns: (window.ios > 0).then_some(window.response_ns_max),
             late_mean_ns: mean(window.late_ns_sum).filter(|_| is_timed),
         }
     });

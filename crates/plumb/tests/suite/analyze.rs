@@ -192,8 +192,8 @@ fn check_lengths(json: &Value, expected: &Value) {
             let ops = profile["ops"].as_array().expect("operations").iter();
             let sizes = ops.flat_map(|op| op["sizes"].as_array().expect("sizes"));
             sizes
-                .filter(|size| Some(unsigned(&size[0])) == top.parse().ok())
-                .map(|size| unsigned(&size[1]))
+                .filter(|size| Some(unsigned(&size["len_max_bytes"])) == top.parse().ok())
+                .map(|size| unsigned(&size["ios"]))
                 .sum()
         });
         assert_eq!(found, unsigned(ios), "up to {top} bytes");
@@ -203,8 +203,8 @@ fn check_lengths(json: &Value, expected: &Value) {
             .as_array()
             .expect("lengths")
         {
-            let exact = &expected["all"]["size_hist_top20_exact"][&length[0].to_string()];
-            assert_eq!(&length[2], exact, "{} bytes", length[0]);
+            let exact = &expected["all"]["size_hist_top20_exact"][&length["len_bytes"].to_string()];
+            assert_eq!(&length["ios"], exact, "{} bytes", length["len_bytes"]);
         }
     }
 }

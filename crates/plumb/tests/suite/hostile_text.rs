@@ -329,7 +329,7 @@ fn a_file_that_is_no_plan_and_a_trace_that_is_no_dump() {
     for control in CONTROLS {
         let hostile = format!("a{control}b");
         let plan = serde_json::json!({
-            "schema": "plumb.plan/1",
+            "schema": "plumb.plan/2",
             "result": {"plans": [{
                 "title": hostile,
                 "found": [], "notes": [hostile],

@@ -27,10 +27,18 @@ fn the_document() {
     let json = ran.json();
     assert_eq!(
         keys(&json),
-        ["findings", "inputs", "plumb", "result", "schema"]
+        [
+            "command", "findings", "host", "inputs", "result", "schema", "time", "version"
+        ]
     );
     assert_eq!(json["schema"], "plumb.analyze/2");
-    assert_eq!(json["plumb"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    assert_eq!(json["host"], host.trim());
+    assert!(humantime::parse_rfc3339(json["time"].as_str().expect("a time")).is_ok());
+    let command = json["command"].as_array().expect("words");
+    assert_eq!(command[1], "analyze");
+    assert_eq!(command.last(), Some(&"4k".into()));
     let finding = &json["findings"][0];
     assert_eq!(
         keys(finding),

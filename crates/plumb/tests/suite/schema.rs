@@ -233,11 +233,14 @@ fn interval() -> Value {
     let analyzed = analyze(&example("guest-blktrace"), "");
     serde_json::json!({
         "schema": "plumb.watch/2",
-        "plumb": "0.1.0",
+        "version": "0.1.0",
+        "host": "web1",
+        "time": "2026-01-31T08:00:00Z",
+        "command": ["plumb", "watch", "--json"],
         "inputs": [],
         "findings": analyzed["findings"],
         "result": {
-            "time": "2026-01-31T08:00:00Z", "seconds": 1.0, "profiles": analyzed["result"]["profiles"],
+            "seconds": 1.0, "profiles": analyzed["result"]["profiles"],
             "processes": [], "apart": [], "seen_again": [], "filter": null, "app": null, "notes": [],
             "whole": {"seconds": 2.0, "unknown": analyzed["result"]["unknown"], "silent": [], "app": null},
         },

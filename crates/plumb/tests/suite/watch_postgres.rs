@@ -187,7 +187,7 @@ fn at_34(seen: &StartTotals) {
     let latency = &seen.total["result"]["profiles"][0]["places"][0]["grids"][0]["latency"];
     assert_eq!(latency["outcome"], "difference", "{latency}");
     let [fitting_ns, low_ns] =
-        ["fitting_ns_mean", "low_ns"].map(|name| latency[name].as_f64().unwrap_or(0.0));
+        ["fitting_mean_ns", "low_ns"].map(|name| latency[name].as_f64().unwrap_or(0.0));
     assert!(fitting_ns > 1e6 && low_ns > 0.3e6, "{latency}");
 }
 

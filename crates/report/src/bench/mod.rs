@@ -8,6 +8,7 @@ mod text;
 use serde::Serialize;
 
 use crate::json::Document;
+use crate::run::Run;
 
 pub use study::{Study, StudyRow};
 pub use sweep::{Grid, Offset, RateRatio, Sweep};
@@ -103,13 +104,13 @@ pub struct Brief {
     /// Standard deviation, to a thousandth.
     pub deviation_ns: f64,
     /// Half took no longer.
-    pub ns_p50: i64,
+    pub p50_ns: i64,
     /// 90 of 100 took no longer.
-    pub ns_p90: i64,
+    pub p90_ns: i64,
     /// 99 of 100.
-    pub ns_p99: i64,
+    pub p99_ns: i64,
     /// The longest.
-    pub ns_max: i64,
+    pub max_ns: i64,
 }
 
 /// Shares of the processors' time.
@@ -188,15 +189,15 @@ pub struct Times {
     /// Standard deviation.
     pub deviation_ns: f64,
     /// Half took no longer.
-    pub ns_p50: i64,
+    pub p50_ns: i64,
     /// 90 of 100 took no longer.
-    pub ns_p90: i64,
+    pub p90_ns: i64,
     /// 99 of 100.
-    pub ns_p99: i64,
+    pub p99_ns: i64,
     /// 999 of 1,000.
-    pub ns_p99_9: i64,
+    pub p999_ns: i64,
     /// The longest.
-    pub ns_max: i64,
+    pub max_ns: i64,
     /// Pairs of an upper bound in ns and a count, 16 a power of two.
     pub buckets: Vec<(u64, u64)>,
 }
@@ -224,10 +225,10 @@ impl DirectionFigures {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, bench: &Bench) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, bench: &Bench) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
-        schema: "plumb.bench/1",
-        plumb: version,
+        schema: "plumb.bench/2",
+        run,
         inputs: Vec::<()>::new(),
         findings: Vec::new(),
         result: bench,

@@ -106,7 +106,7 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
     let mean = |time: Option<Brief>| time.map_or_else(|| "-".to_owned(), |time| ms(time.mean_ns));
     let max = interval
         .time
-        .map_or_else(|| "-".to_owned(), |time| ms(time.ns_max as f64));
+        .map_or_else(|| "-".to_owned(), |time| ms(time.max_ns as f64));
     let deviation = interval
         .time
         .map_or_else(|| "-".to_owned(), |time| ms(time.deviation_ns));
@@ -313,11 +313,11 @@ pub(crate) fn times_line(page: &mut Page, name: &str, times: &Times) {
     page.line(format!(
         "  {name:<25} {:>7}  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
         ns(times.mean_ns as u64),
-        shown(times.ns_p50),
-        shown(times.ns_p90),
-        shown(times.ns_p99),
-        shown(times.ns_p99_9),
-        shown(times.ns_max),
+        shown(times.p50_ns),
+        shown(times.p90_ns),
+        shown(times.p99_ns),
+        shown(times.p999_ns),
+        shown(times.max_ns),
     ));
 }
 
@@ -333,10 +333,10 @@ mod tests {
             ios,
             mean_ns,
             deviation_ns: 250_000.0,
-            ns_p50: 1_400_000,
-            ns_p90: 1_800_000,
-            ns_p99: 2_100_000,
-            ns_max: 12_345_678,
+            p50_ns: 1_400_000,
+            p90_ns: 1_800_000,
+            p99_ns: 2_100_000,
+            max_ns: 12_345_678,
         };
         let interval = BenchInterval {
             number: 3,

@@ -1,12 +1,13 @@
 //! The JSON document of `plumb check`: every node with its grids and verdicts, nothing summed up.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plumb_geometry::Bytes;
 use plumb_model::RuleId;
 use plumb_stack::node::NodeFacts;
 use plumb_stack::survey::{Lost, On, Tally};
-use plumb_stack::{GridFact, Kind, NodeId, Obstacle, Overall, Placing, Problem, Source};
+use plumb_stack::{GridFact, Kind, Node, NodeId, Obstacle, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
 use super::{Check, CheckInput};
@@ -20,7 +21,8 @@ struct NodeOut<'a> {
     host: Option<&'a str>,
     kind: Kind,
     size_bytes: Option<Bytes>,
-    placing: &'a Placing,
+    #[serde(flatten)]
+    placing: PlacingOut<'a>,
     placed_by: Option<&'a Source>,
     grids: Vec<GridFact>,
     facts: &'a NodeFacts,
@@ -29,6 +31,37 @@ struct NodeOut<'a> {
     overall: Option<Overall>,
     verdicts: &'a [On],
     lost: &'a [Lost],
+}
+
+/// Runs of a file that a document has unless all are asked for.
+const RUNS_MAX: usize = 16;
+
+/// The place of a node, without most extents of a file that has many.
+#[derive(Serialize)]
+struct PlacingOut<'a> {
+    placing: Cow<'a, Placing>,
+    runs_left_out: usize,
+}
+
+impl PlacingOut<'_> {
+    fn new(node: &Node, is_full: bool) -> PlacingOut<'_> {
+        match &node.placing {
+            Placing::Parts { parts }
+                if node.kind == Kind::File && !is_full && parts.len() > RUNS_MAX =>
+            {
+                PlacingOut {
+                    placing: Cow::Owned(Placing::Parts {
+                        parts: parts[..RUNS_MAX].to_vec(),
+                    }),
+                    runs_left_out: parts.len() - RUNS_MAX,
+                }
+            }
+            placing => PlacingOut {
+                placing: Cow::Borrowed(placing),
+                runs_left_out: 0,
+            },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -55,7 +88,7 @@ pub(crate) struct CheckResult<'a> {
 pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
     let document: Document<'_, &CheckInput, _> = Document {
         schema: "plumb.check/2",
-        plumb: check.version,
+        run: check.run,
         inputs: check.inputs.iter().collect(),
         findings: findings(&check.diagnosis.findings),
         result: result(check),
@@ -78,7 +111,7 @@ pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
                 host: node.host.as_deref(),
                 kind: node.kind,
                 size_bytes: node.size,
-                placing: &node.placing,
+                placing: PlacingOut::new(node, check.is_full),
                 placed_by: node.placed_by.as_ref(),
                 grids: stack.grids(id),
                 facts: &node.facts,

@@ -9,6 +9,7 @@ use plumb_stack::{NodeId, Stack, Survey};
 use serde::Serialize;
 
 use crate::format::count;
+use crate::run::Run;
 use crate::text::page::Page;
 use crate::text::{Color, finding_lines};
 use crate::words;
@@ -45,8 +46,10 @@ pub struct CheckInput {
 
 /// Everything that the report shows.
 pub struct Check<'a> {
-    /// Version of the program.
-    pub version: &'a str,
+    /// The run of the program.
+    pub run: &'a Run,
+    /// Whether the document has every extent of every file.
+    pub is_full: bool,
     /// What was read.
     pub inputs: &'a [CheckInput],
     /// The layers.

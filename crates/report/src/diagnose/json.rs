@@ -38,7 +38,7 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
     });
     let document: Document<'_, &CheckInput, _> = Document {
         schema: "plumb.diagnose/2",
-        plumb: diagnose.check.version,
+        run: diagnose.check.run,
         inputs: Vec::new(),
         findings: findings(&diagnose.check.diagnosis.findings),
         result: DiagnoseResult {

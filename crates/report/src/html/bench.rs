@@ -136,11 +136,11 @@ pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<
     ];
     row.extend(
         [
-            times.ns_p50,
-            times.ns_p90,
-            times.ns_p99,
-            times.ns_p99_9,
-            times.ns_max,
+            times.p50_ns,
+            times.p90_ns,
+            times.p99_ns,
+            times.p999_ns,
+            times.max_ns,
         ]
         .map(shown),
     );

@@ -88,7 +88,7 @@ fn over_the_course(m: &mut Markup, course: &Course) {
     let longest = course
         .windows
         .iter()
-        .map(|window| window.response_ns_max.map(|ns| ms(ns as f64)));
+        .map(|window| window.response_max_ns.map(|ns| ms(ns as f64)));
     let is_timed = late.iter().any(Option::is_some);
     let (from, by) = if is_timed {
         ("due", "due")

@@ -24,11 +24,11 @@ fn sizes(m: &mut Markup, analysis: &Analysis) {
     let moved: Vec<&OpSummary> = analysis
         .ops
         .iter()
-        .filter(|op| op.sizes.iter().any(|(size, _)| *size > 1))
+        .filter(|op| op.sizes.iter().any(|size| size.len_max_bytes > 1))
         .collect();
     let mut classes: Vec<u64> = moved
         .iter()
-        .flat_map(|op| op.sizes.iter().map(|(size, _)| *size))
+        .flat_map(|op| op.sizes.iter().map(|size| size.len_max_bytes))
         .filter(|size| *size > 1)
         .collect();
     classes.sort_unstable();
@@ -42,8 +42,8 @@ fn sizes(m: &mut Markup, analysis: &Analysis) {
     let of = |op: &OpSummary, class: u64| {
         op.sizes
             .iter()
-            .find(|(size, _)| *size == class)
-            .map_or(0, |(_, ios)| *ios)
+            .find(|size| size.len_max_bytes == class)
+            .map_or(0, |size| size.ios)
     };
     let rows = classes.iter().map(|class| {
         let cells = moved.iter().flat_map(|op| match of(op, *class) {
@@ -64,12 +64,16 @@ fn sizes(m: &mut Markup, analysis: &Analysis) {
 
 fn lengths(m: &mut Markup, analysis: &Analysis) {
     let whole = analysis.device().map_or(0, |device| device.inference.ios);
-    let rows = analysis.lengths.iter().map(|&(length, rounded, ios)| {
-        let words = match rounded {
-            true => format!("up to {}, rounded", format::bytes(length)),
-            false => exact(length),
+    let rows = analysis.lengths.iter().map(|length| {
+        let words = match length.is_rounded {
+            true => format!("up to {}, rounded", format::bytes(length.len_bytes)),
+            false => exact(length.len_bytes),
         };
-        vec![words, format::count(ios), share_of(ios, whole)]
+        vec![
+            words,
+            format::count(length.ios),
+            share_of(length.ios, whole),
+        ]
     });
     table(
         m,
@@ -120,13 +124,16 @@ fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
 }
 
 fn processes(m: &mut Markup, analysis: &Analysis) {
-    let rows = analysis.processes.iter().map(|(name, ios, bytes)| {
-        let name = if name.is_empty() { "all others" } else { name };
+    let rows = analysis.processes.iter().map(|process| {
+        let name = match process.comm.as_str() {
+            "" => "all others",
+            name => name,
+        };
         vec![
             name.to_owned(),
-            format::count(*ios),
-            share_of(*ios, analysis.ios),
-            format::bytes(*bytes),
+            format::count(process.ios),
+            share_of(process.ios, analysis.ios),
+            format::bytes(process.bytes),
         ]
     });
     let caption = match analysis.processes_shortened {

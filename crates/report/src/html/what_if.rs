@@ -103,7 +103,8 @@ fn members(m: &mut Markup, striped: &Striped) {
         "Split by chance, weighted by the lengths seen: {}",
         format::percent_within(striped.expected_split_share)
     );
-    if let Some((length, share)) = &striped.expected_of_commonest {
+    if let Some(commonest) = &striped.expected_of_commonest {
+        let (length, share) = (commonest.len_bytes, commonest.split);
         let share = share.numerator as f64 / share.denominator.max(1) as f64;
         words.push_str(&format!(
             "; of the commonest length, {length}: {}",

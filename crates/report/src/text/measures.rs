@@ -67,7 +67,7 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
         let rows: Vec<(String, u64)> = op
             .sizes
             .iter()
-            .map(|(top, ios)| (bytes(*top), *ios))
+            .map(|size| (bytes(size.len_max_bytes), size.ios))
             .collect();
         chart::bars(page, &rows);
     }
@@ -83,11 +83,11 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
             .lengths
             .iter()
             .take(6)
-            .map(|(bytes, rounded, ios)| {
+            .map(|one| {
                 format!(
                     "{} {}",
-                    length(*bytes, *rounded),
-                    percent(*ios as f64 / all.max(1) as f64)
+                    length(one.len_bytes, one.is_rounded),
+                    percent(one.ios as f64 / all.max(1) as f64)
                 )
             })
             .collect();
@@ -207,7 +207,7 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
                 difference_ns,
                 low_ns,
                 high_ns,
-                fitting_ns_mean,
+                fitting_mean_ns,
                 compared,
                 unfitting,
                 strata,
@@ -217,7 +217,7 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
                     "off the grid {:+.1} µs against {:.1} µs on it (95 % interval {:+.1} to {:+.1} µs; {} of {} unfitting I/O \
                      compared in {strata} groups)",
                     difference_ns / 1e3,
-                    fitting_ns_mean / 1e3,
+                    fitting_mean_ns / 1e3,
                     low_ns / 1e3,
                     high_ns / 1e3,
                     count(*compared),
@@ -247,11 +247,12 @@ pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
         ""
     };
     page.line(format!("  Processes with the most I/O{bound}"));
-    for (name, ios, moved) in analysis.processes.iter().take(6) {
+    for process in analysis.processes.iter().take(6) {
         page.line(format!(
-            "    {name:<20} {:>12} I/O {:>10}",
-            count(*ios),
-            bytes(*moved)
+            "    {:<20} {:>12} I/O {:>10}",
+            process.comm,
+            count(process.ios),
+            bytes(process.bytes)
         ));
     }
 }

@@ -1,7 +1,7 @@
 //! Why the place of bytes is not known and why a statement is doubted, in words.
 
 use plumb_geometry::{Bytes, group_digits, plural};
-use plumb_stack::{Doubt, ImageObstacle, LuksFault, Obstacle};
+use plumb_stack::{GridDoubt, ImageObstacle, LuksFault, Obstacle};
 
 /// The reason, without a full stop.
 #[must_use]
@@ -256,40 +256,40 @@ fn image_obstacle(fault: &ImageObstacle) -> String {
 
 /// Why a statement is not believed, without a full stop.
 #[must_use]
-pub fn doubt(why: &Doubt) -> String {
+pub fn doubt(why: &GridDoubt) -> String {
     match why {
-        Doubt::Derived => "worked out by the kernel from the devices below".to_owned(),
-        Doubt::TakenOver => "taken over from the layer that holds the file".to_owned(),
-        Doubt::NoOffset => "the kernel found no offset that fits".to_owned(),
-        Doubt::Bridge => format!(
+        GridDoubt::Derived => "worked out by the kernel from the devices below".to_owned(),
+        GridDoubt::TakenOver => "taken over from the layer that holds the file".to_owned(),
+        GridDoubt::NoOffset => "the kernel found no offset that fits".to_owned(),
+        GridDoubt::Bridge => format!(
             "{} sectors are the limit of a USB bridge, not a preference of the drive",
             group_digits(65_535)
         ),
-        Doubt::LargerThan { bytes } => format!("larger than {bytes}"),
-        Doubt::BelowPhysical { physical_bytes } => {
+        GridDoubt::LargerThan { bytes } => format!("larger than {bytes}"),
+        GridDoubt::BelowPhysical { physical_bytes } => {
             format!("smaller than the physical block of {physical_bytes}")
         }
-        Doubt::OffPhysical { physical_bytes } => {
+        GridDoubt::OffPhysical { physical_bytes } => {
             format!("no multiple of the physical block of {physical_bytes}")
         }
-        Doubt::OffMinimum { minimum_bytes } => {
+        GridDoubt::OffMinimum { minimum_bytes } => {
             format!("no multiple of the minimum I/O size of {minimum_bytes}")
         }
-        Doubt::OddSectors => "an odd number of sectors".to_owned(),
-        Doubt::PreferredSize => {
+        GridDoubt::OddSectors => "an odd number of sectors".to_owned(),
+        GridDoubt::PreferredSize => {
             "NOWS is a size that suits the drive, and not the unit in which it maps flash"
                 .to_owned()
         }
-        Doubt::StatedToInitiators => {
+        GridDoubt::StatedToInitiators => {
             "stated to initiators; the layers below are known here".to_owned()
         }
-        Doubt::StatedByVirtualDisk { made_of } => {
+        GridDoubt::StatedByVirtualDisk { made_of } => {
             format!("stated by a virtual disk, and {made_of}, which it is made of, decides")
         }
-        Doubt::NoInterlace {
+        GridDoubt::NoInterlace {
             old_bytes,
             new_bytes,
         } => no_interlace(*old_bytes, *new_bytes),
-        Doubt::Choice { said } => format!("{said}: pick one with --disk-type or --grid"),
+        GridDoubt::Choice { said } => format!("{said}: pick one with --disk-type or --grid"),
     }
 }

@@ -128,7 +128,7 @@ pub fn latency(latency: &LatencyByFit) -> String {
             difference_ns,
             low_ns,
             high_ns,
-            fitting_ns_mean,
+            fitting_mean_ns,
             compared,
             unfitting,
             ..
@@ -138,7 +138,7 @@ pub fn latency(latency: &LatencyByFit) -> String {
             difference_ns / 1e3,
             low_ns / 1e3,
             high_ns / 1e3,
-            fitting_ns_mean / 1e3,
+            fitting_mean_ns / 1e3,
             group_digits(*compared),
             group_digits(*unfitting),
         ),

@@ -10,7 +10,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{
     Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey,
 };
-use plumb_stack::{Doubt, Obstacle};
+use plumb_stack::{GridDoubt, Obstacle};
 
 fn from() -> Source {
     Source::Kernel {
@@ -66,6 +66,15 @@ fn stripe(builder: &mut Builder, name: &str, members: &[String], chunk: u64) {
 
 /// The report on a stack; `about` leaves out what has nothing to do with a device.
 fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_json::Value) {
+    report_of(stack, about, color, false)
+}
+
+fn report_of(
+    stack: &Stack,
+    about: Option<&str>,
+    color: Color,
+    is_full: bool,
+) -> (String, serde_json::Value) {
     let wanted: Option<HashSet<NodeId>> = about.map(|name| {
         stack
             .under(stack.find(name).expect("named"))
@@ -80,8 +89,15 @@ fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_js
         passed_over: 1,
         error: None,
     }];
+    let run = plumb_report::run::Run {
+        version: "0".to_owned(),
+        host: None,
+        time: "2026-01-31T08:00:00Z".to_owned(),
+        command: vec!["plumb".to_owned()],
+    };
     let check = Check {
-        version: "0",
+        run: &run,
+        is_full,
         inputs: &inputs,
         stack,
         survey: &Survey::judge(stack),
@@ -104,7 +120,7 @@ fn example() -> Stack {
             hint,
             CellKind::OptimalIo,
             from(),
-            Doubt::OffPhysical {
+            GridDoubt::OffPhysical {
                 physical_bytes: Bytes(4096),
             },
         ),
@@ -330,4 +346,38 @@ fn colour_changes_no_word() {
         text.replace(&format!("\x1b[1;{code}m"), "")
     });
     assert_eq!(bare.replace("\x1b[0m", ""), plain);
+}
+
+/// A file of 40 extents, and a volume of as many runs, which is not one.
+#[test]
+fn extents_of_a_file_are_left_out_unless_all_are_asked_for() {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", Some((4096, 0)));
+    for (name, kind) in [("/disk.raw", Kind::File), ("volume", Kind::LogicalVolume)] {
+        let id = builder.node(name);
+        builder.kind(id, kind, &from());
+        let parts = (0..40).map(|at| Part {
+            upper: Bytes(at << 12),
+            node: sda,
+            start: Bytes(at << 20),
+            len: Some(Bytes(4096)),
+        });
+        let parts = parts.collect();
+        builder.place(id, Placing::Parts { parts }, &from());
+    }
+    let stack = builder.finish();
+    for (is_full, listed, left_out) in [(false, 16, 24), (true, 40, 0)] {
+        let (_, document) = report_of(&stack, None, Color::Never, is_full);
+        let nodes = document["result"]["stack"]["nodes"].as_array();
+        let node = |name: &str| {
+            let mut nodes = nodes.expect("nodes").iter();
+            nodes.find(|node| node["name"] == name).expect("it").clone()
+        };
+        let runs = |node: &serde_json::Value| node["placing"]["parts"].as_array().map(Vec::len);
+        let (file, volume) = (node("/disk.raw"), node("volume"));
+        assert_eq!(runs(&file), Some(listed));
+        assert_eq!(file["runs_left_out"], left_out);
+        assert_eq!(runs(&volume), Some(40), "a layout is whole");
+        assert_eq!(volume["runs_left_out"], 0);
+    }
 }

@@ -12,7 +12,7 @@ use super::{Builder, device_name};
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, Source};
 use crate::node::{Kind, Node, Part, Placing, Problem};
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 use crate::overlaps::Overlap;
 
 /// Why a disk is not put on a device.
@@ -203,7 +203,7 @@ impl Builder {
             fact.what.decides() && fact.is_believed() && !is_given
         });
         for fact in stated {
-            let why = Doubt::StatedByVirtualDisk {
+            let why = GridDoubt::StatedByVirtualDisk {
                 made_of: lower_name.clone(),
             };
             fact.belief = Belief::Doubted { why };

@@ -15,7 +15,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{FactKey, Kind, keys};
 use crate::node_facts::ZoneModel;
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 
 /// Largest optimal I/O that is taken for a property of a device: 16 MiB.
 const OPTIMAL_MAX: u64 = 16 << 20;
@@ -111,28 +111,28 @@ pub fn stated_optimal(optimal: Option<u64>, logical: Option<u64>) -> Option<u64>
 /// The checks are those that partitioning tools came to one by one: no larger than 16 MiB, a multiple of the physical
 /// block and of the minimum, not 65,535 sectors, an even number of sectors.
 #[must_use]
-pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> Option<Doubt> {
+pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> Option<GridDoubt> {
     let is_multiple = |of: Bytes| of.0 == 0 || optimal.0.is_multiple_of(of.0);
     let why = if optimal.0 == BRIDGE_OPTIMAL {
-        Doubt::Bridge
+        GridDoubt::Bridge
     } else if optimal.0 > OPTIMAL_MAX {
-        Doubt::LargerThan {
+        GridDoubt::LargerThan {
             bytes: Bytes(OPTIMAL_MAX),
         }
     } else if optimal.0 < physical.0 {
-        Doubt::BelowPhysical {
+        GridDoubt::BelowPhysical {
             physical_bytes: physical,
         }
     } else if !is_multiple(physical) {
-        Doubt::OffPhysical {
+        GridDoubt::OffPhysical {
             physical_bytes: physical,
         }
     } else if !is_multiple(minimum) {
-        Doubt::OffMinimum {
+        GridDoubt::OffMinimum {
             minimum_bytes: minimum,
         }
     } else if !optimal.0.is_multiple_of(2 * SECTOR) {
-        Doubt::OddSectors
+        GridDoubt::OddSectors
     } else {
         return None;
     };
@@ -151,8 +151,8 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice, qu
 }
 
 /// The kernel writes -1 for an offset where devices below contradict each other.
-fn gave_up(offset: i64) -> Option<Doubt> {
-    (offset < 0).then_some(Doubt::NoOffset)
+fn gave_up(offset: i64) -> Option<GridDoubt> {
+    (offset < 0).then_some(GridDoubt::NoOffset)
 }
 
 struct Telling<'a> {
@@ -226,10 +226,10 @@ impl Telling<'_> {
     }
 
     /// Why limits are not the device's own.
-    fn derived(&self) -> Option<Doubt> {
+    fn derived(&self) -> Option<GridDoubt> {
         let is_joined = self.builder.get(self.node).kind == Kind::Multipath;
         let stacked = self.device.family.is_stacked() || is_joined;
-        stacked.then_some(Doubt::Derived)
+        stacked.then_some(GridDoubt::Derived)
     }
 
     /// On a disk the grid begins at the alignment offset. Devices on top have the grid of what is below them.
@@ -237,7 +237,7 @@ impl Telling<'_> {
         let offset = self.device.alignment_offset.unwrap_or(0);
         let doubt = match (self.derived(), self.device.family) {
             (Some(derived), _) => Some(derived),
-            (None, Family::Loop) => Some(Doubt::TakenOver),
+            (None, Family::Loop) => Some(GridDoubt::TakenOver),
             (None, _) => None,
         };
         let unit = self.queue.physical;
@@ -251,7 +251,7 @@ impl Telling<'_> {
         );
     }
 
-    fn chunk(&mut self, doubt: Option<Doubt>) {
+    fn chunk(&mut self, doubt: Option<GridDoubt>) {
         let chunk = self
             .queue
             .chunk_sectors
@@ -276,7 +276,7 @@ impl Telling<'_> {
         offset: i64,
         kind: GridKind,
         what: CellKind,
-        doubt: Option<Doubt>,
+        doubt: Option<GridDoubt>,
     ) {
         let Some(granularity) = granularity.filter(|it| *it > 0) else {
             return;

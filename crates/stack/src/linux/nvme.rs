@@ -12,7 +12,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::keys;
 use crate::node_facts::LbaFormat;
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 
 /// NSFEAT, bit 4: NPWG, NPWA, NPDG, NPDA and NOWS are defined.
 const OPTIMAL_PERFORMANCE: u8 = 1 << 4;
@@ -97,7 +97,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
         lba_bytes,
     };
     tell_formats(builder, node, bytes, current);
-    let mut grid = |granularity: u64, kind, what, field: &str, doubt: Option<Doubt>| {
+    let mut grid = |granularity: u64, kind, what, field: &str, doubt: Option<GridDoubt>| {
         let Ok(grid) = Grid::new(Bytes(granularity), Bytes(0), kind) else {
             return;
         };
@@ -143,7 +143,7 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
             None,
         );
         if fields.u16(namespace::NOWS) > 0 {
-            let why = Some(Doubt::PreferredSize);
+            let why = Some(GridDoubt::PreferredSize);
             grid(
                 fields.blocks(namespace::NOWS),
                 GridKind::Unit,

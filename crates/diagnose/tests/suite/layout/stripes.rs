@@ -8,7 +8,7 @@ use plumb_model::{Confidence, IoSize, IoSizeBasis};
 use plumb_profile::fit::Unknown;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
-use plumb_stack::{Doubt, Obstacle};
+use plumb_stack::{GridDoubt, Obstacle};
 use plumb_trace::Op;
 
 use crate::facts;
@@ -231,7 +231,7 @@ fn a_chunk_that_is_not_known() {
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let stripe = lab.node(Kind::Stripe, "d10");
     let grid = Grid::boundary(Bytes(16 << 10)).expect("a grid");
-    let why = Doubt::NoInterlace {
+    let why = GridDoubt::NoInterlace {
         old_bytes: Bytes(16 << 10),
         new_bytes: Bytes(512 << 10),
     };

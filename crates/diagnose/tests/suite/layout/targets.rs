@@ -4,7 +4,7 @@ use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_model::Confidence;
 use plumb_model::facts::{Fault, PathCase};
-use plumb_stack::Doubt;
+use plumb_stack::GridDoubt;
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId};
 
@@ -30,7 +30,7 @@ fn show(
             grid,
             CellKind::PhysicalBlock,
             kernel(),
-            Doubt::StatedToInitiators,
+            GridDoubt::StatedToInitiators,
         ),
     );
     export
@@ -212,7 +212,7 @@ fn disks_that_are_seen_through() {
     let grid = Grid::unit(Bytes(64 << 10)).expect("a grid");
     lab.builder.grid(
         seen,
-        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), Doubt::Bridge),
+        GridFact::doubted(grid, CellKind::PhysicalBlock, kernel(), GridDoubt::Bridge),
     );
     lab.partition("sdb1", seen, 2048);
     let judged = lab.judge();

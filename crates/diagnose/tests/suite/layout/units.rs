@@ -7,7 +7,7 @@ use plumb_model::Confidence;
 use plumb_model::facts::{BadSetting, HintDoubt, Keeper, RateBasis};
 use plumb_stack::node::{FactKey, keys};
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Placing, Source};
-use plumb_stack::{Doubt, Obstacle};
+use plumb_stack::{GridDoubt, Obstacle};
 use plumb_trace::{Layer, Op};
 
 use crate::facts;
@@ -120,13 +120,13 @@ fn what_a_source_doubts_is_said() {
         let grid = Grid::unit(Bytes(128 << 10)).expect("a grid");
         lab.builder.grid(
             node,
-            GridFact::doubted(grid, what, kernel(), Doubt::NoOffset),
+            GridFact::doubted(grid, what, kernel(), GridDoubt::NoOffset),
         );
         lab.judge()
     };
     let rule = "implausible-hint";
     let judged = judge(Kind::Disk, CellKind::PhysicalBlock);
-    let why = Doubt::NoOffset;
+    let why = GridDoubt::NoOffset;
     let facts = facts!(judged.finding(rule), ImplausibleHint);
     assert_eq!(facts.hints[0].doubt, HintDoubt::Told { why });
     assert!(

@@ -88,7 +88,7 @@ fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
 }
 
 fn print(moved: &Moved, is_json: bool) -> Result<(), Failure> {
-    let text = print_moved(env!("CARGO_PKG_VERSION"), moved, is_json);
+    let text = print_moved(&crate::this_run::now(), moved, is_json);
     output::print(&text.map_err(|error| Failure::failed(&error))?)
 }
 

@@ -59,8 +59,8 @@ impl Screen {
         let mut sizes: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
         for (at, word) in ["read", "write"].into_iter().enumerate() {
             let op = analysis.ops.iter().find(|op| op.op == word);
-            for (top, ios) in op.into_iter().flat_map(|op| &op.sizes) {
-                sizes.entry(*top).or_default()[at] += ios;
+            for size in op.into_iter().flat_map(|op| &op.sizes) {
+                sizes.entry(size.len_max_bytes).or_default()[at] += size.ios;
             }
         }
         let most = sizes.values().flatten().copied().max().unwrap_or(0).max(1);

@@ -113,7 +113,8 @@ fn eight_kib_on_a_chunk_of_thirty_two() {
         .map(|sector| (Op::Read, sector * 512, 8192))
         .collect();
     let found = striped(&table_of(&ios, 1 << 20), &chunk(32 << 10, 0), None).expect("divides");
-    let (length, share) = found.expected_of_commonest.expect("a length");
+    let commonest = found.expected_of_commonest.expect("a length");
+    let (length, share) = (commonest.len_bytes, commonest.split);
     assert_eq!(
         (length, share.numerator, share.denominator),
         (Bytes(8192), 15, 64)

@@ -10,7 +10,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::linux::{Family, implausible_optimal, stated_optimal};
 use crate::node::keys;
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 
 /// Limits in bytes; `None` where they are not printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,9 +34,9 @@ pub(super) fn tell(
     limits: &Limits,
     source: &Source,
 ) {
-    let derived = family.is_stacked().then_some(Doubt::Derived);
+    let derived = family.is_stacked().then_some(GridDoubt::Derived);
     let taken_over = (family == Family::Loop)
-        .then_some(Doubt::TakenOver)
+        .then_some(GridDoubt::TakenOver)
         .or(derived.clone());
     let offset = limits.alignment_offset.unwrap_or(0);
     if offset != 0 {
@@ -71,7 +71,7 @@ pub(super) fn tell(
         let Some(granularity) = granularity.filter(|it| *it > 0) else {
             continue;
         };
-        let doubt = doubt.or_else(|| (offset < 0).then_some(Doubt::NoOffset));
+        let doubt = doubt.or_else(|| (offset < 0).then_some(GridDoubt::NoOffset));
         let offset = u64::try_from(offset).unwrap_or(0) % granularity;
         let kind = if what == CellKind::Zone {
             GridKind::Boundary

@@ -15,7 +15,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact};
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
-use crate::obstacle::{Doubt, Obstacle};
+use crate::obstacle::{GridDoubt, Obstacle};
 
 /// Interlaces that metainit takes where none is given: until Solaris 10, and later.
 const DEFAULT_INTERLACES: [Bytes; 2] = [Bytes(16 << 10), Bytes(512 << 10)];
@@ -322,7 +322,7 @@ fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builde
         .into_iter()
         .filter_map(|interlace| Grid::boundary(interlace).ok())
     {
-        let doubt = Doubt::NoInterlace {
+        let doubt = GridDoubt::NoInterlace {
             old_bytes: old,
             new_bytes: new,
         };

@@ -21,7 +21,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{CellKind, GridFact, Source};
 use crate::node::{Kind, Part, Placing, keys};
-use crate::obstacle::Doubt;
+use crate::obstacle::GridDoubt;
 use backing::Backing;
 
 /// Where targets are set up.
@@ -281,7 +281,7 @@ fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Sta
         let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit) else {
             continue;
         };
-        let why = Doubt::StatedToInitiators;
+        let why = GridDoubt::StatedToInitiators;
         builder.grid(node, GridFact::doubted(grid, what, source(file), why));
     }
 }

@@ -1,0 +1,28 @@
+//! This run of the program, as its documents state it.
+
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use plumb_report::run::Run;
+
+static HOST: OnceLock<Option<String>> = OnceLock::new();
+
+/// Reads the name of the host, before a sandbox hides it.
+pub fn note_host() {
+    HOST.get_or_init(|| {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    });
+}
+
+/// The run, at this moment.
+pub fn now() -> Run {
+    Run {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: HOST.get().cloned().flatten(),
+        time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+    }
+}
