@@ -260,6 +260,7 @@ pub struct Recorded {
     /// Size of a record.
     pub record_bytes: Bytes,
     /// The grid of the records.
+    #[serde(skip)]
     pub record: Grid,
     /// Class of the answer.
     pub class: Class,
