@@ -206,6 +206,9 @@ impl Prepared {
         })?;
         neighbours::must_be_all(&plan, number, &subject, Some(&label))?;
         let mut notes = look.notes(&part, &plan);
+        if args.aligned {
+            notes.extend(look.narrow_unit(to));
+        }
         for one in neighbours::beside(&plan, &subject, Some(&label))? {
             let unused = one.must_be_unused(&look.partition, &subject.here);
             obstacles.meet(unused.map_err(Failure::from))?;
