@@ -87,14 +87,17 @@ impl Advisor<'_> {
         }
         judged.sort_by_key(|way| way.remedy.rank());
         match judged.first().filter(|way| way.remedy.is_recommended()) {
-            Some(best) => self.add_best(finding, best),
+            Some(best) => {
+                self.add_best(finding, best);
+                self.note_laid_out(finding, kind);
+            }
             None => self.add_obstacle(finding, &answers, &judged, obstacles.first()),
         }
         finding.remedies = judged.into_iter().map(|way| way.remedy).collect();
     }
 
     /// Whether the commands for another finding lay out the same component.
-    fn is_laid_out(&mut self, finding: &mut Finding, kind: PlanKind, node: NodeId) -> bool {
+    fn is_laid_out(&self, finding: &mut Finding, kind: PlanKind, node: NodeId) -> bool {
         let Some(component) = component_laid_out(self.stack, kind, node) else {
             return false;
         };
@@ -106,9 +109,17 @@ impl Advisor<'_> {
             });
             return true;
         }
-        let this = (finding.rule(), finding.target.clone());
-        self.laid_out.insert(component, this);
         false
+    }
+
+    /// Notes that the commands for a finding lay out a component.
+    fn note_laid_out(&mut self, finding: &Finding, kind: PlanKind) {
+        let node = finding.target.node;
+        let component = node.and_then(|node| component_laid_out(self.stack, kind, node));
+        if let Some(component) = component {
+            let this = (finding.rule(), finding.target.clone());
+            self.laid_out.insert(component, this);
+        }
     }
 
     /// Proves the ways of an answer until one can be recommended: the ways behind it do more harm.
