@@ -11,7 +11,6 @@ use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
-use crate::layout::context::identity;
 use crate::layout::{self, Known};
 use crate::question::{GridSource, Questions};
 use crate::rules::{Diagnosis, IOS_MIN, diagnose};
@@ -62,7 +61,7 @@ pub fn join<'a>(
         let mut analysis = analyze(profile, None, &questions);
         if let Some(id) = stack.find(&profile.device) {
             analysis.target.node = Some(id);
-            analysis.target.identity = identity(stack, id);
+            analysis.target.identity = stack.identity(id);
         }
         if profile.placed_ios() < IOS_MIN {
             joined.too_few.push(&profile.device);

@@ -67,6 +67,13 @@ impl Grid {
         kind: GridKind::Unit,
     };
 
+    /// Units of 1 MiB at offset 0, where partitioning tools begin partitions.
+    pub const MEBIBYTE: Self = Self {
+        granularity: Bytes(1 << 20),
+        offset: Bytes(0),
+        kind: GridKind::Unit,
+    };
+
     /// A grid with cells of `granularity` bytes, one of which starts at byte `offset`.
     ///
     /// # Errors

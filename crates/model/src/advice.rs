@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use plumb_geometry::Bytes;
 use plumb_quoting::shell::Undo;
 use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
 use serde::{Deserialize, Serialize};
 
+use crate::action::Effect;
+use crate::remedy::Obstacle;
 use crate::rule::RuleId;
 use crate::target::Target;
 
@@ -14,8 +17,10 @@ use crate::target::Target;
 pub struct Fix {
     /// Command to run.
     pub command: CommandLine,
-    /// What can go wrong.
-    pub risk: Cow<'static, str>,
+    /// The worst that it does.
+    pub effect: Effect,
+    /// What can go wrong beside that; absent if nothing is known to.
+    pub risk: Option<Cow<'static, str>>,
     /// The way back.
     pub undo: WayBack,
 }
@@ -27,13 +32,28 @@ impl Fix {
     /// If no command can hold one of the names.
     pub fn new(
         command: Command,
+        effect: Effect,
         risk: &'static str,
         undo: impl Into<Undo>,
     ) -> Result<Fix, NoCommand> {
         Ok(Fix {
             command: command.line()?,
-            risk: Cow::Borrowed(risk),
+            effect,
+            risk: Some(Cow::Borrowed(risk)),
             undo: undo.into().way_back()?,
+        })
+    }
+
+    /// A step that only looks.
+    ///
+    /// # Errors
+    /// As [`Fix::new`].
+    pub fn look(command: Command) -> Result<Fix, NoCommand> {
+        Ok(Fix {
+            command: command.line()?,
+            effect: Effect::ReadsOnly,
+            risk: None,
+            undo: Undo::Words("nothing to undo").way_back()?,
         })
     }
 }
@@ -80,6 +100,22 @@ pub enum Advice {
         device: String,
         /// Kind of `plumb plan` that prints the steps.
         plan: String,
+    },
+    /// Nothing states the unit of the disk, so the start is planned on a wide one.
+    AssumedStart {
+        /// The unit that it is planned on.
+        planned_bytes: Bytes,
+        /// Whether a wider one leaves no room.
+        is_reduced: bool,
+    },
+    /// The way that suggests itself is no remedy.
+    NoRemedy {
+        /// Device that it would change.
+        device: String,
+        /// Kind of `plumb plan` that prints its steps.
+        plan: String,
+        /// Why it is none.
+        obstacle: Obstacle,
     },
     /// The commands are those of this remedy.
     Recommended {

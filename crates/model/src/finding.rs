@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, Fix};
 use crate::reason::Reason;
+use crate::remedy::Remedy;
 use crate::rule::{Facts, RuleId};
 use crate::seen::Seen;
 use crate::target::Target;
@@ -162,7 +163,9 @@ pub struct Finding {
     pub seen: Option<Seen>,
     /// What stands in the way of a remedy, or must be known before its commands are run.
     pub advice: Vec<Advice>,
-    /// Commands of the remedy, in order.
+    /// Ways to remove it that were proven, or need a measurement; the best first.
+    pub remedies: Vec<Remedy>,
+    /// Commands of the recommended remedy, in order.
     pub fix: Vec<Fix>,
 }
 
@@ -183,6 +186,7 @@ impl Finding {
             cost: None,
             seen: None,
             advice: Vec::new(),
+            remedies: Vec::new(),
             fix: Vec::new(),
         }
     }
@@ -191,6 +195,12 @@ impl Finding {
     #[must_use]
     pub const fn rule(&self) -> RuleId {
         self.facts.rule()
+    }
+
+    /// The remedy that a report recommends.
+    #[must_use]
+    pub fn recommended(&self) -> Option<&Remedy> {
+        self.remedies.first().filter(|best| best.is_recommended())
     }
 
     /// States the cost.

@@ -6,6 +6,7 @@ use plumb_stack::ProblemId;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::*;
+use crate::io_size::IoSize;
 
 /// What a rule looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub enum PlanKind {
     Record,
     /// The size of the I/O that resync a mirror.
     Resync,
+    /// Settings of a queue.
+    Queue,
 }
 
 /// Everything about a rule but the way it judges.
@@ -98,6 +101,19 @@ macro_rules! rules {
             }
         }
 
+        impl Facts {
+            /// The size of the I/O that the finding is for, if it is for one.
+            #[must_use]
+            pub fn io_size(&self) -> Option<&IoSize> {
+                match self {
+                    Facts::NarrowStripe(facts) => Some(&facts.io),
+                    Facts::SplitIo(facts) => facts.io.as_ref(),
+                    Facts::ParitySmallWrites(facts) => facts.io.as_ref(),
+                    _ => None,
+                }
+            }
+        }
+
         /// All rules, by their ids.
         pub static RULES: &[Rule] = &[
             $(Rule {
@@ -113,7 +129,7 @@ macro_rules! rules {
     };
 }
 
-use PlanKind::{Chunk, FileSystem, Record, Resync, Start};
+use PlanKind::{Chunk, FileSystem, Queue, Record, Resync, Start};
 
 rules! {
     MisalignedIo(MisalignedIo) "misaligned-io", Io, true, None,
@@ -156,7 +172,7 @@ rules! {
     MisstatedGrid(MisstatedGrid) "misstated-grid", Layout, true, None,
         "an export states another grid than the one below it",
         "a target's configfs, or a virtual disk joined with the layers below";
-    QueueSetting(QueueSetting) "queue-setting", Setting, false, None,
+    QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(Queue),
         "read-ahead, request size or scheduler do harm", "a live Linux host";
     TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
         "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";

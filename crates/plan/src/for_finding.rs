@@ -1,17 +1,20 @@
-//! From a finding about a node of a stack to the plan that mends it, by the kind of plan that its rule names.
+//! From a finding about a node of a stack to the plans that may remedy it, by the kind of plan that its rule names. Whether
+//! one of them does is proven afterwards ([`crate::recommend`]).
 //!
-//! Findings that no layout mends (a read policy, a mount option, hints that lie) have no plan here; their page tells the
+//! Findings that no plan remedies (a read policy, a mount option, hints that lie) have none here; their page tells the
 //! remedy.
 
-use plumb_geometry::{Bytes, Share};
-use plumb_model::PlanKind;
+use plumb_geometry::{Bytes, Grid, Share};
+use plumb_model::{Facts, Finding, PlanKind};
 use plumb_stack::node::keys;
 use plumb_stack::node_facts::{ContentKind, VolumeManager};
 use plumb_stack::{CellKind, Chunks, Kind, NodeId, Placing, Stack};
 
 use crate::error::PlanError;
 use crate::plan::Plan;
-use crate::{filesystem, of_stack, partition, record, resync, softpart, stripe};
+use crate::{filesystem, of_stack, partition, queue, record, resync, softpart, stripe};
+
+mod locate;
 
 /// What only the user knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Wishes {
     pub segment: Option<Bytes>,
     /// Unit that soft partitions have to be on.
     pub unit: Option<Bytes>,
+    /// The chunk that a stripe should have; without it the smallest that keeps most I/O whole.
+    pub chunk: Option<Bytes>,
 }
 
 /// Share of I/O that may cross: "less than one percent" in Sun's paper of November 2003.
@@ -41,7 +46,81 @@ pub struct Answer {
     pub plan: Plan,
 }
 
-/// The plan of a kind that mends a finding about a node.
+/// The plans that may remedy a finding, the one that keeps the data first.
+#[must_use]
+pub fn answers(
+    stack: &Stack,
+    finding: &Finding,
+    wishes: &Wishes,
+) -> Vec<Result<Answer, PlanError>> {
+    let Some(kind) = finding.rule().rule().plan else {
+        return Vec::new();
+    };
+    let node = match (finding.target.node, stack.host_id()) {
+        (Some(node), _) => node,
+        (None, Some(host)) if finding.target.is_host() && kind == PlanKind::Resync => host,
+        _ => return Vec::new(),
+    };
+    let io = finding.facts.io_size().map(|io| io.bytes);
+    let with = |chunk| Wishes {
+        page: wishes.page.or(io),
+        chunk,
+        ..*wishes
+    };
+    let mut answers = match &finding.facts {
+        Facts::NarrowStripe(facts) => {
+            vec![for_finding(
+                stack,
+                kind,
+                node,
+                &with(Some(facts.wanted_chunk_bytes)),
+            )]
+        }
+        Facts::StripeSegmentMismatch(facts) => {
+            vec![for_finding(stack, kind, node, &with(facts.proposed_bytes))]
+        }
+        Facts::SplitIo(facts) => {
+            let on = facts.on.as_deref().and_then(|name| stack.find(name));
+            let moved = on.map(|on| start_on_chunk(stack, node, on));
+            let chunk = for_finding(stack, kind, node, &with(None));
+            moved.into_iter().chain([chunk]).collect()
+        }
+        Facts::QueueSetting(facts) => {
+            let plan = queue::plan(stack.node(node).own_name(), &facts.settings);
+            vec![Ok(Answer {
+                changes: node,
+                plan,
+            })]
+        }
+        _ => vec![for_finding(stack, kind, node, wishes)],
+    };
+    for answer in answers.iter_mut().flatten() {
+        locate::actions(stack, answer);
+    }
+    answers
+}
+
+/// A start of the nearest partition on a striped device that is on the chunk.
+fn start_on_chunk(stack: &Stack, node: NodeId, striped: NodeId) -> Result<Answer, PlanError> {
+    let on_stripe = |id: &NodeId| {
+        let is_partition = stack.node(*id).kind == Kind::Partition;
+        is_partition && stack.node(*id).placing.below().contains(&striped)
+    };
+    let partition = stack.under(node).into_iter().find(on_stripe);
+    let (Some(id), Placing::Chunks(chunks)) = (partition, &stack.node(striped).placing) else {
+        return Err(PlanError::Missing {
+            what: "a partition on the stripe",
+            give: "the data begin where the volume manager put them",
+        });
+    };
+    let mut request = of_stack::partition(stack, id)?;
+    let chunk = Grid::boundary(chunks.chunk);
+    request.grids.extend(chunk);
+    let plan = partition::plan(&request)?;
+    Ok(Answer { changes: id, plan })
+}
+
+/// The plan of a kind for a node that a finding is about.
 ///
 /// # Errors
 /// When the stack does not tell enough, or its data would be in danger.
@@ -65,6 +144,10 @@ pub fn for_finding(
         PlanKind::FileSystem => file_system(stack, node).map(of_node),
         PlanKind::Chunk => chunks(stack, node, wishes),
         PlanKind::Record => records(stack, node, wishes).map(of_node),
+        PlanKind::Queue => Err(PlanError::Missing {
+            what: "the setting",
+            give: "a finding names it",
+        }),
         PlanKind::Resync => {
             let host = |key| stack.host().and_then(|host| host.number(key));
             let mirror = stack.node(node).size;
@@ -177,7 +260,7 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
         base: Bytes(0),
         starts: stripe::IoStarts::Pages,
         share_max: SHARE_MAX,
-        chunk: Some(chunks.chunk),
+        chunk: wishes.chunk,
         segment: wishes.segment.or_else(|| segment(stack, chunks)),
         manager,
         members: chunks

@@ -7,9 +7,10 @@
 //!
 //! - [`plan`]: what a plan is made of; [`nodes`]: owner, mode and names of device nodes, before and after
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
-//! - [`record`], [`resync`], [`disks`], [`writes`]: sizes and numbers
+//! - [`record`], [`resync`], [`queue`], [`disks`], [`writes`]: sizes and numbers
 //! - [`meet`]: a position that is on several grids at once
-//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`mod@for_finding`]: the plan that answers a finding
+//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`mod@for_finding`]: the plans that may answer a finding
+//! - [`mod@recommend`]: the remedies of a diagnosis, each proven before it is recommended
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,8 @@ pub mod nodes;
 pub mod of_stack;
 pub mod partition;
 pub mod plan;
+pub mod queue;
+pub mod recommend;
 pub mod record;
 pub mod resync;
 pub mod softpart;

@@ -52,15 +52,24 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionReques
     without_conflict(stack, id)?;
     has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
-    let label = label(node, disk)?;
+    let label = match label(node, disk)? {
+        // Linux writes such a label as any other GPT, also on disks of which ZFS uses all.
+        LabelScheme::SolarisEfi if is_on_linux(stack, node) => LabelScheme::Gpt,
+        label => label,
+    };
     let device = device_path(label, disk)?;
     let sector_bytes = logical_block(stack, part.node)?;
     let number = number(node, label)?;
     refuse_reserved(node, label, number, sector_bytes)?;
     let (after, before) = free_around(stack, id, part);
     let below = stack.grids_through(part.node);
-    let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
+    let mut grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
     let assumed = below.iter().all(|fact| fact.what == CellKind::Assumed);
+    // A disk whose own start is moved against the assumed unit is no place for starts on a larger one.
+    let is_off = Grid::ASSUMED.past_boundary(part.start) != Bytes(0);
+    if assumed && is_off && grids.iter().all(|grid| grid.offset() == Bytes(0)) {
+        grids = vec![partition::WIDEST_ASSUMED];
+    }
     Ok(partition::PartitionRequest {
         device,
         label,
@@ -232,6 +241,19 @@ fn only_part(node: &Node) -> Option<&Part> {
     }
 }
 
+/// Whether the host of a node says that it runs Linux.
+fn is_on_linux(stack: &Stack, node: &Node) -> bool {
+    let of_host = |host: &String| {
+        let name = format!("{host}:{}", plumb_stack::graph::HOST);
+        stack.find(&name).map(|id| stack.node(id))
+    };
+    let host = match &node.host {
+        Some(host) => of_host(host),
+        None => stack.host(),
+    };
+    host.is_some_and(|host| host.word(keys::SYSTEM) == Some("linux"))
+}
+
 fn label(node: &Node, disk: &Node) -> Result<LabelScheme, PlanError> {
     let cylinder = disk
         .number(keys::CYLINDER_SECTORS)
@@ -366,7 +388,12 @@ fn content(stack: &Stack, id: NodeId) -> Option<Content> {
             .to_owned();
         return Some(Content::Lvm { group });
     }
-    if let Some(array) = managed(VolumeManager::Md) {
+    // md replaces members of arrays that have redundancy only.
+    let is_redundant = |node: &&&Node| match &node.placing {
+        Placing::Chunks(chunks) => chunks.parity > 0 || chunks.copies > 1,
+        placing => matches!(placing, Placing::Copies { .. }),
+    };
+    if let Some(array) = managed(VolumeManager::Md).filter(is_redundant) {
         return Some(Content::Md {
             array: lasting_path(array),
         });
@@ -424,6 +451,7 @@ pub fn softpart(
             name: stack.node(*id).own_name().to_owned(),
             extents: extents(stack.node(*id), component),
             mirror: submirror(stack, *id),
+            users: users(stack, *id),
         })
         .collect();
     if existing.is_empty() {
@@ -434,17 +462,49 @@ pub fn softpart(
     }
     for id in cut_out {
         without_conflict(stack, id)?;
+        if stack.node(id).word(keys::MANAGER) == Some("vxvm") {
+            return Err(PlanError::Missing {
+                what: "a soft partition of Solaris Volume Manager",
+                give: "subdisks of VxVM are not planned",
+            });
+        }
     }
     let node = stack.node(component);
-    let (unit, base) = unit_and_base(stack, component, unit)?;
+    let (unit, base, is_unit_assumed) = unit_and_base(stack, component, unit)?;
     Ok(softpart::SoftpartRequest {
         component: node.own_name().to_owned(),
         unit,
+        is_unit_assumed,
         base,
         component_bytes: node.size,
         existing,
         new: Vec::new(),
     })
+}
+
+/// Volumes that stand on a soft partition, the topmost first; a mirror that it is a side of is named elsewhere.
+fn users(stack: &Stack, id: NodeId) -> Vec<String> {
+    if submirror(stack, id).is_some() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next = vec![id];
+    while let Some(id) = next.pop() {
+        for above in stack.above(id) {
+            let is_volume = !matches!(
+                stack.node(*above).kind,
+                Kind::FileSystem | Kind::Swap | Kind::File
+            );
+            if is_volume && !found.contains(above) {
+                found.push(*above);
+                next.push(*above);
+            }
+        }
+    }
+    let names = found.iter().rev();
+    names
+        .map(|id| stack.node(*id).own_name().to_owned())
+        .collect()
 }
 
 fn extents(node: &Node, component: NodeId) -> Vec<(u64, u64)> {
@@ -461,14 +521,24 @@ fn extents(node: &Node, component: NodeId) -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// On a stripe offsets are those of the stripe; elsewhere they are folded down to the disks, which all have to agree.
+/// The unit, where the component starts on it, and whether the unit is only assumed. On a stripe offsets are those of the
+/// stripe; elsewhere they are folded down to the disks, which all have to agree. Where nothing is known below, as without the
+/// label of the disk, offsets count from the component, and its start is taken to be on the unit.
 fn unit_and_base(
     stack: &Stack,
     component: NodeId,
     unit: Option<Bytes>,
-) -> Result<(Bytes, Bytes), PlanError> {
+) -> Result<(Bytes, Bytes, bool), PlanError> {
     if let Placing::Chunks(chunks) = &stack.node(component).placing {
-        return Ok((unit.unwrap_or(chunks.chunk), Bytes(0)));
+        return Ok((unit.unwrap_or(chunks.chunk), Bytes(0), false));
+    }
+    if stack.node(component).placing.below().is_empty() {
+        let facts = stack.deciding_grids(component);
+        let coarsest = facts.iter().max_by_key(|fact| fact.granularity());
+        let is_assumed = coarsest.is_none_or(|fact| fact.what == CellKind::Assumed);
+        let stated = coarsest.map_or(Grid::ASSUMED.granularity(), |fact| fact.granularity());
+        let is_given = unit.is_some();
+        return Ok((unit.unwrap_or(stated), Bytes(0), is_assumed && !is_given));
     }
     let landings = stack.landings(component);
     let leaves: Vec<&Landing> = landings
@@ -486,8 +556,11 @@ fn unit_and_base(
     let coarsest = leaves
         .iter()
         .flat_map(|leaf| stack.deciding_grids(leaf.on))
-        .map(|fact| fact.grid);
-    let coarsest = coarsest.max_by_key(|grid| grid.granularity());
+        .max_by_key(|fact| fact.granularity());
+    let is_assumed = coarsest
+        .as_ref()
+        .is_some_and(|fact| fact.what == CellKind::Assumed && unit.is_none());
+    let coarsest = coarsest.map(|fact| fact.grid);
     let unit = unit
         .or(coarsest.map(|grid| grid.granularity()))
         .ok_or(unknown.clone())?;
@@ -501,7 +574,9 @@ fn unit_and_base(
     let mut bases = leaves.iter().map(|leaf| leaf.phase(&grid));
     let first = bases.next().ok_or(unknown.clone())?;
     match first {
-        plumb_stack::fold::Phase::Past(past) if bases.all(|base| base == first) => Ok((unit, past)),
+        plumb_stack::fold::Phase::Past(past) if bases.all(|base| base == first) => {
+            Ok((unit, past, is_assumed))
+        }
         _ => Err(PlanError::OutOfRange {
             what: "where the component starts",
             found: "not the same on all disks below".to_owned(),

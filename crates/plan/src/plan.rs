@@ -6,6 +6,7 @@ use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
 use serde::Serialize;
 
 use crate::nodes::Nodes;
+use plumb_model::{Action, Disruption, Effect};
 
 /// The harm that a remedy can do, in ascending order: a plan recommends its first remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,12 +37,25 @@ impl Harm {
         }
     }
 
-    /// Whether the data survive the remedy, an interruption included.
+    /// The worst that a command of such a remedy does.
     #[must_use]
-    pub const fn keeps_data(self) -> bool {
+    pub const fn effect(self) -> Effect {
         match self {
-            Harm::Tune | Harm::Online | Harm::Move => true,
-            Harm::Recreate | Harm::Shift => false,
+            Harm::Tune => Effect::ChangesSetting,
+            Harm::Online | Harm::Move => Effect::MovesDataCrashSafely,
+            Harm::Recreate => Effect::DestroysData,
+            Harm::Shift => Effect::MovesData,
+        }
+    }
+
+    /// How far the use of the data is interrupted.
+    #[must_use]
+    pub const fn disruption(self) -> Disruption {
+        match self {
+            Harm::Tune => Disruption::None,
+            Harm::Online => Disruption::Online,
+            Harm::Move | Harm::Shift => Disruption::Unmounted,
+            Harm::Recreate => Disruption::RestoreFromBackup,
         }
     }
 }
@@ -51,17 +65,19 @@ impl Harm {
 pub struct Step {
     /// To be typed as it stands.
     pub command: CommandLine,
-    /// What can go wrong.
-    pub risk: &'static str,
+    /// The worst that it does.
+    pub effect: Effect,
+    /// What can go wrong beside that; absent if nothing is known to.
+    pub risk: Option<&'static str>,
     /// The way back.
     pub undo: WayBack,
+    /// Whether it only prepares the change, and does less than the remedy as a whole.
+    #[serde(skip)]
+    prepares: bool,
 }
 
-const READS_ONLY: &str = "none: reads only";
-const WRITES_A_FILE: &str = "none: writes a file, to be kept on another disk";
-
 impl Step {
-    /// A step that changes something.
+    /// A step that changes something: as much as the remedy that it is a step of.
     ///
     /// # Errors
     /// When a name is one that no command can hold.
@@ -72,8 +88,35 @@ impl Step {
     ) -> Result<Step, NoCommand> {
         Ok(Step {
             command: command.line()?,
-            risk,
+            effect: Effect::ChangesSetting,
+            risk: Some(risk),
             undo: undo.into().way_back()?,
+            prepares: false,
+        })
+    }
+
+    /// A step that changes a setting before the change proper, such as an unmount.
+    ///
+    /// # Errors
+    /// As [`Step::new`].
+    pub fn prepare(
+        command: Command,
+        risk: &'static str,
+        undo: impl Into<Undo>,
+    ) -> Result<Step, NoCommand> {
+        Ok(Step {
+            prepares: true,
+            ..Step::new(command, risk, undo)?
+        })
+    }
+
+    fn harmless(command: Command, effect: Effect, undo: &'static str) -> Result<Step, NoCommand> {
+        Ok(Step {
+            command: command.line()?,
+            effect,
+            risk: None,
+            undo: Undo::from(undo).way_back()?,
+            prepares: true,
         })
     }
 
@@ -82,7 +125,7 @@ impl Step {
     /// # Errors
     /// As [`Step::new`].
     pub fn look(command: Command) -> Result<Step, NoCommand> {
-        Step::new(command, READS_ONLY, "nothing to undo")
+        Step::harmless(command, Effect::ReadsOnly, "nothing to undo")
     }
 
     /// A step that only writes a copy of what is there into a file.
@@ -90,7 +133,7 @@ impl Step {
     /// # Errors
     /// As [`Step::new`].
     pub fn save(command: Command) -> Result<Step, NoCommand> {
-        Step::new(command, WRITES_A_FILE, "remove the file")
+        Step::harmless(command, Effect::WritesFile, "remove the file")
     }
 }
 
@@ -107,6 +150,8 @@ pub struct Remedy {
     pub constraints: Vec<String>,
     /// What it gives.
     pub effect: String,
+    /// The same changes for programs; none where no model describes them.
+    pub actions: Vec<Action>,
     /// Whether one of its steps cannot be given, so that it has none: the rest of them would do something else.
     #[serde(skip)]
     is_refused: bool,
@@ -122,6 +167,7 @@ impl Remedy {
             steps: Vec::new(),
             constraints: Vec::new(),
             effect: effect.into(),
+            actions: Vec::new(),
             is_refused: false,
         }
     }
@@ -130,10 +176,16 @@ impl Remedy {
     #[must_use]
     pub fn step(mut self, step: Result<Step, NoCommand>) -> Remedy {
         match step {
-            Ok(step) if !self.is_refused => self.steps.push(step),
+            Ok(mut step) if !self.is_refused => {
+                if !step.prepares {
+                    step.effect = self.harm.effect();
+                }
+                self.steps.push(step);
+            }
             Err(why) if !self.is_refused => {
                 self.is_refused = true;
                 self.steps.clear();
+                self.actions.clear();
                 self.constraints.insert(0, why.to_string());
             }
             _ => {}
@@ -145,6 +197,15 @@ impl Remedy {
     #[must_use]
     pub fn steps(self, steps: impl IntoIterator<Item = Result<Step, NoCommand>>) -> Remedy {
         steps.into_iter().fold(self, Remedy::step)
+    }
+
+    /// Adds a change that it makes.
+    #[must_use]
+    pub fn action(mut self, action: impl Into<Option<Action>>) -> Remedy {
+        if !self.is_refused {
+            self.actions.extend(action.into());
+        }
+        self
     }
 
     /// Adds something that must hold.
@@ -326,6 +387,15 @@ pub struct Subject {
     pub number: Option<u32>,
 }
 
+/// The unit that a start is planned on while nothing states the one of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AssumedStart {
+    /// The unit.
+    pub planned_bytes: Bytes,
+    /// Whether a larger one leaves no room.
+    pub is_reduced: bool,
+}
+
 /// The whole; see the crate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -335,6 +405,8 @@ pub struct Plan {
     pub title: String,
     /// What it is about, where that is one device.
     pub subject: Option<Subject>,
+    /// The unit of the start, where that is only assumed.
+    pub assumed_start: Option<AssumedStart>,
     /// The layout to reach.
     pub target: Vec<Figure>,
     /// Candidates and lists.
@@ -357,6 +429,7 @@ impl Plan {
             kind,
             title: title.into(),
             subject: None,
+            assumed_start: None,
             target: Vec::new(),
             tables: Vec::new(),
             remedies: Vec::new(),

@@ -314,7 +314,7 @@ fn remedies(request: &RecordRequest<'_>, best: Bytes) -> Vec<Remedy> {
     match request.keeper {
         Keeper::Zfs => vec![new_files(name, best, &effect), old_files(name, effect)],
         Keeper::ZfsVolume => vec![new_volume(name, best, effect)],
-        Keeper::Ufs => vec![past_cache(name), blocks_of_8k(name)],
+        Keeper::Ufs => vec![past_cache(name), blocks(name, best)],
     }
 }
 
@@ -327,7 +327,7 @@ fn new_files(name: &str, best: Bytes, effect: &str) -> Remedy {
             Command::new("zfs set")
                 .arg(format!("recordsize={}", best.0))
                 .name(ZFS, name),
-            "none: files that exist keep their records",
+            "files that exist keep their records",
             "zfs set recordsize with the value from before",
         ))
         .constraint("new files only: a file keeps the record that it was made with")
@@ -401,15 +401,18 @@ fn past_cache(name: &str) -> Remedy {
         .constraint("for databases that cache by themselves")
 }
 
-fn blocks_of_8k(name: &str) -> Remedy {
+fn blocks(name: &str, best: Bytes) -> Remedy {
     let effect = "blocks of the database are blocks of the disk";
-    Remedy::new(Harm::Recreate, "blocks and fragments of 8 KiB", effect)
+    let title = format!("blocks and fragments of {best}");
+    Remedy::new(Harm::Recreate, title, effect)
         .step(Step::new(
-            Command::new("newfs -b 8192 -f 8192").path(name),
+            Command::new("newfs -b")
+                .arg(best.0)
+                .flags("-f")
+                .arg(best.0)
+                .path(name),
             "everything on the device is lost",
             "only from a copy",
         ))
-        .constraint(
-            "a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first",
-        )
+        .constraint("of a page that is shorter than the block the rest of the block is read first")
 }

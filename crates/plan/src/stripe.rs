@@ -6,11 +6,14 @@
 //! on it; 15 of 64 for starts at any sector).
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share, align_up, crossing_share};
+use plumb_model::{Action, DeviceRef, LocalNode};
 use plumb_quoting::Command;
 use plumb_quoting::names::SVM;
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
+
+pub use plumb_model::action::Manager;
 
 /// Smallest interlace of Solaris Volume Manager: MININTERLACE of illumos' md_stripe.h, 16 blocks.
 const SVM_CHUNK_MIN: u64 = 16 * SECTOR;
@@ -20,17 +23,6 @@ const SVM_CHUNK_MAX: u64 = 100 << 20;
 const CHUNK_MAX: u64 = 64 << 20;
 /// Most candidates of a segment that are looked at: 64 MiB in segments of 4 KiB.
 const CANDIDATES_MAX: u64 = CHUNK_MAX / 4096;
-
-/// Whose stripe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manager {
-    /// Solaris Volume Manager.
-    Svm,
-    /// Linux md.
-    Md,
-    /// LVM.
-    Lvm,
-}
 
 /// Where I/O begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -343,12 +335,29 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
             .constraint("see `plumb plan partition` and `plumb plan softpart` for the start"),
         );
     }
-    remedies.push(match request.manager {
+    let recreate = Action::RecreateStripe {
+        volume: named("NEW"),
+        manager: request.manager,
+        members: request.members.iter().map(|name| named(name)).collect(),
+        parity: request.parity,
+        chunk_bytes: chunk,
+    };
+    let made = match request.manager {
         Manager::Svm => svm(request, chunk),
-        Manager::Md => md(request, chunk),
         Manager::Lvm => lvm(request, chunk),
-    });
+        Manager::Md | Manager::Zfs => md(request, chunk),
+    };
+    remedies.push(made.action(recreate));
     remedies
+}
+
+fn named(device: &str) -> DeviceRef {
+    DeviceRef {
+        host: None,
+        device: device.to_owned(),
+        identity: None,
+        node: LocalNode::default(),
+    }
 }
 
 /// The members, or placeholders for them.

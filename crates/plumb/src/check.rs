@@ -7,7 +7,6 @@ use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::{self, Known};
 use plumb_geometry::{group_digits, plural};
 use plumb_model::Target;
-use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::linux::Live;
 use plumb_stack::survey::Overall;
@@ -72,10 +71,10 @@ fn check(args: &Check) -> Result<Exit, Failure> {
             outputs: Vec::new(),
         })?;
     }
-    let known = args.beneath.catalogue()?;
+    let catalogue = args.beneath.catalogue()?;
     let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
-    let mut gathered = sources::gather(args, &known)?;
-    args.beneath.give(&known, &mut gathered.builder)?;
+    let mut gathered = sources::gather(args, &catalogue)?;
+    args.beneath.give(&catalogue, &mut gathered.builder)?;
     let stack = std::mem::take(&mut gathered.builder).finish();
     if stack.nodes().next().is_none() {
         return Err(Failure::unknown("no device in what was read"));
@@ -83,11 +82,17 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
     let wanted = target.map(|id| target::around(&stack, id));
     let survey = Survey::judge(&stack);
-    let mut diagnosis = judge(args, target, &stack, profile.as_ref());
+    let known = what_is_known(args, target);
+    let judged = advice::Judged {
+        stack: &stack,
+        known: &known,
+        profiles: profile.as_ref().map(|saved| &saved.profiles),
+    };
+    let mut diagnosis = layout::diagnose(&stack, &known, judged.profiles);
     if let Some(wanted) = &wanted {
         keep(&mut diagnosis, wanted);
     }
-    advice::with_commands(&args.beneath, args.image, &stack, &mut diagnosis);
+    advice::with_commands(&args.beneath, args.image, judged, &mut diagnosis);
     let run = crate::this_run::now();
     let report = Report {
         run: &run,
@@ -181,16 +186,11 @@ fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) ->
     )
 }
 
-/// What the layout rules say.
-fn judge(
-    args: &Check,
-    target: Option<NodeId>,
-    stack: &Stack,
-    profile: Option<&Saved>,
-) -> Diagnosis {
+/// What the user tells the rules on layouts.
+fn what_is_known(args: &Check, target: Option<NodeId>) -> Known {
     let writes = args.writes.unwrap_or_default();
     let ios = args.reads.unwrap_or_default() + writes;
-    let known = Known {
+    Known {
         page: args.beneath.page,
         segment: args.beneath.segment_bytes(),
         ios_per_second: (ios > 0.0).then_some(ios),
@@ -199,8 +199,7 @@ fn judge(
         disk_ios_per_second: args.disk_rate,
         response_ns: args.response.map(|ms| ms * 1e6),
         watch: None,
-    };
-    layout::diagnose(stack, &known, profile.map(|saved| &saved.profiles))
+    }
 }
 
 /// Leaves out what was found on other devices than those asked about; what is true of the host stays.

@@ -57,7 +57,12 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     if let Some(wanted) = &host.wanted {
         check::keep(&mut joined.diagnosis, wanted);
     }
-    advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
+    let judged = advice::Judged {
+        stack: &host.stack,
+        known: &known,
+        profiles,
+    };
+    advice::with_commands(&args.beneath, false, judged, &mut joined.diagnosis);
     match (&args.save, &seen) {
         (Some(path), Some(seen)) => seen.whole.save(path)?,
         (Some(path), None) => output::say(&format!(

@@ -234,12 +234,14 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
                 name: name.clone(),
                 extents: vec![extent],
                 mirror: None,
+                users: Vec::new(),
             }),
         }
     }
     let request = softpart::SoftpartRequest {
         component: args.component.clone().unwrap_or_default(),
         unit: args.unit.unwrap_or_default(),
+        is_unit_assumed: false,
         base: args.base,
         component_bytes: args.component_size,
         existing,

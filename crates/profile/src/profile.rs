@@ -242,6 +242,27 @@ impl Profile {
         sum(self.ops.iter().map(|op| op.ios))
     }
 
+    /// The profile as it would be if one of its partitions began elsewhere and received the same I/O. `None` where it is
+    /// not known of every I/O in which partition it was.
+    #[must_use]
+    pub fn with_part_moved(&self, part: &str, by_bytes: i128) -> Option<Profile> {
+        let count = |places: &Places| sum(places.table.iter().map(|(_, row)| row.ios));
+        let parted = sum(self.partitions.values().map(count));
+        if !self.partitions.contains_key(part) || parted != count(&self.places) {
+            return None;
+        }
+        let mut moved = self.clone();
+        let place = moved.partitions.get_mut(part)?;
+        place.table = place.table.moved(by_bytes)?;
+        place.first_byte = u64::try_from(i128::from(place.first_byte) + by_bytes).ok()?;
+        let mut whole = Table::new(self.places.table.modulus_bytes()).ok()?;
+        for places in moved.partitions.values() {
+            whole.merge(&places.table);
+        }
+        moved.places.table = whole;
+        Some(moved)
+    }
+
     /// I/O with an extent: all but flushes and the like.
     #[must_use]
     pub fn placed_ios(&self) -> u64 {

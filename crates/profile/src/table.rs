@@ -392,6 +392,24 @@ impl Table {
         self.lower_until_it_fits();
     }
 
+    /// The same I/O with all starts moved, as those of a partition that begins elsewhere; `None` where lengths were
+    /// rounded, which would make them exact.
+    #[must_use]
+    pub fn moved(&self, by_bytes: i128) -> Option<Table> {
+        let modulus = i128::from(self.modulus_bytes());
+        let mut moved = Table::new(self.modulus_bytes()).ok()?;
+        for (key, row) in self.iter() {
+            if key.is_rounded() {
+                return None;
+            }
+            let residue = i128::from(key.residue() * self.unit_bytes()) + by_bytes;
+            let residue = residue.rem_euclid(modulus) as u64;
+            let len = key.length() * self.unit_bytes();
+            moved.add_row(key.op(), residue, len, key.continues(), &row);
+        }
+        Some(moved)
+    }
+
     /// Rounds all lengths up, as a table that is full does, for a source that rounded some of them.
     pub fn round_lengths(&mut self) {
         self.counters.give_up();

@@ -149,7 +149,7 @@ fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
         page.wrapped("  - ", "    ", constraint);
     }
     for step in &remedy.steps {
-        step_lines(page, &step.command, step.risk, &step.undo);
+        step_lines(page, &step.command, (step.effect, step.risk), &step.undo);
     }
 }
 
@@ -157,7 +157,7 @@ fn node_lines(page: &mut Page, heading: &str, nodes: &Nodes, steps: &[Step]) {
     page.heading(heading);
     page.wrapped("  ", "    ", nodes.names.join(", "));
     for step in steps {
-        step_lines(page, &step.command, step.risk, &step.undo);
+        step_lines(page, &step.command, (step.effect, step.risk), &step.undo);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
-use plumb_model::{Finding, Reason, RuleId, Target};
+use plumb_model::{Effect, Finding, Reason, RuleId, Target};
 use plumb_profile::fit::FitTally;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::{CommandLine, WayBack};
@@ -86,21 +86,33 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
         page.line("  next:");
     }
     for step in &finding.fix {
-        step_lines(page, &step.command, &step.risk, &step.undo);
+        step_lines(
+            page,
+            &step.command,
+            (step.effect, step.risk.as_deref()),
+            &step.undo,
+        );
     }
 }
 
 /// A command and its way back on lines of their own, and the risk as words.
-pub(crate) fn step_lines(page: &mut Page, command: &CommandLine, risk: &str, undo: &WayBack) {
+pub(crate) fn step_lines(
+    page: &mut Page,
+    command: &CommandLine,
+    (effect, risk): (Effect, Option<&str>),
+    undo: &WayBack,
+) {
     page.command("    ", command);
-    // What changes nothing needs no way back.
-    let is_harmless = risk.starts_with("none: ");
+    let risk = words::risk(effect, risk);
+    // A command that changes nothing needs no way back.
     let words = match undo {
-        WayBack::Words(words) if !is_harmless => format!("(risk: {risk}; way back: {words})"),
-        _ => format!("(risk: {risk})"),
+        WayBack::Words(words) if !effect.is_harmless() => {
+            format!("({risk}; way back: {words})")
+        }
+        _ => format!("({risk})"),
     };
     page.wrapped("      ", "      ", words);
-    if let Some(command) = undo.command().filter(|_| !is_harmless) {
+    if let Some(command) = undo.command().filter(|_| !effect.is_harmless()) {
         page.command("      way back: ", command);
     }
 }

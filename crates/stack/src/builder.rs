@@ -267,7 +267,7 @@ impl Builder {
     #[must_use]
     pub fn finish(mut self) -> Stack {
         self.cut_circles();
-        self.check_ends();
+        self.problems.extend(beyond_ends(&self.nodes));
         let overlaps = overlaps::all(&self.nodes, &self.with_label);
         for overlap in overlaps.found.iter().filter(|overlap| !overlap.is_told) {
             let (text, node) = (overlap.text.clone(), Some(overlap.other));
@@ -352,34 +352,34 @@ impl Builder {
             }
         }
     }
+}
 
-    /// Notes runs that end beyond what they lie on.
-    fn check_ends(&mut self) {
-        let mut found = Vec::new();
-        for (at, node) in self.nodes.iter().enumerate() {
-            let Placing::Parts { parts } = &node.placing else {
-                continue;
-            };
-            for part in parts {
-                let member = &self.nodes[part.node.at()];
-                let end = part.len.and_then(|len| part.start.checked_add(len));
-                if let (Some(size), Some(len)) = (member.size, part.len)
-                    && end.is_none_or(|end| end > size)
-                {
-                    found.push(Problem {
-                        node: Some(NodeId(at as u32)),
-                        id: ProblemId::BeyondDevice,
-                        text: format!(
-                            "{} takes {len} from {} on of {}, which is {size} long",
-                            node.name, part.start, member.name
-                        ),
-                        source: node.placed_by.clone().unwrap_or(Source::Layout),
-                    });
-                }
+/// Runs that end beyond the device that they are on.
+pub(crate) fn beyond_ends(nodes: &[Node]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let Placing::Parts { parts } = &node.placing else {
+            continue;
+        };
+        for part in parts {
+            let member = &nodes[part.node.at()];
+            let end = part.len.and_then(|len| part.start.checked_add(len));
+            if let (Some(size), Some(len)) = (member.size, part.len)
+                && end.is_none_or(|end| end > size)
+            {
+                found.push(Problem {
+                    node: Some(NodeId(at as u32)),
+                    id: ProblemId::BeyondDevice,
+                    text: format!(
+                        "{} takes {len} from {} on of {}, which is {size} long",
+                        node.name, part.start, member.name
+                    ),
+                    source: node.placed_by.clone().unwrap_or(Source::Layout),
+                });
             }
         }
-        self.problems.extend(found);
     }
+    found
 }
 
 /// The first word was the more exact one.

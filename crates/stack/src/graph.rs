@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::builder::device_name;
-use crate::node::{Node, Problem};
+use crate::node::{Kind, Node, Problem, keys};
 use crate::overlaps::Overlap;
 use crate::problem_ids::ProblemId;
 
@@ -48,7 +48,7 @@ impl Stack {
                 above[below.at()].push(NodeId(at as u32));
             }
         }
-        let conflicts = conflicts(&nodes, &problems, overlaps);
+        let conflicts = find_conflicts(&nodes, &problems, overlaps);
         Stack {
             nodes,
             names,
@@ -57,6 +57,35 @@ impl Stack {
             notes,
             conflicts,
         }
+    }
+
+    /// A stack of which overlaps and conflicts were worked out before.
+    pub(crate) fn of_parts(
+        nodes: Vec<Node>,
+        names: HashMap<String, NodeId>,
+        problems: Vec<Problem>,
+        conflicts: HashMap<NodeId, String>,
+    ) -> Stack {
+        let stack = Stack::new(nodes, names, problems, Vec::new(), Vec::new());
+        Stack { conflicts, ..stack }
+    }
+
+    pub(crate) fn all_nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(crate) fn names(&self) -> &HashMap<String, NodeId> {
+        &self.names
+    }
+
+    pub(crate) fn conflicts(&self) -> &HashMap<NodeId, String> {
+        &self.conflicts
+    }
+
+    /// The node of the host as a whole, if anything was said of it.
+    #[must_use]
+    pub fn host_id(&self) -> Option<NodeId> {
+        self.names.get(HOST).copied()
     }
 
     /// A node; ids are those of this stack.
@@ -78,7 +107,7 @@ impl Stack {
     /// What is true of the host as a whole, if anything was said of it.
     #[must_use]
     pub fn host(&self) -> Option<&Node> {
-        self.names.get(HOST).map(|id| self.node(*id))
+        self.host_id().map(|id| self.node(id))
     }
 
     /// A node by any of its names, with `/dev/` or without; of one host among several behind its name: `web1:/dev/sda`.
@@ -150,6 +179,22 @@ impl Stack {
             && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
     }
 
+    /// WWN, UUID or serial of a device; that of a partition is its number on a disk that has one.
+    #[must_use]
+    pub fn identity(&self, id: NodeId) -> Option<String> {
+        let node = self.node(id);
+        let own = [keys::IDENTITY, keys::UUID, keys::SERIAL];
+        if let Some(identity) = own.iter().find_map(|key| node.word(key)) {
+            return Some(identity.to_owned());
+        }
+        let number = node.word(keys::PARTITION_NUMBER)?;
+        // Only a disk has partitions with numbers, so that this ends.
+        let disk = *node.placing.below().first()?;
+        let is_disk = self.node(disk).kind != Kind::Partition;
+        let identity = is_disk.then(|| self.identity(disk)).flatten()?;
+        Some(format!("{identity}-part{number}"))
+    }
+
     /// What was noticed while the stack was put together.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -171,7 +216,7 @@ impl Stack {
 }
 
 /// The first of each node; a disk that is shorter than its label says is none of its partitions.
-fn conflicts(
+pub(crate) fn find_conflicts(
     nodes: &[Node],
     problems: &[Problem],
     overlaps: Vec<Overlap>,

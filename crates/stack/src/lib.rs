@@ -16,6 +16,7 @@
 //! - [`linux`]: a live Linux host, or the files of one
 //! - [`ondisk`]: what labels and superblocks say; [`devices`]: reads those of all devices of a host
 //! - [`collection`]: everything that a check reads of a host, packed into a file and unpacked elsewhere
+//! - [`edit`]: the stack that a change would leave
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
 //! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
@@ -28,6 +29,7 @@ pub mod collection;
 pub mod devices;
 pub mod dm_table;
 pub mod dump;
+pub mod edit;
 pub mod fold;
 pub mod graph;
 pub mod grid;
@@ -44,6 +46,7 @@ pub mod survey;
 pub mod verdict;
 
 pub use builder::{Builder, JoinError};
+pub use edit::{StackEdit, StackPart};
 pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, CellKind, GridFact, Source};

@@ -238,6 +238,23 @@ impl Placing {
         below.retain(|node| seen.insert(*node));
         below
     }
+
+    /// Gives the devices below other numbers.
+    pub(crate) fn renumber(&mut self, new: impl Fn(NodeId) -> NodeId) {
+        match self {
+            Placing::Leaf => {}
+            Placing::Parts { parts } => {
+                parts.iter_mut().for_each(|part| part.node = new(part.node))
+            }
+            Placing::Chunks(Chunks { members, .. }) | Placing::Copies { members } => members
+                .iter_mut()
+                .for_each(|member| member.node = new(member.node)),
+            Placing::Blocks { member, .. } => member.node = new(member.node),
+            Placing::Unknown { members, .. } => {
+                members.iter_mut().for_each(|member| *member = new(*member));
+            }
+        }
+    }
 }
 
 /// Something about a node that is not as it should be, seen while reading: a broken label, sources that contradict

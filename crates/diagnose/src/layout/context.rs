@@ -149,7 +149,7 @@ impl<'a> Context<'a> {
             device: node.name.clone(),
             part: None,
             layer: TargetLayer::Stack(node.kind),
-            identity: identity(self.stack, id),
+            identity: self.stack.identity(id),
             node: Some(id),
         }
     }
@@ -313,21 +313,6 @@ impl<'a> Context<'a> {
         grids.retain(|fact| wanted(fact.what) && fact.is_believed());
         grids
     }
-}
-
-/// WWN, UUID or serial of a device; that of a partition is its number on a disk that has one.
-pub(crate) fn identity(stack: &Stack, id: NodeId) -> Option<String> {
-    let node = stack.node(id);
-    let own = [keys::IDENTITY, keys::UUID, keys::SERIAL];
-    if let Some(identity) = own.into_iter().find_map(|key| node.word(key)) {
-        return Some(identity.to_owned());
-    }
-    let number = node.number(keys::PARTITION_NUMBER)?;
-    // Only a disk has partitions with numbers, so that this ends.
-    let disk = *node.placing.below().first()?;
-    let is_disk = stack.node(disk).kind != Kind::Partition;
-    let identity = is_disk.then(|| identity(stack, disk)).flatten()?;
-    Some(format!("{identity}-part{number}"))
 }
 
 fn is_array(word: &str) -> bool {

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use plumb_geometry::Bytes;
 use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, WantedStart};
 use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Severity};
+use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::node_facts::ContentKind;
@@ -81,6 +82,40 @@ fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding
         device,
         found(context, (top, device), worst, (&off, standings)),
     ))
+}
+
+/// Whether all data that begin on a device are on the grids that a finding has them off, as far as the way down is known;
+/// what else lies below them was not known when the finding was made either. A grid goes by its cells, since the disk that has
+/// it may be another one by now.
+pub(crate) fn is_on_grid(
+    context: &Context<'_>,
+    device: NodeId,
+    found: &MisalignedPartition,
+) -> bool {
+    let tops = context.tops.iter();
+    let mut mine = tops
+        .filter(|top| context.device_of(top.id) == device)
+        .peekable();
+    let is_there = mine.peek().is_some();
+    let is_on = |top: &Top| {
+        let moved = match held(context, top) {
+            Held::Data => None,
+            Held::From(start) => Some(moved(context, &top.standings, start)),
+            Held::Elsewhere(_) => return false,
+        };
+        let standings = moved.as_ref().unwrap_or(&top.standings);
+        let mut same = standings
+            .iter()
+            .filter(|one| {
+                let fact = &one.fact;
+                fact.what == found.grid.what && fact.granularity() == found.grid.granularity_bytes
+            })
+            .peekable();
+        same.peek().is_some()
+            && same.all(|one| matches!(one.landing.phase(&one.fact.grid), Phase::Past(Bytes(0))))
+            && top.landings.lost.len() <= found.not_known.len()
+    };
+    is_there && mine.all(is_on)
 }
 
 /// What is found comes before what is unknown, of which a note takes nothing away.

@@ -92,18 +92,22 @@ pub static RULES: &[LayoutRule] = &[
 /// Applies all rules to a stack.
 #[must_use]
 pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> Diagnosis {
-    let context = Context::new(stack, known, profiles);
+    diagnose_in(&Context::new(stack, known, profiles))
+}
+
+/// As [`diagnose`], of a context that was worked out before.
+pub(crate) fn diagnose_in(context: &Context<'_>) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for rule in RULES {
-        for outcome in (rule.judge)(&context) {
+        for outcome in (rule.judge)(context) {
             diagnosis.take(rule.id, &context.host_target(), outcome);
         }
     }
-    if known.watch.is_some() {
+    if context.known.watch.is_some() {
         diagnosis
             .findings
             .iter_mut()
-            .for_each(|finding| seen::add(&context, finding));
+            .for_each(|finding| seen::add(context, finding));
     }
     diagnosis.settle();
     diagnosis

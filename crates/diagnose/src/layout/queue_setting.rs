@@ -2,9 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_model::facts::{BadSetting, QueueSetting};
-use plumb_model::{Advice, Confidence, Facts, Fix, Reason, RuleId, Severity};
-use plumb_quoting::names::KERNEL_DEVICE;
-use plumb_quoting::{Command, NoCommand};
+use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Node, NodeId, Placing};
 
@@ -57,42 +55,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .collect()
 }
 
-/// A setting that does harm, how bad it is, and the change that remedies it.
-type Point = (BadSetting, Severity, Setting);
-
-/// A file of the queue, what it should hold, and what it holds.
-struct Setting {
-    file: &'static str,
-    better: String,
-    now: String,
-}
-
-impl Setting {
-    fn of_kib(file: &'static str, better: u64, now: u64) -> Setting {
-        Setting {
-            file,
-            better: (better >> 10).to_string(),
-            now: (now >> 10).to_string(),
-        }
-    }
-
-    fn fix(&self, node: &Node) -> Result<Fix, NoCommand> {
-        Fix::new(
-            self.write(node, &self.better),
-            "none to data; I/O in flight are not touched, and after a boot it is as before",
-            self.write(node, &self.now),
-        )
-    }
-
-    fn write(&self, node: &Node, value: &str) -> Command {
-        // The kernel writes the slash of a device in a folder as an exclamation mark.
-        let name = node.own_name().replace('/', "!");
-        let file = format!("/queue/{}", self.file);
-        Command::echo(value)
-            .flags(">")
-            .named(KERNEL_DEVICE, "/sys/block/", &name, file)
-    }
-}
+/// A setting that does harm, and how bad it is.
+type Point = (BadSetting, Severity);
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let facts = &node.facts;
@@ -101,8 +65,8 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
     is_known.then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
-    points.sort_by_key(|(_, severity, _)| std::cmp::Reverse(*severity));
-    let Some((_, severity, _)) = points.first() else {
+    points.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
+    let Some((_, severity)) = points.first() else {
         // A request size without what the hardware takes cannot be judged.
         let is_half_known = node.number(keys::MAX_REQUEST).is_some()
             && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
@@ -113,19 +77,9 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         });
     };
     let about = (id, *severity, Confidence::Medium);
-    let settings = points.iter().map(|(bad, _, _)| bad.clone()).collect();
+    let settings = points.iter().map(|(bad, _)| bad.clone()).collect();
     let facts = Facts::QueueSetting(QueueSetting { settings });
-    let mut finding = context.finding(facts, about);
-    if let Some(host) = &node.host {
-        finding.advice.push(Advice::RunOn {
-            host: Some(host.clone()),
-            changes: None,
-        });
-    }
-    let finding = points.iter().fold(finding, |finding, (_, _, setting)| {
-        finding.with_fix(setting.fix(node))
-    });
-    Some(Outcome::found(finding))
+    Some(Outcome::found(context.finding(facts, about)))
 }
 
 fn read_ahead(node: &Node) -> Option<Point> {
@@ -143,11 +97,10 @@ fn read_ahead(node: &Node) -> Option<Point> {
     let bad = BadSetting::ReadAhead {
         bytes: Bytes(bytes),
         most_bytes: Bytes(most),
+        better_bytes: Bytes(READ_AHEAD_BYTES.max(stripes)),
         source: sizes::source(node, keys::READ_AHEAD),
     };
-    let better = READ_AHEAD_BYTES.max(stripes);
-    let setting = Setting::of_kib("read_ahead_kb", better, bytes);
-    Some((bad, Severity::Warning, setting))
+    Some((bad, Severity::Warning))
 }
 
 fn request(node: &Node) -> Option<Point> {
@@ -159,10 +112,10 @@ fn request(node: &Node) -> Option<Point> {
     let bad = BadSetting::Request {
         bytes: Bytes(bytes),
         hardware_bytes: Bytes(hardware),
+        better_bytes: Bytes(hardware.min(REQUEST_BYTES)),
         source: sizes::source(node, keys::MAX_REQUEST),
     };
-    let setting = Setting::of_kib("max_sectors_kb", hardware.min(REQUEST_BYTES), bytes);
-    Some((bad, Severity::Note, setting))
+    Some((bad, Severity::Note))
 }
 
 fn scheduler(node: &Node) -> Option<Point> {
@@ -173,12 +126,8 @@ fn scheduler(node: &Node) -> Option<Point> {
     is_flash.then_some(())?;
     let bad = BadSetting::Scheduler {
         name: scheduler.to_owned(),
+        better: "none".to_owned(),
         source: sizes::source(node, keys::ROTATIONAL),
     };
-    let setting = Setting {
-        file: "scheduler",
-        better: "none".to_owned(),
-        now: scheduler.to_owned(),
-    };
-    Some((bad, Severity::Note, setting))
+    Some((bad, Severity::Note))
 }

@@ -5,7 +5,9 @@
 
 use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::facts::{OfLength, RecordMismatch, RequestsAndRecords};
-use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, Fix, Reason, RuleId, Severity};
+use plumb_model::{
+    Confidence, Cost, CostOf, Effect, Facts, Finding, Fix, Reason, RuleId, Severity,
+};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Refusal;
 use plumb_quoting::Command;
@@ -111,6 +113,7 @@ fn advise(finding: Finding, commonest: Option<OfLength>, record: &Grid) -> Findi
             .arg(format!("recordsize={}", len_bytes.0))
             .flags("DATASET")
             .remark("then write the files once more"),
+        Effect::ChangesSetting,
         "applies to files written afterwards only; smaller records compress less",
         Command::new("zfs inherit recordsize DATASET"),
     ))

@@ -25,6 +25,8 @@ pub enum BadSetting {
         bytes: Bytes,
         /// The most that serves a stream.
         most_bytes: Bytes,
+        /// The value to set.
+        better_bytes: Bytes,
         /// Who states it.
         source: Option<Source>,
     },
@@ -34,6 +36,8 @@ pub enum BadSetting {
         bytes: Bytes,
         /// Largest request of the hardware.
         hardware_bytes: Bytes,
+        /// The value to set.
+        better_bytes: Bytes,
         /// Who states it.
         source: Option<Source>,
     },
@@ -41,6 +45,8 @@ pub enum BadSetting {
     Scheduler {
         /// Its name.
         name: String,
+        /// The scheduler to set.
+        better: String,
         /// Who states that the drive has no head.
         source: Option<Source>,
     },

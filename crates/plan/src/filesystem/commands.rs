@@ -1,6 +1,8 @@
 //! The commands that make each kind of file system, and those that tune one that is there.
 
 use plumb_geometry::{Bytes, SECTOR};
+use plumb_model::action::FileSystemKind;
+use plumb_model::{Action, DeviceRef, LocalNode};
 use plumb_quoting::Command;
 use plumb_quoting::names::ZFS;
 
@@ -32,12 +34,54 @@ const SHORT_BLOCK: &str = "blocks shorter than the physical block: writes of one
 impl FilesystemWork<'_> {
     fn recreate(&self, command: Command, effect: &str) -> Remedy {
         let make = Remedy::new(Harm::Recreate, "when it is made", effect);
+        let remade = self.kind().map(|kind| Action::RecreateFileSystem {
+            device: self.device_ref(),
+            kind,
+            block_bytes: self.block,
+            unit_bytes: self.stripe.map(|stripe| stripe.chunk),
+            width_bytes: self.stripe.map(|stripe| stripe.width),
+        });
+        let make = make.action(remade);
         let make = make.step(Step::new(command, MAKES_NEW, FROM_COPY));
         if self.block < self.request.physical {
             make.constraint(SHORT_BLOCK)
         } else {
             make
         }
+    }
+
+    fn kind(&self) -> Option<FileSystemKind> {
+        match self.request.kind {
+            Type::Ext4 => Some(FileSystemKind::Ext),
+            Type::Xfs => Some(FileSystemKind::Xfs),
+            Type::Btrfs => Some(FileSystemKind::Btrfs),
+            Type::Ufs => Some(FileSystemKind::Ufs),
+            Type::Zfs => None,
+        }
+    }
+
+    fn device_ref(&self) -> DeviceRef {
+        DeviceRef {
+            host: None,
+            device: self.device.to_owned(),
+            identity: None,
+            node: LocalNode::default(),
+        }
+    }
+
+    /// The change of a hint. What the file system was told before is not part of the request.
+    fn hint(&self) -> Option<Action> {
+        let stripe = self.stripe?;
+        Some(Action::TuneFileSystem {
+            device: self.device_ref(),
+            kind: self.kind()?,
+            mount: self.request.mount.clone(),
+            block_bytes: self.block,
+            unit_bytes: stripe.chunk,
+            width_bytes: stripe.width,
+            was_unit_bytes: None,
+            was_width_bytes: None,
+        })
     }
 
     fn mount(&self) -> &str {
@@ -81,6 +125,7 @@ impl FilesystemWork<'_> {
         let effect =
             "the allocator begins large files at stripes and spreads its bitmaps over the members";
         let tune = Remedy::new(Harm::Tune, "on the file system that is there", effect)
+            .action(self.hint().filter(|_| stride <= EXT4_STRIDE_MAX))
             .step(look("raid"))
             .step(Step::new(
                 hinted(Command::new("tune2fs")),
@@ -148,6 +193,7 @@ impl FilesystemWork<'_> {
         let mount = self.mount();
         let options = format!("sunit={},swidth={}", unit / SECTOR, stripe.width.0 / SECTOR);
         let tune = Remedy::new(Harm::Tune, "on the file system that is there", effect)
+            .action(self.hint())
             .step(Step::look(Command::new("xfs_info").path(mount)))
             .step(Step::new(
                 Command::new("umount").path(mount).and(
@@ -282,7 +328,7 @@ impl FilesystemWork<'_> {
                 Command::new("zfs set")
                     .arg(format!("recordsize={}", page.0))
                     .name(ZFS, self.device),
-                "none: files that exist keep their records",
+                "files that exist keep their records",
                 "zfs set recordsize with the value from before",
             ))
             .constraint("see `plumb plan record` for the files that exist");

@@ -6,6 +6,7 @@
 
 mod shift;
 
+use plumb_model::Action;
 use plumb_quoting::names::SOLARIS_DISK;
 use plumb_quoting::shell::file_name;
 use plumb_quoting::{Command, NoCommand};
@@ -84,6 +85,15 @@ impl PartitionWork<'_> {
             format!("with {tool}"),
             format!("starts at {start}"),
         );
+        let remade = self.request.existing().map(|partition| Action::Relabel {
+            len_bytes: self
+                .layout
+                .len
+                .filter(|len| Some(*len) != partition.len_bytes),
+            to_bytes: self.layout.start,
+            partition,
+        });
+        let remedy = remedy.action(remade);
         match self.request.current {
             Some(_) if self.request.smaller_by.is_some() => {
                 remedy.constraint(LOST).constraint(SMALLER)

@@ -1,6 +1,8 @@
 //! What a partition holds decides which ways there are: volume managers and mirrors move data while in use.
 
-use plumb_geometry::align_up;
+use plumb_geometry::{Bytes, align_up};
+use plumb_model::Action;
+use plumb_model::action::Manager;
 use plumb_quoting::Command;
 use plumb_quoting::names::{LVM, SVM, ZFS};
 
@@ -52,8 +54,22 @@ impl Content {
         let start = crate::error::position(layout.start);
         let effect =
             format!("data lie on a partition that starts at {start}, and were in use all the time");
+        let moved = |manager| {
+            request.existing().map(|partition| Action::Migrate {
+                partition,
+                to_bytes: layout.start,
+                manager,
+            })
+        };
+        let manager = match self {
+            Content::Lvm { .. } => Manager::Lvm,
+            Content::Md { .. } => Manager::Md,
+            Content::Zfs { .. } => Manager::Zfs,
+            Content::SvmMirror { .. } => Manager::Svm,
+        };
         let remedy = |title: &str| {
-            Remedy::new(Harm::Online, title, effect.clone()).constraint(format!(
+            let remedy = Remedy::new(Harm::Online, title, effect.clone()).action(moved(manager));
+            remedy.constraint(format!(
                 "NEW is a partition of another disk, at least as long, that starts at {start} there as well"
             ))
         };
@@ -142,6 +158,14 @@ impl Content {
                     Harm::Recreate,
                     "the partition stays, the physical volume begins later",
                     "the first extent is on the grid, although the partition is not",
+                )
+                .action(
+                    request
+                        .existing()
+                        .map(|partition| Action::RecreatePhysicalVolume {
+                            partition,
+                            data_start_bytes: Bytes(alignment + ahead),
+                        }),
                 )
                 .step(Step::new(
                     Command::new("pvcreate --dataalignment")

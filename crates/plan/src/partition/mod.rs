@@ -13,9 +13,11 @@ mod usual;
 use plumb_geometry::{Bytes, Grid, SECTOR, align_down, align_up, lcm_checked};
 
 use crate::error::PlanError;
+use plumb_model::{DeviceRef, LocalNode, PartitionRef};
+
 use crate::meet::{meet_all, next_boundary};
 use crate::nodes::{Nodes, System};
-use crate::plan::{Plan, Subject, Table, Unit, Value};
+use crate::plan::{AssumedStart, Plan, Subject, Table, Unit, Value};
 
 pub use content::Content;
 pub use limits::{LabelScheme, limits};
@@ -70,6 +72,26 @@ pub struct PartitionLayout {
     pub first: Bytes,
     /// First byte that may not, if known.
     pub end: Option<Bytes>,
+}
+
+impl PartitionRequest {
+    /// The partition as it is; `None` for one that is to be made.
+    #[must_use]
+    pub fn existing(&self) -> Option<PartitionRef> {
+        let grown = |len: Bytes| len.checked_add(self.smaller_by.unwrap_or_default());
+        Some(PartitionRef {
+            disk: DeviceRef {
+                host: None,
+                device: self.device.clone(),
+                identity: None,
+                node: LocalNode::default(),
+            },
+            number: self.number,
+            start_bytes: self.current?,
+            len_bytes: self.size.and_then(grown),
+            node: LocalNode::default(),
+        })
+    }
 }
 
 impl PartitionLayout {
@@ -201,14 +223,71 @@ fn check(request: &PartitionRequest) -> Result<(), PlanError> {
 /// How many further starts are shown.
 const STARTS: usize = 4;
 
+/// The grid that starts are planned on while the unit is only assumed: a multiple of every block, unit and chunk of a power
+/// of two up to it, as tools of today have it.
+pub const WIDEST_ASSUMED: Grid = Grid::MEBIBYTE;
+
+/// The request with the widest grid that has room, where its grids are only assumed: halved down to the assumed unit.
+#[must_use]
+pub fn with_room(request: &PartitionRequest) -> PartitionRequest {
+    let mut tried = request.clone();
+    while request.are_grids_assumed && matches!(layout(&tried), Err(PlanError::NoRoom { .. })) {
+        let halved = tried.grids.iter().map(half).collect::<Option<Vec<Grid>>>();
+        match halved {
+            Some(grids) => tried.grids = grids,
+            None => return request.clone(),
+        }
+    }
+    tried
+}
+
+/// A grid of half the cells, no finer than the assumed unit.
+fn half(grid: &Grid) -> Option<Grid> {
+    let half = grid.granularity().0 / 2;
+    if half < Grid::ASSUMED.granularity().0 {
+        return None;
+    }
+    Grid::new(Bytes(half), Bytes(grid.offset().0 % half), grid.kind()).ok()
+}
+
+/// As [`with_room`], and for a smaller partition where it is in the way of its own new start on any of these grids
+/// ([`fitted`]).
+///
+/// # Errors
+/// As [`fitted`].
+pub fn fitted_with_room(request: &PartitionRequest) -> Result<PartitionRequest, PlanError> {
+    let roomy = with_room(request);
+    if layout(&roomy).is_ok() || !request.are_grids_assumed {
+        return fitted(roomy);
+    }
+    // To become smaller it had better become so by as little as the assumed unit wants.
+    let finest = request.grids.iter().map(|grid| {
+        let unit = Grid::ASSUMED.granularity();
+        Grid::new(unit, Bytes(grid.offset().0 % unit.0), grid.kind()).unwrap_or(*grid)
+    });
+    fitted(PartitionRequest {
+        grids: finest.collect(),
+        ..request.clone()
+    })
+}
+
 /// Works out the plan; where a partition is in the way of its own new start, for a smaller one ([`fitted`]).
 ///
 /// # Errors
 /// As [`fitted`].
 pub fn plan(request: &PartitionRequest) -> Result<Plan, PlanError> {
-    let request = &fitted(request.clone())?;
+    let wished = request.grids.first().map(Grid::granularity);
+    let request = &fitted_with_room(request)?;
     let layout = layout(request)?;
     let mut plan = Plan::new("partition", title(request, &layout));
+    plan.assumed_start = request
+        .are_grids_assumed
+        .then_some(())
+        .and(request.grids.first())
+        .map(|grid| AssumedStart {
+            planned_bytes: grid.granularity(),
+            is_reduced: wished != Some(grid.granularity()),
+        });
     plan.subject = Some(Subject {
         device: request.device.clone(),
         number: Some(request.number),
@@ -413,11 +492,18 @@ fn starts(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout)
 }
 
 fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) {
-    if request.are_grids_assumed {
-        plan.note(
-            "no grid was given: 1 MiB is a multiple of every block, unit and chunk of a power of two up to it, and \
-             of nothing else (48 KiB segments, stripes over three disks)",
-        );
+    if let Some(start) = plan.assumed_start {
+        let unit = start.planned_bytes;
+        let why = if start.is_reduced {
+            ", since larger units leave no room"
+        } else {
+            ""
+        };
+        plan.note(format!(
+            "nothing states the unit of the disk, so the start is planned on {unit}{why}: a multiple of every block, unit and \
+             chunk of a power of two up to it, and of nothing else (48 KiB segments, stripes over three disks); run `plumb probe` \
+             to measure the unit"
+        ));
     }
     if request.sector_bytes != SECTOR {
         plan.note(

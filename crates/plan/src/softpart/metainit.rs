@@ -1,6 +1,9 @@
 //! The commands for soft partitions. Data do not move along: they come back from a copy, or from the other side of a
 //! mirror.
 
+use plumb_geometry::{Bytes, SECTOR};
+use plumb_model::action::{ExtentRef, SoftPartitionMove};
+use plumb_model::{Action, DeviceRef, LocalNode};
 use plumb_quoting::names::SVM;
 use plumb_quoting::shell::file_name;
 use plumb_quoting::{Command, NoCommand};
@@ -14,6 +17,7 @@ pub(super) fn remedies(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Reme
     let mut remedies = Vec::new();
     if is_off {
         remedies.extend(by_mirrors(request, placed));
+        remedies.extend(by_copies(request, placed));
         remedies.push(anew(request, placed));
     } else if !request.new.is_empty() {
         let remedy = Remedy::new(
@@ -71,8 +75,36 @@ fn renewed<'a>(
             (part, part.extents.iter().map(place).collect())
         })
         .collect();
+    // Those that stay where they are are left alone.
+    parts.retain(|(part, extents)| part.extents != *extents);
     parts.sort_by_key(|(_, extents)| extents.iter().map(|(at, _)| *at).min());
     parts
+}
+
+/// The same change for programs.
+fn moves(parts: &[(&SoftPartition, Vec<(u64, u64)>)]) -> Vec<SoftPartitionMove> {
+    let extents = |of: &[(u64, u64)]| {
+        let extent = |(at, size): &(u64, u64)| ExtentRef {
+            start_bytes: Bytes(at * SECTOR),
+            len_bytes: Bytes(size * SECTOR),
+        };
+        of.iter().map(extent).collect()
+    };
+    let one = |(part, to): &(&SoftPartition, Vec<(u64, u64)>)| SoftPartitionMove {
+        volume: named(&part.name),
+        from: extents(&part.extents),
+        to: extents(to),
+    };
+    parts.iter().map(one).collect()
+}
+
+fn named(device: &str) -> DeviceRef {
+    DeviceRef {
+        host: None,
+        device: device.to_owned(),
+        identity: None,
+        node: LocalNode::default(),
+    }
 }
 
 fn added(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Result<Step, NoCommand>> {
@@ -88,12 +120,27 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
         "with metainit, data from copies",
         "all extents are on the unit",
     )
+    .action(Action::RecreateSoftPartitions {
+        component: named(&request.component),
+        moves: moves(&parts),
+    })
     .step(layout_saved())
     .constraint(EXACT)
     .constraint(
         "all of them are cleared before the first is made: their new places overlap the old ones",
     )
     .constraint("unmounted, nothing open; a copy of each that was read back and compared");
+    let users: Vec<&str> = parts
+        .iter()
+        .flat_map(|(part, _)| &part.users)
+        .map(String::as_str)
+        .collect();
+    if !users.is_empty() {
+        remedy = remedy.constraint(format!(
+            "make {} again afterwards, with the lines that metastat-p.before has of them",
+            users.join(", ")
+        ));
+    }
     let copy = |part: &SoftPartition| format!("/BACKUP/{}.img", file_name(&part.name));
     for (part, _) in &parts {
         remedy = remedy.step(Step::save(
@@ -101,6 +148,13 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
                 .named(SVM, "if=/dev/md/rdsk/", &part.name, "")
                 .arg(format!("of={}", copy(part)))
                 .flags("bs=1024k"),
+        ));
+    }
+    for user in users {
+        remedy = remedy.step(Step::prepare(
+            Command::new("metaclear").name(SVM, user),
+            "refused while it is in use: unmount it first",
+            "metainit with its line in metastat-p.before",
         ));
     }
     for (part, _) in parts.iter().rev() {
@@ -128,6 +182,72 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
     remedy.steps(added(request, placed))
 }
 
+/// Each to a free place: the data are copied and compared before the old place is given up.
+fn by_copies(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
+    let parts = renewed(request, placed);
+    let can_be = |(part, to): &(&SoftPartition, Vec<(u64, u64)>)| {
+        part.extents.len() == 1
+            && part.users.is_empty()
+            && part.mirror.is_none()
+            && is_free(request, to)
+    };
+    if parts.is_empty() || !parts.iter().all(can_be) {
+        return None;
+    }
+    let mut remedy = Remedy::new(
+        Harm::Move,
+        "a copy at a free place of the component",
+        "the misplaced ones are on the unit, and their neighbours stay where they are",
+    )
+    .step(layout_saved())
+    .constraint(EXACT)
+    .constraint("unmounted, nothing open, one after the other; dNEW is a free name");
+    for ((part, to), change) in parts.iter().zip(moves(&parts)) {
+        let raw = |command: Command, before: &'static str, name: &str| {
+            command.named(SVM, before, name, "")
+        };
+        let copy = raw(Command::new("dd"), "if=/dev/md/rdsk/", &part.name);
+        let compare = raw(Command::new("cmp"), "/dev/md/rdsk/", &part.name);
+        remedy = remedy
+            .action(Action::CopySoftPartition {
+                component: named(&request.component),
+                change,
+            })
+            .step(Step::new(
+                metainit(request, "dNEW", to),
+                "refused where extents overlap",
+                Command::new("metaclear dNEW"),
+            ))
+            .step(Step::new(
+                copy.flags("of=/dev/md/rdsk/dNEW bs=1024k"),
+                "the old one is only read; nothing may write to it meanwhile",
+                "nothing to undo",
+            ))
+            .step(Step::look(compare.flags("/dev/md/rdsk/dNEW")))
+            .step(Step::new(
+                Command::new("metaclear").name(SVM, &part.name),
+                "only if cmp found no difference; the data stay on the disk until something else is made there",
+                was(request, part),
+            ))
+            .step(Step::new(
+                Command::new("metarename dNEW").name(SVM, &part.name),
+                "refused while it is open",
+                Command::new("metarename").name(SVM, &part.name).flags("dNEW"),
+            ));
+    }
+    Some(remedy)
+}
+
+/// Whether places, with the sectors of their headers, are in use by no soft partition now.
+fn is_free(request: &SoftpartRequest, to: &[(u64, u64)]) -> bool {
+    let mut used = request.existing.iter().flat_map(|part| &part.extents);
+    !used.any(|(at, size)| {
+        let end = at.saturating_add(*size);
+        to.iter()
+            .any(|(new, len)| new.saturating_sub(1) < end && at.saturating_sub(1) < new + len)
+    })
+}
+
 fn layout_saved() -> Result<Step, NoCommand> {
     Step::save(Command::new("metastat -p").to_file("metastat-p.before"))
 }
@@ -148,6 +268,10 @@ fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
         "one side of the mirrors at a time",
         "all extents of this component are on the unit, and the data were in use all the time",
     )
+    .action(Action::ResyncSoftPartitions {
+        component: named(&request.component),
+        moves: moves(&parts),
+    })
     .step(layout_saved())
     .constraint(EXACT)
     .constraint("every mirror has another submirror in state Okay: metastat tells")

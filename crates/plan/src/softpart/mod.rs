@@ -5,6 +5,7 @@
 //! size are multiples of the unit; elsewhere it gives an offset that is off. Both are shown where they differ. Offsets
 //! count from the start of the component, so where the component itself starts has its part in it.
 
+mod around;
 mod metainit;
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, group_digits, next_aligned_start};
@@ -23,6 +24,8 @@ pub struct SoftPartition {
     pub extents: Vec<(u64, u64)>,
     /// Mirror that it is a copy of, if it is.
     pub mirror: Option<Submirror>,
+    /// Volumes that stand on it, the topmost first: Solaris Volume Manager clears nothing that another volume uses.
+    pub users: Vec<String>,
 }
 
 /// How a soft partition is part of a mirror.
@@ -41,6 +44,8 @@ pub struct SoftpartRequest {
     pub component: String,
     /// What they have to be on: interlace, full stripe, page.
     pub unit: Bytes,
+    /// Whether nobody stated the unit.
+    pub is_unit_assumed: bool,
     /// Where the component starts in the address space of that unit.
     pub base: Bytes,
     /// Length of the component, if known.
@@ -69,18 +74,27 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// Whether it exists and goes elsewhere.
+    fn is_moved(&self) -> bool {
+        self.offset_now.is_some_and(|now| now != self.offset)
+    }
+
     /// Whether it exists and is off the unit.
     fn is_off(&self) -> bool {
         self.past_now.is_some_and(|past| past > 0)
     }
 }
 
-/// Works out where every extent should be, in their present order: where it is or the next place behind, so that gaps
-/// stay. Where extents have to move anyway and would not fit into the component otherwise, without gaps.
+/// Works out where every extent should be. Those that are on the unit stay where they are if the others find room beside
+/// them. Else all are placed in their present order: where each is or the next place behind, so that gaps stay, or without
+/// gaps where they would not fit into the component otherwise.
 ///
 /// # Errors
 /// When unit or base are no whole sectors, or an offset exceeds 64 bits.
 pub fn place(request: &SoftpartRequest) -> Result<Vec<Placed>, PlanError> {
+    if let Some(placed) = around::place(request)? {
+        return Ok(placed);
+    }
     let placed = place_in_order(request, true)?;
     if beyond(request, &placed).is_none() || !placed.iter().any(Placed::is_off) {
         return Ok(placed);
@@ -95,8 +109,12 @@ pub fn place(request: &SoftpartRequest) -> Result<Vec<Placed>, PlanError> {
 
 /// Sectors by which the last extent ends beyond the component, if it does.
 fn beyond(request: &SoftpartRequest, placed: &[Placed]) -> Option<u64> {
-    let end = placed.last().map(|last| last.offset + last.size)?;
-    past_end(request, end)
+    past_end(request, end_of(placed)?)
+}
+
+/// The end of the last extent.
+fn end_of(placed: &[Placed]) -> Option<u64> {
+    placed.iter().map(|one| one.offset + one.size).max()
 }
 
 /// Sectors by which a sector is beyond the component, if it is.
@@ -155,13 +173,7 @@ fn place_in_order(
             expected,
         });
     }
-    // Offsets on the unit are those that make up for where the component starts.
-    let grid = Grid::new(
-        Bytes(unit),
-        Bytes((unit - base % unit) % unit),
-        GridKind::Unit,
-    )
-    .map_err(|_| PlanError::TooLarge { what: "the unit" })?;
+    let grid = offsets(unit, base)?;
     let mut extents: Vec<(&str, Option<u64>, u64)> = request
         .existing
         .iter()
@@ -194,6 +206,13 @@ fn place_in_order(
         });
     }
     Ok(placed)
+}
+
+/// Offsets on the unit, in sectors: those that make up for where the component starts.
+fn offsets(unit: u64, base: u64) -> Result<Grid, PlanError> {
+    let offset = (unit - base % unit) % unit;
+    let grid = Grid::new(Bytes(unit), Bytes(offset), GridKind::Unit);
+    grid.map_err(|_| PlanError::TooLarge { what: "the unit" })
 }
 
 /// The smallest offset on the grid, from one on, that leaves a sector for the header behind what came last.
@@ -305,10 +324,13 @@ pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
         None => plan.add(metainit::remedies(request, &placed)),
     }
     if off > 0 && plan.refusal.is_none() {
-        let moved = request
-            .existing
-            .iter()
-            .map(|part| format!("/dev/md/rdsk/{}", part.name));
+        let is_moved = |part: &&SoftPartition| {
+            placed
+                .iter()
+                .any(|one| one.name == part.name && one.is_moved())
+        };
+        let moved = request.existing.iter().filter(is_moved);
+        let moved = moved.map(|part| format!("/dev/md/rdsk/{}", part.name));
         plan.keep_nodes(Nodes::for_names(
             System::Solaris,
             &moved.collect::<Vec<_>>(),
@@ -368,8 +390,7 @@ fn figures(
             "of them off the unit",
         );
     }
-    if let Some(last) = placed.last() {
-        let end = last.offset + last.size;
+    if let Some(end) = end_of(placed) {
         plan.figure(
             "end_sectors",
             end,

@@ -137,12 +137,14 @@ fn plans(name: &str) -> Vec<Box<dyn Fn() -> Planned>> {
         let request = SoftpartRequest {
             component: own(),
             unit: Bytes(32 << 10),
+            is_unit_assumed: false,
             base: Bytes(0),
             component_bytes: Some(Bytes(64 << 30)),
             existing: vec![SoftPartition {
                 name: own(),
                 extents: vec![(1, 8192)],
                 mirror,
+                users: Vec::new(),
             }],
             new: vec![(own(), Bytes(1 << 20))],
         };

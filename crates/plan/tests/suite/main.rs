@@ -4,6 +4,7 @@
 mod common;
 mod hostile;
 mod properties;
+mod proven;
 mod seeds;
 mod stack;
 mod tools;

@@ -179,12 +179,13 @@ proptest! {
         let mut existing = Vec::new();
         for (number, (gap, size)) in sizes.iter().enumerate() {
             at += gap;
-            existing.push(SoftPartition { name: format!("d{number}"), extents: vec![(at, *size)], mirror: None });
+            existing.push(SoftPartition { name: format!("d{number}"), extents: vec![(at, *size)], mirror: None, users: Vec::new() });
             at += size;
         }
         let request = softpart::SoftpartRequest {
             component: "c1t0d0s0".to_owned(),
             unit: Bytes(unit * SECTOR),
+            is_unit_assumed: false,
             base: Bytes(base * SECTOR),
             component_bytes: None,
             existing,

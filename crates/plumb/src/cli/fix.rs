@@ -60,7 +60,7 @@ pub enum FixCommand {
     /// Write the broken or stranded copy of a GPT anew from the good one
     #[command(after_help = BEGINS)]
     BackupLabel(BackupLabel),
-    /// Carry out the plans in a file as far as that can be done here, and print the others
+    /// Carry out plans, or the remedies of a check, as far as Plumb can do that here, and print the others
     #[command(after_help = CARRIES_OUT)]
     Plan(FromPlan),
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
@@ -80,10 +80,10 @@ pub enum FixCommand {
 /// Flags of `plumb fix plan`.
 #[derive(Debug, Args)]
 pub struct FromPlan {
-    /// The output of plumb plan --json
+    /// Output of plumb plan --json or plumb check --json; - reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Do it: the name of the partition or device of the plan that is meant
+    /// Write for real; NAME is the partition or device to change, as the dry run shows it
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
     /// Probe afterwards which grid is really there: reads only, see plumb probe

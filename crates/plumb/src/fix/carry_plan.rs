@@ -1,26 +1,31 @@
-//! `plumb fix plan`: carries out what a plan says, as far as it can be done here: a hint to a file system, a label, a move.
-//! What it cannot do is printed. Afterwards the layout is checked again, and measured where that was asked for.
+//! `plumb fix plan`: carries out the actions of a plan, or of the remedies of a check, as far as that can be done here: a move,
+//! a label, a setting of a queue, a hint to a file system. It prints the others. Afterwards the layout is checked again, and
+//! measured where that was asked for.
 
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use plumb_geometry::Bytes;
+use plumb_model::action::QueueChange;
+use plumb_model::{Action, Fix};
 use plumb_quoting::Command;
 use plumb_relocate::labels::kernel::node_of;
 use plumb_sys::Access;
+use serde::Deserialize;
 use serde_json::Value;
 
+use super::from_check::{self, JudgedHost, StatedRemedy};
 use super::from_plan::{self, Stated, Wanted};
 use super::subject::Subject;
 use super::tune::Tuning;
-use super::{moving, relabel, unfinished};
-use crate::cli::fix::{Act, FromPlan, Journal, Move, Relabel, Save};
+use super::{backup_label, moving, queue, relabel, unfinished};
+use crate::cli::fix::{Act, BackupLabel, FromPlan, Journal, Move, Relabel, Save};
 use crate::cli::{self, Cli};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{check, output, probe};
 
-/// What is done for one plan.
+/// What is done for one plan or remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PlanAction {
     /// A partition goes to another start with its data.
@@ -35,33 +40,56 @@ enum PlanAction {
         start: Bytes,
         wanted: Wanted,
     },
+    /// The broken or stranded copy of a GPT is written again.
+    BackupLabel { device: PathBuf },
+    /// A setting of a queue is changed.
+    SetQueue {
+        device: PathBuf,
+        change: QueueChange,
+    },
     /// A file system is told of its stripe.
     Tune { device: PathBuf, tuning: Tuning },
     /// Nothing of it can be done here.
     Print,
 }
 
+/// One thing to do, and how it is shown.
+struct Job {
+    title: String,
+    action: PlanAction,
+    by_hand: ByHand,
+}
+
+/// What is printed of a job that is not done here.
+enum ByHand {
+    /// Commands.
+    Commands(Vec<String>),
+    /// Why there is no way.
+    NoWay(String),
+    /// There is nothing to do.
+    Nothing,
+}
+
 /// Runs the command.
 ///
 /// # Errors
-/// When the file is no plan, or something that is to be done cannot be.
+/// When the file is no plan, is of another host or another day, or something that is to be done cannot be.
 pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
-    let plans = from_plan::plans(&args.file)?;
-    let actions: Vec<(&Value, PlanAction)> = plans
-        .iter()
-        .map(|plan| (plan, PlanAction::from_plan(plan)))
-        .collect();
-    let is_meant =
-        |action: &PlanAction| args.yes.as_deref().is_some_and(|yes| action.is_named(yes));
-    if let Some(yes) = args
-        .yes
-        .as_deref()
-        .filter(|_| !actions.iter().any(|(_, action)| is_meant(action)))
-    {
-        let names: Vec<String> = actions
-            .iter()
-            .filter_map(|(_, action)| action.name())
-            .collect();
+    let document = from_plan::document(&args.file)?;
+    let schema = document["schema"].as_str().unwrap_or_default();
+    let jobs = if schema.starts_with(from_check::SCHEMA) {
+        of_check(args, &document)?
+    } else {
+        let plans = from_plan::plans_in(&args.file, &document)?;
+        plans.iter().map(Job::from_plan).collect()
+    };
+    let is_meant = |job: &Job| {
+        args.yes
+            .as_deref()
+            .is_some_and(|yes| job.action.is_named(yes))
+    };
+    if let Some(yes) = args.yes.as_deref().filter(|_| !jobs.iter().any(is_meant)) {
+        let names: Vec<String> = jobs.iter().filter_map(|job| job.action.name()).collect();
         let names = if names.is_empty() {
             "nothing: no plan can be carried out".to_owned()
         } else {
@@ -72,16 +100,16 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
         )));
     }
     let mut exit = Exit::Clean;
-    for (plan, action) in actions {
-        output::print_line(plan["title"].as_str().unwrap_or("a plan without a title"))?;
-        let yes = args.yes.clone().filter(|_| is_meant(&action));
+    for job in jobs {
+        output::print_line(&job.title)?;
+        let yes = args.yes.clone().filter(|_| is_meant(&job));
         let is_done = yes.is_some();
-        let ended = action.carry_out(plan, yes, &args.journal)?;
+        let ended = job.carry_out(yes, &args.journal)?;
         exit = graver(exit, ended);
         if ended != Exit::Clean {
             continue;
         }
-        for (what, node) in action.looks(args.probe) {
+        for (what, node) in job.action.looks(args.probe) {
             if is_done {
                 exit = graver(exit, look(what, &node)?);
             } else {
@@ -90,6 +118,26 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+/// The recommended remedies of a check that are recommended on this host as well. With `--yes` only those for that device have
+/// to be.
+fn of_check(args: &FromPlan, document: &Value) -> Result<Vec<Job>, Failure> {
+    let stated = from_check::remedies(&args.file, document)?;
+    let host = JudgedHost::look(&stated)?;
+    let mut jobs = Vec::new();
+    for remedy in &stated {
+        let is_asked = args.yes.as_deref().is_none_or(|yes| {
+            let actions = remedy.actions.iter().map(PlanAction::from_action);
+            actions.into_iter().any(|action| action.is_named(yes))
+        });
+        if !is_asked {
+            continue;
+        }
+        let (actions, commands) = host.confirm(remedy)?;
+        jobs.extend(Job::of_remedy(remedy, &actions, commands));
+    }
+    Ok(jobs)
 }
 
 /// Of two ends the one that is told: what is incomplete or failed before what was found, and that before what is unknown.
@@ -131,7 +179,140 @@ fn look(what: &'static str, node: &Path) -> Result<Exit, Failure> {
     }
 }
 
+impl Job {
+    fn from_plan(plan: &Value) -> Job {
+        Job {
+            title: plan["title"]
+                .as_str()
+                .unwrap_or("a plan without a title")
+                .to_owned(),
+            action: PlanAction::from_plan(plan),
+            by_hand: ByHand::from_plan(plan),
+        }
+    }
+
+    /// A job for each action if all of them can be done here; else one that shows the commands for all.
+    fn of_remedy(stated: &StatedRemedy, actions: &[Action], commands: &[Fix]) -> Vec<Job> {
+        let title = format!(
+            "{} of {}",
+            stated.rule,
+            plumb_quoting::visible(&stated.target.device)
+        );
+        let done: Vec<PlanAction> = actions.iter().map(PlanAction::from_action).collect();
+        let by_hand = || {
+            let lines = commands.iter().map(|fix| fix.command.to_string());
+            ByHand::Commands(lines.collect())
+        };
+        if done.contains(&PlanAction::Print) {
+            return vec![Job {
+                title,
+                action: PlanAction::Print,
+                by_hand: by_hand(),
+            }];
+        }
+        let job = |action| Job {
+            title: title.clone(),
+            action,
+            by_hand: by_hand(),
+        };
+        done.into_iter().map(job).collect()
+    }
+
+    fn carry_out(&self, yes: Option<String>, journal: &Journal) -> Result<Exit, Failure> {
+        match self.action {
+            PlanAction::Print => self.by_hand.print(),
+            _ => self.action.carry_out(yes, journal),
+        }
+    }
+}
+
+impl ByHand {
+    /// The commands of the way that harms least, as the file has them: they are shown, and nothing runs them.
+    fn from_plan(plan: &Value) -> ByHand {
+        if let Some(why) = plan["refusal"].as_str() {
+            return ByHand::NoWay(why.to_owned());
+        }
+        let Some(remedy) = plan["remedies"].get(0) else {
+            return ByHand::Nothing;
+        };
+        let steps = remedy["steps"].as_array().into_iter().flatten();
+        let commands = steps.filter_map(|step| step["command"].as_str());
+        ByHand::Commands(commands.map(str::to_owned).collect())
+    }
+
+    fn print(&self) -> Result<Exit, Failure> {
+        match self {
+            ByHand::NoWay(why) => {
+                output::print_line(&format!("  no way: {why}"))?;
+                Ok(Exit::Unknown)
+            }
+            ByHand::Nothing => {
+                output::print("  nothing to be done\n")?;
+                Ok(Exit::Clean)
+            }
+            ByHand::Commands(commands) => {
+                output::print("  not done by plumb; by hand:\n")?;
+                for command in commands {
+                    output::print_line(&format!("    {command}"))?;
+                }
+                Ok(Exit::Clean)
+            }
+        }
+    }
+}
+
 impl PlanAction {
+    /// How an action is carried out here.
+    fn from_action(action: &Action) -> PlanAction {
+        match action {
+            Action::Move {
+                partition,
+                to_bytes,
+            } => {
+                let disk = PathBuf::from(&partition.disk.device);
+                PlanAction::Move {
+                    node: node_of(&disk, partition.number),
+                    to: *to_bytes,
+                    stated: Stated {
+                        device: Some(disk),
+                        number: Some(partition.number),
+                        current: Some(partition.start_bytes),
+                        len: partition.len_bytes,
+                    },
+                }
+            }
+            Action::Relabel {
+                partition,
+                to_bytes,
+                len_bytes,
+            } => PlanAction::Relabel {
+                device: PathBuf::from(&partition.disk.device),
+                start: *to_bytes,
+                wanted: Wanted {
+                    start: Some(*to_bytes),
+                    len: len_bytes.or(partition.len_bytes),
+                    number: Some(partition.number),
+                    new_label: None,
+                },
+            },
+            Action::BackupLabel { disk } => PlanAction::BackupLabel {
+                device: PathBuf::from(&disk.device),
+            },
+            Action::SetQueue { disk, change } => PlanAction::SetQueue {
+                device: PathBuf::from(&disk.device),
+                change: change.clone(),
+            },
+            Action::TuneFileSystem { device, .. } => match Tuning::from_action(action) {
+                Some(tuning) => PlanAction::Tune {
+                    device: PathBuf::from(&device.device),
+                    tuning,
+                },
+                None => PlanAction::Print,
+            },
+            _ => PlanAction::Print,
+        }
+    }
+
     fn from_plan(plan: &Value) -> PlanAction {
         let Some(device) = plan["subject"]["device"].as_str().map(PathBuf::from) else {
             return PlanAction::Print;
@@ -141,7 +322,7 @@ impl PlanAction {
         }
         match plan["kind"].as_str() {
             Some("partition") => PlanAction::of_partition(plan, device),
-            Some("filesystem") => PlanAction::of_file_system(plan, device),
+            Some("filesystem") => PlanAction::of_file_system(plan),
             _ => PlanAction::Print,
         }
     }
@@ -175,30 +356,28 @@ impl PlanAction {
         }
     }
 
-    /// The first way that harms least, where it is one that is known.
-    fn of_file_system(plan: &Value, device: PathBuf) -> PlanAction {
-        let remedies = plan["remedies"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let tunes = remedies.iter().filter(|remedy| remedy["harm"] == "tune");
-        let steps = tunes
-            .filter_map(|remedy| remedy["steps"].as_array())
-            .flatten();
-        let mut known = steps.filter_map(|step| Tuning::known(step["command"].as_str()?, &device));
-        known
+    /// The first way that only tunes.
+    fn of_file_system(plan: &Value) -> PlanAction {
+        let remedies = plan["remedies"].as_array().into_iter().flatten();
+        let actions = remedies.filter_map(|remedy| remedy["actions"].as_array());
+        let typed = actions.flatten().filter_map(|action| {
+            let action = Action::deserialize(action).ok()?;
+            matches!(action, Action::TuneFileSystem { .. }).then_some(action)
+        });
+        typed
+            .map(|action| PlanAction::from_action(&action))
             .next()
-            .map_or(PlanAction::Print, |tuning| PlanAction::Tune {
-                device,
-                tuning,
-            })
+            .unwrap_or(PlanAction::Print)
     }
 
     /// What `--yes` has to be for it.
     fn name(&self) -> Option<String> {
         let node = match self {
             PlanAction::Move { node, .. } => node,
-            PlanAction::Relabel { device, .. } | PlanAction::Tune { device, .. } => device,
+            PlanAction::Relabel { device, .. }
+            | PlanAction::BackupLabel { device }
+            | PlanAction::SetQueue { device, .. }
+            | PlanAction::Tune { device, .. } => device,
             PlanAction::Print => return None,
         };
         Some(node.file_name()?.to_string_lossy().into_owned())
@@ -216,7 +395,9 @@ impl PlanAction {
             PlanAction::Relabel { device, wanted, .. } => {
                 (device.clone(), node_of(device, wanted.number.unwrap_or(1)))
             }
-            PlanAction::Tune { device, .. } => (device.clone(), device.clone()),
+            PlanAction::BackupLabel { device }
+            | PlanAction::SetQueue { device, .. }
+            | PlanAction::Tune { device, .. } => (device.clone(), device.clone()),
             PlanAction::Print => return Vec::new(),
         };
         let looks = [
@@ -230,12 +411,7 @@ impl PlanAction {
             .collect()
     }
 
-    fn carry_out(
-        &self,
-        plan: &Value,
-        yes: Option<String>,
-        journal: &Journal,
-    ) -> Result<Exit, Failure> {
+    fn carry_out(&self, yes: Option<String>, journal: &Journal) -> Result<Exit, Failure> {
         let act = Act {
             yes,
             ignore_marker: None,
@@ -271,8 +447,18 @@ impl PlanAction {
                 act,
                 save: Save { save: None },
             }),
+            PlanAction::BackupLabel { device } => backup_label::run(&BackupLabel {
+                device: device.clone(),
+                act,
+                save: Save { save: None },
+            }),
+            PlanAction::SetQueue { device, change } => {
+                let name = device.strip_prefix("/dev").unwrap_or(device);
+                let name = name.to_string_lossy();
+                queue::carry_out(&name, change, act.yes.is_some())
+            }
             PlanAction::Tune { tuning, .. } => tuning.carry_out(act.yes.is_some()),
-            PlanAction::Print => by_hand(plan),
+            PlanAction::Print => Ok(Exit::Clean),
         }
     }
 }
@@ -286,26 +472,6 @@ fn must_be_as_stated(stated: &Stated) -> Result<(), Failure> {
     let label = subject.label()?;
     unfinished::must_be_none(&subject, label.as_ref(), None)?;
     Ok(stated.must_be_in(label.as_ref(), &subject)?)
-}
-
-/// The commands of the way that harms least.
-fn by_hand(plan: &Value) -> Result<Exit, Failure> {
-    if let Some(why) = plan["refusal"].as_str() {
-        output::print_line(&format!("  no way: {why}"))?;
-        return Ok(Exit::Unknown);
-    }
-    let Some(remedy) = plan["remedies"].get(0) else {
-        output::print("  nothing to be done\n")?;
-        return Ok(Exit::Clean);
-    };
-    output::print("  not done by plumb; by hand:\n")?;
-    for step in remedy["steps"].as_array().into_iter().flatten() {
-        output::print_line(&format!(
-            "    {}",
-            step["command"].as_str().unwrap_or_default()
-        ))?;
-    }
-    Ok(Exit::Clean)
 }
 
 #[cfg(test)]

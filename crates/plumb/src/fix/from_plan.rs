@@ -203,14 +203,29 @@ fn found<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
 /// # Errors
 /// When the file is no such document.
 pub fn plans(path: &Path) -> Result<Vec<Value>, Failure> {
+    plans_in(path, &document(path)?)
+}
+
+/// The JSON document of a file, or of standard input for `-`.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn document(path: &Path) -> Result<Value, Failure> {
     let bytes = inputs::read(path, PLAN_BYTES_MAX)?;
-    let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
+    serde_json::from_slice(&bytes).map_err(|error| {
         wrong(
             path,
             &format!("no JSON ({error})"),
             "the output of plumb plan --json",
         )
-    })?;
+    })
+}
+
+/// All plans of a document.
+///
+/// # Errors
+/// When it has none.
+pub fn plans_in(path: &Path, document: &Value) -> Result<Vec<Value>, Failure> {
     if document["schema"] != SCHEMA {
         let found = document["schema"].as_str().unwrap_or("none").to_owned();
         return Err(wrong(path, &format!("the schema {found}"), SCHEMA));

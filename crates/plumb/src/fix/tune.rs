@@ -1,4 +1,4 @@
-//! Hints that a file system is given of its stripe: commands of a plan that are known here word by word, since a file is not
+//! Hints that a file system is given of its stripe: commands are made here from the numbers of an action, since a file is not
 //! trusted to hold commands. What is unmounted for it comes back as it was where the hint is refused.
 
 use std::fs::{self, File};
@@ -8,6 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use plumb_geometry::SECTOR;
+use plumb_model::Action;
+use plumb_model::action::FileSystemKind;
 use plumb_stack::linux::{Mount, mounts};
 use thiserror::Error;
 
@@ -50,34 +53,39 @@ enum NotTuned {
 }
 
 impl Tuning {
-    /// A command as a plan prints it, taken apart; `None` for any other.
-    pub fn known(command: &str, device: &Path) -> Option<Tuning> {
-        let device = device.to_str()?;
-        let words: Vec<&str> = command.split(' ').collect();
-        let is_numbers = |options: &str, names: [&str; 2]| {
-            let parts: Vec<&str> = options.split(',').collect();
-            let fits = |(part, name): (&&str, &str)| {
-                let number = part
-                    .strip_prefix(name)
-                    .and_then(|rest| rest.strip_prefix('='));
-                number.is_some_and(|number| number.parse::<u64>().is_ok())
-            };
-            parts.len() == 2 && parts.iter().zip(names).all(fits)
+    /// The hint of an action; `None` for a file system that takes none this way, or XFS that is not mounted.
+    pub fn from_action(action: &Action) -> Option<Tuning> {
+        let Action::TuneFileSystem {
+            device,
+            kind,
+            mount,
+            block_bytes,
+            unit_bytes,
+            width_bytes,
+            ..
+        } = action
+        else {
+            return None;
         };
-        let is_plain = |path: &str| path.starts_with('/') && !path.contains('\'');
-        match words[..] {
-            ["tune2fs", "-E", options, on] if on == device && is_plain(on) => {
-                let is_known = is_numbers(options, ["stride", "stripe_width"]);
-                is_known
-                    .then(|| Tuning::Tune2fs(words.iter().map(|word| (*word).to_owned()).collect()))
+        let device = &device.device;
+        match kind {
+            FileSystemKind::Ext => {
+                let block = block_bytes.0;
+                let stride = unit_bytes.0.checked_div(block)?;
+                let width = width_bytes.0.checked_div(block)?;
+                let options = format!("stride={stride},stripe_width={width}");
+                let words = ["tune2fs", "-E", &options, device];
+                Some(Tuning::Tune2fs(words.map(str::to_owned).to_vec()))
             }
-            ["umount", at, "&&", "mount", "-o", hint, on, again] if on == device && at == again => {
-                let is_known =
-                    is_numbers(hint, ["sunit", "swidth"]) && is_plain(on) && is_plain(at);
-                let (device, at, hint) = (on.to_owned(), at.to_owned(), hint.to_owned());
-                is_known.then_some(Tuning::Mount { device, at, hint })
+            FileSystemKind::Xfs => {
+                let (unit, width) = (unit_bytes.0 / SECTOR, width_bytes.0 / SECTOR);
+                Some(Tuning::Mount {
+                    device: device.clone(),
+                    at: mount.clone()?,
+                    hint: format!("sunit={unit},swidth={width}"),
+                })
             }
-            _ => None,
+            FileSystemKind::Btrfs | FileSystemKind::Ufs => None,
         }
     }
 
@@ -280,29 +288,39 @@ fn takes_hints(first: &[u8; 512]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use plumb_geometry::Bytes;
+    use plumb_model::{DeviceRef, LocalNode};
+
     use super::*;
 
+    /// 64 KiB chunks of three members, in blocks of 4 KiB and in sectors: by hand.
     #[test]
-    fn only_known_commands_are_run() {
-        let device = Path::new("/dev/md0");
-        let known = |command: &str| Tuning::known(command, device);
-        assert!(matches!(
-            known("tune2fs -E stride=16,stripe_width=48 /dev/md0"),
-            Some(Tuning::Tune2fs(_))
-        ));
-        let mount = known("umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /srv");
-        assert!(matches!(mount, Some(Tuning::Mount { at, .. }) if at == "/srv"));
-        for other in [
-            "tune2fs -E stride=16,stripe_width=48 /dev/md1",
-            "tune2fs -E stride=16,stripe_width=48;reboot /dev/md0",
-            "tune2fs -O ^has_journal /dev/md0",
-            "umount /srv && mount -o sunit=128,exec /dev/md0 /srv",
-            "umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /etc",
-            "rm -rf /dev/md0",
-            "",
-        ] {
-            assert_eq!(known(other), None, "{other}");
-        }
+    fn hints_are_made_of_numbers() {
+        let action = |kind, mount: Option<&str>| Action::TuneFileSystem {
+            device: DeviceRef {
+                host: None,
+                device: "/dev/md0".to_owned(),
+                identity: None,
+                node: LocalNode::default(),
+            },
+            kind,
+            mount: mount.map(str::to_owned),
+            block_bytes: Bytes(4096),
+            unit_bytes: Bytes(64 << 10),
+            width_bytes: Bytes(192 << 10),
+            was_unit_bytes: None,
+            was_width_bytes: None,
+        };
+        let made = |kind, mount| Tuning::from_action(&action(kind, mount));
+        let words = ["tune2fs", "-E", "stride=16,stripe_width=48", "/dev/md0"];
+        let expected = Tuning::Tune2fs(words.map(str::to_owned).to_vec());
+        assert_eq!(made(FileSystemKind::Ext, None), Some(expected));
+        let mount = made(FileSystemKind::Xfs, Some("/srv"));
+        assert!(
+            matches!(mount, Some(Tuning::Mount { at, hint, .. }) if at == "/srv" && hint == "sunit=128,swidth=384")
+        );
+        assert_eq!(made(FileSystemKind::Xfs, None), None);
+        assert_eq!(made(FileSystemKind::Ufs, None), None);
     }
 
     #[test]

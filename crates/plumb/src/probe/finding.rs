@@ -36,11 +36,10 @@ pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> 
         measured: shown.measured(),
         penalty,
     });
-    let risk = "none: reads only; it shows which layer begins off, and plans where it should";
     let command = Command::new("plumb check").path(shown.target);
     Some(
         Finding::new(facts, target, Severity::Warning, Confidence::High)
             .with_cost(penalty.map(|penalty| Cost::measured(of, penalty.ratio)))
-            .with_fix(Fix::new(command, risk, "")),
+            .with_fix(Fix::look(command)),
     )
 }

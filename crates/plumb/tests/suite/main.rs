@@ -18,6 +18,7 @@ mod diagnose;
 mod example_watch;
 mod examples;
 mod exits;
+mod fix_check;
 mod fix_device;
 mod fix_gain;
 mod fix_guest;

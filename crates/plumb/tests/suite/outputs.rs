@@ -48,6 +48,7 @@ fn the_document() {
             "cost",
             "facts",
             "fix",
+            "remedies",
             "rule",
             "seen",
             "severity",
@@ -65,7 +66,10 @@ fn the_document() {
     );
     assert_eq!(keys(&finding["cost"]), ["basis", "of", "value"]);
     assert_eq!(finding["cost"]["basis"], "estimated");
-    assert_eq!(keys(&finding["fix"][0]), ["command", "risk", "undo"]);
+    assert_eq!(
+        keys(&finding["fix"][0]),
+        ["command", "effect", "risk", "undo"]
+    );
     assert_eq!(json["inputs"][0]["format"], "msr");
     // Absent is null, and a rule that was not asked is neither silent nor unknown.
     assert_eq!(json["result"]["profiles"][0]["size_bytes"], Value::Null);

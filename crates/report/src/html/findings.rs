@@ -145,12 +145,15 @@ pub fn steps(m: &mut Markup, steps: &[Fix]) {
         for step in steps {
             m.el("li", &[], |m| {
                 m.leaf("pre", &[], &step.command);
+                let risk = words::capital(&words::risk(step.effect, step.risk.as_deref()));
+                let is_harmless = step.effect.is_harmless();
                 let words = match &step.undo {
-                    WayBack::Words(words) => format!("Risk: {}. Way back: {words}.", step.risk),
-                    WayBack::Command(_) => format!("Risk: {}. Way back:", step.risk),
+                    _ if is_harmless => format!("{risk}."),
+                    WayBack::Words(words) => format!("{risk}. Way back: {words}."),
+                    WayBack::Command(_) => format!("{risk}. Way back:"),
                 };
                 m.leaf("span", &[("class", "small dim")], &words);
-                if let Some(command) = step.undo.command() {
+                if let Some(command) = step.undo.command().filter(|_| !is_harmless) {
                     m.leaf("pre", &[], command);
                 }
             });

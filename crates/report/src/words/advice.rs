@@ -2,7 +2,7 @@
 
 use plumb_model::Advice;
 
-use super::target;
+use super::{action, target};
 use crate::words::phrase::capital;
 
 /// The sentence.
@@ -22,7 +22,7 @@ pub(super) fn sentence(advice: &Advice) -> String {
             rule,
             target: other,
         } => format!(
-            "One layout covers all soft partitions of {component}: see {rule} of {}.",
+            "One layout covers all misplaced soft partitions of {component}: see {rule} of {}.",
             target(other)
         ),
         Advice::NoPlan { why } => ended(format!("No commands for it: {why}")),
@@ -39,6 +39,25 @@ pub(super) fn sentence(advice: &Advice) -> String {
             "No commands for it: every fix destroys the data on {device}. `plumb plan {plan}` prints the steps, which need a \
              backup."
         ),
+        Advice::AssumedStart {
+            planned_bytes,
+            is_reduced,
+        } => {
+            let why = if *is_reduced {
+                " (a wider one leaves no room)"
+            } else {
+                ""
+            };
+            format!(
+                "Nothing states the unit of the disk, so the start is planned on {planned_bytes}{why}, a multiple of every block, \
+                 unit and chunk of a power of two up to it."
+            )
+        }
+        Advice::NoRemedy {
+            device,
+            plan,
+            obstacle,
+        } => action::no_remedy(device, plan, obstacle),
         Advice::Recommended { harm, title } => format!("Recommended: {harm} ({title})."),
         Advice::Constraint { text } => ended(capital(text)),
     }

@@ -3,6 +3,7 @@
 
 use plumb_model::{Facts, Finding};
 
+mod action;
 mod advice;
 mod cost;
 mod discard_misaligned;
@@ -46,9 +47,11 @@ mod throughput_inflation;
 mod too_few_disks;
 mod too_many_metadevices;
 
+pub use action::{precondition, risk};
 pub use cost::cost;
 pub use misaligned_io::known_start;
 pub use obstacle::{doubt, obstacle};
+pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
 pub use target::{part, target};
@@ -91,6 +94,7 @@ pub fn finding(finding: &Finding) -> Sentences {
     sentences.explanation.extend(seen::sentences(finding));
     let advice = finding.advice.iter().map(advice::sentence);
     sentences.explanation.extend(advice);
+    sentences.explanation.extend(action::sentences(finding));
     sentences
 }
 

@@ -119,7 +119,7 @@ pub(super) fn rate(rate: f64) -> String {
 }
 
 /// The first letter as at the beginning of a sentence. Names of devices stay as they are.
-pub(super) fn capital(words: &str) -> String {
+pub(crate) fn capital(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()

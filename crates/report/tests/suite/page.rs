@@ -186,7 +186,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
         "Findings",
         "misaligned-io",
         "What to do:",
-        "Way back:",
+        "Reads only.",
         "Confidence:",
         "estimated, not measured",
         "Not judged",

@@ -2,12 +2,14 @@
 //! so that a better sentence changes this table alone.
 
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind, SECTOR, Share};
+use plumb_model::action::Manager;
 use plumb_model::facts::*;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
 use plumb_model::{
-    Advice, Confidence, CountedShare, Facts, Finding, GridOf, HostLayer, IoSize, IoSizeBasis,
-    LostEvents, RULES, Reason, RuleId, Seen, Severity, Target, TargetLayer,
+    Action, Advice, Class, Confidence, CountedShare, DeviceRef, Disruption, Facts, Finding, GridOf,
+    HostLayer, IoSize, IoSizeBasis, LocalNode, LostEvents, Measurement, Obstacle, Place,
+    Precondition, RULES, Reason, Remedy, RestsOn, RuleId, Seen, Severity, Target, TargetLayer,
 };
 use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
@@ -450,15 +452,18 @@ fn settings() -> Vec<Facts> {
                 BadSetting::ReadAhead {
                     bytes: Bytes(64 << 20),
                     most_bytes: Bytes(4 << 20),
+                    better_bytes: Bytes(128 << 10),
                     source: None,
                 },
                 BadSetting::Request {
                     bytes: Bytes(128 << 10),
                     hardware_bytes: Bytes(1280 << 10),
+                    better_bytes: Bytes(1280 << 10),
                     source: None,
                 },
                 BadSetting::Scheduler {
                     name: "bfq".to_owned(),
+                    better: "none".to_owned(),
                     source: None,
                 },
             ],
@@ -903,6 +908,14 @@ fn advice() {
             device: text("md0"),
             plan: text("stripe"),
         },
+        Advice::AssumedStart {
+            planned_bytes: Bytes(1 << 20),
+            is_reduced: false,
+        },
+        Advice::AssumedStart {
+            planned_bytes: Bytes(256 << 10),
+            is_reduced: true,
+        },
         Advice::Recommended {
             harm: text("keeps the data"),
             title: text("move the start"),
@@ -912,6 +925,106 @@ fn advice() {
         },
     ];
     insta::assert_snapshot!(sentences(&finding));
+}
+
+/// What stands in the way of a remedy.
+#[test]
+fn obstacles() {
+    let mut finding = finding(Facts::NoLogging(NoLogging {
+        is_switched_off: true,
+        source: None,
+    }));
+    let worse = |severity| Obstacle::Worse {
+        rule: RuleId::OverlappingPartitions,
+        target: finding.target.clone(),
+        severity,
+    };
+    let obstacles = [
+        Obstacle::Remains,
+        Obstacle::BecomesUnknown,
+        worse(Some(Severity::Warning)),
+        worse(None),
+        Obstacle::NotModelled,
+        Obstacle::NotJudged,
+    ];
+    finding.advice = obstacles
+        .into_iter()
+        .map(|obstacle| Advice::NoRemedy {
+            device: "sda1".to_owned(),
+            plan: "partition".to_owned(),
+            obstacle,
+        })
+        .collect();
+    insta::assert_snapshot!(sentences(&finding));
+}
+
+/// What must be done first, and what the model shows.
+#[test]
+fn remedies() {
+    let text = |text: &str| text.to_owned();
+    let first = vec![
+        Precondition::Unmount {
+            mount: text("/srv"),
+        },
+        Precondition::BootOtherMedia,
+        Precondition::Release {
+            volume: text("d151"),
+        },
+        Precondition::Backup {
+            device: text("d94"),
+        },
+        Precondition::OtherPartition,
+    ];
+    let proven = |rests_on| Class::Proven { rests_on };
+    let on = RestsOn::Grid {
+        what: CellKind::PhysicalBlock,
+        on: text("vda"),
+    };
+    let io = RestsOn::IoSize { bytes: Bytes(4096) };
+    let partial = Class::Partial {
+        now: 0.25,
+        remains: 0.0625,
+    };
+    let measured = |with| Class::NeedsMeasurement { with };
+    let cases = [
+        (proven(None), Place::KnownEmpty, first),
+        (proven(Some(on)), Place::KnownEmpty, Vec::new()),
+        (proven(Some(io)), Place::KnownEmpty, Vec::new()),
+        (proven(None), Place::MayHoldData, Vec::new()),
+        (partial, Place::MayHoldData, Vec::new()),
+        (
+            measured(Measurement::Replay),
+            Place::MayHoldData,
+            Vec::new(),
+        ),
+        (measured(Measurement::Bench), Place::MayHoldData, Vec::new()),
+    ];
+    let shown = cases.map(|(class, place, first)| {
+        let mut finding = finding(Facts::NoLogging(NoLogging {
+            is_switched_off: true,
+            source: None,
+        }));
+        let destroys = Action::RecreateStripe {
+            volume: device("md0"),
+            manager: Manager::Md,
+            members: vec![device("/dev/sda"), device("/dev/sdb")],
+            parity: 0,
+            chunk_bytes: Bytes(1 << 20),
+        };
+        let disruption = Disruption::RestoreFromBackup;
+        finding.remedies = vec![Remedy::new(class, disruption, place, first, vec![destroys])];
+        sentences(&finding)
+    });
+    insta::assert_snapshot!(shown.join("\n\n"));
+}
+
+fn device(name: &str) -> DeviceRef {
+    DeviceRef {
+        host: None,
+        device: name.to_owned(),
+        identity: None,
+        node: LocalNode::default(),
+    }
 }
 
 /// The clause that follows the name of a target.

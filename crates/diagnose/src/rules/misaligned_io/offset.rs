@@ -166,8 +166,7 @@ fn advise(
         misaligned: after.misaligned,
         ios: after.ios,
     };
-    let again = command(context, place, fit, by / SECTOR)
-        .map(|command| Fix::new(command, "none: reads the trace again", "nothing to undo"));
+    let again = command(context, place, fit, by / SECTOR).map(Fix::look);
     (advice, again)
 }
 

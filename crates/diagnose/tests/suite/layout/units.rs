@@ -213,12 +213,13 @@ fn queue_setting() {
         Severity::Warning,
         "64 MiB of the field report"
     );
-    let step = &ahead.finding(rule).fix[0];
-    assert_eq!(
-        step.command,
-        "echo 128 > /sys/block/sda/queue/read_ahead_kb"
-    );
-    assert_eq!(step.undo, "echo 65536 > /sys/block/sda/queue/read_ahead_kb");
+    let better = |judged: &Judged| match facts!(judged.finding(rule), QueueSetting).settings[0] {
+        BadSetting::ReadAhead { better_bytes, .. } | BadSetting::Request { better_bytes, .. } => {
+            better_bytes
+        }
+        BadSetting::Scheduler { .. } => panic!("a size"),
+    };
+    assert_eq!(better(&ahead), Bytes(128 << 10), "as the kernel has it");
     assert!(
         queue(Queue {
             read_ahead: Some(131072),
@@ -233,10 +234,7 @@ fn queue_setting() {
         ..Queue::default()
     });
     assert_eq!(cut.finding(rule).severity, Severity::Note);
-    assert_eq!(
-        cut.finding(rule).fix[0].command,
-        "echo 1280 > /sys/block/sda/queue/max_sectors_kb"
-    );
+    assert_eq!(better(&cut), Bytes(1280 << 10), "as the kernel has it");
     assert!(
         queue(Queue {
             max_request: Some(131072),
@@ -295,11 +293,7 @@ fn queue_setting() {
         "two stripes of 6 MiB, as md sets it"
     );
     assert_eq!(md(64 << 20).found_on(rule), ["md0"]);
-    let stripes = md(64 << 20).finding(rule).fix[0].command.clone();
-    assert_eq!(
-        stripes, "echo 12288 > /sys/block/md0/queue/read_ahead_kb",
-        "two stripes"
-    );
+    assert_eq!(better(&md(64 << 20)), Bytes(12 << 20), "two stripes");
     let both = queue(Queue {
         read_ahead: Some(67108864),
         scheduler: Some("cfq"),

@@ -2,13 +2,12 @@
 
 use plumb_geometry::{SECTOR, group_digits};
 
+use plumb_model::{Action, PartitionRef};
 use plumb_quoting::{Command, NoCommand};
 
 use super::{PartitionWork, smaller};
 use crate::plan::{Harm, Remedy, Step};
 
-/// Title of the remedy by Plumb.
-const WITH_PLUMB: &str = "with plumb fix move";
 const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no database";
 
 impl PartitionWork<'_> {
@@ -29,7 +28,7 @@ impl PartitionWork<'_> {
     /// only another system can move.
     fn unmount(&self) -> Option<Result<Step, NoCommand>> {
         let mount = self.mount().filter(|mount| *mount != "/")?;
-        Some(Step::new(
+        Some(Step::prepare(
             Command::new("umount").path(mount),
             "fails while a process uses the file system; stop its applications first",
             Command::new("mount")
@@ -70,6 +69,26 @@ impl PartitionWork<'_> {
             .path(self.device)
     }
 
+    /// The change that makes room, where the partition fills its space.
+    fn shrink(&self) -> Option<Action> {
+        self.request.smaller_by?;
+        Some(Action::Shrink {
+            partition: self.request.existing()?,
+            len_bytes: self.layout.len?,
+        })
+    }
+
+    /// The partition as it is after that.
+    fn shrunk(&self, partition: PartitionRef) -> PartitionRef {
+        match self.request.smaller_by {
+            Some(_) => PartitionRef {
+                len_bytes: self.layout.len,
+                ..partition
+            },
+            None => partition,
+        }
+    }
+
     /// Only of a partition with a node; an image in a file has none.
     fn plumb_fix_move(&self) -> Option<Remedy> {
         let request = self.request;
@@ -104,7 +123,12 @@ impl PartitionWork<'_> {
         let is_shrunk = !smaller.is_empty();
         let unmount = self.unmount().filter(|_| !is_shrunk);
         let way = self
-            .way(Harm::Move, WITH_PLUMB)
+            .way(Harm::Move, "with plumb fix move")
+            .action(self.shrink())
+            .action(request.existing().map(|partition| Action::Move {
+                partition: self.shrunk(partition),
+                to_bytes: self.layout.start,
+            }))
             .steps(unmount)
             .steps(save)
             .steps(smaller)
@@ -145,6 +169,11 @@ impl PartitionWork<'_> {
             .flags("--move-use-fsync");
         Some(
             self.way(Harm::Shift, "with sfdisk --move-data")
+                .action(self.shrink())
+                .action(self.request.existing().map(|partition| Action::Shift {
+                    partition: self.shrunk(partition),
+                    to_bytes: self.layout.start,
+                }))
                 .step(self.dump_saved())
                 .steps(self.made_smaller()?)
                 .step(Step::new(

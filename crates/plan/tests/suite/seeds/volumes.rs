@@ -70,6 +70,7 @@ fn the_next_soft_partition() {
         component: "d10".to_owned(),
         unit: Bytes(256 * KIB),
         base: Bytes(0),
+        is_unit_assumed: false,
         component_bytes: None,
         existing: vec![one("d11", 512, 2_097_152)],
         new: vec![("d12".to_owned(), Bytes(1024 << 20))],
@@ -106,6 +107,7 @@ fn one(name: &str, offset: u64, size: u64) -> SoftPartition {
         name: name.to_owned(),
         extents: vec![(offset, size)],
         mirror: None,
+        users: Vec::new(),
     }
 }
 
@@ -114,6 +116,7 @@ fn listing(unit: u64) -> softpart::SoftpartRequest {
         component: "d2".to_owned(),
         unit: Bytes(unit),
         base: Bytes(0),
+        is_unit_assumed: false,
         component_bytes: None,
         existing: LISTING
             .iter()

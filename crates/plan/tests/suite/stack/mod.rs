@@ -8,13 +8,13 @@ use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Part, Placing, Source, Stack};
 
-const FROM: Source = Source::User;
+pub const FROM: Source = Source::User;
 
-fn sectors(count: u64) -> Bytes {
+pub fn sectors(count: u64) -> Bytes {
     Bytes(count * SECTOR)
 }
 
-fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u64) -> NodeId {
+pub fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u64) -> NodeId {
     let disk = builder.node(name);
     builder.kind(disk, Kind::Disk, &FROM);
     builder.size(disk, sectors(size), &FROM);
@@ -26,7 +26,14 @@ fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u6
     disk
 }
 
-fn cut(builder: &mut Builder, name: &str, kind: Kind, on: NodeId, start: u64, len: u64) -> NodeId {
+pub fn cut(
+    builder: &mut Builder,
+    name: &str,
+    kind: Kind,
+    on: NodeId,
+    start: u64,
+    len: u64,
+) -> NodeId {
     let node = builder.node(name);
     builder.kind(node, kind, &FROM);
     let part = Part {
@@ -39,10 +46,10 @@ fn cut(builder: &mut Builder, name: &str, kind: Kind, on: NodeId, start: u64, le
     node
 }
 
-fn physical(offset: u64) -> Grid {
+pub fn physical(offset: u64) -> Grid {
     Grid::new(Bytes(4096), Bytes(offset), GridKind::Unit).expect("a grid")
 }
 
-fn find(stack: &Stack, name: &str) -> NodeId {
+pub fn find(stack: &Stack, name: &str) -> NodeId {
     stack.find(name).expect("a node of that name")
 }

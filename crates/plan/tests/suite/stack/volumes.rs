@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, Grid};
 use plumb_plan::partition::Content;
 use plumb_plan::softpart::place;
-use plumb_plan::{Harm, PlanError, filesystem, of_stack, softpart};
+use plumb_plan::{Harm, filesystem, of_stack, softpart};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, CellKind, Chunks, GridFact, Kind, Member, Part, Placing};
 
@@ -93,7 +93,7 @@ fn soft_partitions_make_up_for_the_start_of_their_slice() {
 
 /// Without a label it is not known where the slice starts, and no offset is made up.
 #[test]
-fn soft_partitions_of_an_unknown_slice_are_not_planned() {
+fn soft_partitions_of_an_unknown_slice_are_planned_on_the_slice() {
     let mut builder = Builder::default();
     let slice = builder.node("c3t8d0s0");
     builder.place(
@@ -115,11 +115,11 @@ fn soft_partitions_of_an_unknown_slice_are_not_planned() {
         8_388_608,
     );
     let stack = builder.finish();
-    let refused = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None);
-    assert!(
-        matches!(refused, Err(PlanError::Missing { .. })),
-        "{refused:?}"
-    );
+    let request = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None).expect("a request");
+    assert_eq!((request.unit, request.base), (Bytes(4096), Bytes(0)));
+    assert!(request.is_unit_assumed);
+    let placed = softpart::place(&request).expect("places");
+    assert_eq!(placed[0].offset, 8, "sectors of the component");
 }
 
 /// Gaps stay where there is room for them, and are given up before an extent would end beyond the component.
@@ -129,10 +129,12 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         name: name.to_owned(),
         extents: vec![(at, size)],
         mirror: None,
+        users: Vec::new(),
     };
     let mut request = softpart::SoftpartRequest {
         component: "c1t0d0s0".to_owned(),
         unit: Bytes(4096),
+        is_unit_assumed: false,
         base: Bytes(0),
         component_bytes: Some(sectors(1_000)),
         existing: vec![one("d1", 1, 80), one("d2", 901, 90)],
@@ -265,7 +267,7 @@ fn arrays_go_by_the_name_that_lasts() {
             chunk: Bytes(65_536),
             members,
             parity: 0,
-            copies: 1,
+            copies: 2,
             layout: None,
         };
         builder.place(array, Placing::Chunks(chunks), &FROM);

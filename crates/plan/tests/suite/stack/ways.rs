@@ -277,8 +277,8 @@ fn findings_lead_to_plans() {
     // 32 KiB are no whole segment of 48 KiB; 816 KiB = 17 × 48 KiB is the first with 1 % or less.
     let stripe = plan("stripe-segment-mismatch", stripe).plan;
     assert_eq!(
-        stripe.value("past_segment_bytes"),
-        Some(&plumb_plan::Value::Count(32 << 10))
+        stripe.value("chunk_bytes"),
+        Some(&plumb_plan::Value::Count(816 << 10))
     );
     assert!(
         stripe.remedies[0].steps[0]

@@ -156,7 +156,10 @@ impl Prepared {
             text.replacen("nothing was written: ", "", 1)
         });
         let obstacles = obstacles.collect();
-        let notes = look.notes(&part, &planned);
+        let mut notes = look.notes(&part, &planned);
+        if args.aligned {
+            notes.extend(look.narrow_unit(to));
+        }
         if args.scan || args.scan_write {
             look.must_be_readable(&part)?;
         }

@@ -44,31 +44,50 @@ impl Look<'_> {
             .ok_or_else(|| Failure::usage("--to: ends beyond 64 bits"))
     }
 
-    /// The nearest aligned start for which there is room, before or behind.
+    /// The nearest aligned start for which there is room, before or behind, on the widest grid that has one.
     fn aligned(&self, part: &Partition) -> Result<MoveTarget, MoveRefused> {
-        let (grid, from) = (self.grid(), part.extent.start());
-        if grid.past_boundary(from).0 == 0 {
-            return Ok(MoveTarget::InPlace(Some(format!(
-                "it begins on the grid of {grid}"
-            ))));
+        let from = part.extent.start();
+        let grids = self.grids();
+        for grid in &grids {
+            if grid.past_boundary(from).0 == 0 {
+                return Ok(MoveTarget::InPlace(Some(format!(
+                    "it begins on the grid of {grid}"
+                ))));
+            }
+            let starts = [next_boundary(grid, from), previous_boundary(grid, from)];
+            if let Some(start) = self.with_room(part, starts) {
+                return Ok(MoveTarget::Start(start));
+            }
         }
         let free = self.free_around(part);
-        let start = self.with_room(
-            part,
-            [next_boundary(&grid, from), previous_boundary(&grid, from)],
-        );
-        start.map(MoveTarget::Start).ok_or_else(|| {
-            self.refused(format!(
-                "no start on the grid of {grid} has room between bytes {} and {}: make it or its neighbour smaller first",
-                free.start, free.end
-            ))
+        let finest = grids.last().copied().unwrap_or(Grid::ASSUMED);
+        Err(self.refused(format!(
+            "no start on the grid of {finest} has room between bytes {} and {}: make it or its neighbour smaller first",
+            free.start, free.end
+        )))
+    }
+
+    /// The unit of an aligned start, where it is not the usual one for want of room, in words.
+    pub(super) fn narrow_unit(&self, to: Bytes) -> Option<String> {
+        let grids = self.grids();
+        let on = grids
+            .iter()
+            .position(|grid| grid.past_boundary(to).0 == 0)?;
+        let (usual, grid) = (grids.first()?, grids.get(on)?);
+        (on > 0).then(|| {
+            format!(
+                "it begins on the grid of {}: that of {} leaves no room",
+                grid.granularity(),
+                usual.granularity()
+            )
         })
     }
 
     /// The nearest aligned start that is as far away as makes windows longer than their flushes; `None` without room.
     pub(super) fn farther(&self, part: &Partition, unit: Unit) -> Option<Bytes> {
-        let (grid, from) = (self.grid(), part.extent.start());
+        let from = part.extent.start();
         let shift = Bytes(WINDOWS_FROM_BYTES.max(2 * unit.bytes));
+        let grid = self.grids().first().copied()?;
         let after = from
             .checked_add(shift)
             .and_then(|at| next_boundary(&grid, at));
@@ -78,14 +97,29 @@ impl Look<'_> {
         self.with_room(part, [after, before])
     }
 
-    /// The grid of starts.
-    fn grid(&self) -> Grid {
+    /// The grids of starts, the widest first: 1 MiB where that is a multiple of the units that are known, then half of it and
+    /// so on, no finer than the largest known unit, and not below 4 KiB while nothing states one.
+    fn grids(&self) -> Vec<Grid> {
         let limits = self.subject.disk.limits();
         let usual = usual_grid(
             Bytes(limits.physical_block_bytes.into()),
             limits.alignment_offset_bytes,
         );
-        meet_all(self.subject.here.grids().iter().chain([&usual])).unwrap_or(usual)
+        let stated = self.subject.here.grids();
+        let coarsest = stated.iter().map(Grid::granularity).max();
+        let finest = coarsest.unwrap_or(Grid::ASSUMED.granularity()).0;
+        let halves = std::iter::successors(Some(usual.granularity().0), |wide| Some(wide / 2));
+        let halves = halves.take_while(|wide| *wide >= finest.max(1));
+        let on_all = halves.filter_map(|wide| {
+            let offset = Bytes(usual.offset().0 % wide);
+            let half = Grid::new(Bytes(wide), offset, usual.kind()).ok()?;
+            meet_all(stated.iter().chain([&half])).ok()
+        });
+        let grids: Vec<Grid> = on_all.collect();
+        if grids.is_empty() {
+            return vec![meet_all(&stated).unwrap_or(usual)];
+        }
+        grids
     }
 
     /// The first start that leaves room for the partition.
