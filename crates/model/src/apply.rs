@@ -115,7 +115,7 @@ impl Change<'_> {
                     HostSetting::ResyncIo => keys::RESYNC_BYTES,
                 };
                 self.changed.insert(id);
-                self.edit.fact(id, key, bytes.0.to_string());
+                self.edit.fact(id, key, *bytes);
                 Ok(())
             }
             Action::TuneFileSystem {
@@ -136,8 +136,7 @@ impl Change<'_> {
                 let unit = unit_bytes.unwrap_or_default();
                 self.tune(device, unit, width_bytes.unwrap_or_default())?;
                 for holder in self.file_system_holders(id) {
-                    self.edit
-                        .fact(holder, keys::FS_BLOCK, block_bytes.0.to_string());
+                    self.edit.fact(holder, keys::FS_BLOCK, *block_bytes);
                 }
                 Ok(())
             }
@@ -172,7 +171,7 @@ impl Change<'_> {
                     keys::RECORD_SIZE
                 };
                 self.changed.insert(id);
-                self.edit.fact(id, key, bytes.0.to_string());
+                self.edit.fact(id, key, *bytes);
                 Ok(())
             }
             Action::Command { .. } => Err(NotModelled::NotDescribed),
@@ -232,8 +231,8 @@ impl Change<'_> {
         }
         // A move rewrites the start that FAT and NTFS note of their partition.
         for holder in self.file_system_holders(id) {
-            if self.edit.node(holder).number(keys::HIDDEN_BYTES) == Some(part.start.0) {
-                self.edit.fact(holder, keys::HIDDEN_BYTES, to.0.to_string());
+            if self.edit.node(holder).number(keys::HIDDEN_BYTES) == Some(part.start) {
+                self.edit.fact(holder, keys::HIDDEN_BYTES, to);
             }
         }
         self.changed.insert(id);
@@ -308,13 +307,14 @@ impl Change<'_> {
 
     fn set_queue(&mut self, disk: &DeviceRef, change: &QueueChange) -> Result<(), NotModelled> {
         let id = self.node(disk)?;
-        let (key, value) = match change {
-            QueueChange::ReadAhead { bytes, .. } => (keys::READ_AHEAD, bytes.0.to_string()),
-            QueueChange::MaxRequest { bytes, .. } => (keys::MAX_REQUEST, bytes.0.to_string()),
-            QueueChange::Scheduler { name, .. } => (keys::SCHEDULER, name.clone()),
-        };
         self.changed.insert(id);
-        self.edit.fact(id, key, value);
+        match change {
+            QueueChange::ReadAhead { bytes, .. } => self.edit.fact(id, keys::READ_AHEAD, *bytes),
+            QueueChange::MaxRequest { bytes, .. } => self.edit.fact(id, keys::MAX_REQUEST, *bytes),
+            QueueChange::Scheduler { name, .. } => {
+                self.edit.fact(id, keys::SCHEDULER, name.clone());
+            }
+        }
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl Change<'_> {
         [device]
             .into_iter()
             .chain(above.filter(is_file_system))
-            .filter(|id| self.edit.node(*id).word(keys::CONTENT).is_some())
+            .filter(|id| self.edit.node(*id).value(keys::CONTENT).is_some())
             .collect()
     }
 
@@ -337,10 +337,8 @@ impl Change<'_> {
         }
         for holder in holders {
             self.changed.insert(holder);
-            self.edit
-                .fact(holder, keys::FS_STRIPE_UNIT, unit.0.to_string());
-            self.edit
-                .fact(holder, keys::FS_STRIPE_WIDTH, width.0.to_string());
+            self.edit.fact(holder, keys::FS_STRIPE_UNIT, unit);
+            self.edit.fact(holder, keys::FS_STRIPE_WIDTH, width);
         }
         Ok(())
     }
@@ -420,14 +418,14 @@ impl Change<'_> {
     ) -> Result<(), NotModelled> {
         let (id, _) = self.partition(partition)?;
         let was = self.edit.node(id).number(keys::PE_START);
-        let was = i128::from(was.ok_or(NotModelled::Differs)?);
+        let was = i128::from(was.ok_or(NotModelled::Differs)?.0);
         let by = i128::from(data_start.0) - was;
         for above in self.before.above(id).to_vec() {
             let mut placing = self.edit.node(above).placing.clone();
             shift(&mut placing, id, by).ok_or(NotModelled::Differs)?;
             self.edit.place(above, placing);
         }
-        self.edit.fact(id, keys::PE_START, data_start.0.to_string());
+        self.edit.fact(id, keys::PE_START, data_start);
         self.empty_from(id);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
-use plumb_stack::node_facts::{LabelWord, VolumeManager};
+use plumb_stack::node_facts::{HostSystem, LabelWord, VolumeManager};
 use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
 
 use crate::error::PlanError;
@@ -251,7 +251,7 @@ fn is_on_linux(stack: &Stack, node: &Node) -> bool {
         Some(host) => of_host(host),
         None => stack.host(),
     };
-    host.is_some_and(|host| host.word(keys::SYSTEM) == Some("linux"))
+    host.is_some_and(|host| host.value(keys::SYSTEM) == Some(&HostSystem::Linux))
 }
 
 fn label(node: &Node, disk: &Node) -> Result<LabelScheme, PlanError> {
@@ -462,7 +462,7 @@ pub fn softpart(
     }
     for id in cut_out {
         without_conflict(stack, id)?;
-        if stack.node(id).word(keys::MANAGER) == Some("vxvm") {
+        if stack.node(id).value(keys::MANAGER) == Some(&VolumeManager::Vxvm) {
             return Err(PlanError::Missing {
                 what: "a soft partition of Solaris Volume Manager",
                 give: "subdisks of VxVM are not planned",

@@ -11,7 +11,8 @@ use plumb_geometry::Bytes;
 use crate::builder::beyond_ends;
 use crate::graph::{NodeId, Stack};
 use crate::grid::{GridFact, Source};
-use crate::node::{Fact, Node, Placing, Problem};
+use crate::node::{Node, Placing, Problem};
+use crate::node_facts::{Fact, FactKey};
 use crate::overlaps::{self, Overlap};
 use crate::problem_ids::ProblemId;
 
@@ -125,17 +126,17 @@ impl StackEdit<'_> {
     }
 
     /// Sets a fact, whoever stated another one before.
-    pub fn fact(&mut self, id: NodeId, key: &'static str, value: impl Into<String>) {
+    pub fn fact<T>(&mut self, id: NodeId, key: FactKey<T>, value: T) {
         let fact = Fact {
-            value: value.into(),
+            value,
             source: Source::Layout,
         };
-        self.nodes[id.at()].facts.insert(key, fact);
+        self.nodes[id.at()].facts.set(key, Some(fact));
     }
 
     /// Forgets a fact.
-    pub fn forget(&mut self, id: NodeId, key: &str) {
-        self.nodes[id.at()].facts.remove(key);
+    pub fn forget<T>(&mut self, id: NodeId, key: FactKey<T>) {
+        self.nodes[id.at()].facts.set(key, None);
     }
 
     /// Keeps only the grids of a node that are wanted.

@@ -184,10 +184,10 @@ impl Stack {
     pub fn identity(&self, id: NodeId) -> Option<String> {
         let node = self.node(id);
         let own = [keys::IDENTITY, keys::UUID, keys::SERIAL];
-        if let Some(identity) = own.iter().find_map(|key| node.word(key)) {
+        if let Some(identity) = own.into_iter().find_map(|key| node.word(key)) {
             return Some(identity.to_owned());
         }
-        let number = node.word(keys::PARTITION_NUMBER)?;
+        let number = node.number(keys::PARTITION_NUMBER)?;
         // Only a disk has partitions with numbers, so that this ends.
         let disk = *node.placing.below().first()?;
         let is_disk = self.node(disk).kind != Kind::Partition;

@@ -230,6 +230,13 @@ impl NodeFacts {
     }
 }
 
+impl NodeFacts {
+    /// Sets a fact, whatever was known of it; `None` forgets it.
+    pub(crate) fn set<T>(&mut self, key: FactKey<T>, fact: Option<Fact<T>>) {
+        *(key.field_mut)(self) = fact;
+    }
+}
+
 /// An enum of words, most of which sources write themselves; `Other` keeps the rest.
 macro_rules! words {
     ($(#[$doc:meta])+ $name:ident { $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)* }) => {

@@ -29,11 +29,11 @@ fn stack() -> Stack {
     builder.size(sda, Bytes(10_000 * SECTOR), &FROM);
     let first = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 4_000);
     let second = cut(&mut builder, "sda2", Kind::Partition, sda, 5_000, 5_000);
-    builder.fact(first, keys::PARTITION_NUMBER, "1", &FROM);
-    builder.fact(second, keys::PARTITION_NUMBER, "2", &FROM);
+    builder.fact(first, keys::PARTITION_NUMBER, 1u64, &FROM);
+    builder.fact(second, keys::PARTITION_NUMBER, 2u64, &FROM);
     let system = cut(&mut builder, "/srv", Kind::FileSystem, first, 0, 4_000);
     builder.fact(system, keys::CONTENT, "vfat", &FROM);
-    builder.fact(system, keys::HIDDEN_BYTES, (63 * SECTOR).to_string(), &FROM);
+    builder.fact(system, keys::HIDDEN_BYTES, Bytes(63 * SECTOR), &FROM);
     cut(&mut builder, "vg/lv", Kind::LogicalVolume, second, 8, 4_992);
     builder.finish()
 }
@@ -84,7 +84,11 @@ fn a_move_takes_what_is_above_along() {
     assert!(applied.emptied.is_empty());
     let system = applied.stack.find("/srv").expect("named");
     let hidden = applied.stack.node(system).number(keys::HIDDEN_BYTES);
-    assert_eq!(hidden, Some(64 * 512), "the note of FAT is rewritten");
+    assert_eq!(
+        hidden,
+        Some(Bytes(64 * 512)),
+        "the note of FAT is rewritten"
+    );
     assert_eq!(start(&before, "sda1"), 63 * 512, "the old stack stays");
 }
 

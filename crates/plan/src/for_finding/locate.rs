@@ -1,7 +1,6 @@
 //! Names in the actions of a plan, found again in the stack that the plan is for: nodes for the prover, hosts and identities for
 //! whoever carries the actions out.
 
-use plumb_geometry::Bytes;
 use plumb_model::action::FileSystemKind;
 use plumb_model::{Action, DeviceRef, LocalNode, PartitionRef};
 use plumb_stack::node::keys;
@@ -43,7 +42,7 @@ fn complete(stack: &Stack, changes: NodeId, action: &mut Action) {
             complete_device(stack, id, device);
             let told = |key| {
                 let of = |id: NodeId| stack.node(id).number(key);
-                of(changes).or_else(|| of(id)).map(Bytes)
+                of(changes).or_else(|| of(id))
             };
             // UFS has no hint that could be known.
             if *kind != FileSystemKind::Ufs {

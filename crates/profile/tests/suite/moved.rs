@@ -21,6 +21,7 @@ fn profile(sectors: impl IntoIterator<Item = u64>) -> Profile {
     }
     let settings = Settings {
         modulus_bytes: 1 << 20,
+        ..Settings::default()
     };
     let mut collector = Collector::new(&settings).expect("a modulus");
     collector.fold(&batch);

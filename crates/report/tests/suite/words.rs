@@ -15,7 +15,7 @@ use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::words;
 use plumb_stack::node_facts::{ContentKind, MirrorReads, VolumeManager};
-use plumb_stack::{CellKind, Kind, Obstacle, Source};
+use plumb_stack::{CellKind, Kind, Source};
 use plumb_trace::Layer;
 
 fn kernel() -> Source {
@@ -117,7 +117,7 @@ fn starts() -> Vec<Facts> {
             what: CellKind::Chunk,
             on: "md0".to_owned(),
         }],
-        not_known: vec![Obstacle::NoLabel {
+        not_known: vec![plumb_stack::Obstacle::NoLabel {
             disk: "sdb".to_owned(),
         }],
         ..off(
@@ -1062,7 +1062,7 @@ fn reasons() {
         },
         Reason::NotSynced,
         Reason::Stack {
-            because: vec![Obstacle::NoChunk, Obstacle::RaidZ],
+            because: vec![plumb_stack::Obstacle::NoChunk, plumb_stack::Obstacle::RaidZ],
             more: 3,
         },
         Reason::HoldsLayer {

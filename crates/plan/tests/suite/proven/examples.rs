@@ -117,7 +117,7 @@ fn split_io_is_remedied_by_a_start_on_the_chunk() {
     builder.kind(md, Kind::Stripe, &FROM);
     builder.fact(md, keys::MANAGER, "md", &FROM);
     builder.fact(md, keys::LABEL, "gpt", &FROM);
-    builder.fact(md, keys::LABEL_BLOCK, "512", &FROM);
+    builder.fact(md, keys::LABEL_BLOCK, Bytes(512), &FROM);
     builder.size(md, sectors(2_000_000), &FROM);
     let members = ["sda", "sdb"].map(|name| Member {
         node: disk(&mut builder, name, "none", physical(0), 1_000_000),
@@ -134,7 +134,7 @@ fn split_io_is_remedied_by_a_start_on_the_chunk() {
     // On a block of 4 KiB, so that nothing but the chunk is wrong.
     let part = cut(&mut builder, "md0p1", Kind::Partition, md, 72, 500_000);
     builder.size(part, sectors(500_000), &FROM);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1u64, &FROM);
     let stack = builder.finish();
     let found = finding(&stack, Some(Bytes(16 << 10)), RuleId::SplitIo, "md0p1");
     let remedy = found.recommended().expect("a remedy");
@@ -155,10 +155,10 @@ fn split_io_is_remedied_by_a_start_on_the_chunk() {
 fn no_start_of_a_partition_remedies_the_blocks_of_a_file() {
     let mut builder = Builder::default();
     let sda = disk(&mut builder, "sda", "gpt", physical(0), 4_000_000);
-    builder.fact(sda, keys::LABEL_BLOCK, "512", &FROM);
+    builder.fact(sda, keys::LABEL_BLOCK, Bytes(512), &FROM);
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 2050, 1_000_000);
     builder.size(part, sectors(1_000_000), &FROM);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1u64, &FROM);
     let file = builder.node("/srv/db");
     builder.kind(file, Kind::File, &FROM);
     // Extents in blocks of 1 KiB: 1, 2 and 3 KiB past a block of the disk where the partition would be on one.
@@ -202,7 +202,7 @@ fn soft(parts: &[(&str, u64, u64)]) -> Builder {
         2_000_000,
     );
     builder.size(slice, sectors(2_000_000), &FROM);
-    builder.fact(slice, keys::SLICE, "0", &FROM);
+    builder.fact(slice, keys::SLICE, 0u64, &FROM);
     for (name, start, len) in parts {
         let part = cut(&mut builder, name, Kind::SoftPartition, slice, *start, *len);
         builder.fact(part, keys::MANAGER, "svm", &FROM);
@@ -316,10 +316,10 @@ fn a_record_of_ufs_is_the_one_that_is_named() {
 fn partition_types_of_zfs_make_no_solaris() {
     let mut builder = Builder::default();
     let sda = disk(&mut builder, "sda", "efi", physical(0), 4_000_000);
-    builder.fact(sda, keys::LABEL_BLOCK, "512", &FROM);
+    builder.fact(sda, keys::LABEL_BLOCK, Bytes(512), &FROM);
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000_000);
     builder.size(part, sectors(1_000_000), &FROM);
-    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    builder.fact(part, keys::PARTITION_NUMBER, 1u64, &FROM);
     let host = builder.host();
     builder.fact(host, keys::SYSTEM, "linux", &FROM);
     let stack = builder.finish();
@@ -350,10 +350,10 @@ fn starts_on_an_assumed_unit_are_wide() {
         builder.kind(sda, Kind::Disk, &FROM);
         builder.size(sda, sectors(4_000_000), &FROM);
         builder.fact(sda, keys::LABEL, "gpt", &FROM);
-        builder.fact(sda, keys::LABEL_BLOCK, "512", &FROM);
+        builder.fact(sda, keys::LABEL_BLOCK, Bytes(512), &FROM);
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 100_000);
         builder.size(part, sectors(100_000), &FROM);
-        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, 1u64, &FROM);
         cut(&mut builder, "sda2", Kind::Partition, sda, next, 4096);
         let stack = builder.finish();
         let request = of_stack::partition(&stack, find(&stack, "sda1")).expect("a request");

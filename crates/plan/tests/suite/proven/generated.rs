@@ -65,7 +65,7 @@ fn disk(lot: &mut Lot, builder: &mut Builder, name: &str, label: &str) -> NodeId
         _ => fact(CellKind::PhysicalBlock, 4096, 0),
     }
     if lot.below(5) == 0 {
-        builder.fact(disk, keys::READ_AHEAD, "67108864", &FROM);
+        builder.fact(disk, keys::READ_AHEAD, Bytes(67108864), &FROM);
     }
     disk
 }
@@ -86,7 +86,7 @@ fn partitions(lot: &mut Lot, builder: &mut Builder, disk: NodeId) -> Vec<NodeId>
             len,
         );
         builder.size(part, sectors(len), &FROM);
-        builder.fact(part, keys::PARTITION_NUMBER, number.to_string(), &FROM);
+        builder.fact(part, keys::PARTITION_NUMBER, number, &FROM);
         made.push(part);
         from += len + lot.one_of(&[0, 1, 7, 100, 5000]);
     }
@@ -98,11 +98,11 @@ fn file_system(lot: &mut Lot, builder: &mut Builder, on: NodeId, at: &str, len: 
     let kind = lot.one_of(&["ext4", "xfs", "btrfs"]);
     builder.fact(id, keys::CONTENT, kind, &FROM);
     builder.fact(id, keys::MOUNT, at, &FROM);
-    builder.fact(id, keys::FS_BLOCK, "4096", &FROM);
+    builder.fact(id, keys::FS_BLOCK, Bytes(4096), &FROM);
     if lot.below(2) == 0 {
         let unit = lot.one_of(&[0, 16_384, 65_536, 524_288]);
-        builder.fact(id, keys::FS_STRIPE_UNIT, unit.to_string(), &FROM);
-        builder.fact(id, keys::FS_STRIPE_WIDTH, (2 * unit).to_string(), &FROM);
+        builder.fact(id, keys::FS_STRIPE_UNIT, Bytes(unit), &FROM);
+        builder.fact(id, keys::FS_STRIPE_WIDTH, Bytes(2 * unit), &FROM);
     }
 }
 
@@ -131,7 +131,7 @@ fn on_linux(lot: &mut Lot, builder: &mut Builder, parts: &[NodeId], number: usiz
         2 => {
             let start = lot.one_of(&[384, 2048, 2049]);
             builder.fact(part, keys::CONTENT, "LVM2 PV", &FROM);
-            builder.fact(part, keys::PE_START, (start * SECTOR).to_string(), &FROM);
+            builder.fact(part, keys::PE_START, Bytes(start * SECTOR), &FROM);
             let name = format!("vg{number}/data");
             let volume = cut(builder, &name, Kind::LogicalVolume, part, start, 40_960);
             builder.fact(volume, keys::MANAGER, "lvm", &FROM);
@@ -170,7 +170,7 @@ fn on_linux(lot: &mut Lot, builder: &mut Builder, parts: &[NodeId], number: usiz
                 let start = lot.one_of(&[63, 2048, 2050]);
                 let name = format!("md{number}p1");
                 let part = cut(builder, &name, Kind::Partition, array, start, 65_536);
-                builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+                builder.fact(part, keys::PARTITION_NUMBER, 1u64, &FROM);
             }
         }
         _ => {}
@@ -248,7 +248,7 @@ fn stack(seed: u64) -> Stack {
         let parts = partitions(&mut lot, &mut builder, disk);
         if is_solaris {
             for (slice, part) in parts.iter().enumerate() {
-                builder.fact(*part, keys::SLICE, slice.to_string(), &FROM);
+                builder.fact(*part, keys::SLICE, slice as u64, &FROM);
             }
         }
         first.push(parts[0]);
@@ -256,7 +256,7 @@ fn stack(seed: u64) -> Stack {
     if is_solaris {
         let host = builder.host();
         builder.fact(host, keys::SYSTEM, "solaris", &FROM);
-        builder.fact(host, keys::MAXPHYS, "131072", &FROM);
+        builder.fact(host, keys::MAXPHYS, Bytes(131072), &FROM);
         on_solaris(&mut lot, &mut builder, &first, 1);
     } else {
         on_linux(&mut lot, &mut builder, &first, 1);
