@@ -340,7 +340,7 @@ proptest! {
                 prop_assert_eq!(table.fit(&other, select), Ok(exact));
             }
         }
-        let of = |select| table.fit(&asked, select).map_or_else(|_| FitTally::default(), |tally| tally);
+        let of = |select| table.fit(&asked, select).unwrap_or_default();
         let (reads, whole) = (of(Select::op(Op::Read)), of(Select::DATA));
         for ((name, low, _), (_, _, high)) in ranges(&reads).into_iter().zip(ranges(&whole)) {
             prop_assert!(low <= high, "{name}: {low} reads of {high}");
