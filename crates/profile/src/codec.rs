@@ -59,18 +59,18 @@ pub enum CodecError {
 
 /// Versions of the encoded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum ProfileVersion {
     /// Without the cap of a residue table and its sums on grids.
     One,
     /// The present one.
     Two,
 }
 
-impl Version {
-    fn from_number(number: u16) -> Option<Version> {
+impl ProfileVersion {
+    fn from_number(number: u16) -> Option<ProfileVersion> {
         match number {
-            1 => Some(Version::One),
-            VERSION => Some(Version::Two),
+            1 => Some(ProfileVersion::One),
+            VERSION => Some(ProfileVersion::Two),
             _ => None,
         }
     }
@@ -78,11 +78,11 @@ impl Version {
 
 thread_local! {
     /// The encoding marks no fields, so its reader has to be told from outside which ones there are.
-    static VERSION_READ: Cell<Version> = const { Cell::new(Version::Two) };
+    static VERSION_READ: Cell<ProfileVersion> = const { Cell::new(ProfileVersion::Two) };
 }
 
 /// Version of the bytes that this thread decodes.
-pub(crate) fn version_read() -> Version {
+pub(crate) fn version_read() -> ProfileVersion {
     VERSION_READ.get()
 }
 
@@ -153,7 +153,7 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
         });
     };
     let found = u16::from_le_bytes([head[8], head[9]]);
-    let Some(version) = Version::from_number(found) else {
+    let Some(version) = ProfileVersion::from_number(found) else {
         return Err(CodecError::Version { found });
     };
     if head[10..] != [0, 0] {
@@ -164,7 +164,7 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     let body = unpack(&bytes[HEAD_BYTES..], UNPACKED_BYTES_MAX)?;
     VERSION_READ.set(version);
     let taken = postcard::take_from_bytes(&body);
-    VERSION_READ.set(Version::Two);
+    VERSION_READ.set(ProfileVersion::Two);
     let (saved, rest): (Saved, &[u8]) = taken.map_err(|error| CodecError::Contents {
         what: error.to_string(),
     })?;

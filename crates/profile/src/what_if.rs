@@ -117,7 +117,7 @@ pub struct Striped {
     pub expected_split_share: Bounds<f64>,
     /// The same for the most frequent length, exactly.
     pub expected_of_commonest: Option<SplitOfCommonest>,
-    /// Load by member; `None` when members were not given, or the table cannot tell.
+    /// PieceLoad by member; `None` when members were not given, or the table cannot tell.
     pub members: Option<Vec<MemberLoad>>,
     /// Why there is no load by member although it was asked for.
     pub members_unknown: Option<Unknown>,
@@ -214,7 +214,7 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
 
 /// What some extents add to one member.
 #[derive(Default)]
-struct Load {
+struct PieceLoad {
     pieces: u64,
     bytes: u128,
 }
@@ -226,7 +226,7 @@ fn spread(
     len: u64,
     chunk: u64,
     ios: u64,
-    add: impl Fn(&mut MemberLoad, Load),
+    add: impl Fn(&mut MemberLoad, PieceLoad),
 ) {
     let members = loads.len() as u64;
     let stripe = chunk * members;
@@ -238,7 +238,7 @@ fn spread(
         let bytes = u128::from(len / stripe * chunk) * u128::from(ios);
         add(
             &mut loads[((first + turn) % members) as usize],
-            Load { pieces, bytes },
+            PieceLoad { pieces, bytes },
         );
     }
     let (mut at, mut left) = (start, len % stripe);
@@ -247,7 +247,7 @@ fn spread(
         let bytes = u128::from(piece) * u128::from(ios);
         add(
             &mut loads[(at / chunk % members) as usize],
-            Load { pieces: 0, bytes },
+            PieceLoad { pieces: 0, bytes },
         );
         at += piece;
         left -= piece;

@@ -22,11 +22,11 @@ const FILE: OFlags = OFlags::RDONLY
 
 /// An open directory.
 #[derive(Debug)]
-pub struct Directory(Place);
+pub struct Directory(TreePlace);
 
 /// Where it is.
 #[derive(Debug)]
-enum Place {
+enum TreePlace {
     Open(OwnedFd),
     Tree(TreeDirectory),
 }
@@ -38,7 +38,7 @@ impl Directory {
     /// What the kernel says.
     pub fn root(path: &Path) -> Result<Directory> {
         let fd = open(path, DIRECTORY, Mode::empty())?;
-        Ok(Directory(Place::Open(fd)))
+        Ok(Directory(TreePlace::Open(fd)))
     }
 
     /// A directory of a tree in memory as the root, by its path without links.
@@ -46,7 +46,7 @@ impl Directory {
     /// # Errors
     /// `ENOENT`, `ENOTDIR`, and `ELOOP` for a link.
     pub fn in_tree(tree: &Arc<FileTree>, path: &str) -> Result<Directory> {
-        TreeDirectory::open(tree, path).map(|directory| Directory(Place::Tree(directory)))
+        TreeDirectory::open(tree, path).map(|directory| Directory(TreePlace::Tree(directory)))
     }
 
     /// Opens a directory below, at any depth; links, absolute ones too, are followed as if this directory were `/`.
@@ -55,8 +55,8 @@ impl Directory {
     /// What the kernel says.
     pub fn below(&self, path: &str) -> Result<Directory> {
         Ok(Directory(match &self.0 {
-            Place::Open(fd) => Place::Open(self.open_below(fd, path, DIRECTORY)?),
-            Place::Tree(tree) => Place::Tree(tree.child(&self.resolved(path)?)?),
+            TreePlace::Open(fd) => TreePlace::Open(self.open_below(fd, path, DIRECTORY)?),
+            TreePlace::Tree(tree) => TreePlace::Tree(tree.child(&self.resolved(path)?)?),
         }))
     }
 
@@ -66,13 +66,13 @@ impl Directory {
     /// What the kernel says.
     pub fn child(&self, name: &str) -> Result<Directory> {
         Ok(Directory(match &self.0 {
-            Place::Open(fd) => Place::Open(openat(
+            TreePlace::Open(fd) => TreePlace::Open(openat(
                 fd,
                 name,
                 DIRECTORY | OFlags::NOFOLLOW,
                 Mode::empty(),
             )?),
-            Place::Tree(tree) => Place::Tree(tree.child(name)?),
+            TreePlace::Tree(tree) => TreePlace::Tree(tree.child(name)?),
         }))
     }
 
@@ -83,11 +83,11 @@ impl Directory {
     /// What the kernel says.
     pub fn read<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Result<&'b [u8]> {
         let len = match &self.0 {
-            Place::Open(fd) => {
+            TreePlace::Open(fd) => {
                 let file = openat(fd, name, FILE | OFlags::NOFOLLOW, Mode::empty())?;
                 read(&file, &mut *buffer)?
             }
-            Place::Tree(tree) => {
+            TreePlace::Tree(tree) => {
                 let content = tree.file(name)?;
                 let len = content.len().min(buffer.len());
                 buffer[..len].copy_from_slice(&content[..len]);
@@ -103,8 +103,8 @@ impl Directory {
     /// What the kernel says.
     pub fn read_below(&self, path: &str, len_max: usize) -> Result<Vec<u8>> {
         let fd = match &self.0 {
-            Place::Open(fd) => self.open_below(fd, path, FILE)?,
-            Place::Tree(tree) => {
+            TreePlace::Open(fd) => self.open_below(fd, path, FILE)?,
+            TreePlace::Tree(tree) => {
                 let content = tree.file(&self.resolved(path)?)?;
                 return Ok(content[..content.len().min(len_max)].to_vec());
             }
@@ -135,10 +135,10 @@ impl Directory {
     /// A link by a path on which there is no other one.
     fn link_on_way(&self, path: &str) -> Result<String> {
         match &self.0 {
-            Place::Open(fd) => Ok(readlinkat(fd, path, Vec::new())?
+            TreePlace::Open(fd) => Ok(readlinkat(fd, path, Vec::new())?
                 .to_string_lossy()
                 .into_owned()),
-            Place::Tree(tree) => tree.link(path),
+            TreePlace::Tree(tree) => tree.link(path),
         }
     }
 
@@ -148,8 +148,8 @@ impl Directory {
     /// What the kernel says.
     pub fn names(&self) -> Result<Vec<String>> {
         let fd = match &self.0 {
-            Place::Open(fd) => fd,
-            Place::Tree(tree) => return tree.names(),
+            TreePlace::Open(fd) => fd,
+            TreePlace::Tree(tree) => return tree.names(),
         };
         let mut names = Vec::new();
         for entry in Dir::read_from(fd)? {
@@ -249,7 +249,7 @@ mod tests {
         symlink("../../../../../../etc", root.join("a/b/upward")).expect("a link");
         symlink("circle", root.join("a/circle")).expect("a link");
         let root = Directory::root(&root).expect("the root");
-        let Place::Open(fd) = &root.0 else {
+        let TreePlace::Open(fd) = &root.0 else {
             panic!("it was opened");
         };
         for path in [
@@ -264,7 +264,7 @@ mod tests {
                 root.open_below(fd, path, DIRECTORY),
                 root.open_by_steps(fd, path, DIRECTORY),
             ] {
-                let found = Directory(Place::Open(fd.expect(path)));
+                let found = Directory(TreePlace::Open(fd.expect(path)));
                 assert_eq!(
                     found.read("name", &mut [0; 64]),
                     Ok(&b"inside"[..]),

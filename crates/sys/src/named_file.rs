@@ -142,7 +142,7 @@ impl NamedFile {
         let name = name.map_err(not_regular)?.to_owned();
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new(".")).canonicalize()?;
-        let mut judged = Judged::default();
+        let mut judged = JudgedPath::default();
         let directory = directory(&above, &mut judged)?;
         // O_PATH opens nothing: no pipe waits, no tape rewinds.
         let looked = openat(
@@ -204,14 +204,14 @@ impl NamedFile {
 /// # Errors
 /// The errors of the system.
 pub fn doubt_of_directory(path: &Path) -> io::Result<Option<Doubt>> {
-    let mut judged = Judged::default();
+    let mut judged = JudgedPath::default();
     let directory = directory(&path.canonicalize()?, &mut judged)?;
     judged.file_system(&directory)?;
     Ok(judged.doubt)
 }
 
 /// Opens each directory of a resolved path in turn, and judges it.
-fn directory(resolved: &Path, judged: &mut Judged) -> io::Result<OwnedFd> {
+fn directory(resolved: &Path, judged: &mut JudgedPath) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut path = PathBuf::from("/");
     let mut directory = open("/", flags, Mode::empty())?;
@@ -229,11 +229,11 @@ fn directory(resolved: &Path, judged: &mut Judged) -> io::Result<OwnedFd> {
 
 /// The first doubt that came up.
 #[derive(Default)]
-struct Judged {
+struct JudgedPath {
     doubt: Option<Doubt>,
 }
 
-impl Judged {
+impl JudgedPath {
     fn note(&mut self, doubt: Doubt) {
         self.doubt.get_or_insert(doubt);
     }

@@ -54,7 +54,7 @@ enum PlanAction {
 }
 
 /// One thing to do, and how it is shown.
-struct Job {
+struct FixJob {
     title: String,
     action: PlanAction,
     by_hand: ByHand,
@@ -81,9 +81,9 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
         of_check(args, &document)?
     } else {
         let plans = from_plan::plans_in(&args.file, &document)?;
-        plans.iter().map(Job::from_plan).collect()
+        plans.iter().map(FixJob::from_plan).collect()
     };
-    let is_meant = |job: &Job| {
+    let is_meant = |job: &FixJob| {
         args.yes
             .as_deref()
             .is_some_and(|yes| job.action.is_named(yes))
@@ -122,7 +122,7 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
 
 /// The recommended remedies of a check that are recommended on this host as well. With `--yes` only those for that device have
 /// to be.
-fn of_check(args: &FromPlan, document: &Value) -> Result<Vec<Job>, Failure> {
+fn of_check(args: &FromPlan, document: &Value) -> Result<Vec<FixJob>, Failure> {
     let stated = from_check::remedies(&args.file, document)?;
     let host = JudgedHost::look(&stated)?;
     let mut jobs = Vec::new();
@@ -135,7 +135,7 @@ fn of_check(args: &FromPlan, document: &Value) -> Result<Vec<Job>, Failure> {
             continue;
         }
         let (actions, commands) = host.confirm(remedy)?;
-        jobs.extend(Job::of_remedy(remedy, &actions, commands));
+        jobs.extend(FixJob::of_remedy(remedy, &actions, commands));
     }
     Ok(jobs)
 }
@@ -179,9 +179,9 @@ fn look(what: &'static str, node: &Path) -> Result<Exit, Failure> {
     }
 }
 
-impl Job {
-    fn from_plan(plan: &Value) -> Job {
-        Job {
+impl FixJob {
+    fn from_plan(plan: &Value) -> FixJob {
+        FixJob {
             title: plan["title"]
                 .as_str()
                 .unwrap_or("a plan without a title")
@@ -192,7 +192,7 @@ impl Job {
     }
 
     /// A job for each action if all of them can be done here; else one that shows the commands for all.
-    fn of_remedy(stated: &StatedRemedy, actions: &[Action], commands: &[Fix]) -> Vec<Job> {
+    fn of_remedy(stated: &StatedRemedy, actions: &[Action], commands: &[Fix]) -> Vec<FixJob> {
         let title = format!(
             "{} of {}",
             stated.rule,
@@ -204,13 +204,13 @@ impl Job {
             ByHand::Commands(lines.collect())
         };
         if done.contains(&PlanAction::Print) {
-            return vec![Job {
+            return vec![FixJob {
                 title,
                 action: PlanAction::Print,
                 by_hand: by_hand(),
             }];
         }
-        let job = |action| Job {
+        let job = |action| FixJob {
             title: title.clone(),
             action,
             by_hand: by_hand(),

@@ -8,7 +8,7 @@ use super::{
     Key, MODULUS_BYTES_MAX, REGION_SHIFT_MAX, ROWS_MAX_LARGEST, ROWS_MAX_LEAST,
     ROWS_MAX_OF_VERSION_1, Row, Table,
 };
-use crate::codec::{self, Version};
+use crate::codec::{self, ProfileVersion};
 
 /// A table in the form in which it is written: rows in order of their keys.
 #[derive(Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct SinceVersion2 {
 
 impl<'de> Deserialize<'de> for SinceVersion2 {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if codec::version_read() == Version::One {
+        if codec::version_read() == ProfileVersion::One {
             return Ok(SinceVersion2 {
                 rows_max: ROWS_MAX_OF_VERSION_1 as u32,
                 counters: Counters::default(),
