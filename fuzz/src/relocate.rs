@@ -12,6 +12,7 @@ use plumb_relocate::disk::{Disk, JournalStore};
 use plumb_relocate::journal::lengths;
 use plumb_relocate::labels::saved::SavedLabel;
 use plumb_relocate::moving::{WrittenPlace, status};
+use plumb_relocate::preflight::DiskWords;
 use plumb_relocate::signatures::{self, markers};
 use plumb_relocate::{Ending, Marker, Move, Stage, Status};
 
@@ -68,6 +69,7 @@ pub fn move_journal(data: &[u8]) -> bool {
         "more is done than there is"
     );
     plan.check().expect("a plan that can be carried out");
+    let _ = DiskWords::parse(&plan.disk);
     let places = plan.union();
     if places.end - places.start > MOVED_MAX || plan.unit.bytes > MOVED_MAX {
         return false;

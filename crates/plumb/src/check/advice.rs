@@ -46,6 +46,12 @@ pub fn with_commands(
         is_image,
     };
     recommend(judged.stack, &circumstances, diagnosis);
+    // Ways that destroy data stand in `plumb plan`. Here each finding on a component would repeat all volumes of it.
+    for finding in &mut diagnosis.findings {
+        finding
+            .remedies
+            .retain(|remedy| remedy.is_recommended() || remedy.keeps_data);
+    }
 }
 
 /// Whether a partition holds no data: nothing stands on it, and it is part of an image file that is a hole there, or has

@@ -170,7 +170,7 @@ fn comparable_lines(page: &str) -> Vec<String> {
                 "from first to last issue",
                 "up to the last issue",
                 "typed tracepoints, ",
-                "Z, 4.",
+                "Z, ",
             ]
             .iter()
             .any(|w| line.contains(w));

@@ -23,6 +23,8 @@ const REACHED: &[(&str, &[&str])] = &[
     ("profile/src/codec", &["profile"]),
     ("relocate/src/labels/saved.rs", &["saved_label"]),
     ("relocate/src/marker.rs", &["marker", "move_journal"]),
+    // Words of a plan in a journal.
+    ("relocate/src/preflight/identity.rs", &["move_journal"]),
     ("stack/src/catalogue.rs", &["known_table"]),
     // The dumps in a collection, once they are unpacked.
     ("stack/src/collection/", &["dump"]),

@@ -435,7 +435,8 @@ fn xfs_is_told_by_a_mount() {
     let plan = fs::read_to_string(&file).expect("the plan");
     fs::write(
         &file,
-        plan.replace("sunit=128,swidth=384", "sunit=120,swidth=360"),
+        plan.replace("\"unit_bytes\": 65536", "\"unit_bytes\": 61440")
+            .replace("\"width_bytes\": 196608", "\"width_bytes\": 184320"),
     )
     .expect("room");
     let refused = fix(&["--yes", &device.name()]);
