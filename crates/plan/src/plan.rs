@@ -193,6 +193,13 @@ impl Remedy {
         self
     }
 
+    /// Why a command of it cannot be given, if that is so.
+    #[must_use]
+    pub fn no_command(&self) -> Option<&str> {
+        let why = self.constraints.first().filter(|_| self.is_refused);
+        why.map(String::as_str)
+    }
+
     /// Adds steps.
     #[must_use]
     pub fn steps(self, steps: impl IntoIterator<Item = Result<Step, NoCommand>>) -> Remedy {

@@ -209,6 +209,10 @@ impl Advisor<'_> {
             .flatten()
             .find_map(|answer| answer.plan.refusal.clone());
         let error = answers.iter().find_map(|answer| answer.as_ref().err());
+        let ways = answers.iter().flatten();
+        let no_command = ways
+            .flat_map(|answer| &answer.plan.remedies)
+            .find_map(Remedy::no_command);
         if let Some(way) = destroys {
             finding.advice.push(destroys_data(
                 self.stack,
@@ -219,6 +223,10 @@ impl Advisor<'_> {
             // Its class says what it is worth.
         } else if let Some(why) = refusal {
             finding.advice.push(Advice::NoPlan { why });
+        } else if let Some(why) = no_command {
+            finding.advice.push(Advice::NoCommand {
+                why: why.to_owned(),
+            });
         } else if let Some((changes, plan, obstacle)) = obstacle {
             finding.advice.push(Advice::NoRemedy {
                 device: device(*changes),
