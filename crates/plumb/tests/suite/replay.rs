@@ -225,7 +225,7 @@ fn times_are_kept_within_the_lateness_that_is_told() {
             &format!("--speed {speed} --json --trace {}", out.display()),
         );
         let replayed = ran.ends(0).json()["result"]["replayed"].clone();
-        let late_max = replayed["lateness"]["ns_max"].as_i64().expect("a lateness");
+        let late_max = replayed["lateness"]["max_ns"].as_i64().expect("a lateness");
         let events = read(&out).events;
         assert_eq!(events.len(), ios.len());
         for (event, io) in events.iter().zip(&ios) {

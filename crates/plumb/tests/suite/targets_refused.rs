@@ -178,8 +178,8 @@ fn what_cannot_be_probed() {
             "--range: found an end at 5 MiB, expected at most 2 MiB",
         ),
         (
-            "--grid 3",
-            "--grid: found a granularity of 3 bytes, expected a multiple of",
+            "--grid 700",
+            "--grid: found a granularity of 700 bytes, expected a multiple of",
         ),
         (
             "--grid 4k@100",
