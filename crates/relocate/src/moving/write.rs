@@ -203,43 +203,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 mod tests {
     use super::super::plan::tests::plan;
     use super::*;
-
-    /// Bytes in memory, as a disk.
-    struct MemoryDisk(Vec<u8>);
-
-    impl Disk for MemoryDisk {
-        fn len_bytes(&self) -> u64 {
-            self.0.len() as u64
-        }
-
-        fn logical_block_bytes(&self) -> u32 {
-            512
-        }
-
-        fn physical_block_bytes(&self) -> u32 {
-            4096
-        }
-
-        fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-            buffer.copy_from_slice(&self.0[at as usize..][..buffer.len()]);
-            Ok(())
-        }
-
-        fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-            self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
-            Ok(())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::sim::memory_disk::MemoryDisk;
 
     /// Sectors 40 to 59 go to 100: the units from 40 to 63 and from 96 to 119 are written, and no other sector.
     #[test]
     fn only_places_of_the_plan_are_written() {
         let plan = plan(40 * 512, 100 * 512, 20 * 512);
-        let mut disk = TargetDisk::new(MemoryDisk(vec![0; 2 << 20]), &plan);
+        let mut bytes = vec![0; 2 << 20];
+        let mut disk = TargetDisk::new(MemoryDisk(&mut bytes), &plan);
         for sector in 0..200 {
             let is_own = (40..64).contains(&sector) || (96..120).contains(&sector);
             let written = disk.writer().write(sector * 512, &[7; 512]);

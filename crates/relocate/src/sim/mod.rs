@@ -10,5 +10,6 @@ mod explore;
 mod faults;
 mod media;
 mod medium;
+pub(crate) mod memory_disk;
 mod preflight;
 mod tests;

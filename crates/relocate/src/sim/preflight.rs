@@ -12,7 +12,6 @@ use plumb_label::{Detail, Guid, Role, write as label_write};
 use plumb_sys::{KernelPartition, Limits};
 
 use crate::Ending;
-use crate::disk::Disk;
 use crate::labels::edit::encode;
 use crate::labels::{NewIds, NewKind, NewLabel};
 use crate::marker::Marker;
@@ -22,6 +21,7 @@ use crate::preflight::{
     Attachment, Checked, DiskWords, Host, JournalPlaceError, JournalSite, MoveRequest,
     PreflightCheck, Refusal, Survey, SurveyMode,
 };
+use crate::sim::memory_disk::MemoryDisk;
 
 const SECTOR: u64 = 512;
 const DISK_SECTORS: u64 = 16_384;
@@ -545,35 +545,4 @@ fn a_journal_has_blocks_of_its_own() {
         ),
         "{judged:?}"
     );
-}
-
-/// A disk in memory.
-struct MemoryDisk<'a>(&'a mut Vec<u8>);
-
-impl Disk for MemoryDisk<'_> {
-    fn len_bytes(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn logical_block_bytes(&self) -> u32 {
-        SECTOR as u32
-    }
-
-    fn physical_block_bytes(&self) -> u32 {
-        4096
-    }
-
-    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        buffer.copy_from_slice(&self.0[at as usize..][..buffer.len()]);
-        Ok(())
-    }
-
-    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
