@@ -1,25 +1,12 @@
 //! `plumb fix` on disks that declare where their first whole block begins, and on members of arrays and volumes, in a guest:
 //! see `lab/fix-guest`. What came of it is what the guest's kernel, sfdisk, sgdisk, mdadm and e2fsck say.
 
-use std::path::Path;
-use std::process::Command;
-
 use plumb_testkit::require;
 
 #[test]
 fn alignment_offsets_long_blocks_and_what_is_in_use() {
     require!(Qemu, Tool("apt-get"));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fix-guest");
-    let done = Command::new(script)
-        .arg(env!("CARGO_BIN_EXE_plumb"))
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
-    );
-    assert!(done.status.success(), "{said}");
+    let said = crate::guests::run_lab("fix-guest", [env!("CARGO_BIN_EXE_plumb")]);
     let lines: Vec<&str> = said
         .lines()
         .filter_map(|line| line.strip_prefix("GUEST: "))

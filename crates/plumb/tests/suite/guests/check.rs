@@ -151,20 +151,12 @@ fn build_testkit() -> PathBuf {
 fn verdicts_in_a_guest_are_true() {
     require!(Qemu, Tool("apt-get"));
     let testkit = build_testkit();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/check-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done = Command::new(script)
-        .arg(out.path())
-        .arg(crate::guests::program())
-        .arg(testkit)
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
+    let said = super::run_lab(
+        "check-guest",
+        [out.path(), super::program().as_path(), testkit.as_ref()],
     );
-    assert!(done.status.success() && !said.contains("failed"), "{said}");
+    assert!(!said.contains("failed"), "{said}");
     let rows = rows(out.path());
     // Four starts on three geometries, two bogus hints, four arrays, the PV put right, four LUKS, two loops, two NVMe, ten
     // starts on four drives with NPWG and NPWA.

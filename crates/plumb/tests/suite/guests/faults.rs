@@ -1,25 +1,14 @@
 //! Moves on disks that fail under them, in a guest: dm-delay, dm-error and dm-flakey. See `lab/fault-guest`. Each move is gone on
 //! with, goes back, or names its loss; every byte of the partition is compared.
 
-use std::path::Path;
-use std::process::Command;
-
 use plumb_testkit::require;
 
 /// What the guest says of these cases, without the lines of `plumb`.
 fn told(cases: &[&str]) -> Vec<String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fault-guest");
-    let done = Command::new(script)
-        .arg(env!("CARGO_BIN_EXE_plumb"))
-        .args(cases)
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
+    let said = super::run_lab(
+        "fault-guest",
+        [env!("CARGO_BIN_EXE_plumb")].iter().chain(cases),
     );
-    assert!(done.status.success(), "{said}");
     let lines = said.lines().filter_map(|line| line.strip_prefix("GUEST: "));
     let lines: Vec<String> = lines.map(str::to_owned).collect();
     assert_eq!(lines.last().map(String::as_str), Some("done"), "{said}");

@@ -11,7 +11,23 @@ mod probe;
 mod targets;
 mod watch;
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a script of `lab/` to its end, and gives what it prints on both outputs.
+pub fn run_lab<Word: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = Word>) -> String {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+    let done = Command::new(lab.join(script)).args(args).output();
+    let done = done.expect("a shell");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(done.status.success(), "{said}");
+    said
+}
 
 /// The program that runs in a guest, with the libraries that it is linked to.
 fn program() -> PathBuf {

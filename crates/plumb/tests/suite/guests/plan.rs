@@ -1,8 +1,7 @@
 //! What `plumb plan` and `plumb check` print, run as it is printed on disks, arrays and volumes of a guest: see
 //! `lab/plan-guest`. What came of it is read from what mdadm, LVM, dumpe2fs, xfs_info and the kernel say.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use plumb_testkit::require;
 use serde_json::Value;
@@ -98,19 +97,8 @@ const OF_LAYOUT: [&str; 8] = [
 #[test]
 fn commands_make_what_was_planned() {
     require!(Qemu, Tool("apt-get"));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/plan-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done = Command::new(script)
-        .arg(out.path())
-        .arg(crate::guests::program())
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
-    );
-    assert!(done.status.success(), "{said}");
+    let said = super::run_lab("plan-guest", [out.path(), super::program().as_path()]);
     let said_by_guest: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("GUEST:"))

@@ -3,7 +3,6 @@
 
 use std::ops::Deref;
 use std::path::Path;
-use std::process::Command;
 
 use plumb_testkit::require;
 
@@ -98,22 +97,9 @@ impl ProbeCase {
 #[test]
 fn verdicts_in_a_guest_are_right_or_open() {
     require!(Qemu, Tool("apt-get"));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/probe-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done = Command::new(script)
-        .arg(out.path())
-        .arg(crate::guests::program())
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
-    );
-    assert!(
-        done.status.success() && !said.contains("GUEST: no "),
-        "{said}"
-    );
+    let said = super::run_lab("probe-guest", [out.path(), super::program().as_path()]);
+    assert!(!said.contains("GUEST: no "), "{said}");
     let cases = cases(out.path());
     for case in &cases {
         eprintln!(

@@ -1,7 +1,6 @@
 //! `plumb check` against targets and initiators whose truth is known by construction, in a guest: see `lab/targets-guest`.
 
 use std::path::Path;
-use std::process::Command;
 
 use plumb_testkit::require;
 use serde_json::Value;
@@ -139,19 +138,9 @@ impl ExportRow {
 #[test]
 fn targets_in_a_guest_are_judged_right() {
     require!(Qemu, Tool("apt-get"));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/targets-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done = Command::new(script)
-        .arg(out.path())
-        .arg(crate::guests::program())
-        .output()
-        .expect("a shell");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr)
-    );
-    assert!(done.status.success() && !said.contains("failed"), "{said}");
+    let said = super::run_lab("targets-guest", [out.path(), super::program().as_path()]);
+    assert!(!said.contains("failed"), "{said}");
     let rows = rows(out.path());
     let is_left_out = said.contains("rows of iSCSI are left out");
     // Five for each of two starts, a drive passed through, iSCSI, two of a file, two on blocks of 4 KiB.
