@@ -106,11 +106,6 @@ sums!(u64);
 sums!(u128);
 
 impl Bounds<bool> {
-    /// Certainly not.
-    pub const NO: Self = Self::exact(false);
-    /// Certainly.
-    pub const YES: Self = Self::exact(true);
-
     /// So many, of a thing that holds for all of `count` alike.
     #[must_use]
     pub fn count(self, count: u64) -> Bounds<u64> {

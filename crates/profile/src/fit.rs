@@ -368,7 +368,7 @@ impl Table {
     /// When the granularity does not divide the M that the table began with or the offset is no whole number of units.
     pub fn can_answer(&self, grid: &Grid) -> Result<(), Unknown> {
         if !grid.divides(self.base_modulus_bytes()) {
-            return Err(self.outside(grid));
+            return Err(self.too_coarse(grid));
         }
         let unit = Bytes(self.unit_bytes());
         if !grid.offset().0.is_multiple_of(unit.0) {
@@ -380,13 +380,9 @@ impl Table {
         Ok(())
     }
 
-    /// Why a count on a grid is a range: M had to be lowered below its granularity.
+    /// Why a grid has no answer, or only a range: its granularity does not divide M, as it is or as it was lowered.
     #[must_use]
     pub fn too_coarse(&self, grid: &Grid) -> Unknown {
-        self.outside(grid)
-    }
-
-    pub(crate) fn outside(&self, grid: &Grid) -> Unknown {
         Unknown::Modulus {
             granularity: grid.granularity(),
             modulus: Bytes(self.modulus_bytes()),

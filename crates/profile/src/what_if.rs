@@ -59,7 +59,7 @@ pub fn shifted(
     select: Select,
 ) -> Result<FitTally, Unknown> {
     if !grid.divides(table.base_modulus_bytes()) {
-        return Err(table.outside(grid));
+        return Err(table.too_coarse(grid));
     }
     table.fit(&moved_back(grid, by_bytes), select)
 }
