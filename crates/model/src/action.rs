@@ -71,6 +71,19 @@ pub struct DeviceRef {
     pub node: LocalNode,
 }
 
+impl DeviceRef {
+    /// A device by its name alone.
+    #[must_use]
+    pub fn named(device: impl Into<String>) -> DeviceRef {
+        DeviceRef {
+            host: None,
+            device: device.into(),
+            identity: None,
+            node: LocalNode::default(),
+        }
+    }
+}
+
 /// A partition or slice, and where it is: a label that differs has been changed since, or is another disk's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -478,6 +491,19 @@ impl Action {
             node.0 = node.0.and_then(&number);
         }
         action
+    }
+
+    /// The partition that it changes; `None` for actions about other things.
+    pub fn partition_mut(&mut self) -> Option<&mut PartitionRef> {
+        match self {
+            Action::Move { partition, .. }
+            | Action::Relabel { partition, .. }
+            | Action::Shrink { partition, .. }
+            | Action::Shift { partition, .. }
+            | Action::Migrate { partition, .. }
+            | Action::RecreatePhysicalVolume { partition, .. } => Some(partition),
+            _ => None,
+        }
     }
 
     /// The nodes of the devices that it is about.

@@ -2,7 +2,7 @@
 
 use plumb_model::action::QueueChange;
 use plumb_model::facts::BadSetting;
-use plumb_model::{Action, DeviceRef, LocalNode};
+use plumb_model::{Action, DeviceRef};
 use plumb_quoting::Command;
 use plumb_quoting::names::KERNEL_DEVICE;
 
@@ -67,12 +67,7 @@ pub fn plan(disk: &str, settings: &[BadSetting]) -> Plan {
     plan.add([settings.iter().fold(way, |way, bad| {
         let change = change(bad);
         way.step(step(disk, &change)).action(Action::SetQueue {
-            disk: DeviceRef {
-                host: None,
-                device: format!("/dev/{disk}"),
-                identity: None,
-                node: LocalNode::default(),
-            },
+            disk: DeviceRef::named(format!("/dev/{disk}")),
             change,
         })
     })]);

@@ -6,7 +6,7 @@
 //! on it; 15 of 64 for starts at any sector).
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share, align_up, crossing_share};
-use plumb_model::{Action, DeviceRef, LocalNode};
+use plumb_model::{Action, DeviceRef};
 use plumb_quoting::Command;
 use plumb_quoting::names::SVM;
 
@@ -336,9 +336,9 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
         );
     }
     let recreate = Action::RecreateStripe {
-        volume: named("NEW"),
+        volume: DeviceRef::named("NEW"),
         manager: request.manager,
-        members: request.members.iter().map(|name| named(name)).collect(),
+        members: request.members.iter().map(DeviceRef::named).collect(),
         parity: request.parity,
         chunk_bytes: chunk,
     };
@@ -349,15 +349,6 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
     };
     remedies.push(made.action(recreate));
     remedies
-}
-
-fn named(device: &str) -> DeviceRef {
-    DeviceRef {
-        host: None,
-        device: device.to_owned(),
-        identity: None,
-        node: LocalNode::default(),
-    }
 }
 
 /// The members, or placeholders for them.

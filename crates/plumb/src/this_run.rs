@@ -15,11 +15,16 @@ pub fn note_host() {
     });
 }
 
+/// The name of the host, if [`note_host`] could read it.
+pub fn host() -> Option<&'static str> {
+    HOST.get()?.as_deref()
+}
+
 /// The run, at this moment.
 pub fn now() -> Run {
     Run {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: HOST.get().cloned().flatten(),
+        host: host().map(str::to_owned),
         time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())

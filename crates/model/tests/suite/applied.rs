@@ -40,12 +40,7 @@ fn stack() -> Stack {
 
 fn partition(number: u32, start: u64, len: u64) -> PartitionRef {
     PartitionRef {
-        disk: DeviceRef {
-            host: None,
-            device: "/dev/sda".to_owned(),
-            identity: None,
-            node: LocalNode::default(),
-        },
+        disk: DeviceRef::named("/dev/sda".to_owned()),
         number,
         start_bytes: Bytes(start * SECTOR),
         len_bytes: Some(Bytes(len * SECTOR)),

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_model::action::FileSystemKind;
-use plumb_model::{Action, DeviceRef, LocalNode};
+use plumb_model::{Action, DeviceRef};
 use plumb_quoting::Command;
 use plumb_quoting::names::ZFS;
 
@@ -61,12 +61,7 @@ impl FilesystemWork<'_> {
     }
 
     fn device_ref(&self) -> DeviceRef {
-        DeviceRef {
-            host: None,
-            device: self.device.to_owned(),
-            identity: None,
-            node: LocalNode::default(),
-        }
+        DeviceRef::named(self.device.to_owned())
     }
 
     /// The change of a hint. What the file system was told before is not part of the request.

@@ -80,12 +80,7 @@ impl PartitionRequest {
     pub fn existing(&self) -> Option<PartitionRef> {
         let grown = |len: Bytes| len.checked_add(self.smaller_by.unwrap_or_default());
         Some(PartitionRef {
-            disk: DeviceRef {
-                host: None,
-                device: self.device.clone(),
-                identity: None,
-                node: LocalNode::default(),
-            },
+            disk: DeviceRef::named(self.device.clone()),
             number: self.number,
             start_bytes: self.current?,
             len_bytes: self.size.and_then(grown),

@@ -3,7 +3,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_model::action::{ExtentRef, SoftPartitionMove};
-use plumb_model::{Action, DeviceRef, LocalNode};
+use plumb_model::{Action, DeviceRef};
 use plumb_quoting::names::SVM;
 use plumb_quoting::shell::file_name;
 use plumb_quoting::{Command, NoCommand};
@@ -91,20 +91,11 @@ fn moves(parts: &[(&SoftPartition, Vec<(u64, u64)>)]) -> Vec<SoftPartitionMove> 
         of.iter().map(extent).collect()
     };
     let one = |(part, to): &(&SoftPartition, Vec<(u64, u64)>)| SoftPartitionMove {
-        volume: named(&part.name),
+        volume: DeviceRef::named(&part.name),
         from: extents(&part.extents),
         to: extents(to),
     };
     parts.iter().map(one).collect()
-}
-
-fn named(device: &str) -> DeviceRef {
-    DeviceRef {
-        host: None,
-        device: device.to_owned(),
-        identity: None,
-        node: LocalNode::default(),
-    }
 }
 
 fn added(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Result<Step, NoCommand>> {
@@ -121,7 +112,7 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
         "all extents are on the unit",
     )
     .action(Action::RecreateSoftPartitions {
-        component: named(&request.component),
+        component: DeviceRef::named(&request.component),
         moves: moves(&parts),
     })
     .step(layout_saved())
@@ -210,7 +201,7 @@ fn by_copies(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
         let compare = raw(Command::new("cmp"), "/dev/md/rdsk/", &part.name);
         remedy = remedy
             .action(Action::CopySoftPartition {
-                component: named(&request.component),
+                component: DeviceRef::named(&request.component),
                 change,
             })
             .step(Step::new(
@@ -269,7 +260,7 @@ fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
         "all extents of this component are on the unit, and the data were in use all the time",
     )
     .action(Action::ResyncSoftPartitions {
-        component: named(&request.component),
+        component: DeviceRef::named(&request.component),
         moves: moves(&parts),
     })
     .step(layout_saved())

@@ -20,6 +20,7 @@ use crate::check::advice::{self, Judged};
 use crate::check::sources::{self, GatheredHost};
 use crate::cli::Beneath;
 use crate::failure::Failure;
+use crate::this_run;
 
 /// How the schema of such a document begins.
 pub const SCHEMA: &str = "plumb.check/";
@@ -204,16 +205,11 @@ impl JudgedHost {
     /// The action with the names that this host has for its devices.
     fn on_this_host(&self, stated: &StatedRemedy, action: &Action) -> Result<Action, NotHere> {
         let mut action = action.clone();
+        if let Some(partition) = action.partition_mut() {
+            let disk = self.find(stated, &mut partition.disk)?;
+            self.must_be_in_label(stated, disk, partition)?;
+        }
         match &mut action {
-            Action::Move { partition, .. }
-            | Action::Relabel { partition, .. }
-            | Action::Shrink { partition, .. }
-            | Action::Shift { partition, .. }
-            | Action::Migrate { partition, .. }
-            | Action::RecreatePhysicalVolume { partition, .. } => {
-                let disk = self.find(stated, &mut partition.disk)?;
-                self.must_be_in_label(stated, disk, partition)?;
-            }
             Action::BackupLabel { disk } | Action::SetQueue { disk, .. } => {
                 self.find(stated, disk)?;
             }
@@ -230,7 +226,7 @@ impl JudgedHost {
         let refused =
             |found: String, expected: String| NotHere::new(stated, &device.device, found, expected);
         if let Some(host) = &device.host
-            && *host != this_host()
+            && this_run::host() != Some(host.as_str())
         {
             let found = format!("a device of host {host}");
             return Err(refused(found, "a device of this host".to_owned()));
@@ -308,12 +304,6 @@ fn words(number: u32, start: Bytes, len: Option<Bytes>) -> String {
     let sectors = |bytes: Bytes| group_digits(bytes.0 / SECTOR);
     let len = len.map_or_else(String::new, |len| format!(" of {} sectors", sectors(len)));
     format!("partition {number} at sector {}{len}", sectors(start))
-}
-
-/// The name of this host; empty where the kernel does not tell it, which is no name of a device's host.
-fn this_host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
 
 /// The grid of the disks that the user of the document had given, if the finding is about that.

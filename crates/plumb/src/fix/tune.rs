@@ -289,7 +289,7 @@ fn takes_hints(first: &[u8; 512]) -> bool {
 #[cfg(test)]
 mod tests {
     use plumb_geometry::Bytes;
-    use plumb_model::{DeviceRef, LocalNode};
+    use plumb_model::DeviceRef;
 
     use super::*;
 
@@ -297,12 +297,7 @@ mod tests {
     #[test]
     fn hints_are_made_of_numbers() {
         let action = |kind, mount: Option<&str>| Action::TuneFileSystem {
-            device: DeviceRef {
-                host: None,
-                device: "/dev/md0".to_owned(),
-                identity: None,
-                node: LocalNode::default(),
-            },
+            device: DeviceRef::named("/dev/md0".to_owned()),
             kind,
             mount: mount.map(str::to_owned),
             block_bytes: Bytes(4096),

@@ -8,8 +8,8 @@ use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
 use plumb_model::{
     Action, Advice, Class, Confidence, CountedShare, DeviceRef, Disruption, Facts, Finding, GridOf,
-    HostLayer, IoSize, IoSizeBasis, LocalNode, LostEvents, Measurement, Obstacle, Place,
-    Precondition, RULES, Reason, Remedy, RestsOn, RuleId, Seen, Severity, Target, TargetLayer,
+    HostLayer, IoSize, IoSizeBasis, LostEvents, Measurement, Obstacle, Place, Precondition, RULES,
+    Reason, Remedy, RestsOn, RuleId, Seen, Severity, Target, TargetLayer,
 };
 use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
@@ -1019,12 +1019,7 @@ fn remedies() {
 }
 
 fn device(name: &str) -> DeviceRef {
-    DeviceRef {
-        host: None,
-        device: name.to_owned(),
-        identity: None,
-        node: LocalNode::default(),
-    }
+    DeviceRef::named(name.to_owned())
 }
 
 /// The clause that follows the name of a target.
