@@ -26,7 +26,7 @@ use super::preflight::Prepared;
 use super::progress::{ProgressLine, stage_word};
 use super::refusal::RefusedMove;
 use super::trust::Reached;
-use super::{Direction, MovePaths, held, label_difference, look, lost, trust};
+use super::{Direction, MovePaths, held, label_difference, look, lost, owners, trust};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::{Failure, tell};
@@ -567,8 +567,14 @@ impl MoveRun<'_> {
             Ending::RolledBack => "rolled back",
         };
         (self.view.command, self.view.undo) = (None, None);
+        let told = self.tell_kernel();
+        let place = match ending {
+            Ending::Moved => self.view.to_bytes,
+            Ending::RolledBack => self.view.from_bytes,
+        };
+        self.find_owners(place);
         let is_named = self.name_losses();
-        match self.tell_kernel() {
+        match told {
             Ok(notes) => {
                 self.view.notes.extend(notes);
                 // What it holds are data of the partition.
@@ -616,12 +622,34 @@ impl MoveRun<'_> {
         tell_kernel(self.subject, label.as_ref(), &self.owner)
     }
 
+    /// Asks the tools of the file system for the files that have lost bytes, now that the partition is at its place.
+    fn find_owners(&mut self, place: u64) {
+        if self.view.lost.is_empty() {
+            return;
+        }
+        let label = self.subject.label().ok().flatten();
+        let known = held::known_partitions(self.subject, label.as_ref()).unwrap_or_default();
+        let is_it = |known: &&KernelPartition| {
+            (known.start_bytes, known.len_bytes) == (place, self.view.len_bytes)
+        };
+        let node = known.iter().find(is_it);
+        let node = node.map(|known| node_of(&self.subject.path, known.number));
+        self.view.owner_search = Some(owners::find(node.as_deref(), &mut self.view.lost));
+    }
+
     /// Writes the file that names what is lost. Without it the journal stays, which has it too.
     fn name_losses(&mut self) -> bool {
         if self.view.lost.is_empty() {
             return true;
         }
-        match lost::write(&self.way.journal, &self.view.partition, &self.view.lost) {
+        let view = &self.view;
+        let written = lost::write(
+            &self.way.journal,
+            &view.partition,
+            &view.lost,
+            view.owner_search.as_ref(),
+        );
+        match written {
             Ok(path) => {
                 self.view.lost_file = Some(path.display().to_string());
                 true
@@ -766,6 +794,7 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
         places: Vec::new(),
         obstacles: Vec::new(),
         lost: lost::ranges(&status.lost),
+        owner_search: None,
         lost_file: None,
         command: given(on, &mut notes),
         undo: given(way.back(status), &mut notes),

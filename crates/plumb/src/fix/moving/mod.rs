@@ -24,6 +24,7 @@ mod host;
 mod identity;
 mod label_difference;
 mod lost;
+mod owners;
 mod preflight;
 mod progress;
 mod refusal;
