@@ -8,7 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use plumb_relocate::{JournalFile, Move, Raw};
+use plumb_relocate::moving::recover_unchecked;
+use plumb_relocate::{Direction, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::bad_block::BadBlockDisk;
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
@@ -163,7 +164,8 @@ fn assert_spoiled_files_are_named(file_system: &FileSystem) {
         disk.stopped(1, TO);
         let store = JournalFile::open(&disk.journal()).expect("the journal");
         let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
-        let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+        let mut moving =
+            recover_unchecked(Direction::Forward, store, Raw(&direct)).expect("a move");
         while moving.progress().bytes < 40 << 20 {
             assert_eq!(moving.step().expect("no failure"), None);
         }
@@ -277,7 +279,7 @@ fn contents_without_a_tool_are_said() {
     disk.stopped(1, TO);
     let store = JournalFile::open(&disk.journal()).expect("the journal");
     let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
-    let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+    let mut moving = recover_unchecked(Direction::Forward, store, Raw(&direct)).expect("a move");
     while moving.progress().bytes < 16 << 20 {
         assert_eq!(moving.step().expect("no failure"), None);
     }
