@@ -142,6 +142,13 @@ impl SourceInfo {
         }
     }
 
+    /// Adds what the source cannot tell, once.
+    pub fn note_unknown(&mut self, what: &'static str) {
+        if !self.cannot_tell.contains(&what) {
+            self.cannot_tell.push(what);
+        }
+    }
+
     /// Notes that a layer was seen.
     pub fn saw_layer(&mut self, layer: Layer) {
         if !self.layers.contains(&layer) {

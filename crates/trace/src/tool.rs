@@ -85,9 +85,7 @@ pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
 /// Says that a run of the tool printed no times of issue.
 pub fn has_no_times(info: &mut SourceInfo) {
     info.note("a run without times of issue stands in the order of completion");
-    if !info.cannot_tell.contains(&"order of issue") {
-        info.cannot_tell.push("order of issue");
-    }
+    info.note_unknown("order of issue");
 }
 
 /// Refuses a layer that a format with a single one cannot give.

@@ -174,12 +174,13 @@ fn random_journals_end_no_program() {
 fn another_disk_is_refused() {
     let setting = stopped(8);
     let (disk, store) = both(&setting);
-    setting.world.borrow_mut().disk_bytes += 4096;
+    let longer = setting.plan.disk_bytes + 4096;
+    setting.world.borrow_mut().disk_bytes = longer;
     let error = Move::resume(store.clone(), disk.clone())
         .err()
         .expect("another disk");
     assert!(
-        matches!(&error, MoveError::Plan(error) if error.field == "size of the disk"),
+        matches!(&error, MoveError::Plan(error) if error.found == longer),
         "{error}"
     );
     setting.world.borrow_mut().disk_bytes -= 4096;

@@ -116,15 +116,20 @@ fn unowned(query: &Query<'_>, blocks: &[u64]) -> Result<BTreeSet<LossOwner>, Own
     }
     let script: String = blocks.iter().map(|at| format!("testb {at}\n")).collect();
     let said = ask(query, &script)?;
-    let mut owners = BTreeSet::new();
-    if said.lines().any(|line| line.ends_with("not in use")) {
-        owners.insert(LossOwner::Free);
+    Ok(said.lines().filter_map(unowned_in).collect())
+}
+
+/// `Block 3 marked in use` or `Block 30000 not in use`.
+fn unowned_in(line: &str) -> Option<LossOwner> {
+    let (_, state) = line.strip_prefix("Block ")?.split_once(' ')?;
+    match state.split_once(' ')?.0 {
+        "not" => Some(LossOwner::Free),
+        "marked" => {
+            let name = "superblock, group descriptors, bitmaps or inode table";
+            Some(LossOwner::Metadata(name.to_owned()))
+        }
+        _ => None,
     }
-    if said.lines().any(|line| line.ends_with("marked in use")) {
-        let name = "superblock, group descriptors, bitmaps or inode table";
-        owners.insert(LossOwner::Metadata(name.to_owned()));
-    }
-    Ok(owners)
 }
 
 fn ask(query: &Query<'_>, script: &str) -> Result<String, OwnerObstacle> {
@@ -135,4 +140,30 @@ fn ask(query: &Query<'_>, script: &str) -> Result<String, OwnerObstacle> {
 fn words(numbers: &[u64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
     numbers.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines that debugfs 1.47.0 printed of an image.
+    #[test]
+    fn lines_of_debugfs_are_owners() {
+        let kind = |line| unowned_in(line).map(|owner| matches!(owner, LossOwner::Free));
+        for (line, is_free) in [
+            ("Block 30000 not in use", Some(true)),
+            ("Block 3 marked in use", Some(false)),
+            ("debugfs: testb 3", None),
+        ] {
+            assert_eq!(kind(line), is_free, "{line}");
+        }
+        let said = "Inode\tPathname\n12\t//other\n12\t/link\n";
+        let files = ["/link", "/other"].map(|name| LossOwner::File(name.to_owned()));
+        assert_eq!(owners_in(said, 12), BTreeSet::from(files));
+        assert_eq!(
+            owners_in(said, 13),
+            BTreeSet::from([LossOwner::Inode(13)]),
+            "an inode without a name"
+        );
+    }
 }

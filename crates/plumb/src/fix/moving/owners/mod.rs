@@ -224,7 +224,7 @@ mod tests {
         for (ranges, limit, taken) in [
             (vec![0..4, 8..12], 8, 2),
             (vec![0..4, 8..13], 8, 1),
-            (vec![0..9], 8, 0),
+            (vec![0..9, 9..10], 8, 0),
             (vec![], 8, 0),
         ] {
             assert_eq!(first_blocks(&ranges, limit), taken, "{ranges:?}");
