@@ -441,7 +441,7 @@ INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 ke
 		COUNT_IN(is_shared, row->timed, 1);
 	}
 	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
-	if (error)
+	if (is_failure(error))
 		ADD(device->failed[op & 7], 1);
 	change_depth(lane, index, device, PLUMB_DEPTH_LEFT_NS, -1, now);
 }

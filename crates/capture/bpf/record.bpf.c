@@ -126,7 +126,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	}
 	now = bpf_ktime_get_ns();
 	open->record.device_ns = now > open->record.issued_ns ? now - open->record.issued_ns : 0;
-	open->record.error = error;
+	open->record.error = is_failure(error) ? error : 0;
 	hand_over(open, tally);
 	open->address = 0;
 	return 0;
@@ -215,5 +215,5 @@ TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 /* Likewise: a driver may hand a bio on to a disk below that makes a request of it. */
 TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
 {
-	return end_bios_of((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
+	return end_bios_of((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
 }

@@ -118,7 +118,7 @@ INLINE void count_unmatched(struct bio *bio)
 		ADD(tally->unmatched_completions, 1);
 }
 
-__attribute__((noinline)) int end_at(u64 address, u32 is_failed)
+__attribute__((noinline)) int end_at(u64 address, s32 error)
 {
 	u32 place = place_of(address);
 	struct plumb_open *open = place == NONE ? 0 : open_bio_at(place);
@@ -133,7 +133,7 @@ __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 		return 1;
 	now = bpf_ktime_get_ns();
 	open->record.device_ns = now > open->record.issued_ns ? now - open->record.issued_ns : 0;
-	open->record.error = is_failed;
+	open->record.error = is_failure(error) ? error : 0;
 	hand_over(open, tally);
 	open->address = 0;
 	leave(address, place);

@@ -8,6 +8,7 @@ mod advice;
 mod cost;
 mod discard_misaligned;
 mod double_counted;
+mod failing_io;
 mod geometry_mismatch;
 mod implausible_hint;
 mod indirection_unit;
@@ -107,6 +108,7 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::OddLengthIo(facts) => odd_length_io::words(on, facts),
         Facts::SmallRandomWrites(facts) => small_random_writes::words(on, facts),
         Facts::LooksSequential(facts) => looks_sequential::words(on, facts),
+        Facts::FailingIo(facts) => failing_io::words(on, facts),
         Facts::MemberSkew(facts) => member_skew::words(on, facts),
         Facts::ThroughputInflation(facts) => throughput_inflation::words(on, facts),
         Facts::MisalignedTarget(facts) => misaligned_target::words(on, facts),
