@@ -11,10 +11,10 @@ use std::ops::{Range, RangeFrom};
 use plumb_relocate::disk::{Disk, JournalStore};
 use plumb_relocate::journal::lengths;
 use plumb_relocate::labels::saved::SavedLabel;
-use plumb_relocate::moving::{WrittenPlace, status};
+use plumb_relocate::moving::{WrittenPlace, recover_unchecked, status};
 use plumb_relocate::preflight::DiskWords;
 use plumb_relocate::signatures::{self, markers};
-use plumb_relocate::{Ending, Marker, Move, Stage, Status};
+use plumb_relocate::{Direction, Ending, Marker, Move, Stage, Status};
 
 const BLOCK: usize = 4096;
 const SECTOR: usize = 512;
@@ -78,8 +78,8 @@ pub fn move_journal(data: &[u8]) -> bool {
     for turns_back in [false, true] {
         let (mut store, disk) = (journal.clone(), Sparse::from_status(&found));
         let begun = match turns_back {
-            false => Move::resume(&mut store, disk),
-            true => Move::rollback(&mut store, disk),
+            false => recover_unchecked(Direction::Forward, &mut store, disk),
+            true => recover_unchecked(Direction::Back, &mut store, disk),
         };
         let ending = match begun {
             Ok(going) => {

@@ -3,6 +3,8 @@
 //! Every command works out first what it would do and prints that; only `--yes NAME` lets it write, with the disk opened
 //! alone and locked, the old label saved, and what was written read back.
 
+use plumb_relocate::Direction;
+
 use crate::cli::fix::{Fix as Args, FixCommand};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,8 +38,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         FixCommand::BackupLabel(args) => backup_label::run(args),
         FixCommand::Plan(args) => carry_plan::run(args),
         FixCommand::Move(args) => moving::run(args),
-        FixCommand::Resume(args) => moving::go_on(args, moving::Direction::On),
-        FixCommand::Rollback(args) => moving::go_on(args, moving::Direction::Back),
+        FixCommand::Resume(args) => moving::go_on(args, Direction::Forward),
+        FixCommand::Rollback(args) => moving::go_on(args, Direction::Back),
         FixCommand::Status(args) => moving::tell(args),
     }
 }

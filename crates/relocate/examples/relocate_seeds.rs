@@ -8,8 +8,8 @@ use plumb_relocate::disk::{Disk, JournalStore};
 use plumb_relocate::journal::write_unchecked;
 use plumb_relocate::labels::change::ChangeStep;
 use plumb_relocate::labels::saved::SavedLabel;
-use plumb_relocate::moving::{ByteChange, Copying, JournalId};
-use plumb_relocate::{DiskOffset, Move, PartOffset, Plan, Unit, labels};
+use plumb_relocate::moving::{ByteChange, Copying, JournalId, recover_unchecked};
+use plumb_relocate::{Direction, DiskOffset, Move, PartOffset, Plan, Unit, labels};
 
 const DISK_BYTES: u64 = 1 << 20;
 /// Blocks of the journals.
@@ -94,8 +94,8 @@ pub fn plan() -> Plan {
         physical_block_bytes: 4096,
         journal: JournalId(*b"0123456789abcdef"),
         journal_path: "/j".to_owned(),
-        from: 17_408,
-        to: 65_536,
+        from: DiskOffset(17_408),
+        to: DiskOffset(65_536),
         len: 53_248,
         unit: Unit {
             bytes: 4096,
@@ -115,7 +115,7 @@ pub fn plan() -> Plan {
 fn marked(plan: Plan) -> Vec<u8> {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
     let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
-    let from = plan.from as usize;
+    let from = plan.from.0 as usize;
     let mut going = begun(&plan, &mut disk, &mut store);
     // The label, and then the signature.
     go(&mut going, 2);
@@ -132,7 +132,8 @@ fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     drop(going);
     if is_back {
         go(
-            &mut Move::rollback(&mut store, &mut disk).expect("a move on its way"),
+            &mut recover_unchecked(Direction::Back, &mut store, &mut disk)
+                .expect("a move on its way"),
             2,
         );
     }
@@ -151,7 +152,7 @@ pub fn begun<'a>(
         .map(|range| vec![0; (range.end - range.start) as usize])
         .collect();
     write_unchecked(&mut *store, plan, &saved).expect("a journal that is long enough");
-    Move::resume(store, disk).expect("a plan that is possible")
+    recover_unchecked(Direction::Forward, store, disk).expect("a plan that is possible")
 }
 
 /// Takes so many steps, or all.

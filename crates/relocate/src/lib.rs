@@ -33,6 +33,6 @@ pub use journal::{Ending, JournalError};
 pub use marker::Marker;
 pub use moving::{Move, MoveError, Plan, Progress, Stage, Status};
 pub use offset::{DiskOffset, PartOffset};
-pub use preflight::Checked;
+pub use preflight::{Checked, Direction};
 pub use raw::{JournalFile, Raw};
 pub use unit::Unit;

@@ -133,6 +133,9 @@ pub struct Moved {
     /// Bytes of the partition that could not be brought along; absent where all were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<MovedLoss>,
+    /// Whether a tool named the files with lost bytes; absent where there are none, or the move has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_search: Option<OwnerSearch>,
     /// File that names them; absent where there are none, or it could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_file: Option<String>,
@@ -164,6 +167,73 @@ pub struct MovedLoss {
     pub len_bytes: u64,
     /// `unreadable`: they are zeros now; `unproven`: they do not match their sum, and were kept as they were found.
     pub why: &'static str,
+    /// What of the file system has bytes of the range, each once; absent where no tool told, empty where it knows no owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<LossOwner>>,
+}
+
+/// What of a file system has lost bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", content = "name", rename_all = "snake_case")]
+pub enum LossOwner {
+    /// A file or directory, by its path from the root of the file system.
+    File(String),
+    /// An inode without a name that the tool knows: a journal, or a file that was deleted while it was open.
+    Inode(u64),
+    /// A structure of the file system itself, by the name that its tool has for it.
+    Metadata(String),
+    /// Free space: the loss harms no file.
+    Free,
+}
+
+/// How the owners of lost bytes were looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnerSearch {
+    /// `ext`, `xfs` or `ntfs`; absent where none of them begins at the start of the partition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<&'static str>,
+    /// Whether the owners of all lost bytes are named.
+    pub is_complete: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<OwnerObstacle>,
+    /// A command that looks up the first lost range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
+}
+
+/// What kept the owners of lost bytes from being named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OwnerObstacle {
+    /// The partition holds no file system whose tools tell.
+    UnknownContents,
+    /// The kernel does not have the partition at its place yet, so that nothing can read it there.
+    NoPartition,
+    /// The tool is not installed.
+    NoTool {
+        /// Its name.
+        tool: &'static str,
+    },
+    /// It took longer than the limit.
+    TooSlow {
+        /// Its name.
+        tool: &'static str,
+        /// The limit.
+        seconds: u64,
+    },
+    /// More blocks are lost than are looked up.
+    TooMany {
+        /// The limit.
+        blocks: u64,
+    },
+    /// It failed: what is lost may be what it needs.
+    Failed {
+        /// Its name.
+        tool: &'static str,
+        /// What it said.
+        said: String,
+    },
 }
 
 /// A move as JSON or as text.
@@ -301,6 +371,7 @@ fn lost(page: &mut Page, moved: &Moved) {
             count(lost.start_bytes),
             count(last)
         ));
+        owners(page, lost);
     }
     let more = moved.lost.len().saturating_sub(SHOWN_MAX);
     if more > 0 {
@@ -308,6 +379,72 @@ fn lost(page: &mut Page, moved: &Moved) {
     }
     if let Some(file) = &moved.lost_file {
         page.line(format!("  all of them are in {file}"));
+    }
+    if let Some(search) = &moved.owner_search {
+        owner_search(page, search);
+    }
+}
+
+/// The files of one range, and the other things that lie there.
+fn owners(page: &mut Page, lost: &MovedLoss) {
+    const SHOWN_MAX: usize = 8;
+    let Some(owners) = &lost.owners else { return };
+    for owner in owners.iter().take(SHOWN_MAX) {
+        let words = owner_words(owner);
+        page.line(format!("    {}", visible(&words)));
+    }
+    let more = owners.len().saturating_sub(SHOWN_MAX);
+    if more > 0 {
+        page.line(format!("    and {more} more"));
+    }
+}
+
+/// The owner of lost bytes in words, also in the file that lists them.
+#[must_use]
+pub fn owner_words(owner: &LossOwner) -> String {
+    match owner {
+        LossOwner::File(name) => format!("file {name}"),
+        LossOwner::Inode(number) => format!("inode {number}, which has no name"),
+        LossOwner::Metadata(name) => format!("file system structure: {name}"),
+        LossOwner::Free => "free space: no file".to_owned(),
+    }
+}
+
+fn owner_search(page: &mut Page, search: &OwnerSearch) {
+    if let Some(obstacle) = &search.obstacle {
+        page.wrapped("  ", "  ", visible(&obstacle_words(obstacle)));
+        if let Some(command) = &search.command {
+            page.line(
+                "  this command looks up the first range, while the partition is not mounted:",
+            );
+            page.command("    ", command);
+        }
+    }
+}
+
+/// Why owners of lost bytes are missing, in words.
+#[must_use]
+pub fn obstacle_words(obstacle: &OwnerObstacle) -> String {
+    match obstacle {
+        OwnerObstacle::UnknownContents => {
+            "the files with these bytes are not known: the partition starts with no ext, XFS or NTFS file system".to_owned()
+        }
+        OwnerObstacle::NoPartition => {
+            "the files with these bytes are not known: the kernel does not have the partition at its place yet".to_owned()
+        }
+        OwnerObstacle::NoTool { tool } => {
+            format!("the files with these bytes are not known: {tool} is not installed")
+        }
+        OwnerObstacle::TooSlow { tool, seconds } => format!(
+            "not all files with these bytes are known: {tool} took longer than {seconds} s"
+        ),
+        OwnerObstacle::TooMany { blocks } => format!(
+            "not all files with these bytes are known: only the first {} blocks were looked up",
+            count(*blocks)
+        ),
+        OwnerObstacle::Failed { tool, said } => {
+            format!("not all files with these bytes are known: {tool} failed: {said}")
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bad_block;
 pub mod by_name;
 pub mod cell_disk;
 pub mod charging;

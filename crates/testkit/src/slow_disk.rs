@@ -141,14 +141,14 @@ impl Drop for SlowDisk {
 
 /// A process whose output goes to a file; ended with the value.
 #[derive(Debug)]
-struct Logged {
+pub(crate) struct Logged {
     name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 impl Logged {
-    fn start(name: &'static str, command: &mut Command, room: &Path) -> Logged {
+    pub(crate) fn start(name: &'static str, command: &mut Command, room: &Path) -> Logged {
         let log = room.join(format!("{name}.log"));
         let file = File::create(&log).expect("a log");
         let both = file.try_clone().expect("a log");
@@ -160,7 +160,7 @@ impl Logged {
     }
 
     /// Waits until it serves.
-    fn begins(&mut self, what: &str, is_there: impl Fn() -> bool) -> Result<(), String> {
+    pub(crate) fn begins(&mut self, what: &str, is_there: impl Fn() -> bool) -> Result<(), String> {
         let began = Instant::now();
         loop {
             let ended = self.child.try_wait().expect("a child");
@@ -184,7 +184,7 @@ impl Logged {
         }
     }
 
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

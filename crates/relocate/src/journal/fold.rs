@@ -271,7 +271,7 @@ impl MoveState {
     /// The old place still has what the move could not copy, unless a rollback puts it there from the new place. What was
     /// lost while the old place itself was written, before anything was copied, stays lost.
     fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>) {
-        let from = self.plan.from;
+        let from = self.plan.from.0;
         for loss in &mut self.losses {
             if loss.step.number < head {
                 continue;

@@ -64,19 +64,19 @@ fn derives(plan: &Plan, before: &Before<'_>) -> Result<(), NotDerived> {
     let label = label.ok_or(NotDerived::NoLabel)?;
     let end = plan.old_place().end;
     let none = NotDerived::NoPartition {
-        from: plan.from,
+        from: plan.from.0,
         end,
     };
     let is_it = |part: &&Partition| {
         let place = part.extent.start().0..part.extent.end().0;
-        place == (plan.from..end) && part.place != PartitionPlace::Slice
+        place == plan.old_place() && part.place != PartitionPlace::Slice
     };
     let mut parts = label.partitions.iter().filter(is_it).peekable();
     if parts.peek().is_none() {
         return Err(none);
     }
     let is_derived = parts.any(|part| {
-        let derived = label_move(&label, part.id, Bytes(plan.to), before);
+        let derived = label_move(&label, part.id, Bytes(plan.to.0), before);
         derived.is_ok_and(|labels| labels.hide == plan.hide && labels.finish == plan.finish)
     });
     match is_derived {
@@ -241,7 +241,7 @@ mod tests {
             NotDerived::Other
         ));
         assert!(matches!(
-            forged(|plan| plan.to += SECTOR),
+            forged(|plan| plan.to.0 += SECTOR),
             NotDerived::Other
         ));
         assert!(matches!(

@@ -49,15 +49,11 @@ fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&ByteChange<D
     }
 }
 
-fn start(plan: &Plan, place: Place) -> u64 {
+fn start(plan: &Plan, place: Place) -> DiskOffset {
     match place {
         Place::Old => plan.from,
         Place::New => plan.to,
     }
-}
-
-fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
-    range.start + by..range.end + by
 }
 
 /// Which bytes of the disk a step changes; `None` for a window.
@@ -67,7 +63,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
         Action::Hide { signature, place } | Action::Reveal { signature, place } => plan
             .signatures
             .get(*signature)
-            .map(|range| shifted(range, start(plan, *place))),
+            .map(|range| start(plan, *place).of_partition(range)),
         Action::FixUp { index, .. } => plan
             .fix_ups
             .get(*index)

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::loss::{LostRange, list};
-use super::plan::PlanError;
+use super::plan::{JournalId, PlanError};
 use crate::journal::{Ending, JournalError};
 
 /// Why a move could not be begun, or stopped.
@@ -15,6 +15,14 @@ pub enum MoveError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The file holds another journal than the one that was checked.
+    #[error("found the journal {found}, expected {expected}, which was checked")]
+    OtherJournal {
+        /// Its name.
+        found: JournalId,
+        /// The name of the other one.
+        expected: JournalId,
+    },
     /// The disk could not be read.
     #[error("{len} bytes at byte {at} of the disk cannot be read")]
     Read {

@@ -8,6 +8,7 @@ use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
 use super::read::common;
 use super::script::{Action, Place};
 use super::{Move, MoveError, Stage};
+use crate::PartOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{JournalRecord, LossStep};
 use crate::marker;
@@ -98,7 +99,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             (false, _) | (true, Stage::Hiding) => (Place::New, plan.to),
             (true, _) => (Place::Old, plan.from),
         };
-        let offset = block.start.checked_sub(start)?;
+        let PartOffset(offset) = start.offset_of(block.start)?;
         if place == Place::Old && !self.script.is_back() && self.is_noted(offset) {
             return None;
         }
@@ -139,10 +140,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// The byte of the partition that is at this byte of the disk, if it is nowhere else or has to stay there.
     pub(super) fn needed(&self, at: u64) -> Option<u64> {
         let plan = &self.state.plan;
-        let old = plan.old_place().contains(&at).then(|| at - plan.from);
-        let new = plan.new_place().contains(&at).then(|| at - plan.to);
+        let old = plan.old_place().contains(&at).then(|| at - plan.from.0);
+        let new = plan.new_place().contains(&at).then(|| at - plan.to.0);
         let put_back = self.script.windows().place();
-        let goes_back = |offset: &u64| put_back.contains(&(offset + plan.from));
+        let goes_back = |offset: &u64| put_back.contains(&(offset + plan.from.0));
         match (self.script.is_back(), self.script.stage(self.state.next)) {
             (false, Stage::Hiding) => old,
             // Beside a window of the move lies what was copied before it.
@@ -172,7 +173,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let (plan, lost) = (&self.state.plan, self.state.lost());
         [plan.from, plan.to].into_iter().any(|start| {
             lost.iter().any(|lost| {
-                let there = start + lost.range.start..start + lost.range.end;
+                let there = start.of_partition(&lost.range);
                 common(&there, range).is_some()
             })
         })

@@ -3,7 +3,7 @@
 //!
 //! `docs/move.md` has the steps, the reasons for their order and what is taken for possible in a crash. Left out: which
 //! label is to be written, whether the partition is in use, and where the journal may lie: [`crate::preflight`] asks that,
-//! and no move begins with a plan that it has not [`Checked`].
+//! and no move begins with a plan, or goes on, that it has not [`Checked`].
 
 mod ahead;
 mod clear;
@@ -46,7 +46,7 @@ use crate::moving::verify::Checks;
 use crate::moving::windows::Windows;
 use crate::moving::write::TargetDisk;
 use crate::mutation::{Mutation, Mutations};
-use crate::preflight::Checked;
+use crate::preflight::{Checked, Direction, Recovery};
 
 /// How far a move has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,19 @@ pub struct Move<D, J> {
     mutations: Mutations,
 }
 
+/// Goes on, or back, from a journal on a disk that nobody has checked. For tests of those who read journals, as
+/// [`write_unchecked`](crate::journal::write_unchecked) is: no program calls it.
+///
+/// # Errors
+/// As for [`Move::recover`].
+pub fn recover_unchecked<D: Disk, J: JournalStore>(
+    direction: Direction,
+    store: J,
+    disk: D,
+) -> Result<Move<D, J>, MoveError> {
+    Move::go(direction, store, disk, OnLoss::Stop)
+}
+
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Begins a move: when it returns the journal has all that is needed, durable, and the disk is as it was. The
     /// partition must not be in use, nor anything else write to [`Plan::bystanders`] or to the disk's label.
@@ -92,37 +105,40 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Self::start_with(plan.into_inner(), disk, store, Mutations::default())
     }
 
-    /// Goes on in the direction that was taken last.
+    /// Goes on, or turns back: what follows then puts the partition where it was. A rollback that was begun before goes on
+    /// whatever the direction.
     ///
     /// # Errors
-    /// A journal that is none, is damaged or has ended, a disk that is not the plan's, and what the system says.
-    pub fn resume(store: J, disk: D) -> Result<Self, MoveError> {
-        Self::resume_with(store, disk, OnLoss::Stop, Mutations::default())
+    /// A journal that is another one than was checked, is damaged or has ended, a disk that is not the plan's, and what the
+    /// system says.
+    pub fn recover(recovery: Checked<Recovery>, mut store: J, disk: D) -> Result<Self, MoveError> {
+        let recovery = recovery.into_inner();
+        let found = status(&mut store)?.plan.journal;
+        if found != recovery.journal {
+            let expected = recovery.journal;
+            return Err(MoveError::OtherJournal { found, expected });
+        }
+        Self::go(recovery.direction, store, disk, recovery.on_loss)
     }
 
-    /// As [`resume`](Self::resume), with a choice of what becomes of bytes that cannot be read or proven.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn resume_on_loss(store: J, disk: D, on_loss: OnLoss) -> Result<Self, MoveError> {
-        Self::resume_with(store, disk, on_loss, Mutations::default())
+    fn go(direction: Direction, store: J, disk: D, on_loss: OnLoss) -> Result<Self, MoveError> {
+        let mutations = Mutations::default();
+        match direction {
+            Direction::Forward => Self::resume_with(store, disk, on_loss, mutations),
+            Direction::Back => Self::rollback_with(store, disk, on_loss, mutations),
+        }
     }
 
-    /// Turns back: what follows puts the partition where it was. Goes on with a rollback that was begun before. Where it
-    /// [may be in use](Status::may_be_in_use) already, nobody but the caller knows whether it was.
-    ///
-    /// # Errors
-    /// As for [`resume`](Self::resume).
-    pub fn rollback(store: J, disk: D) -> Result<Self, MoveError> {
-        Self::rollback_with(store, disk, OnLoss::Stop, Mutations::default())
+    /// For simulated disks, which have no system around them.
+    #[cfg(test)]
+    pub(crate) fn resume(store: J, disk: D) -> Result<Self, MoveError> {
+        Self::go(Direction::Forward, store, disk, OnLoss::Stop)
     }
 
-    /// As [`rollback`](Self::rollback), with a choice of what becomes of bytes that cannot be read or proven.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn rollback_on_loss(store: J, disk: D, on_loss: OnLoss) -> Result<Self, MoveError> {
-        Self::rollback_with(store, disk, on_loss, Mutations::default())
+    /// For simulated disks, which have no system around them.
+    #[cfg(test)]
+    pub(crate) fn rollback(store: J, disk: D) -> Result<Self, MoveError> {
+        Self::go(Direction::Back, store, disk, OnLoss::Stop)
     }
 
     pub(crate) fn start_with(
@@ -142,7 +158,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         let saved = plan.signatures.iter().map(|range| {
             let len = (range.end - range.start) as usize;
-            read(&mut disk, plan.from + range.start, len, &plan)
+            read(&mut disk, plan.from.0 + range.start, len, &plan)
         });
         let saved = saved.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::begin(store, &plan, &saved, mutations)?;

@@ -43,7 +43,7 @@ pub struct ByteChange<At> {
 impl ByteChange<DiskOffset> {
     /// Bytes of the disk.
     pub(crate) fn range(&self) -> Range<u64> {
-        self.at.0..self.at.0.saturating_add(self.new.len() as u64)
+        self.at.range(self.new.len() as u64)
     }
 }
 
@@ -54,9 +54,8 @@ impl ByteChange<PartOffset> {
     }
 
     /// Bytes of the disk, while the partition begins at `partition`.
-    pub(crate) fn range_on_disk(&self, partition: u64) -> Range<u64> {
-        let start = self.at.on_disk(DiskOffset(partition)).0;
-        start..start.saturating_add(self.new.len() as u64)
+    pub(crate) fn range_on_disk(&self, partition: DiskOffset) -> Range<u64> {
+        self.at.on_disk(partition).range(self.new.len() as u64)
     }
 }
 
@@ -87,9 +86,9 @@ pub struct Plan {
     /// Where the journal is, for the markers.
     pub journal_path: String,
     /// Where the partition begins.
-    pub from: u64,
+    pub from: DiskOffset,
     /// Where it shall begin.
-    pub to: u64,
+    pub to: DiskOffset,
     /// Its length, which stays.
     pub len: u64,
     /// The blocks in which the disk writes.
@@ -161,7 +160,7 @@ impl Plan {
     /// How far data move.
     #[must_use]
     pub fn shift_bytes(&self) -> u64 {
-        self.from.abs_diff(self.to)
+        self.from.0.abs_diff(self.to.0)
     }
 
     /// Straight in the longest windows that a shift allows, or in batches through the journal where these would be
@@ -193,19 +192,19 @@ impl Plan {
     /// Where the partition lies before the move.
     #[must_use]
     pub fn old_place(&self) -> Range<u64> {
-        self.from..self.from.saturating_add(self.len)
+        self.from.range(self.len)
     }
 
     /// Where it lies after the move.
     #[must_use]
     pub fn new_place(&self) -> Range<u64> {
-        self.to..self.to.saturating_add(self.len)
+        self.to.range(self.len)
     }
 
     /// From the first byte of both places to the last.
     #[must_use]
     pub fn union(&self) -> Range<u64> {
-        self.from.min(self.to)..self.from.max(self.to).saturating_add(self.len)
+        self.from.min(self.to).0..self.from.max(self.to).range(self.len).end
     }
 
     /// What of the new place the partition does not have yet.
@@ -286,9 +285,10 @@ impl Plan {
     pub fn marks(&self, at: u64) -> bool {
         let start = self.union().start;
         let begins = start..start.saturating_add(self.logical_block_bytes.into());
-        let signatures = self.signatures.iter().flat_map(|range| {
-            [self.from, self.to].map(|place| place + range.start..place + range.end)
-        });
+        let signatures = self
+            .signatures
+            .iter()
+            .flat_map(|range| [self.from, self.to].map(|place| place.of_partition(range)));
         signatures.chain([begins]).any(|range| range.contains(&at))
     }
 
@@ -359,7 +359,7 @@ impl Plan {
     fn check_places(&self) -> Result<(), PlanError> {
         let logical = u64::from(self.logical_block_bytes);
         let expected = "whole logical blocks on the disk";
-        for (field, start) in [("start", self.from), ("new start", self.to)] {
+        for (field, start) in [("start", self.from.0), ("new start", self.to.0)] {
             let end = start
                 .checked_add(self.len)
                 .filter(|end| *end <= self.disk_bytes);
@@ -379,7 +379,7 @@ impl Plan {
         demand(
             self.from != self.to,
             "new start",
-            self.to,
+            self.to.0,
             "another place than the old one",
         )
     }
@@ -584,6 +584,7 @@ pub(crate) mod tests {
 
     /// A plan without label and signatures on a disk of 2 MiB, in batches of two units.
     pub(crate) fn plan(from: u64, to: u64, len: u64) -> Plan {
+        let (from, to) = (DiskOffset(from), DiskOffset(to));
         Plan {
             partition: "test".to_owned(),
             disk: "simulated".to_owned(),
@@ -617,8 +618,8 @@ pub(crate) mod tests {
             ("physical block", |plan| plan.physical_block_bytes = 256),
             ("unit", |plan| plan.unit.bytes = 512),
             ("offset of the unit", |plan| plan.unit.offset = 4096),
-            ("start", |plan| plan.from += 1),
-            ("new start", |plan| plan.to = u64::MAX - 511),
+            ("start", |plan| plan.from.0 += 1),
+            ("new start", |plan| plan.to.0 = u64::MAX - 511),
             ("new start", |plan| plan.to = plan.from),
             ("window", |plan| plan.copying = Copying::Windows(8192)),
             ("windows at once", |plan| plan.at_once = 0),

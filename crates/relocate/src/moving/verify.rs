@@ -103,7 +103,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             false => plan.to,
         };
         let len = range.end - range.start;
-        let (found, _) = read_what_can_be(disk, start + range.start, len as usize, plan)?;
+        let (found, _) = read_what_can_be(disk, start.0 + range.start, len as usize, plan)?;
         Ok(found == marker::fill(plan, len))
     }
 
@@ -425,8 +425,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Where the partition begins at the place that is compared.
     fn start_of(&self, check: Check) -> u64 {
         match check_place(check) {
-            Place::Old => self.state.plan.from,
-            Place::New => self.state.plan.to,
+            Place::Old => self.state.plan.from.0,
+            Place::New => self.state.plan.to.0,
         }
     }
 
@@ -463,7 +463,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         };
         let read = at..at + bytes.len() as u64;
         for (index, range) in plan.signatures.iter().enumerate() {
-            let signature = start + range.start..start + range.end;
+            let signature = start.of_partition(range);
             let Some(part) = common(&signature, &read) else {
                 continue;
             };

@@ -52,8 +52,8 @@ impl Windows {
         }
         Self {
             to: plan.new_place(),
-            from: plan.from,
-            partition_at: plan.from,
+            from: plan.from.0,
+            partition_at: plan.from.0,
             is_ascending: plan.to < plan.from,
             unit: plan.unit,
             disk_bytes: plan.disk_bytes,
@@ -89,12 +89,12 @@ impl Windows {
         } else {
             to
         };
-        let from = to.start + plan.to - plan.from;
+        let from = to.start + plan.to.0 - plan.from.0;
         let is_ascending = forward.is_ascending == mutations.has(Mutation::WrongEnd);
         Self {
             to,
             from,
-            partition_at: plan.to,
+            partition_at: plan.to.0,
             is_ascending,
             ..forward
         }
@@ -400,7 +400,7 @@ mod tests {
                         comes_back || !is_lost,
                         "{from} {to} {done}: {byte} stays lost"
                     );
-                    let copy = byte + plan.to - plan.from;
+                    let copy = byte + plan.to.0 - plan.from.0;
                     let is_copied = written.iter().any(|window| window.moved.contains(&copy));
                     assert!(
                         is_copied || !comes_back,

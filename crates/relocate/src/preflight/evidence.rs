@@ -125,7 +125,7 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     let signatures = plan
         .signatures
         .iter()
-        .flat_map(|range| [plan.from, plan.to].map(|at| at + range.start));
+        .flat_map(|range| [plan.from, plan.to].map(|at| at.0 + range.start));
     let mut places = signatures.chain([plan.union().start]);
     let is_ours =
         |at| matches!(Marker::at(disk, at), Ok(Some(marker)) if marker.journal == plan.journal);
@@ -228,8 +228,8 @@ mod tests {
             physical_block_bytes: 512,
             journal: JournalId([7; 16]),
             journal_path: "/j".to_owned(),
-            from: 34 * 512,
-            to: 2048 * 512,
+            from: DiskOffset(34 * 512),
+            to: DiskOffset(2048 * 512),
             len: 8192,
             unit: Unit {
                 bytes: 4096,

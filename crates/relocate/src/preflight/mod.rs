@@ -2,7 +2,7 @@
 //!
 //! [`Survey::of`] reads label and surroundings of a partition, [`Survey::plan`] makes the plan of its move, and
 //! [`Planned::check`] asks once more when the disk is held, since anything may have happened since. Only that makes the
-//! [`Checked`] plan without which no move begins. Left out: the choice of the new start, and taking the partition from the
+//! [`Checked`] plan without which no move begins. [`Recovery::check`] does the same for a move that goes on or back. Left out: the choice of the new start, and taking the partition from the
 //! kernel. Refusals are values here; the command line makes the sentences.
 
 mod blocks;
@@ -12,6 +12,7 @@ mod host;
 mod identity;
 mod journal_place;
 mod neighbours;
+mod recovery;
 mod refusal;
 mod unfinished;
 
@@ -22,13 +23,13 @@ use plumb_geometry::{Bytes, align_down};
 use plumb_label::{Disk, Label, Partition, PartitionPlace, PartitionType};
 use plumb_sys::KernelPartition;
 
-pub use self::blocks::must_make_up;
 pub use self::boot::{BootGapEvidence, BootSector};
-pub use self::evidence::{CurrentDisk, NotThisDisk, must_be_as_long};
+pub use self::evidence::{CurrentDisk, NotThisDisk};
 pub use self::host::Host;
 pub use self::identity::{Attachment, DiskWords, Ownership};
 pub use self::journal_place::{JournalPlaceError, JournalSite, must_be_new};
 pub use self::neighbours::{beside, within, without_containers};
+pub use self::recovery::{Direction, Recovery, RecoveryHost, RecoveryRefusal};
 pub(crate) use self::refusal::PreflightCheck;
 pub use self::refusal::Refusal;
 pub use self::unfinished::{Unfinished, mark_in, moving_part};
@@ -37,7 +38,7 @@ use crate::labels::{LabelMove, label_move};
 use crate::moving::{Copying, JournalId, Plan};
 use crate::mutation::Mutations;
 use crate::signatures::survey;
-use crate::{JOURNAL_BLOCK_BYTES_MIN, Unit};
+use crate::{DiskOffset, JOURNAL_BLOCK_BYTES_MIN, Unit};
 
 /// Type of the partition in which GRUB keeps its core image, found by absolute sector.
 const BIOS_BOOT: plumb_label::Guid =
@@ -302,8 +303,8 @@ impl<'a> Survey<'a> {
             physical_block_bytes: limits.physical_block_bytes,
             journal: request.journal,
             journal_path: path.display().to_string(),
-            from,
-            to: to.0,
+            from: DiskOffset(from),
+            to: DiskOffset(to.0),
             len,
             unit,
             copying,
@@ -388,7 +389,7 @@ impl Planned {
             name: "",
             device: &self.words.path,
             ownership: self.words.ownership,
-            to: Bytes(self.plan.to),
+            to: Bytes(self.plan.to.0),
             journal: self.plan.journal,
             journal_path: Path::new(&self.plan.journal_path),
             may_share_disk: false,
@@ -396,7 +397,9 @@ impl Planned {
         let mut survey = Survey::with(disk, host, self.number, self.mode, self.mutations)?;
         let (plan, ..) = survey.plan_and_neighbours(&request, &self.words)?;
         if plan != self.plan && !self.mutations.leaves_out(PreflightCheck::SamePlan) {
-            return Err(Refusal::Changed { at: self.plan.from });
+            return Err(Refusal::Changed {
+                at: self.plan.from.0,
+            });
         }
         Ok(Checked(self.plan.clone()))
     }

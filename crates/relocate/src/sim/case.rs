@@ -97,8 +97,8 @@ impl Case {
             physical_block_bytes: self.blocks.physical,
             journal: JournalId(*b"simulated journ."),
             journal_path: "/simulated".to_owned(),
-            from: self.from * SECTOR,
-            to: self.to * SECTOR,
+            from: DiskOffset(self.from * SECTOR),
+            to: DiskOffset(self.to * SECTOR),
             len: self.len * SECTOR,
             unit: self.unit(),
             copying: Copying::Batches(self.units * self.unit().bytes),
@@ -228,7 +228,7 @@ impl Setting {
         for (place, label) in before.places.iter().zip(&before.label) {
             disk.write(place.start, label);
         }
-        disk.write(plan.from, &before.partition);
+        disk.write(plan.from.0, &before.partition);
         let mut fixed = before.partition.clone();
         for fix_up in &plan.fix_ups {
             fixed[fix_up.at.0 as usize..][..fix_up.new.len()].copy_from_slice(&fix_up.new);
@@ -273,8 +273,8 @@ impl Setting {
     /// Whether everything is as it has to be after the move, after its rollback, or (`None`) before the first write.
     pub(crate) fn check_ending(&self, ending: Option<Ending>) -> Result<(), String> {
         let (label, start, partition) = match ending {
-            Some(Ending::Moved) => (&self.before.finished, self.plan.to, &self.fixed),
-            _ => (&self.before.label, self.plan.from, &self.before.partition),
+            Some(Ending::Moved) => (&self.before.finished, self.plan.to.0, &self.fixed),
+            _ => (&self.before.label, self.plan.from.0, &self.before.partition),
         };
         for (place, label) in self.before.places.iter().zip(label) {
             self.expect("label", place.start, label)?;
@@ -285,7 +285,7 @@ impl Setting {
         }
         let (left, kept) = match ending {
             None => return Ok(()),
-            Some(Ending::Moved) => (self.plan.from, self.plan.new_place()),
+            Some(Ending::Moved) => (self.plan.from.0, self.plan.new_place()),
             Some(Ending::RolledBack) => return Ok(()),
         };
         for range in &self.plan.signatures {
@@ -311,8 +311,8 @@ impl Setting {
         spares_neighbours: bool,
     ) -> Result<(), String> {
         let (label, start, partition) = match ending {
-            Ending::Moved => (&self.before.finished, self.plan.to, &self.fixed),
-            Ending::RolledBack => (&self.before.label, self.plan.from, &self.before.partition),
+            Ending::Moved => (&self.before.finished, self.plan.to.0, &self.fixed),
+            Ending::RolledBack => (&self.before.label, self.plan.from.0, &self.before.partition),
         };
         for (place, label) in self.before.places.iter().zip(label) {
             self.expect("label", place.start, label)?;
@@ -378,7 +378,7 @@ impl Setting {
     /// Whether the partition can be found at its new place: by the signature that decides, or, without one, by its label.
     pub(crate) fn has_come_back(&self) -> bool {
         let shown = match self.plan.signatures.first() {
-            Some(range) => self.first_difference(self.plan.to + range.start, self.signature(0)),
+            Some(range) => self.first_difference(self.plan.to.0 + range.start, self.signature(0)),
             None => self.first_difference(self.before.places[0].start, &self.before.finished[0]),
         };
         shown.is_none()
@@ -388,8 +388,8 @@ impl Setting {
     /// label, with data of which some are not there.
     pub(crate) fn check_hidden(&self) -> Result<(), String> {
         let places = [
-            ("old", self.plan.from, &self.before.partition),
-            ("new", self.plan.to, &self.fixed),
+            ("old", self.plan.from.0, &self.before.partition),
+            ("new", self.plan.to.0, &self.fixed),
         ];
         for (name, start, partition) in places {
             for range in &self.plan.signatures {
@@ -405,8 +405,8 @@ impl Setting {
             }
         }
         let labels = [
-            (&self.before.label, self.plan.from, "old"),
-            (&self.before.finished, self.plan.to, "new"),
+            (&self.before.label, self.plan.from.0, "old"),
+            (&self.before.finished, self.plan.to.0, "new"),
         ];
         for (label, start, name) in labels {
             let shown = |index: usize| {
@@ -440,7 +440,7 @@ fn apart(plan: &Plan) -> Vec<Range<u64>> {
     let mut blocks = Vec::new();
     let labels = plan.hide.iter().map(|change| change.range());
     let strays = plan.strays.iter().cloned();
-    for start in [plan.from, plan.to] {
+    for start in [plan.from.0, plan.to.0] {
         let signatures = plan
             .signatures
             .iter()
@@ -448,7 +448,7 @@ fn apart(plan: &Plan) -> Vec<Range<u64>> {
         let fix_ups = plan
             .fix_ups
             .iter()
-            .map(|change| change.range_on_disk(start));
+            .map(|change| change.range_on_disk(DiskOffset(start)));
         for range in signatures
             .chain(fix_ups)
             .chain(labels.clone())
@@ -458,7 +458,7 @@ fn apart(plan: &Plan) -> Vec<Range<u64>> {
         }
     }
     let is_apart = |at: &u64| {
-        [plan.from, plan.to].iter().all(|start| {
+        [plan.from.0, plan.to.0].iter().all(|start| {
             let sector = start + at..start + at + SECTOR;
             blocks.iter().all(|block| !meet(block, &sector))
         })

@@ -252,7 +252,7 @@ fn a_move_can_be_stopped_anywhere_and_often() {
 fn what_somebody_else_writes_is_kept() {
     let setting = stopped(2);
     let (mut disk, store) = both(&setting);
-    let at = setting.plan.from + setting.plan.signatures[0].start;
+    let at = setting.plan.from.0 + setting.plan.signatures[0].start;
     disk.write_at(at, &[0x77; 512]).expect("within");
     let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
     let error = moving.step().expect_err("somebody wrote");
@@ -388,7 +388,7 @@ fn a_partition_that_was_used_since_does_not_go_back() {
     }
     let mut used = 0;
     loop {
-        let at = setting.plan.to + setting.plan.signatures[0].start;
+        let at = setting.plan.to.0 + setting.plan.signatures[0].start;
         let mut found = [0; 512];
         disk.read_at(at, &mut found).expect("within");
         if found == setting.signature(0) {
@@ -467,7 +467,7 @@ fn a_byte_that_changed_is_found_again() {
         _ => ControlFlow::Continue(()),
     };
     assert_eq!(moving.run(watch).expect("no failure"), None);
-    let at = setting.plan.to + 50 * 512;
+    let at = setting.plan.to.0 + 50 * 512;
     let mut sector = [0; 512];
     disk.read_at(at, &mut sector).expect("within");
     sector[3] ^= 1;
@@ -478,7 +478,7 @@ fn a_byte_that_changed_is_found_again() {
     let MoveError::Lost { ranges } = error else {
         panic!("{error}")
     };
-    let byte = at - setting.plan.to;
+    let byte = at - setting.plan.to.0;
     assert!(
         ranges.iter().any(|lost| lost.range.contains(&byte)),
         "{ranges:?}"

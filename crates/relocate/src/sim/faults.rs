@@ -294,7 +294,7 @@ impl FaultTrial {
     /// Whether a byte is not one of a source that is still to be read.
     fn may_be_altered(&self, at: u64, copied: u64) -> bool {
         let plan = &self.setting.plan;
-        !plan.old_place().contains(&at) || self.is_copied(at - plan.from, copied)
+        !plan.old_place().contains(&at) || self.is_copied(at - plan.from.0, copied)
     }
 
     fn is_copied(&self, offset: u64, copied: u64) -> bool {
@@ -325,7 +325,7 @@ impl FaultTrial {
                 if let WriteFault::Misdirected { to, end } = fault {
                     let hit = to..end;
                     for at in plan.old_place().step_by(SECTOR as usize) {
-                        let offset = at - plan.from;
+                        let offset = at - plan.from.0;
                         if meet(&(at..at + SECTOR), &hit) && !self.is_copied(offset, copied) {
                             self.excused.push(LostRange {
                                 range: offset..offset + SECTOR,

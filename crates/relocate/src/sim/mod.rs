@@ -12,4 +12,5 @@ mod media;
 mod medium;
 pub(crate) mod memory_disk;
 mod preflight;
+mod recovery;
 mod tests;

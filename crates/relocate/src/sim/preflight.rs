@@ -11,7 +11,6 @@ use plumb_label::gpt::Entry;
 use plumb_label::{Detail, Guid, Role, write as label_write};
 use plumb_sys::{KernelPartition, Limits};
 
-use crate::Ending;
 use crate::labels::edit::encode;
 use crate::labels::{NewIds, NewKind, NewLabel};
 use crate::marker::Marker;
@@ -22,6 +21,7 @@ use crate::preflight::{
     PreflightCheck, Refusal, Survey, SurveyMode,
 };
 use crate::sim::memory_disk::MemoryDisk;
+use crate::{DiskOffset, Ending};
 
 const SECTOR: u64 = 512;
 const DISK_SECTORS: u64 = 16_384;
@@ -48,24 +48,24 @@ fn attachment(words: &str) -> Option<Attachment> {
 
 /// A disk, and the system around it.
 #[derive(Clone)]
-struct Scene {
-    disk: Vec<u8>,
+pub(super) struct Scene {
+    pub(super) disk: Vec<u8>,
     to: u64,
     partition_users: Vec<String>,
     disk_users: Vec<String>,
-    writers: Vec<String>,
-    neighbour_users: BTreeMap<u32, Vec<String>>,
-    known: Vec<KernelPartition>,
-    is_read_only: bool,
+    pub(super) writers: Vec<String>,
+    pub(super) neighbour_users: BTreeMap<u32, Vec<String>>,
+    pub(super) known: Vec<KernelPartition>,
+    pub(super) is_read_only: bool,
     has_ordered_zones: bool,
-    identity: String,
+    pub(super) identity: String,
     attachment: Option<Attachment>,
     site: JournalSite,
 }
 
 impl Scene {
     /// One in which a move may begin.
-    fn safe(kind: NewKind) -> Scene {
+    pub(super) fn safe(kind: NewKind) -> Scene {
         let disk = vec![0; (DISK_SECTORS * SECTOR) as usize];
         let mut scene = Scene {
             disk,
@@ -406,7 +406,7 @@ fn ext4_superblock() -> [u8; 512] {
 }
 
 /// Surveys `before`, and checks what is there when the disk is held.
-fn judge(
+pub(super) fn judge(
     before: &Scene,
     held: &Scene,
     mutations: Mutations,
@@ -450,7 +450,7 @@ fn a_safe_move_begins_and_ends() {
         let checked = judge(&scene, &scene, Mutations::default(), mode).expect("nothing is unsafe");
         assert_eq!(
             (checked.get().from, checked.get().to),
-            (PART.0 * SECTOR, to * SECTOR)
+            (DiskOffset(PART.0 * SECTOR), DiskOffset(to * SECTOR))
         );
         let mut journal = vec![0; checked.get().journal_bytes(4096) as usize];
         let disk = MemoryDisk(&mut scene.disk);

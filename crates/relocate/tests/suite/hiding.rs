@@ -10,9 +10,9 @@ use std::process::Command;
 
 use plumb_label::{Disk as _, FileDisk};
 use plumb_relocate::journal::write_unchecked;
-use plumb_relocate::moving::{Copying, JournalId};
+use plumb_relocate::moving::{Copying, JournalId, recover_unchecked};
 use plumb_relocate::signatures::survey;
-use plumb_relocate::{Disk, Ending, Marker, Move, Plan, Stage, Unit};
+use plumb_relocate::{Direction, Disk, DiskOffset, Ending, Marker, Move, Plan, Stage, Unit};
 use plumb_testkit::{require, temp_dir};
 
 const SECTOR: u64 = 512;
@@ -353,8 +353,8 @@ fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
         physical_block_bytes: 4096,
         journal: JournalId(*b"hiding of format"),
         journal_path: "/journal".to_owned(),
-        from,
-        to,
+        from: DiskOffset(from),
+        to: DiskOffset(to),
         len,
         unit: Unit {
             bytes: 4096,
@@ -409,10 +409,11 @@ fn a_format_is_found_before_and_after_and_never_between() {
         let saved: Vec<Vec<u8>> = plan
             .signatures
             .iter()
-            .map(|range| bench.bytes(&(plan.from + range.start..plan.from + range.end)))
+            .map(|range| bench.bytes(&plan.from.of_partition(range)))
             .collect();
         write_unchecked(&mut journal, plan, &saved).expect("a journal that is long enough");
-        let mut moving = Move::resume(&mut journal, bench.disk()).expect("a good plan");
+        let mut moving =
+            recover_unchecked(Direction::Forward, &mut journal, bench.disk()).expect("a good plan");
         assert_eq!(run(&mut moving, Stage::Copying), None);
         bench.check_hidden(index);
         bench.check_marker();
@@ -422,7 +423,8 @@ fn a_format_is_found_before_and_after_and_never_between() {
 
         if index % 3 == 0 {
             drop(moving);
-            let mut back = Move::rollback(&mut journal, bench.disk()).expect("a journal");
+            let mut back =
+                recover_unchecked(Direction::Back, &mut journal, bench.disk()).expect("a journal");
             assert_eq!(run(&mut back, Stage::Done), Some(Ending::RolledBack));
             assert_eq!(bench.found(&plan.old_place()), kind);
             assert!(

@@ -6,8 +6,8 @@ use std::hash::Hasher;
 use std::path::Path;
 
 use plumb_relocate::journal::lengths;
-use plumb_relocate::moving::{Copying, Stage, status};
-use plumb_relocate::{Ending, Move, Plan};
+use plumb_relocate::moving::{Copying, Stage, recover_unchecked, status};
+use plumb_relocate::{Direction, Ending, Plan};
 use twox_hash::XxHash64;
 
 #[path = "../../examples/relocate_seeds.rs"]
@@ -78,7 +78,8 @@ fn disk_of(plan: &Plan, (forth, back): (usize, Option<usize>)) -> BlankDisk {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
     go(&mut begun(plan, &mut disk, &mut store), forth);
     let Some(steps) = back else { return disk };
-    let mut back = Move::rollback(&mut store, &mut disk).expect("a move on its way");
+    let mut back =
+        recover_unchecked(Direction::Back, &mut store, &mut disk).expect("a move on its way");
     for _ in 0..steps {
         // What is compared is no step of a journal.
         while back.progress().stage == Stage::Verifying {
@@ -126,8 +127,8 @@ fn journals_without_records_of_losses_are_gone_on_with() {
                 assert_eq!((&said.plan, said.lost.len()), (&plan, 0), "{name} {len}");
                 assert_eq!(said.progress.is_back, done.1.is_some(), "{name} {len}");
                 let going = match turns_back {
-                    true => Move::rollback(&mut store, &mut disk),
-                    false => Move::resume(&mut store, &mut disk),
+                    true => recover_unchecked(Direction::Back, &mut store, &mut disk),
+                    false => recover_unchecked(Direction::Forward, &mut store, &mut disk),
                 };
                 let mut going = going.expect("a journal that goes on");
                 let ending = loop {

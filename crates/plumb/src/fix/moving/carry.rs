@@ -10,29 +10,29 @@ use std::time::Instant;
 use plumb_geometry::Bytes;
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, wait_for};
-use plumb_relocate::labels::must_be_derived;
 use plumb_relocate::moving::{Copying, OnLoss};
-use plumb_relocate::preflight::{Attachment, DiskWords, must_be_as_long, must_make_up};
+use plumb_relocate::preflight::{Attachment, DiskWords, Recovery, RecoveryRefusal};
 use plumb_relocate::{
-    Checked, Ending, JournalFile, Move, MoveError, Plan, Progress, Raw, Stage, Status, Unit,
+    Checked, Direction, Ending, JournalFile, Move, MoveError, Plan, Progress, Raw, Stage, Status,
+    Unit,
 };
 use plumb_report::fix::Moved;
 use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
 
 use super::error::{DISK_HELP, MoveRefused};
-use super::host::SystemHost;
-use super::identity::must_be_of;
+use super::host::{RecoveringHost, SystemHost, name_of};
+use super::identity::{current_disk, must_be_of};
 use super::preflight::Prepared;
 use super::progress::{ProgressLine, stage_word};
 use super::refusal::RefusedMove;
 use super::trust::Reached;
-use super::{Direction, MovePaths, held, label_difference, look, lost, trust};
+use super::{MovePaths, held, label_difference, look, lost, owners, trust, word};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::{Failure, tell};
 use crate::fix::act::{Owner, STATE, tell_kernel};
 use crate::fix::durable::make_directory;
-use crate::fix::error::of_system;
+use crate::fix::error::{FixError, of_system};
 use crate::fix::here::Here;
 use crate::fix::subject::Subject;
 use crate::fix::view::given;
@@ -192,7 +192,7 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
     let label = subject.label().ok().flatten();
     let note = must_be_of(&status, &subject, label.as_ref(), args.disk.is_some())?;
     let owner = owner_of(&status, &was, &subject.path);
-    let mut view = view(&status, &way, direction.word());
+    let mut view = view(&status, &way, word(direction));
     view.notes.extend(note);
     if let Some(why) = asks.filter(|_| !is_yes) {
         return ask(view, &status, &way, &subject, why, args.json);
@@ -208,32 +208,24 @@ pub fn go_on(way: MovePaths, args: &Resume, direction: Direction) -> Result<Exit
         }
         .ended(ending, &store);
     }
-    let changed = |error| incomplete(error, &way, &subject);
-    if direction == Direction::Back && status.may_be_in_use {
-        return Err(changed(MoveRefused::MayBeInUse { partition }));
-    }
-    must_have_its_blocks(&status, &subject).map_err(changed)?;
-    must_be_derived(&status.plan, status.torn.as_ref(), &subject.raw()).map_err(|source| {
-        MoveRefused::NotDerived {
-            device: subject.device(),
-            path: way.journal.display().to_string(),
-            source,
-        }
-    })?;
-    must_have_no_writers(&subject, &status, label.as_ref())?;
-    let _kept = held::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
-    forget(&subject, &status, label.as_ref())?;
-    // Once more: nobody can have opened a partition since that the kernel does not have any more.
-    subject.must_have_no_writers(&[])?;
     let on_loss = match args.accept_loss {
         true => OnLoss::Accept,
         false => OnLoss::Stop,
     };
-    let moving = match direction {
-        Direction::On => Move::resume_on_loss(&mut store, Raw(&subject.disk), on_loss),
-        Direction::Back => Move::rollback_on_loss(&mut store, Raw(&subject.disk), on_loss),
+    let host = RecoveringHost {
+        subject: &subject,
+        plan: &status.plan,
+        label: label.as_ref(),
     };
-    let moving = moving.map_err(stopped)?;
+    let raw = subject.raw();
+    let now = current_disk(&subject, &raw, label.as_ref(), args.disk.is_some());
+    let recovery = Recovery::check(&status, direction, on_loss, &now, &host);
+    let recovery = recovery.map_err(|refusal| refused(refusal, &status, &way, &subject))?;
+    let _kept = held::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
+    forget(&subject, &status, label.as_ref())?;
+    // Once more: nobody can have opened a partition since that the kernel does not have any more.
+    subject.must_have_no_writers(&[])?;
+    let moving = Move::recover(recovery, &mut store, Raw(&subject.disk)).map_err(stopped)?;
     let mut run = MoveRun {
         subject: &subject,
         way,
@@ -262,21 +254,50 @@ fn must_have_directory(journal: &Path) -> Result<(), Failure> {
     })
 }
 
-/// That the disk is as long as when the move began, and has no blocks that reach beyond the move's.
-fn must_have_its_blocks(status: &Status, subject: &Subject) -> Result<(), MoveRefused> {
+/// Why a move does not go on, with the commands that help.
+fn refused(
+    refusal: RecoveryRefusal,
+    status: &Status,
+    way: &MovePaths,
+    subject: &Subject,
+) -> Failure {
+    let partition = status.plan.partition.clone();
     let device = subject.device();
-    must_be_as_long(status, &subject.raw()).map_err(|found| MoveRefused::OtherSize {
-        device: device.clone(),
-        found,
-        expected: status.plan.disk_bytes,
-    })?;
     let words = |unit: Unit| format!("{} at offset {}", Bytes(unit.bytes), Bytes(unit.offset));
-    let unit = status.plan.unit;
-    must_make_up(unit, subject.disk.limits()).map_err(|stated| MoveRefused::OtherBlocks {
-        device,
-        found: words(stated),
-        expected: words(unit),
-    })
+    let stopped = |error| incomplete(error, way, subject);
+    match refusal {
+        RecoveryRefusal::Ended { ending } => stopped(MoveRefused::Move {
+            partition,
+            source: MoveError::Ended { ending },
+        }),
+        RecoveryRefusal::NotThisDisk { source } => MoveRefused::from(source).into(),
+        RecoveryRefusal::MayBeInUse => stopped(MoveRefused::MayBeInUse { partition }),
+        RecoveryRefusal::OtherSize { found } => stopped(MoveRefused::OtherSize {
+            device,
+            found,
+            expected: status.plan.disk_bytes,
+        }),
+        RecoveryRefusal::OtherBlocks { stated } => stopped(MoveRefused::OtherBlocks {
+            device,
+            found: words(stated),
+            expected: words(status.plan.unit),
+        }),
+        RecoveryRefusal::NotDerived { source } => MoveRefused::NotDerived {
+            device,
+            path: way.journal.display().to_string(),
+            source,
+        }
+        .into(),
+        RecoveryRefusal::ReadOnly => subject.read_only().into(),
+        RecoveryRefusal::OpenForWriting { users } => FixError::InUse { device, users }.into(),
+        RecoveryRefusal::NeighbourInUse { number, users } => MoveRefused::NeighbourInUse {
+            partition,
+            neighbour: name_of(&node_of(&subject.path, number)),
+            users,
+        }
+        .into(),
+        RecoveryRefusal::System { source } => FixError::Read { device, source }.into(),
+    }
 }
 
 /// What the journal says by now, unless somebody has ended the move and removed it.
@@ -315,21 +336,6 @@ fn ask(
     shown.command = given(Some(way.command(shown.action)), &mut shown.notes);
     super::print(&shown, is_json)?;
     Ok(Exit::Incomplete)
-}
-
-/// That no other process can write to the disk, or to a partition that lies in either place.
-fn must_have_no_writers(
-    subject: &Subject,
-    status: &Status,
-    label: Option<&Label>,
-) -> Result<(), Failure> {
-    let within = held::within_move(&status.plan, subject, label)?;
-    let nodes: Vec<PathBuf> = within
-        .iter()
-        .map(|part| node_of(&subject.path, part.number))
-        .collect();
-    let nodes: Vec<&Path> = nodes.iter().map(PathBuf::as_path).collect();
-    Ok(subject.must_have_no_writers(&nodes)?)
 }
 
 /// Whose the partition's node was when the move began; its disk may be called otherwise now.
@@ -433,7 +439,7 @@ fn still_checked(prepared: &Prepared, subject: &Subject) -> Result<(), Failure> 
 /// said of an error here: partx adds the partition as well. Its label may be what cannot be read.
 fn put_back(disk: &DirectDisk, prepared: &Prepared, owner: &Owner) {
     let plan = prepared.planned.plan();
-    let (start_bytes, len_bytes) = (plan.from, plan.len);
+    let (start_bytes, len_bytes) = (plan.from.0, plan.len);
     let known = KernelPartition {
         number: prepared.number,
         start_bytes,
@@ -567,8 +573,14 @@ impl MoveRun<'_> {
             Ending::RolledBack => "rolled back",
         };
         (self.view.command, self.view.undo) = (None, None);
+        let told = self.tell_kernel();
+        let place = match ending {
+            Ending::Moved => self.view.to_bytes,
+            Ending::RolledBack => self.view.from_bytes,
+        };
+        self.find_owners(place);
         let is_named = self.name_losses();
-        match self.tell_kernel() {
+        match told {
             Ok(notes) => {
                 self.view.notes.extend(notes);
                 // What it holds are data of the partition.
@@ -616,12 +628,34 @@ impl MoveRun<'_> {
         tell_kernel(self.subject, label.as_ref(), &self.owner)
     }
 
+    /// Asks the tools of the file system for the files that have lost bytes, now that the partition is at its place.
+    fn find_owners(&mut self, place: u64) {
+        if self.view.lost.is_empty() {
+            return;
+        }
+        let label = self.subject.label().ok().flatten();
+        let known = held::known_partitions(self.subject, label.as_ref()).unwrap_or_default();
+        let is_it = |known: &&KernelPartition| {
+            (known.start_bytes, known.len_bytes) == (place, self.view.len_bytes)
+        };
+        let node = known.iter().find(is_it);
+        let node = node.map(|known| node_of(&self.subject.path, known.number));
+        self.view.owner_search = Some(owners::find(node.as_deref(), &mut self.view.lost));
+    }
+
     /// Writes the file that names what is lost. Without it the journal stays, which has it too.
     fn name_losses(&mut self) -> bool {
         if self.view.lost.is_empty() {
             return true;
         }
-        match lost::write(&self.way.journal, &self.view.partition, &self.view.lost) {
+        let view = &self.view;
+        let written = lost::write(
+            &self.way.journal,
+            &view.partition,
+            &view.lost,
+            view.owner_search.as_ref(),
+        );
+        match written {
             Ok(path) => {
                 self.view.lost_file = Some(path.display().to_string());
                 true
@@ -749,8 +783,8 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
             .into_owned(),
         partition: plan.partition.clone(),
         disk: disk.unwrap_or_else(|| DiskWords::parse(&plan.disk).path),
-        from_bytes: plan.from,
-        to_bytes: plan.to,
+        from_bytes: plan.from.0,
+        to_bytes: plan.to.0,
         len_bytes: plan.len,
         copying,
         window_bytes,
@@ -766,6 +800,7 @@ pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
         places: Vec::new(),
         obstacles: Vec::new(),
         lost: lost::ranges(&status.lost),
+        owner_search: None,
         lost_file: None,
         command: given(on, &mut notes),
         undo: given(way.back(status), &mut notes),

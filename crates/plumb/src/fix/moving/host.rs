@@ -5,8 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::Grid;
+use plumb_label::Label;
 use plumb_relocate::labels::kernel::node_of;
-use plumb_relocate::preflight::{Attachment, Host, JournalPlaceError, JournalSite};
+use plumb_relocate::moving::Plan;
+use plumb_relocate::preflight::{
+    Attachment, Host, JournalPlaceError, JournalSite, RecoveryHost, within, without_containers,
+};
 use plumb_sys::{Directory, FileId, KernelPartition, Limits, openers, partitions};
 
 use crate::fix::act::STATE;
@@ -90,6 +94,44 @@ impl Host for SystemHost<'_> {
             disks: place.disks(),
             physical_blocks: place.physical_blocks(),
         })
+    }
+}
+
+/// This host, around a disk whose move goes on.
+pub struct RecoveringHost<'a> {
+    /// The disk.
+    pub subject: &'a Subject,
+    /// The plan of its move.
+    pub plan: &'a Plan,
+    /// Its label, where that can be read.
+    pub label: Option<&'a Label>,
+}
+
+impl RecoveryHost for RecoveringHost<'_> {
+    fn is_read_only(&self) -> bool {
+        self.subject.must_be_writable().is_err()
+    }
+
+    fn limits(&self) -> Limits {
+        self.subject.disk.limits()
+    }
+
+    fn writers(&self) -> io::Result<Vec<String>> {
+        let within = within(self.plan, &self.partitions()?);
+        let nodes: Vec<PathBuf> = within
+            .iter()
+            .map(|part| node_of(&self.subject.path, part.number))
+            .collect();
+        let nodes: Vec<&Path> = nodes.iter().map(PathBuf::as_path).collect();
+        self.subject.writers(&nodes)
+    }
+
+    fn partitions(&self) -> io::Result<Vec<KernelPartition>> {
+        Ok(without_containers(known(self.subject)?, self.label))
+    }
+
+    fn neighbour_users(&self, number: u32) -> Vec<String> {
+        users_of(self.subject, number)
     }
 }
 

@@ -10,7 +10,7 @@ use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::status;
 use plumb_relocate::preflight::{Attachment, CurrentDisk, DiskWords, moving_part};
 use plumb_relocate::signatures::markers;
-use plumb_relocate::{JournalFile, Marker, Status};
+use plumb_relocate::{JournalFile, Marker, Raw, Status};
 use plumb_sys::Access;
 
 use super::error::MoveRefused;
@@ -27,6 +27,7 @@ const PIECE: u64 = 1 << 20;
 const SECTOR: usize = 512;
 /// So many different marks of one disk are followed; a disk of more of them was made to keep us busy.
 const MARKS_MAX: usize = 64;
+
 /// That a disk is the one of a move. One whose owner has named it as the disk (`is_named`) may state another identity. Returns
 /// what has to be said of that.
 ///
@@ -38,19 +39,30 @@ pub fn must_be_of(
     label: Option<&Label>,
     is_named: bool,
 ) -> Result<Option<String>, MoveRefused> {
+    let raw = subject.raw();
+    let seen = current_disk(subject, &raw, label, is_named);
+    Ok(seen.must_be_of(status)?)
+}
+
+/// A disk as it is now; `raw` has its bytes.
+pub fn current_disk<'a>(
+    subject: &Subject,
+    raw: &'a Raw<'a>,
+    label: Option<&Label>,
+    is_named: bool,
+) -> CurrentDisk<'a> {
     let words = DiskWords::of_disk(
         subject.device(),
         subject.here.identity(),
         label,
         Attachment::of(&subject.disk),
     );
-    let seen = CurrentDisk {
+    CurrentDisk {
         words,
         has_label: label.is_some(),
-        disk: &subject.raw(),
+        disk: raw,
         is_named,
-    };
-    Ok(seen.must_be_of(status)?)
+    }
 }
 
 /// The move that is meant: by its journal's file, or by the disk or partition that waits for one. That disk is the move's, and

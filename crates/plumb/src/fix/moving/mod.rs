@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plumb_quoting::Command;
 use plumb_relocate::moving::{never_begun, status};
 use plumb_relocate::preflight::DiskWords;
-use plumb_relocate::{JournalError, JournalFile, MoveError, Status};
+use plumb_relocate::{Direction, JournalError, JournalFile, MoveError, Status};
 use plumb_report::fix::{Moved, print_moved};
 use plumb_sys::Doubt;
 
@@ -24,6 +24,7 @@ mod host;
 mod identity;
 mod label_difference;
 mod lost;
+mod owners;
 mod preflight;
 mod progress;
 mod refusal;
@@ -36,22 +37,11 @@ pub use held::known_partitions;
 use preflight::{Preflight, Prepared};
 use trust::Reached;
 
-/// What a move is told to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To go on.
-    On,
-    /// To go back.
-    Back,
-}
-
-impl Direction {
-    /// The command that goes this way.
-    fn word(self) -> &'static str {
-        match self {
-            Direction::On => "resume",
-            Direction::Back => "rollback",
-        }
+/// The command that goes this way.
+fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "resume",
+        Direction::Back => "rollback",
     }
 }
 
@@ -156,7 +146,7 @@ fn nothing_to_do(
         command: None,
         undo: None,
         notes: vec![format!("nothing to do: {why}")],
-        ..carry::view(status, way, direction.word())
+        ..carry::view(status, way, word(direction))
     };
     print(&moved, is_json)?;
     Ok(Exit::Clean)

@@ -6,6 +6,7 @@ mod grub;
 mod interrupted;
 mod journals;
 mod logical;
+mod lost_files;
 mod neighbours;
 mod other_disks;
 mod recover;

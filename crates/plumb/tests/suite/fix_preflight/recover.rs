@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 
-use plumb_relocate::{Ending, JournalFile, Move, Raw};
+use plumb_relocate::moving::recover_unchecked;
+use plumb_relocate::{Direction, Ending, JournalFile, Raw};
 use plumb_sys::{Access, DirectDisk};
 use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
@@ -81,7 +82,7 @@ fn a_move_that_has_ended_says_so_while_its_partition_is_held() {
     // As a process that is killed behind its last write.
     let store = JournalFile::open(&disk.journal()).expect("the journal");
     let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
-    let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+    let mut moving = recover_unchecked(Direction::Forward, store, Raw(&direct)).expect("a move");
     let ended = moving.run(|_| ControlFlow::Continue(())).expect("it ends");
     assert_eq!(ended, Some(Ending::Moved));
     drop(moving);
@@ -178,7 +179,8 @@ fn bytes_that_are_lost_are_named() {
         disk.stopped(1, TO);
         let store = JournalFile::open(&disk.journal()).expect("the journal");
         let direct = DirectDisk::open(disk.device.path(), Access::Write).expect("root");
-        let mut moving = Move::resume(store, Raw(&direct)).expect("a move");
+        let mut moving =
+            recover_unchecked(Direction::Forward, store, Raw(&direct)).expect("a move");
         while moving.progress().bytes < 16 << 20 {
             assert_eq!(moving.step().expect("no failure"), None);
         }

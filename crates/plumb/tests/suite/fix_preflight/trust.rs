@@ -67,7 +67,7 @@ impl Attack {
         let disk = DirectDisk::open(self.copy.path(), Access::Read).expect("the copy");
         let saved = plan.signatures.iter().map(|range| {
             let mut bytes = vec![0; (range.end - range.start) as usize];
-            let at = plan.from + range.start;
+            let at = plan.from.0 + range.start;
             plumb_label::Disk::read_at(&Raw(&disk), at, &mut bytes).expect("the copy");
             bytes
         });
