@@ -132,6 +132,9 @@ impl Ordered {
     }
 }
 
+/// As many I/O may well be in flight when a recording ends: the usual depth of the queue of a disk.
+const IN_FLIGHT_MAX: u64 = 32;
+
 /// Events that should be in a profile and are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
@@ -156,6 +159,16 @@ impl Losses {
     #[must_use]
     pub fn is_part_missing(&self) -> bool {
         self.lost > 0 || self.damaged > 0 || self.missing_files > 0
+    }
+
+    /// Whether so many completions are missing that those which are there may end other I/O than they did: of two equal
+    /// I/O at one place of which one lost its completion, the other's is taken for it, however much later it comes.
+    ///
+    /// `untimed` of `ios` have no latency. A few wait at the end of any recording.
+    #[must_use]
+    pub fn is_pairing_unsound(&self, untimed: u64, ios: u64) -> bool {
+        let is_many = |lone: u64| lone > IN_FLIGHT_MAX && lone > ios / 10;
+        is_many(self.unmatched_issues) && is_many(untimed)
     }
 
     /// Adds what is missing elsewhere.
@@ -280,6 +293,13 @@ impl Profile {
         self.op(Op::Read)
             .bytes
             .saturating_add(self.op(Op::Write).bytes)
+    }
+
+    /// Whether its latencies may be those of other I/O; see [`Losses::is_pairing_unsound`].
+    #[must_use]
+    pub fn is_pairing_unsound(&self) -> bool {
+        let untimed = self.ios().saturating_sub(self.timed_ios());
+        self.losses.is_pairing_unsound(untimed, self.ios())
     }
 
     /// I/O of which the latency is known.
