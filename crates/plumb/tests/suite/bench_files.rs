@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::recording::read;
-use crate::common::{Folder, Ran, plumb};
+use crate::common::{Folder, Ran, plumb, unseen_aio};
 use plumb_testkit::charging::ChargedCells;
 use plumb_testkit::require;
 use serde_json::Value;
@@ -436,6 +436,7 @@ fn a_job_file_measures_what_fio_measures() {
         Tool("fusermount3"),
         Tool("fio")
     );
+    let _aio = unseen_aio::submit();
     let folder = Folder::new("bench-fio");
     let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let text = format!(

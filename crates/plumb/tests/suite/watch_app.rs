@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::common::{Folder, plumb};
+use crate::common::{Folder, plumb, unseen_aio};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::{require, wait};
 use serde_json::Value;
@@ -141,6 +141,7 @@ fn fio(disk: &AppDisk, args: &[&str]) {
 #[test]
 fn direct_reads_are_as_many_bytes_at_the_device() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-direct");
     let disk = AppDisk::new(&folder);
     let bytes = 211 * 8192;
@@ -202,6 +203,7 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
 #[test]
 fn what_is_not_counted_is_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let _aio = unseen_aio::submit();
     let folder = Folder::new("app-mapped");
     let disk = AppDisk::new(&folder);
     for (engine, way) in [("mmap", "mapped files"), ("libaio", "io_submit")] {
@@ -247,6 +249,7 @@ fn what_is_not_counted_is_unknown() {
 #[test]
 fn the_last_line_has_the_whole_time() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-whole");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json", "--sync"]);
@@ -307,6 +310,7 @@ fn the_last_line_has_the_whole_time() {
 #[test]
 fn advice_asks_for_nothing() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-advice");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json"]);
@@ -336,6 +340,7 @@ fn advice_asks_for_nothing() {
 #[test]
 fn partial_writes_inflate() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
+    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-partial");
     let disk = AppDisk::new(&folder);
     let saved = folder.path("saved.profile");
@@ -413,6 +418,7 @@ fn takes_the_profile(saved: &Path, at: &Path) {
 #[test]
 fn buffered_writes_without_a_sync_are_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-unsynced");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--plain"]);

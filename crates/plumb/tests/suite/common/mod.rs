@@ -7,6 +7,7 @@ pub mod probed;
 pub mod recording;
 pub mod schema;
 pub mod terminal;
+pub mod unseen_aio;
 
 use std::ffi::OsStr;
 use std::io::Write;

@@ -6,7 +6,7 @@ use std::process::Command;
 use plumb_testkit::require;
 use serde_json::Value;
 
-use crate::common::{node, rows_of_guest};
+use crate::common::{node, plumb, rows_of_guest};
 
 /// One line of `rows.tsv`.
 struct CheckedRow {
@@ -189,7 +189,16 @@ fn verdicts_in_a_guest_are_true() {
             serde_json::from_str::<Value>(&text)
                 .unwrap_or_else(|why| panic!("{}: {why}", path.display()))
         };
-        let (live, elsewhere) = (read("plumb.json"), read("plumb-from.json"));
+        let live = read("plumb.json");
+        let collected = out.path().join(&row.name).join("host.tar.zst");
+        let elsewhere = plumb([
+            "check".as_ref(),
+            "--json".as_ref(),
+            row.node.as_ref(),
+            "--from".as_ref(),
+            collected.as_os_str(),
+        ]);
+        let elsewhere = elsewhere.json();
         for part in ["findings", "result"] {
             assert_eq!(
                 live[part], elsewhere[part],
@@ -209,8 +218,6 @@ fn verdicts_in_a_guest_are_true() {
         ("raid5-64k", 128),
         ("raid5-512k", 1024),
     ] {
-        let text =
-            std::fs::read_to_string(out.path().join(array).join("plumb.txt")).expect("a report");
         let document: Value = serde_json::from_str(
             &std::fs::read_to_string(out.path().join(array).join("plumb.json"))
                 .expect("a document"),
@@ -222,7 +229,7 @@ fn verdicts_in_a_guest_are_true() {
         assert_eq!(
             placing["chunk_bytes"].as_u64().map(|chunk| chunk * data),
             Some(stripe << 10),
-            "{text}"
+            "{array}"
         );
     }
 }

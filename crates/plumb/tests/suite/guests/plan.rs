@@ -119,7 +119,7 @@ fn commands_make_what_was_planned() {
         assert!(
             wrong.is_empty(),
             "{name}: {wrong:?}\n{}",
-            of(name).read("check.txt")
+            of(name).read("check.json")
         );
     }
     partitions(&of);
