@@ -31,6 +31,8 @@ pub(crate) struct Readings {
     read_at_ns: u64,
     /// When threads were last counted, by the same clock.
     threads_read_ns: u64,
+    /// Where the course over time has come to: when the last reading was begun, or the programs were attached.
+    course_from_ns: u64,
 }
 
 /// A row as it was.
@@ -107,6 +109,7 @@ impl Readings {
             names: BTreeMap::new(),
             read_at_ns: 0,
             threads_read_ns: 0,
+            course_from_ns: present_ns(),
             counters,
         }
     }
@@ -135,9 +138,14 @@ impl Readings {
                 profile.losses.lost = misses.unplaced;
                 profile.losses.unmatched_issues = misses.unmatched_issues;
                 profile.losses.unmatched_completions = misses.unmatched_completions;
+                if profile.ios() > 0 {
+                    let [from_ns, to_ns] = [self.course_from_ns, present_ns].map(u64::cast_signed);
+                    profile.put_into_course(from_ns, to_ns);
+                }
                 reading.profiles.add(&profile);
             }
         }
+        self.course_from_ns = present_ns;
         self.add_processes(&mut reading);
         let totals = &self.counters.totals[0];
         reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);

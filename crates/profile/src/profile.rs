@@ -13,7 +13,7 @@ use crate::imported::Imported;
 use crate::in_flight::InFlight;
 use crate::starts::Starts;
 use crate::table::{Row, Table};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Window};
 use crate::top::Top;
 
 /// What time 0 of a profile's times means. Profiles of different clocks merge, but not their course over time.
@@ -312,6 +312,31 @@ impl Profile {
     #[must_use]
     pub fn op(&self, op: Op) -> &OpTotals {
         &self.ops[op as usize]
+    }
+
+    /// Puts all that was counted into the course over time, as counted between two times.
+    pub fn put_into_course(&mut self, from_ns: i64, to_ns: i64) {
+        let (reads, writes) = (self.op(Op::Read), self.op(Op::Write));
+        let others = self.ios() - reads.ios.saturating_add(writes.ios).min(self.ios());
+        let data = self.places.table.iter();
+        let data = data.filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
+        let ns_sum: u128 = data.map(|(_, row)| row.ns_sum).sum();
+        let longest = [reads, writes].into_iter().filter_map(|totals| {
+            let (bucket, _) = totals.device_ns.iter().next_back()?;
+            Some(crate::histogram::log_linear_bounds(bucket).1)
+        });
+        let counted = Window {
+            read_sizes: reads.sizes.clone(),
+            write_sizes: writes.sizes.clone(),
+            read_bytes: reads.bytes,
+            write_bytes: writes.bytes,
+            other_ios: others,
+            timed: reads.timed.saturating_add(writes.timed),
+            ns_sum: u64::try_from(ns_sum).unwrap_or(u64::MAX),
+            ns_max: longest.max().unwrap_or(0),
+            regions: Counts::default(),
+        };
+        self.timeline.add_counted(from_ns, to_ns, &counted);
     }
 
     /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.
