@@ -207,6 +207,7 @@ pub fn of_bench(run: &DocumentRun) -> Observed {
             .collect(),
         has_lengths: false,
         quantiles: [quantiles(&run.total.reads), quantiles(&run.total.writes)],
+        random: None,
         grids: Vec::new(),
         law: None,
         lost: Share::new(lost, run.total.ios.saturating_add(lost)),
