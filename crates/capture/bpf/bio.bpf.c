@@ -100,6 +100,7 @@ INLINE int queue(struct bio *bio)
 	key = begin(lane, device, &io);
 	process = process_index(dev);
 	count_process(lane, process, io.sector, sectors);
+	note_thread(process, bpf_get_current_pid_tgid(), io.now);
 	address = address_of(bio);
 	flight = flight_of(lane, address, io.now);
 	if (!flight) {
@@ -110,8 +111,6 @@ INLINE int queue(struct bio *bio)
 	flight->key = key;
 	flight->device = io.index;
 	flight->op = io.op;
-	flight->process = process;
-	flight->thread = bpf_get_current_pid_tgid();
 	flight->address = address;
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	return 0;

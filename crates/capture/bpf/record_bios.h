@@ -94,6 +94,7 @@ INLINE int begin(struct bio *bio)
 	open->record.len_bytes = len_bytes;
 	open->record.op_flags = op_flags | PLUMB_IS_BIO;
 	open->record.tgid = tgid;
+	open->record.thread = bpf_get_current_pid_tgid();
 	open->record.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(open->record.comm, sizeof(open->record.comm));
 	open->record.issued_ns = bpf_ktime_get_ns();

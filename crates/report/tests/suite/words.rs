@@ -861,6 +861,7 @@ fn io_through_a_start() {
     let fit = SeenFit {
         ios: 300,
         misaligned: Bounds::exact(300),
+        cells_ratio: Some(Bounds::exact(1.5)),
         moved: Some(FitAfterMove {
             by_bytes: sectors(6),
             ios: 300,
