@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plumb_trace::{Batch, Op, UNKNOWN_NS, UNKNOWN_PID};
 
-use crate::in_flight::NO_THREAD;
+use crate::in_flight::thread_of;
 
 /// How many events go through one measure after the other while their columns stay in the first cache.
 pub(crate) const BLOCK_EVENTS: usize = 512;
@@ -84,17 +84,14 @@ impl<'a> Ios<'a> {
         self.pid.get(row).copied().unwrap_or(UNKNOWN_PID)
     }
 
-    /// Process above and thread below, or the process alone where no thread is known; [`NO_THREAD`] without either.
+    /// Process above and thread below, or the process alone where no thread is known; see [`thread_of`].
     ///
     /// Several sources have the number of the thread where others have that of the process: such a number is
     /// as good a thread.
     #[inline(always)]
     pub(crate) fn thread(&self, row: usize) -> i64 {
         let tid = self.tid.get(row).copied().unwrap_or(UNKNOWN_PID);
-        match self.pid(row) {
-            UNKNOWN_PID if tid == UNKNOWN_PID => NO_THREAD,
-            pid => i64::from(pid) << 32 | i64::from(tid.cast_unsigned()),
-        }
+        thread_of(self.pid(row), tid)
     }
 
     /// Command; 0 where unknown.

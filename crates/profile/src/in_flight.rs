@@ -6,7 +6,7 @@
 use pulp::{Arch, NullaryFnOnce};
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::UNKNOWN_NS;
+use plumb_trace::{UNKNOWN_NS, UNKNOWN_PID};
 
 use crate::columns::BLOCK_EVENTS;
 use crate::histogram::Counts;
@@ -41,7 +41,12 @@ impl InFlight {
 }
 
 /// Stands for an unknown thread.
-pub const NO_THREAD: i64 = i64::MIN;
+pub const NO_THREAD: i64 = thread_of(UNKNOWN_PID, UNKNOWN_PID);
+
+/// Process above and thread below as one number: no two pairs have the same, unknown ones neither.
+pub(crate) const fn thread_of(pid: i32, tid: i32) -> i64 {
+    (pid as i64) << 32 | tid.cast_unsigned() as i64
+}
 
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
