@@ -127,7 +127,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__analyze)
-            opts="-h -V --grid --chunk --members --record --shift --device --op --partition --range --layer --since --until --format --json --html --save --fail-on --color --help --version"
+            opts="-h -V --together --grid --chunk --members --record --shift --device --op --partition --range --layer --since --until --format --json --html --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -433,7 +433,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__compare)
-            opts="-h -V --device --grid --layer --format --first --margin --json --html --color --help --version"
+            opts="-h -V --device --force --grid --layer --format --first --margin --json --html --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

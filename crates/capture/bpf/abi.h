@@ -112,9 +112,7 @@ struct plumb_flight {
 	u64 key; /* of its row; 0: it found none */
 	u32 device;
 	u32 op;
-	u32 process; /* index; all bits when nobody is known */
-	u32 thread; /* number, 0 when unknown */
-	u64 unused;
+	u64 unused[2];
 };
 #define PLUMB_FLIGHT_BYTES 64
 
@@ -158,6 +156,15 @@ struct plumb_process {
 	u64 unused;
 };
 #define PLUMB_PROCESS_BYTES 32
+
+/* When a thread of a process last sent an I/O. User space counts those that were seen since it last read. */
+struct plumb_thread {
+	u64 process_thread; /* index of the process above, number of the thread below; 0: free */
+	u64 seen_ns; /* exact to PLUMB_SEEN_BITS below */
+};
+#define PLUMB_THREAD_BYTES 16
+/* A time of a thread is written again only when this many low bits of it have run over: some 1 ms. */
+#define PLUMB_SEEN_BITS 20
 
 /* What a process sent, counted in one lane of CPUs. */
 struct plumb_sent {

@@ -100,6 +100,7 @@ INLINE int queue(struct bio *bio)
 	key = begin(lane, device, &io);
 	process = process_index(dev);
 	count_process(lane, process, io.sector, sectors);
+	note_thread(process, bpf_get_current_pid_tgid(), io.now);
 	address = address_of(bio);
 	flight = flight_of(lane, address, io.now);
 	if (!flight) {
@@ -110,8 +111,6 @@ INLINE int queue(struct bio *bio)
 	flight->key = key;
 	flight->device = io.index;
 	flight->op = io.op;
-	flight->process = process;
-	flight->thread = bpf_get_current_pid_tgid();
 	flight->address = address;
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	return 0;
@@ -130,7 +129,7 @@ INLINE void count_unmatched(struct bio *bio)
 		ADD(device->unmatched_completions, 1);
 }
 
-__attribute__((noinline)) int end_at(u64 address, u32 is_failed)
+__attribute__((noinline)) int end_at(u64 address, s32 error)
 {
 	u32 place = place_of(address), lane, index, op;
 	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
@@ -152,7 +151,7 @@ __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 	if (!device)
 		return 1;
 	lane = bpf_get_smp_processor_id() & lane_mask;
-	end(lane, index, device, op, key, ns, is_failed, now);
+	end(lane, index, device, op, key, ns, error, now);
 	return 1;
 }
 
@@ -187,7 +186,7 @@ TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 /* Loaded where devices that make requests are watched. */
 TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
 {
-	return end_bios_of((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
+	return end_bios_of((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
 }
 
 TRACEPOINT("block_split") int split_bio(u64 *ctx)

@@ -26,7 +26,7 @@ INLINE u64 came_ns(u32 place);
  * Notes the end of a bio; 0 when nobody saw it begin. Not static, so that the verifier looks at it once and not again for
  * each bio of a request.
  */
-__attribute__((noinline)) int end_at(u64 address, u32 is_failed);
+__attribute__((noinline)) int end_at(u64 address, s32 error);
 
 /* The address as a number that can be reckoned with: the verifier knows a copy of it for nothing else. */
 INLINE u64 address_of(struct bio *bio)
@@ -115,7 +115,7 @@ INLINE u32 leave(u64 address, u32 place)
 #define REQUEST_BIOS 64
 
 /* The bios that end with a request, or with a part of it. */
-INLINE int end_bios_of(struct request *rq, u32 is_failed, u32 bytes)
+INLINE int end_bios_of(struct request *rq, s32 error, u32 bytes)
 {
 	struct bio *bio = FIELD(rq, bio);
 	u32 number;
@@ -128,7 +128,7 @@ INLINE int end_bios_of(struct request *rq, u32 is_failed, u32 bytes)
 		if (size > bytes)
 			break;
 		bytes -= size;
-		end_at(address_of(bio), is_failed);
+		end_at(address_of(bio), error);
 		bio = FIELD(bio, bi_next);
 	}
 	return 0;

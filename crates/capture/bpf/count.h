@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct plumb_device) == PLUMB_DEVICE_BYTES, "device");
 _Static_assert(sizeof(struct plumb_place) == PLUMB_PLACE_BYTES, "place");
 _Static_assert(sizeof(struct plumb_streams) == PLUMB_STREAMS_BYTES, "streams");
 _Static_assert(sizeof(struct plumb_process) == PLUMB_PROCESS_BYTES, "process");
+_Static_assert(sizeof(struct plumb_thread) == PLUMB_THREAD_BYTES, "thread");
 _Static_assert(sizeof(struct plumb_sent) == PLUMB_SENT_BYTES, "sent");
 _Static_assert(sizeof(struct plumb_totals) == PLUMB_TOTALS_BYTES, "totals");
 
@@ -34,6 +35,7 @@ const volatile u32 device_mask;
 const volatile u32 place_mask;
 const volatile u32 stream_mask;
 const volatile u32 process_mask;
+const volatile u32 thread_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
 
 ARRAY_MAP(rows, struct plumb_row);
@@ -43,6 +45,7 @@ ARRAY_MAP(devices, struct plumb_device);
 ARRAY_MAP(places, struct plumb_place);
 ARRAY_MAP(streams, struct plumb_streams);
 ARRAY_MAP(processes, struct plumb_process);
+ARRAY_MAP(threads, struct plumb_thread);
 ARRAY_MAP(sent, struct plumb_sent);
 ARRAY_MAP(totals, struct plumb_totals);
 
@@ -317,6 +320,39 @@ INLINE u32 process_index(u32 dev)
 	return NONE;
 }
 
+/* Notes that a thread sends an I/O now. Of many that hash alike the one that was not seen for longest is forgotten. */
+INLINE void note_thread(u32 process, u32 thread, u64 now)
+{
+	u64 who = (u64)process << 32 | thread;
+	struct plumb_thread *oldest = 0;
+	u32 from = MIX(who), probe;
+
+	if (process == NONE || !thread)
+		return;
+	for (probe = 0; probe < PLUMB_PROBES; probe++) {
+		struct plumb_thread *here = at(&threads, (from + probe) & thread_mask);
+		u64 found;
+
+		if (!here)
+			return;
+		found = here->process_thread;
+		if (!found)
+			found = __sync_val_compare_and_swap(&here->process_thread, 0, who);
+		if (!found || found == who) {
+			/* A line that several CPUs read is written seldom. */
+			if (here->seen_ns >> PLUMB_SEEN_BITS != now >> PLUMB_SEEN_BITS)
+				here->seen_ns = now;
+			return;
+		}
+		if (!oldest || here->seen_ns < oldest->seen_ns)
+			oldest = here;
+	}
+	if (oldest) {
+		oldest->process_thread = who;
+		oldest->seen_ns = now;
+	}
+}
+
 /* Nothing for `NONE`. */
 INLINE void count_process(u32 lane, u32 index, u64 sector, u32 sectors)
 {
@@ -441,7 +477,7 @@ INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 ke
 		COUNT_IN(is_shared, row->timed, 1);
 	}
 	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
-	if (error)
+	if (is_failure(error))
 		ADD(device->failed[op & 7], 1);
 	change_depth(lane, index, device, PLUMB_DEPTH_LEFT_NS, -1, now);
 }

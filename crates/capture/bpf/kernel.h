@@ -22,6 +22,16 @@
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_F_MMAPABLE 1024
 
+/*
+ * Whether an I/O that ended so has failed. A device may refuse an operation (BLK_STS_NOTSUPP, EOPNOTSUPP), and what was asked
+ * not to wait is sent again (BLK_STS_AGAIN, EAGAIN). block_rq_complete has an errno, which is negative, in older kernels and a
+ * blk_status_t, which is positive, in later ones.
+ */
+INLINE int is_failure(s32 error)
+{
+	return error && error != 1 && error != 12 && error != -95 && error != -11;
+}
+
 #define UINT(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
 #define ARRAY_MAP(name_, type_)                          \

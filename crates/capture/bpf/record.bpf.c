@@ -41,6 +41,7 @@ INLINE u32 sign(struct plumb_record *record, struct plumb_tally *tally)
 		if (!is_wanted_pid(origin->tgid))
 			return 0;
 		record->tgid = origin->tgid;
+		record->thread = origin->thread;
 		record->cgroup = origin->cgroup;
 		__builtin_memcpy(record->comm, origin->comm, sizeof(record->comm));
 		return 1;
@@ -50,6 +51,7 @@ INLINE u32 sign(struct plumb_record *record, struct plumb_tally *tally)
 	if (pids)
 		return 0;
 	record->tgid = 0;
+	record->thread = 0;
 	record->cgroup = 0;
 	record->comm[0] = 0;
 	return 1;
@@ -126,7 +128,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	}
 	now = bpf_ktime_get_ns();
 	open->record.device_ns = now > open->record.issued_ns ? now - open->record.issued_ns : 0;
-	open->record.error = error;
+	open->record.error = is_failure(error) ? error : 0;
 	hand_over(open, tally);
 	open->address = 0;
 	return 0;
@@ -151,6 +153,7 @@ INLINE int queue(struct bio *bio)
 	origin->sector = sector;
 	origin->dev = dev;
 	origin->tgid = bpf_get_current_pid_tgid() >> 32;
+	origin->thread = bpf_get_current_pid_tgid();
 	origin->cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(origin->comm, sizeof(origin->comm));
 	return 0;
@@ -169,6 +172,7 @@ INLINE int split(struct bio *front)
 	rest->sector = sector;
 	rest->dev = dev;
 	rest->tgid = origin->tgid;
+	rest->thread = origin->thread;
 	rest->cgroup = origin->cgroup;
 	__builtin_memcpy(rest->comm, origin->comm, sizeof(rest->comm));
 	return 0;
@@ -215,5 +219,5 @@ TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 /* Likewise: a driver may hand a bio on to a disk below that makes a request of it. */
 TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
 {
-	return end_bios_of((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
+	return end_bios_of((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
 }

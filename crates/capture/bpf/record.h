@@ -37,8 +37,10 @@ struct plumb_record {
 	u32 op_flags; /* PLUMB_OP_... in the low byte, PLUMB_FLAG_... and PLUMB_IS_BIO above */
 	u32 tgid; /* 0: nobody knows who sent it */
 	s32 error;
+	u32 thread; /* 0: nobody knows who sent it */
+	u32 unused;
 };
-#define PLUMB_RECORD_BYTES 80
+#define PLUMB_RECORD_BYTES 88
 
 /* An address in its place while an I/O is handed over. */
 #define PLUMB_ENDING 1
@@ -51,7 +53,7 @@ struct plumb_open {
 	u32 tally; /* of its disk */
 	u32 unused;
 	struct plumb_record record;
-	u64 unused_too[2];
+	u64 unused_too;
 };
 #define PLUMB_OPEN_BYTES 128
 
@@ -76,7 +78,9 @@ struct plumb_origin {
 	char comm[16];
 	u32 dev;
 	u32 tgid;
-	u64 unused[3];
+	u32 thread;
+	u32 unused;
+	u64 unused_too[2];
 };
 #define PLUMB_ORIGIN_BYTES 64
 

@@ -94,6 +94,7 @@ INLINE int begin(struct bio *bio)
 	open->record.len_bytes = len_bytes;
 	open->record.op_flags = op_flags | PLUMB_IS_BIO;
 	open->record.tgid = tgid;
+	open->record.thread = bpf_get_current_pid_tgid();
 	open->record.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(open->record.comm, sizeof(open->record.comm));
 	open->record.issued_ns = bpf_ktime_get_ns();
@@ -118,7 +119,7 @@ INLINE void count_unmatched(struct bio *bio)
 		ADD(tally->unmatched_completions, 1);
 }
 
-__attribute__((noinline)) int end_at(u64 address, u32 is_failed)
+__attribute__((noinline)) int end_at(u64 address, s32 error)
 {
 	u32 place = place_of(address);
 	struct plumb_open *open = place == NONE ? 0 : open_bio_at(place);
@@ -133,7 +134,7 @@ __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 		return 1;
 	now = bpf_ktime_get_ns();
 	open->record.device_ns = now > open->record.issued_ns ? now - open->record.issued_ns : 0;
-	open->record.error = is_failed;
+	open->record.error = is_failure(error) ? error : 0;
 	hand_over(open, tally);
 	open->address = 0;
 	leave(address, place);

@@ -101,9 +101,10 @@ INLINE int issue(struct request *rq)
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	/* Behind all that waits for what was written before: nothing ends this I/O as yet. */
 	flight->key = key;
-	flight->process = sender ? sender->process : NONE;
-	flight->thread = sender ? sender->thread : 0;
-	count_process(lane, flight->process, io.sector, sectors);
+	if (sender) {
+		count_process(lane, sender->process, io.sector, sectors);
+		note_thread(sender->process, sender->thread, io.now);
+	}
 	flight->begun_ns = begun;
 	flight->issued_ns = io.now;
 	flight->end = last;

@@ -57,27 +57,19 @@ pub(crate) struct KernelPlace {
     pub(crate) dev_device: AtomicU64,
 }
 
-/// A request or bio between issue and completion.
-#[repr(C)]
-pub(crate) struct Flight {
-    pub(crate) address: AtomicU64,
-    begun_ns: AtomicU64,
-    pub(crate) issued_ns: AtomicU64,
-    end: AtomicU64,
-    key: AtomicU64,
-    device: AtomicU32,
-    op: AtomicU32,
-    pub(crate) process: AtomicU32,
-    pub(crate) thread: AtomicU32,
-    unused: AtomicU64,
-}
-
 /// A process on one disk or partition.
 #[repr(C)]
 pub(crate) struct Process {
     pub(crate) dev_tgid: AtomicU64,
     pub(crate) comm: [AtomicU64; 2],
     unused: AtomicU64,
+}
+
+/// When a thread last sent an I/O.
+#[repr(C)]
+pub(crate) struct Thread {
+    pub(crate) process_thread: AtomicU64,
+    pub(crate) seen_ns: AtomicU64,
 }
 
 /// What a process sent, in one lane.
@@ -115,12 +107,11 @@ const _: () = {
     assert!(size_of::<KernelRow>() == ROW_BYTES);
     assert!(size_of::<KernelDevice>() == DEVICE_BYTES);
     assert!(size_of::<KernelPlace>() == PLACE_BYTES);
-    assert!(size_of::<Flight>() == FLIGHT_BYTES);
-    assert!(std::mem::offset_of!(Flight, thread) == 52);
     assert!(std::mem::offset_of!(KernelDevice, issues) == 64);
     assert!(std::mem::offset_of!(KernelDevice, depth) == 128);
     assert!(std::mem::offset_of!(KernelDevice, failed) == 192);
     assert!(size_of::<Process>() == PROCESS_BYTES);
+    assert!(size_of::<Thread>() == THREAD_BYTES);
     assert!(size_of::<Sent>() == SENT_BYTES);
     assert!(size_of::<Asker>() == ASKER_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);

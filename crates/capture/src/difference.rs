@@ -1,8 +1,7 @@
 //! From counters that only grow to what happened between two readings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
@@ -30,6 +29,10 @@ pub(crate) struct Readings {
     names: BTreeMap<u32, Device>,
     /// When the last reading was begun, by the clock of the programs.
     read_at_ns: u64,
+    /// When threads were last counted, by the same clock.
+    threads_read_ns: u64,
+    /// Where the course over time has come to: when the last reading was begun, or the programs were attached.
+    course_from_ns: u64,
 }
 
 /// A row as it was.
@@ -105,6 +108,8 @@ impl Readings {
             totals: [0; 3],
             names: BTreeMap::new(),
             read_at_ns: 0,
+            threads_read_ns: 0,
+            course_from_ns: present_ns(),
             counters,
         }
     }
@@ -133,9 +138,14 @@ impl Readings {
                 profile.losses.lost = misses.unplaced;
                 profile.losses.unmatched_issues = misses.unmatched_issues;
                 profile.losses.unmatched_completions = misses.unmatched_completions;
+                if profile.ios() > 0 {
+                    let [from_ns, to_ns] = [self.course_from_ns, present_ns].map(u64::cast_signed);
+                    profile.put_into_course(from_ns, to_ns);
+                }
                 reading.profiles.add(&profile);
             }
         }
+        self.course_from_ns = present_ns;
         self.add_processes(&mut reading);
         let totals = &self.counters.totals[0];
         reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);
@@ -310,7 +320,9 @@ impl Readings {
     }
 
     fn add_processes(&mut self, reading: &mut Reading) {
-        let (disks, threads) = (self.disks(), threads_in_flight(&self.counters.flights));
+        let disks = self.disks();
+        let threads = threads_since(&self.counters.threads, self.threads_read_ns);
+        self.threads_read_ns = present_ns();
         for (index, process) in self.counters.processes.iter().enumerate() {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
@@ -345,9 +357,7 @@ impl Readings {
                 let profile = reading.profiles.entry(&disk, self.layer, Table::default);
                 profile.top.add(&comm, ProcessShare { ios, bytes });
             }
-            let threads = threads
-                .range((index as u32, 0)..=(index as u32, u32::MAX))
-                .count() as u64;
+            let threads = threads.get(&(index as u32)).copied().unwrap_or(0);
             reading.processes.push(Process {
                 device,
                 disk,
@@ -381,9 +391,6 @@ impl Readings {
     }
 }
 
-/// I/O that are in flight for longer have lost their end: drivers give up on an I/O after that time, unless told otherwise.
-const IN_FLIGHT_MAX: Duration = Duration::from_secs(30);
-
 /// How often a single place was touched is counted by disk: no place of a partition was touched more often.
 fn bound_starts(profile: &mut Profile) {
     let Places {
@@ -403,19 +410,17 @@ fn present_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// Threads with I/O in flight: (index of the process on the device, number of the thread).
-fn threads_in_flight(flights: &[abi::Flight]) -> BTreeSet<(u32, u32)> {
-    let oldest_ns = present_ns().saturating_sub(IN_FLIGHT_MAX.as_nanos() as u64);
-    let in_flight = flights
-        .iter()
-        .filter(|flight| now(&flight.address) != 0 && now(&flight.issued_ns) >= oldest_ns);
-    let known = in_flight.map(|flight| {
-        (
-            flight.process.load(Ordering::Relaxed),
-            flight.thread.load(Ordering::Relaxed),
-        )
-    });
-    known.filter(|(_, thread)| *thread != 0).collect()
+/// Distinct threads of each process, by its index, that sent an I/O after a time. One that did so less than
+/// 2^[`abi::SEEN_BITS`] ns before may count as well.
+fn threads_since(threads: &[abi::Thread], since_ns: u64) -> BTreeMap<u32, u64> {
+    let mut by_process = BTreeMap::new();
+    for thread in threads {
+        let (who, seen_ns) = (now(&thread.process_thread), now(&thread.seen_ns));
+        if who != 0 && seen_ns >> abi::SEEN_BITS >= since_ns >> abi::SEEN_BITS {
+            *by_process.entry((who >> 32) as u32).or_insert(0) += 1;
+        }
+    }
+    by_process
 }
 
 /// A bucket of a device's histograms to where the profile has it.

@@ -46,6 +46,7 @@ pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
+const THREADS: usize = 1 << 16;
 
 /// The programs of a layer at work. They are detached when it is dropped.
 pub(crate) struct WatchedLayer {
@@ -62,8 +63,8 @@ pub(crate) struct BlockCounters {
     pub(crate) counts: Shared<AtomicU64>,
     pub(crate) devices: Shared<abi::KernelDevice>,
     pub(crate) places: Shared<abi::KernelPlace>,
-    pub(crate) flights: Shared<abi::Flight>,
     pub(crate) processes: Shared<abi::Process>,
+    pub(crate) threads: Shared<abi::Thread>,
     /// Of each lane as many as there are processes.
     pub(crate) sent: Shared<abi::Sent>,
     pub(crate) totals: Shared<abi::Totals>,
@@ -205,6 +206,7 @@ fn load(
         ("flight_mask", mask(flights)),
         ("stream_mask", mask(STREAMS)),
         ("process_mask", mask(PROCESSES)),
+        ("thread_mask", mask(THREADS)),
         ("only_wanted", u32::from(!wanted.devices.is_empty())),
     ];
     let mut entries = vec![
@@ -216,6 +218,7 @@ fn load(
         ("flights", flights),
         ("streams", STREAMS),
         ("processes", PROCESSES),
+        ("threads", THREADS),
         ("sent", lanes * PROCESSES),
     ];
     if wanted.layer == Layer::Bio {
@@ -276,8 +279,8 @@ impl BlockCounters {
             counts: shared(programs, "counts")?,
             devices: shared(programs, "devices")?,
             places: shared(programs, "places")?,
-            flights: shared(programs, "flights")?,
             processes: shared(programs, "processes")?,
+            threads: shared(programs, "threads")?,
             sent: shared(programs, "sent")?,
             totals: shared(programs, "totals")?,
             lanes,

@@ -61,7 +61,7 @@ pub struct Process {
     pub ios: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// Distinct threads with I/O in flight on the device at the moment of the reading: a sample.
+    /// Distinct threads that sent these I/O.
     pub threads: u64,
     /// I/O by the power of two, in sectors, that divides their start; the last stands for all above.
     pub by_alignment: [u64; 12],

@@ -24,9 +24,9 @@ unsafe impl Words for abi::KernelDevice {}
 // SAFETY: as above.
 unsafe impl Words for abi::KernelPlace {}
 // SAFETY: as above.
-unsafe impl Words for abi::Flight {}
-// SAFETY: as above.
 unsafe impl Words for abi::Process {}
+// SAFETY: as above.
+unsafe impl Words for abi::Thread {}
 // SAFETY: as above.
 unsafe impl Words for abi::Sent {}
 // SAFETY: as above.

@@ -187,6 +187,9 @@ pub struct Analysis {
     pub ios_per_second: Option<f64>,
     /// I/O of which the latency is known.
     pub timed: u64,
+    /// Whether so many completions are missing that those may be the latencies of other I/O. Then there are no
+    /// percentiles, no depths in flight and no comparison by fit.
+    pub pairing_unsound: bool,
     /// How many recordings.
     pub pieces: u64,
     /// Largest granularity about which the table can tell.
@@ -283,6 +286,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         span_ns,
         ios_per_second: span_ns.map(|ns| profile.ios() as f64 * 1e9 / ns as f64),
         timed: profile.timed_ios(),
+        pairing_unsound: profile.is_pairing_unsound(),
         pieces: profile.pieces,
         modulus_bytes: table.modulus_bytes(),
         modulus_lowered: table.is_modulus_lowered(),
@@ -304,7 +308,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         runs: profile.ordered.runs(),
         run_ios: profile.ordered.run_ios,
         random_by_size: random_by_size.collect(),
-        in_flight: in_flight(profile),
+        in_flight: in_flight(profile).filter(|_| !profile.is_pairing_unsound()),
         processes: most
             .into_iter()
             .map(|(comm, share)| ProcessCount {
@@ -336,7 +340,11 @@ fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
             grids: questions
                 .grids()
                 .iter()
-                .map(|&(grid, source)| grid_fit(places, grid, source, !profile.imported.is_empty()))
+                .map(|&(grid, source)| {
+                    let fit = grid_fit(places, grid, source, !profile.imported.is_empty());
+                    let latency = fit.latency.filter(|_| !profile.is_pairing_unsound());
+                    GridFit { latency, ..fit }
+                })
                 .collect(),
             inference: infer(places),
         })
@@ -427,7 +435,7 @@ fn summary_of(profile: &Profile, op: Op) -> Option<OpSummary> {
                 ios,
             })
             .collect(),
-        device: quantiles(&totals.device_ns),
+        device: quantiles(&totals.device_ns).filter(|_| !profile.is_pairing_unsound()),
         queue: quantiles(&totals.queue_ns),
     })
 }

@@ -297,11 +297,11 @@ impl RunningLoad<'_> {
                         Err(error) => failed = failed.or(Some(error)),
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => book.close_interval(seats, &clock, tell),
+                Err(RecvTimeoutError::Timeout) => book.close_interval(seats, &clock, false, tell),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        book.close_interval(seats, &clock, tell);
+        book.close_interval(seats, &clock, true, tell);
         failed.map_or_else(|| Ok(book.finish(&clock)), Err)
     }
 }
@@ -353,6 +353,7 @@ impl Book {
         &mut self,
         seats: &[Seat<'_>],
         clock: &Clock,
+        is_last: bool,
         tell: &mut dyn FnMut(&IntervalReport<'_>),
     ) {
         let at = clock.began.elapsed();
@@ -398,6 +399,7 @@ impl Book {
             at,
             length,
             is_warmup,
+            is_partial: is_last && length < self.interval * 9 / 10,
             jobs: &jobs,
         });
     }

@@ -149,6 +149,8 @@ rules! {
         "members of a stripe are loaded unevenly", "`--chunk`, `--members`";
     ThroughputInflation(ThroughputInflation) "throughput-inflation", Io, true, None,
         "the device moves far more bytes than applications asked for", "`plumb watch --app`";
+    FailingIo(FailingIo) "failing-io", Io, false, None,
+        "reads, writes or flushes fail", "a source that notes errors";
     MisalignedTarget(MisalignedTarget) "misaligned-target", Io, true, None,
         "blocks start at an offset, measured", "`plumb probe`";
     MisalignedPartition(MisalignedPartition) "misaligned-partition", Layout, true, Some(Start),

@@ -39,6 +39,9 @@ pub struct SeenFit {
     pub ios: u64,
     /// Those that start off the grid.
     pub misaligned: Bounds<u64>,
+    /// Cells touched per cell that the lengths need, over all of them; absent without cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells_ratio: Option<Bounds<f64>>,
     /// The same I/O if the target started on the grid; absent where no single move does that.
     pub moved: Option<FitAfterMove>,
     /// Latency of I/O off the grid against those on it, for all I/O of the disk; absent if none was timed.

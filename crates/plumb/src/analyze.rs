@@ -31,7 +31,7 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         inputs: args.files.clone(),
         outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
     })?;
-    let mut collected = collect(&args.files, &args.select, &settings);
+    let mut collected = collect(&args.files, &args.select, &settings, args.together);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {
         return Err(
@@ -49,7 +49,7 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         .saved
         .profiles
         .iter()
-        .filter(|profile| args.select.wants(profile))
+        .filter(|profile| collected.is_wanted(&args.select, profile))
         .collect();
     let answers = side_by_side::each(&profiles, |profile| {
         let analysis = analysis(args, profile, &collected, &questions);

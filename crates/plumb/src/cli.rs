@@ -137,6 +137,10 @@ pub struct Analyze {
     /// Traces, saved profiles, a directory of blktrace files, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Take devices of equal names in several files for one device (default: only in pieces of one recording, which have one clock
+    /// and times that do not overlap)
+    #[arg(long)]
+    pub together: bool,
 
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plumb_profile::codec::Saved;
 use plumb_profile::profile::{Losses, ProfileSet};
-use plumb_profile::{Collector, Settings};
+use plumb_profile::{Collector, Profile, Settings};
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::input::Input;
 use plumb_trace::open::{self, Piece};
@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::meter::Meter;
 use crate::notes::{notes_of, source_line};
+use crate::recordings::{ClockZero, Recordings};
 use crate::select::Filter;
 use crate::side_by_side;
 
@@ -39,8 +40,8 @@ pub struct Collected {
     pub losses: BTreeMap<(String, Layer), Losses>,
     /// Devices that were seen, those that were not asked for too.
     devices: BTreeSet<String>,
-    /// In how many of the inputs each device and layer has I/O.
-    inputs: BTreeMap<(String, Layer), usize>,
+    /// Which inputs have the same devices.
+    recordings: Recordings,
 }
 
 /// What is done to each piece.
@@ -63,9 +64,16 @@ struct Traced {
     devices: BTreeSet<String>,
 }
 
-/// Reads everything that was named.
-pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) -> Collected {
+/// Reads everything that was named. Devices of equal names are one device if the inputs are pieces of one recording, or
+/// if `are_all_one` says so.
+pub fn collect(
+    files: &[PathBuf],
+    selection: &Selection,
+    settings: &Settings,
+    are_all_one: bool,
+) -> Collected {
     let mut collected = Collected::default();
+    collected.recordings.are_all_one = are_all_one;
     let files = without_repeats(files, &mut collected.failures);
     let pieces = open::pieces(&files);
     let meter = Meter::start();
@@ -81,10 +89,11 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
     };
     let outcomes = side_by_side::each(&pieces, |piece| read_piece(piece, &job, pieces.len() == 1));
     drop(meter);
-    for outcome in outcomes {
+    for (piece, outcome) in pieces.iter().zip(outcomes) {
+        let name = piece.path.display().to_string();
         match outcome {
-            Ok(PieceOutcome::Trace(traced)) => collected.add(*traced),
-            Ok(PieceOutcome::Saved(saved)) => collected.add_saved(&saved),
+            Ok(PieceOutcome::Trace(traced)) => collected.add(&name, *traced),
+            Ok(PieceOutcome::Saved(saved)) => collected.add_saved(&name, *saved),
             Err(failure) => collected.failures.push(failure),
         }
     }
@@ -94,7 +103,8 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
             let words = "--since and --until count from the first I/O of each file by itself";
             collected.saved.notes.insert(words.to_owned());
         }
-        collected.note_shared_names();
+        let notes = collected.recordings.notes();
+        collected.saved.notes.extend(notes);
         collected
             .failures
             .extend(selection.missing_devices(&collected.devices));
@@ -195,47 +205,36 @@ fn read_saved(input: Input, selection: &Selection) -> Result<PieceOutcome, Failu
 }
 
 impl Collected {
-    fn add(&mut self, outcome: Traced) {
+    fn add(&mut self, input: &str, outcome: Traced) {
         self.partial |= !outcome.info.is_whole();
         self.saved.sources.insert(source_line(&outcome.info));
         for note in notes_of(&outcome.info) {
             self.saved.notes.insert(note);
         }
         self.devices.extend(outcome.devices);
-        self.lose(&outcome.profiles);
-        self.count(&outcome.profiles);
-        self.saved.profiles.merge(&outcome.profiles);
+        let zero = ClockZero::of_trace(&outcome.info);
+        let profiles = self.recordings.name(input, outcome.profiles, zero);
+        self.lose(&profiles);
+        self.saved.profiles.merge(&profiles);
         self.infos.push(outcome.info);
     }
 
-    fn add_saved(&mut self, saved: &Saved) {
+    fn add_saved(&mut self, input: &str, mut saved: Saved) {
         self.partial |= saved
             .profiles
             .iter()
             .any(|profile| profile.losses.is_part_missing());
+        let of_input = saved.profiles.iter().map(|profile| profile.device.clone());
+        self.devices.extend(of_input);
+        saved.profiles = self.recordings.name(input, saved.profiles, None);
         self.lose(&saved.profiles);
-        self.count(&saved.profiles);
-        self.saved.merge(saved);
+        self.saved.merge(&saved);
     }
 
-    fn count(&mut self, profiles: &ProfileSet) {
-        for profile in profiles.iter().filter(|profile| profile.ios() > 0) {
-            *self
-                .inputs
-                .entry((profile.device.clone(), profile.layer))
-                .or_default() += 1;
-        }
-    }
-
-    /// A name is all that tells devices apart, and hosts give the same ones.
-    fn note_shared_names(&mut self) {
-        for ((device, layer), inputs) in self.inputs.iter().filter(|(_, inputs)| **inputs > 1) {
-            self.saved.notes.insert(format!(
-                "{device} ({} layer) is in {inputs} inputs, taken together as one device: read them one by one where they \
-                 are of different hosts",
-                layer.word()
-            ));
-        }
+    /// Whether a profile is of a device and layer that are meant.
+    pub fn is_wanted(&self, selection: &Selection, profile: &Profile) -> bool {
+        selection.wants(&profile.device, profile.layer)
+            || selection.wants(self.recordings.original(&profile.device), profile.layer)
     }
 
     /// Notes what the sources of these profiles lost.

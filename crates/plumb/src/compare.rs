@@ -47,6 +47,7 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
             let terms = Terms {
                 margin: args.margin,
                 paired_by_user: pair.is_by_user,
+                is_forced: args.force,
                 ..Terms::default()
             };
             compare(

@@ -27,6 +27,7 @@ mod plan;
 mod privilege;
 mod probe;
 mod record;
+mod recordings;
 mod replay;
 mod sandbox;
 mod select;

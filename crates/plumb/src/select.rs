@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use plumb_model::Part;
-use plumb_profile::Profile;
 use plumb_report::words;
 use plumb_trace::names::partition_number;
-use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo, UNKNOWN_NS};
+use plumb_trace::{Batch, Device, Layer, LayerChoice, ReadOptions, SourceInfo, UNKNOWN_NS};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
@@ -38,9 +37,9 @@ impl Selection {
 
     /// Whether a profile is of a device and layer that are meant.
     #[must_use]
-    pub fn wants(&self, profile: &Profile) -> bool {
-        (self.device.is_empty() || self.device.contains(&profile.device))
-            && self.layer.is_none_or(|layer| layer == profile.layer)
+    pub fn wants(&self, device: &str, layer: Layer) -> bool {
+        (self.device.is_empty() || self.device.iter().any(|name| name == device))
+            && self.layer.is_none_or(|wanted| wanted == layer)
     }
 
     /// What to say of devices that were asked for and are not among those seen: nothing seen is not nothing wrong.

@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use plumb_trace::{Batch, Op, UNKNOWN_NS, UNKNOWN_PID};
 
+use crate::in_flight::thread_of;
+
 /// How many events go through one measure after the other while their columns stay in the first cache.
 pub(crate) const BLOCK_EVENTS: usize = 512;
 
-/// Columns of equal length. The last four may be empty instead, which means unknown throughout.
+/// Columns of equal length. The last five may be empty instead, which means unknown throughout.
 #[derive(Clone, Copy)]
 pub(crate) struct Ios<'a> {
     pub(crate) time_ns: &'a [i64],
@@ -18,6 +20,7 @@ pub(crate) struct Ios<'a> {
     queue_ns: &'a [i64],
     device_ns: &'a [i64],
     pid: &'a [i32],
+    tid: &'a [i32],
     comm: &'a [u32],
 }
 
@@ -34,6 +37,7 @@ impl<'a> Ios<'a> {
             queue_ns: whole(&batch.queue_ns, rows),
             device_ns: whole(&batch.device_ns, rows),
             pid: whole(&batch.pid, rows),
+            tid: whole(&batch.tid, rows),
             comm: whole(&batch.comm, rows),
         }
     }
@@ -53,6 +57,7 @@ impl<'a> Ios<'a> {
             queue_ns: part(self.queue_ns, &rows),
             device_ns: part(self.device_ns, &rows),
             pid: part(self.pid, &rows),
+            tid: part(self.tid, &rows),
             comm: part(self.comm, &rows),
         }
     }
@@ -77,6 +82,16 @@ impl<'a> Ios<'a> {
     #[inline(always)]
     pub(crate) fn pid(&self, row: usize) -> i32 {
         self.pid.get(row).copied().unwrap_or(UNKNOWN_PID)
+    }
+
+    /// Process above and thread below, or the process alone where no thread is known; see [`thread_of`].
+    ///
+    /// Several sources have the number of the thread where others have that of the process: such a number is
+    /// as good a thread.
+    #[inline(always)]
+    pub(crate) fn thread(&self, row: usize) -> i64 {
+        let tid = self.tid.get(row).copied().unwrap_or(UNKNOWN_PID);
+        thread_of(self.pid(row), tid)
     }
 
     /// Command; 0 where unknown.
@@ -122,6 +137,7 @@ pub(crate) struct GatheredRows {
     queue_ns: Vec<i64>,
     device_ns: Vec<i64>,
     pid: Vec<i32>,
+    tid: Vec<i32>,
     comm: Vec<u32>,
 }
 
@@ -137,6 +153,7 @@ impl GatheredRows {
         take(&mut self.queue_ns, from.queue_ns, rows);
         take(&mut self.device_ns, from.device_ns, rows);
         take(&mut self.pid, from.pid, rows);
+        take(&mut self.tid, from.tid, rows);
         take(&mut self.comm, from.comm, rows);
         Ios {
             time_ns: &self.time_ns,
@@ -147,6 +164,7 @@ impl GatheredRows {
             queue_ns: &self.queue_ns,
             device_ns: &self.device_ns,
             pid: &self.pid,
+            tid: &self.tid,
             comm: &self.comm,
         }
     }

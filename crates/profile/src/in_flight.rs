@@ -6,7 +6,7 @@
 use pulp::{Arch, NullaryFnOnce};
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::UNKNOWN_NS;
+use plumb_trace::{UNKNOWN_NS, UNKNOWN_PID};
 
 use crate::columns::BLOCK_EVENTS;
 use crate::histogram::Counts;
@@ -41,7 +41,12 @@ impl InFlight {
 }
 
 /// Stands for an unknown thread.
-pub const NO_THREAD: i32 = i32::MIN;
+pub const NO_THREAD: i64 = thread_of(UNKNOWN_PID, UNKNOWN_PID);
+
+/// Process above and thread below as one number: no two pairs have the same, unknown ones neither.
+pub(crate) const fn thread_of(pid: i32, tid: i32) -> i64 {
+    (pid as i64) << 32 | tid.cast_unsigned() as i64
+}
 
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
@@ -151,12 +156,12 @@ impl Default for InFlightIos {
 
 impl InFlightIos {
     /// Goes on from issue to issue, and puts an I/O in flight at each: (time, how long it stays, thread).
-    pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>) {
+    pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i64)>) {
         Arch::new().dispatch(IssueAll { pending: self, ios });
     }
 
     #[inline(always)]
-    fn issue_blocks(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>) {
+    fn issue_blocks(&mut self, ios: impl Iterator<Item = (i64, i64, i64)>) {
         for (time_ns, device_ns, thread) in ios {
             if self.now_ns == UNKNOWN_NS {
                 self.from_ns = time_ns;
@@ -178,7 +183,7 @@ impl InFlightIos {
     }
 
     #[inline(always)]
-    fn issue_of(&mut self, thread: i32, done_ns: i64) -> Issue {
+    fn issue_of(&mut self, thread: i64, done_ns: i64) -> Issue {
         let now_ns = self.now_ns;
         if !self.is_thread_seen {
             self.see_first(thread);
@@ -245,7 +250,7 @@ impl InFlightIos {
 
     /// How many threads have I/O in flight when the first one is seen: later on more of them come one by one.
     #[cold]
-    fn see_first(&mut self, thread: i32) {
+    fn see_first(&mut self, thread: i64) {
         let now_ns = self.now_ns;
         if !self.any_thread {
             // What went by before was without knowledge of threads.
@@ -293,7 +298,7 @@ struct IssueAll<'a, I> {
     ios: I,
 }
 
-impl<I: Iterator<Item = (i64, i64, i32)>> NullaryFnOnce for IssueAll<'_, I> {
+impl<I: Iterator<Item = (i64, i64, i64)>> NullaryFnOnce for IssueAll<'_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -314,7 +319,7 @@ mod tests {
     fn deep_queues_and_many_threads() {
         for (threads, depth) in [(3, 20), (100, 33), (5_000, 400), (100_000, 3_000)] {
             let (mut pending, mut sums) = (InFlightIos::default(), InFlight::default());
-            let mut flights: Vec<(i64, i32)> = Vec::new();
+            let mut flights: Vec<(i64, i64)> = Vec::new();
             let (mut depth_max, mut threads_max) = (0, 0);
             let mut random = 7u64;
             for time_ns in 0..20_000 {
@@ -323,20 +328,20 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 let (device_ns, thread) = (
                     (random >> 33) as i64 % (2 * depth),
-                    (random >> 40) as i32 % threads,
+                    (random >> 40) as i64 % threads,
                 );
                 pending.issue_all(std::iter::once((time_ns, device_ns, thread)));
                 flights.retain(|flight| flight.0 > time_ns);
                 flights.push((time_ns + device_ns, thread));
                 depth_max = depth_max.max(flights.len());
                 if time_ns % 16 == 0 {
-                    let distinct: std::collections::BTreeSet<i32> =
+                    let distinct: std::collections::BTreeSet<i64> =
                         flights.iter().map(|f| f.1).collect();
                     let stay = flights
                         .iter()
                         .filter(|flight| flight.0 > time_ns)
                         .map(|flight| flight.1);
-                    let stay: std::collections::BTreeSet<i32> = stay.collect();
+                    let stay: std::collections::BTreeSet<i64> = stay.collect();
                     assert_eq!(pending.threads.busy(time_ns), stay.len() as u64);
                     threads_max = threads_max.max(distinct.len());
                     assert!(
@@ -355,9 +360,9 @@ mod tests {
         /// Against counting, for every ns, who is in flight.
         #[test]
         fn agrees_with_counting_every_nanosecond(
-            ios in prop::collection::vec((0i64..4, 0i64..200, 0i32..50), 1..300),
+            ios in prop::collection::vec((0i64..4, 0i64..200, 0i64..50), 1..300),
             longest in prop::sample::select(vec![2i64, 20, 100, 200]),
-            threads in prop::sample::select(vec![1i32, 3, 50]),
+            threads in prop::sample::select(vec![1i64, 3, 50]),
             at_once in 1usize..40,
         ) {
             let (mut pending, mut sums) = (InFlightIos::default(), InFlight::default());
@@ -370,7 +375,7 @@ mod tests {
                 let (last, others) = flights.split_last().expect("one at least");
                 let stay = others.iter().filter(|flight| flight.1 > time_ns).chain([last]);
                 depth_max = depth_max.max(stay.clone().count() as u64);
-                let distinct: std::collections::BTreeSet<i32> = stay.map(|flight| flight.2).collect();
+                let distinct: std::collections::BTreeSet<i64> = stay.map(|flight| flight.2).collect();
                 threads_max = threads_max.max(distinct.len() as u64);
             }
             let (mut plain, mut plain_sums) = (InFlightIos::default(), InFlight::default());
@@ -386,10 +391,10 @@ mod tests {
             let last = flights.iter().map(|flight| flight.1.max(flight.0)).max().unwrap();
             let (mut depth, mut threads) = (Counts::default(), Counts::default());
             for ns in first..last {
-                let now: Vec<i32> =
+                let now: Vec<i64> =
                     flights.iter().filter(|f| f.0 <= ns && ns < f.1).map(|f| f.2).collect();
                 depth.add(log_linear_index(now.len() as u64), 1);
-                let distinct: std::collections::BTreeSet<i32> = now.into_iter().collect();
+                let distinct: std::collections::BTreeSet<i64> = now.into_iter().collect();
                 threads.add(log_linear_index(distinct.len() as u64), 1);
             }
             prop_assert_eq!(&sums.depth_ns, &depth);

@@ -5,11 +5,11 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
-use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
+use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, flags};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
-use crate::in_flight::{InFlightIos, NO_THREAD};
+use crate::in_flight::InFlightIos;
 use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
 use crate::starts::Heads;
 use crate::streams::{RUN_LENGTH_MIN, Streams, Told};
@@ -437,9 +437,8 @@ impl Lane {
             .iter()
             .enumerate()
             .filter_map(|(row, &time_ns)| {
-                let (device_ns, pid) = (ios.device_ns(row), ios.pid(row));
-                let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
-                (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, thread))
+                let device_ns = ios.device_ns(row);
+                (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, ios.thread(row)))
             });
         self.pending.issue_all(timed);
     }

@@ -13,7 +13,7 @@ use crate::imported::Imported;
 use crate::in_flight::InFlight;
 use crate::starts::Starts;
 use crate::table::{Row, Table};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Window};
 use crate::top::Top;
 
 /// What time 0 of a profile's times means. Profiles of different clocks merge, but not their course over time.
@@ -132,6 +132,9 @@ impl Ordered {
     }
 }
 
+/// As many I/O may well be in flight when a recording ends: the usual depth of the queue of a disk.
+const IN_FLIGHT_MAX: u64 = 32;
+
 /// Events that should be in a profile and are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
@@ -156,6 +159,16 @@ impl Losses {
     #[must_use]
     pub fn is_part_missing(&self) -> bool {
         self.lost > 0 || self.damaged > 0 || self.missing_files > 0
+    }
+
+    /// Whether so many completions are missing that those which are there may end other I/O than they did: of two equal
+    /// I/O at one place of which one lost its completion, the other's is taken for it, however much later it comes.
+    ///
+    /// `untimed` of `ios` have no latency. A few wait at the end of any recording.
+    #[must_use]
+    pub fn is_pairing_unsound(&self, untimed: u64, ios: u64) -> bool {
+        let is_many = |lone: u64| lone > IN_FLIGHT_MAX && lone > ios / 10;
+        is_many(self.unmatched_issues) && is_many(untimed)
     }
 
     /// Adds what is missing elsewhere.
@@ -282,6 +295,13 @@ impl Profile {
             .saturating_add(self.op(Op::Write).bytes)
     }
 
+    /// Whether its latencies may be those of other I/O; see [`Losses::is_pairing_unsound`].
+    #[must_use]
+    pub fn is_pairing_unsound(&self) -> bool {
+        let untimed = self.ios().saturating_sub(self.timed_ios());
+        self.losses.is_pairing_unsound(untimed, self.ios())
+    }
+
     /// I/O of which the latency is known.
     #[must_use]
     pub fn timed_ios(&self) -> u64 {
@@ -292,6 +312,31 @@ impl Profile {
     #[must_use]
     pub fn op(&self, op: Op) -> &OpTotals {
         &self.ops[op as usize]
+    }
+
+    /// Puts all that was counted into the course over time, as counted between two times.
+    pub fn put_into_course(&mut self, from_ns: i64, to_ns: i64) {
+        let (reads, writes) = (self.op(Op::Read), self.op(Op::Write));
+        let others = self.ios() - reads.ios.saturating_add(writes.ios).min(self.ios());
+        let data = self.places.table.iter();
+        let data = data.filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
+        let ns_sum: u128 = data.map(|(_, row)| row.ns_sum).sum();
+        let longest = [reads, writes].into_iter().filter_map(|totals| {
+            let (bucket, _) = totals.device_ns.iter().next_back()?;
+            Some(crate::histogram::log_linear_bounds(bucket).1)
+        });
+        let counted = Window {
+            read_sizes: reads.sizes.clone(),
+            write_sizes: writes.sizes.clone(),
+            read_bytes: reads.bytes,
+            write_bytes: writes.bytes,
+            other_ios: others,
+            timed: reads.timed.saturating_add(writes.timed),
+            ns_sum: u64::try_from(ns_sum).unwrap_or(u64::MAX),
+            ns_max: longest.max().unwrap_or(0),
+            regions: Counts::default(),
+        };
+        self.timeline.add_counted(from_ns, to_ns, &counted);
     }
 
     /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.

@@ -27,6 +27,27 @@ const SIZE_PLACES: usize = SIZES.next_power_of_two();
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
 
+/// A window is this many times as long as what a source sums up, at least.
+const COUNTED_IN_WINDOW: u64 = 3;
+
+/// Width of the widest window: 146 years.
+const SHIFT_MAX: u32 = 62;
+
+/// A part of a time, in ns since its begin.
+struct Part {
+    from: u64,
+    to: u64,
+    whole: u64,
+}
+
+impl Part {
+    /// The share of a count, so rounded that the shares of all parts add up to it.
+    fn of(&self, count: u64) -> u64 {
+        let until = |ns: u64| u128::from(count) * u128::from(ns) / u128::from(self.whole);
+        u64::try_from(until(self.to) - until(self.from)).unwrap_or(u64::MAX)
+    }
+}
+
 /// What happened in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
@@ -61,6 +82,29 @@ impl Window {
         self.ns_sum = self.ns_sum.saturating_add(other.ns_sum);
         self.ns_max = self.ns_max.max(other.ns_max);
         self.regions.merge(&other.regions);
+    }
+
+    /// What of it falls into a part of the time: parts that make the whole add up to it.
+    fn part(&self, part: &Part) -> Window {
+        let counts = |counts: &Counts| {
+            let mut some = Counts::default();
+            for (index, ios) in counts.iter() {
+                some.add(index, part.of(ios));
+            }
+            some
+        };
+        let timed = part.of(self.timed);
+        Window {
+            read_sizes: counts(&self.read_sizes),
+            write_sizes: counts(&self.write_sizes),
+            read_bytes: part.of(self.read_bytes),
+            write_bytes: part.of(self.write_bytes),
+            other_ios: part.of(self.other_ios),
+            timed,
+            ns_sum: part.of(self.ns_sum),
+            ns_max: if timed > 0 { self.ns_max } else { 0 },
+            regions: counts(&self.regions),
+        }
     }
 
     fn fold_regions(&mut self, by: u32) {
@@ -213,6 +257,36 @@ impl Timeline {
                 Entry::Occupied(mut known) => known.get_mut().merge(&window),
             }
         }
+    }
+
+    /// Adds what a source that sums up counted between two times, spread evenly over the windows that they touch.
+    ///
+    /// Windows are made three times as wide as that at least: then most of them hold whole counts, and the even spread
+    /// at their ends makes neighbours little more alike than they were.
+    pub fn add_counted(&mut self, from_ns: i64, to_ns: i64, counted: &Window) {
+        let Some(span_ns) = to_ns
+            .checked_sub(from_ns)
+            .and_then(|ns| u64::try_from(ns).ok())
+        else {
+            return;
+        };
+        if span_ns == 0 {
+            return;
+        }
+        let wanted = span_ns.saturating_mul(COUNTED_IN_WINDOW);
+        self.set_shift((64 - (wanted - 1).leading_zeros()).min(SHIFT_MAX));
+        let (first, last) = (from_ns >> self.shift, (to_ns - 1) >> self.shift);
+        for number in first..=last {
+            let (begin, end) = (number << self.shift, (number + 1) << self.shift);
+            let part = Part {
+                from: begin.max(from_ns).abs_diff(from_ns),
+                to: end.min(to_ns).abs_diff(from_ns),
+                whole: span_ns,
+            };
+            let window = counted.part(&part);
+            self.windows.entry(number).or_default().merge(&window);
+        }
+        self.widen_until_it_fits();
     }
 
     /// Adds another timeline of the same clock.
@@ -429,5 +503,48 @@ mod tests {
         assert_eq!(sum_of(&[u64::MAX, 0]), u64::MAX);
         assert_eq!(sum_of(&[u64::MAX - 1, 2]), u64::MAX);
         assert_eq!(sum_of(&[u64::MAX; BLOCK_EVENTS]), u64::MAX);
+    }
+
+    /// What is counted every 250 ms adds up, and each window has its share of it, whatever the boundaries.
+    #[test]
+    fn counts_of_a_time_are_spread() {
+        let mut timeline = Timeline::default();
+        let (step_ns, begin_ns) = (250_000_000, 7_123_456_789);
+        for at in 0..40i64 {
+            let mut counted = Window {
+                read_bytes: 409_600,
+                timed: 100,
+                ns_sum: 12_345,
+                ns_max: 400,
+                ..Window::default()
+            };
+            counted.read_sizes.add(12, 100);
+            let from_ns = begin_ns + at * step_ns;
+            timeline.add_counted(from_ns, from_ns + step_ns, &counted);
+        }
+        assert_eq!(
+            timeline.width_ns(),
+            1 << 30,
+            "three times 250 ms, up to a power of two"
+        );
+        let windows: Vec<_> = timeline.iter().collect();
+        let sum = |value: fn(&Window) -> u64| {
+            windows.iter().map(|(_, window)| value(window)).sum::<u64>()
+        };
+        assert_eq!(sum(|window| window.read_sizes.total()), 4000);
+        assert_eq!(
+            (sum(|window| window.timed), sum(|window| window.ns_sum)),
+            (4000, 40 * 12_345)
+        );
+        assert_eq!(sum(|window| window.read_bytes), 40 * 409_600);
+        // 400 I/O a second for 1.0737 s; counts are cut at no more than two ends.
+        for (_, window) in &windows[1..windows.len() - 1] {
+            assert!((428..=431).contains(&window.timed), "{}", window.timed);
+        }
+        let count = windows.len();
+        timeline.add_counted(5, 5, &Window::default());
+        timeline.add_counted(i64::MAX, i64::MIN, &Window::default());
+        assert_eq!(timeline.iter().count(), count);
+        assert!(timeline.is_plausible());
     }
 }

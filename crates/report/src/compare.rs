@@ -237,6 +237,8 @@ fn name(measure: &Measure) -> String {
         "bytes_per_second" => "bytes",
         "read_bytes_per_second" => "  read",
         "write_bytes_per_second" => "  written",
+        "len_bytes_mean" => "mean length",
+        "random_share" => "random",
         "latency_mean_ns" => "mean latency",
         "read_p50_ns" => "  p50 of reads",
         "read_p90_ns" => "  p90 of reads",
@@ -264,6 +266,7 @@ fn shown(value: f64, unit: MeasureUnit) -> String {
         MeasureUnit::Ios => crate::format::digits(value),
         MeasureUnit::Share => percent(value),
         MeasureUnit::Factor => format!("{value:.2}"),
+        MeasureUnit::Bytes => bytes(value.round() as u64),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::Report;
 use crate::format::{count, count_within, factor_within, percent, share_within};
 use crate::words;
 
+mod alike;
 mod app;
 mod chart;
 mod interval;
@@ -29,8 +30,8 @@ pub(crate) use page::Page;
 pub fn text(report: &Report<'_>, color: Color) -> String {
     let mut page = Page::new(color);
     headline(&mut page, report);
-    for finding in &report.diagnosis.findings {
-        finding_lines(&mut page, finding);
+    for alike in alike::groups(&report.diagnosis.findings) {
+        group_lines(&mut page, &alike);
     }
     unknown_lines(&mut page, report);
     source_lines(&mut page, report);
@@ -65,16 +66,59 @@ fn headline(page: &mut Page, report: &Report<'_>) {
     });
 }
 
+/// Findings that are alike: the first in full, and the others as a list.
+fn group_lines(page: &mut Page, alike: &[&Finding]) {
+    let [first, others @ ..] = alike else {
+        return;
+    };
+    if others.is_empty() {
+        return finding_lines(page, first);
+    }
+    let devices = plural(alike.len() as u64, "place");
+    let name = format!("{}: {devices}, alike", first.rule());
+    lines_of(page, first, name, |page| {
+        let words = format!(
+            "The same holds for {} below. Equal misfits often have one cause: an image, a template or a tool that laid all \
+             of them out.",
+            plural(others.len() as u64, "other")
+        );
+        page.wrapped("  - ", "    ", words);
+        for other in others {
+            let target = words::target(&other.target);
+            let words = match words::counted_share(other) {
+                Some(share) => format!("{target}: {share}"),
+                None => target,
+            };
+            page.wrapped("      ", "        ", words);
+        }
+    });
+    // Commands that name a device are printed for each.
+    for other in others.iter().filter(|other| !is_same_fix(first, other)) {
+        page.line(format!("  next, {}:", words::target(&other.target)));
+        fix_lines(page, other);
+    }
+}
+
+fn is_same_fix(one: &Finding, other: &Finding) -> bool {
+    let commands = |finding: &Finding| -> Vec<CommandLine> {
+        let steps = finding.fix.iter();
+        steps.map(|step| step.command.clone()).collect()
+    };
+    commands(one) == commands(other)
+}
+
 pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
+    let name = format!("{}: {}", finding.rule(), words::target(&finding.target));
+    lines_of(page, finding, name, |_| ());
+}
+
+fn lines_of(page: &mut Page, finding: &Finding, name: String, list: impl FnOnce(&mut Page)) {
     page.gap();
     let severity = page.severity(finding.severity);
     let sentences = words::finding(finding);
-    page.wrapped(
-        severity + "  ",
-        "  ",
-        format!("{}: {}", finding.rule(), words::target(&finding.target)),
-    );
+    page.wrapped(severity + "  ", "  ", name);
     page.wrapped("  ", "  ", sentences.summary);
+    list(page);
     for sentence in sentences.explanation {
         page.wrapped("  - ", "    ", sentence);
     }
@@ -85,6 +129,10 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     if !finding.fix.is_empty() {
         page.line("  next:");
     }
+    fix_lines(page, finding);
+}
+
+fn fix_lines(page: &mut Page, finding: &Finding) {
     for step in &finding.fix {
         step_lines(
             page,

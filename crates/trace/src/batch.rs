@@ -11,7 +11,7 @@ use crate::op::{Layer, Op};
 /// Stands for "unknown" in the time columns. No latency and no time of day takes this value.
 pub const UNKNOWN_NS: i64 = i64::MIN;
 
-/// Stands for "unknown" in the pid column.
+/// Stands for "unknown" in the pid and tid columns.
 pub const UNKNOWN_PID: i32 = i32::MIN;
 
 /// How many events a reader puts into a batch before it hands it on.
@@ -40,6 +40,8 @@ pub struct Event {
     pub device_ns: Option<i64>,
     /// Process; `None` when the source does not tell.
     pub pid: Option<i32>,
+    /// Thread of the process, where the source tells both; `None` also where [`Event::pid`] is that of the thread.
+    pub tid: Option<i32>,
     /// Command of the process; 0 unknown.
     pub comm: NameId,
     /// Control group (inode of its v2 directory); `None` when the source does not tell.
@@ -70,6 +72,7 @@ impl Event {
             queue_ns: None,
             device_ns: None,
             pid: None,
+            tid: None,
             comm: 0,
             cgroup: None,
             file: 0,
@@ -101,6 +104,8 @@ pub struct Batch {
     pub device_ns: Vec<i64>,
     /// Process, [`UNKNOWN_PID`] where unknown.
     pub pid: Vec<i32>,
+    /// Thread of the process, [`UNKNOWN_PID`] where unknown.
+    pub tid: Vec<i32>,
     /// Command, 0 where unknown.
     pub comm: Vec<NameId>,
     /// Control group, [`UNKNOWN_NS`] where unknown.
@@ -136,6 +141,7 @@ impl Batch {
         self.queue_ns.clear();
         self.device_ns.clear();
         self.pid.clear();
+        self.tid.clear();
         self.comm.clear();
         self.cgroup.clear();
         self.file.clear();
@@ -158,6 +164,7 @@ impl Batch {
         self.queue_ns.push(event.queue_ns.unwrap_or(UNKNOWN_NS));
         self.device_ns.push(event.device_ns.unwrap_or(UNKNOWN_NS));
         self.pid.push(event.pid.unwrap_or(UNKNOWN_PID));
+        self.tid.push(event.tid.unwrap_or(UNKNOWN_PID));
         self.comm.push(event.comm);
         self.cgroup.push(event.cgroup.unwrap_or(UNKNOWN_NS));
         self.file.push(event.file);
@@ -178,6 +185,7 @@ impl Batch {
             queue_ns: known(&self.queue_ns),
             device_ns: known(&self.device_ns),
             pid: self.pid.get(row).copied().filter(|&pid| pid != UNKNOWN_PID),
+            tid: self.tid.get(row).copied().filter(|&tid| tid != UNKNOWN_PID),
             comm: self.comm.get(row).copied().unwrap_or(0),
             cgroup: known(&self.cgroup),
             file: self.file.get(row).copied().unwrap_or(0),
@@ -228,6 +236,7 @@ impl Batch {
         retain_rows(&mut self.queue_ns, &rows);
         retain_rows(&mut self.device_ns, &rows);
         retain_rows(&mut self.pid, &rows);
+        retain_rows(&mut self.tid, &rows);
         retain_rows(&mut self.comm, &rows);
         retain_rows(&mut self.cgroup, &rows);
         retain_rows(&mut self.file, &rows);

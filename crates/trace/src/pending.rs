@@ -1,8 +1,9 @@
 //! I/O between issue and completion: they wait here so that they leave in the order of issue with a latency.
 //!
-//! An I/O is known by device and first sector, a flush by its device alone. Where several of one key are in
-//! flight the one of the completed length is taken, and the oldest among equals: which of two equal ones it
-//! was cannot be told, and the sum of latencies is the same either way. That would go wrong for ever after
+//! An I/O is known by device and first sector, a flush by its device alone. A completion that is longer than what is in
+//! flight there is that of an I/O whose issue was not seen. Where several of one key are in flight the one of the
+//! completed length is taken, and the oldest among equals: which of two equal ones it was cannot be told, and the sum of
+//! latencies is the same either way. A shorter one ends a part, unless the whole completes later all the same. That would go wrong for ever after
 //! one lost completion, so nothing is queued behind an I/O from before a loss or from more than
 //! [`SAME_PLACE_NS_MAX`] ago. The ring is bounded; what leaves it unfinished is counted.
 
@@ -152,6 +153,15 @@ pub struct Pending {
     given_up_before_ns: Option<i64>,
     /// Completions of a part of an I/O.
     partial_completions: u64,
+    /// What each I/O that completed in part was before.
+    whole: FxHashMap<IoKey, WholeIo>,
+}
+
+/// An I/O of which a part is said to have completed.
+#[derive(Clone, Copy)]
+struct WholeIo {
+    number: u64,
+    len_bytes: u64,
 }
 
 impl Pending {
@@ -235,35 +245,35 @@ impl Pending {
         self.ring.get_mut(index)
     }
 
-    /// The open I/O to which a completion belongs, and the one before it in its chain.
-    fn find(&mut self, chain: Chain, len_bytes: u64) -> (Option<u64>, u64) {
+    /// The open I/O to which a completion belongs, and the one before it in its chain. `None` where the oldest one,
+    /// which is taken unless another has the length, is shorter than what completed.
+    fn find(&mut self, chain: Chain, len_bytes: u64) -> Option<(Option<u64>, u64)> {
         let (mut before, mut number) = (None, chain.oldest);
-        if chain.oldest == chain.youngest {
-            return (None, number);
-        }
         for _ in 0..SAME_PLACE_LOOKED_AT {
             let Some(waiting) = self.at(number) else {
                 break;
             };
             if waiting.open_bytes == len_bytes {
-                return (before, number);
+                return Some((before, number));
             }
             let Some(younger) = waiting.younger else {
                 break;
             };
             (before, number) = (Some(number), younger);
         }
-        (None, chain.oldest)
+        let oldest = self.at(chain.oldest)?;
+        let may_be_part = len_bytes <= oldest.open_bytes || oldest.key.is_flush();
+        may_be_part.then_some((None, chain.oldest))
     }
 
     /// Takes an open I/O of a key out of its chain.
     fn unlink(&mut self, key: IoKey, len_bytes: u64) -> Option<u64> {
         let chain = *self.open.get(&key)?;
+        let (before, number) = self.find(chain, len_bytes)?;
         if chain.oldest == chain.youngest {
             self.open.remove(&key);
             return Some(chain.oldest);
         }
-        let (before, number) = self.find(chain, len_bytes);
         let younger = self.at(number)?.younger.take();
         let oldest = match before {
             Some(before) => {
@@ -299,7 +309,10 @@ impl Pending {
         flags: i32,
         counts: &mut Counts,
     ) {
-        let Some(number) = self.unlink(key, len_bytes) else {
+        let Some(number) = self
+            .unlink(key, len_bytes)
+            .or_else(|| self.unlink_whole(key, len_bytes, counts))
+        else {
             match self.overdue.remove(key) {
                 Some(issued_ns) => {
                     counts.late_completions += 1;
@@ -349,12 +362,49 @@ impl Pending {
         let Some(waiting) = self.at(number) else {
             return;
         };
+        if waiting.open_bytes == waiting.event.len_bytes {
+            let len_bytes = waiting.open_bytes;
+            self.remember_whole(key, WholeIo { number, len_bytes });
+        }
+        let Some(waiting) = self.at(number) else {
+            return;
+        };
         waiting.open_bytes -= len_bytes;
         waiting.key = rest;
         if !free {
             // Chains are in the order of issue; an older one cannot join.
             waiting.state = IoState::Lost;
         }
+    }
+
+    fn remember_whole(&mut self, key: IoKey, whole: WholeIo) {
+        // What has left is forgotten when there is as much of it again as waits.
+        if self.whole.len() > 2 * self.ring.len() + 64 {
+            let first = self.first;
+            self.whole.retain(|_, whole| whole.number >= first);
+        }
+        self.whole.insert(key, whole);
+    }
+
+    /// The I/O of which a part was said to have completed, though that was another one: here it completes as a whole.
+    fn unlink_whole(&mut self, key: IoKey, len_bytes: u64, counts: &mut Counts) -> Option<u64> {
+        let WholeIo { number, .. } = *self
+            .whole
+            .get(&key)
+            .filter(|it| it.len_bytes == len_bytes)?;
+        self.whole.remove(&key);
+        let waiting = self.at(number)?;
+        if waiting.state != IoState::Open {
+            return None;
+        }
+        let rest = waiting.key;
+        let is_alone = |chain: &Chain| (chain.oldest, chain.youngest) == (number, number);
+        self.open.get(&rest).filter(|chain| is_alone(chain))?;
+        self.open.remove(&rest);
+        self.at(number)?.open_bytes = len_bytes;
+        self.partial_completions = self.partial_completions.saturating_sub(1);
+        counts.unmatched_completions += 1;
+        Some(number)
     }
 
     /// Whether an I/O of the key awaits its completion.
@@ -474,6 +524,30 @@ mod tests {
             ),
             (1, 30, 0)
         );
+    }
+
+    /// Completions of I/O whose issue was lost: a longer one is nobody's, and a shorter one is put right when the whole
+    /// completes.
+    #[test]
+    fn orphans_take_no_other_issue() {
+        let (mut pending, mut batch, mut counts) =
+            (Pending::default(), Batch::default(), Counts::default());
+        let place = IoKey::place(0, 0);
+        let issue = |ns| Event::new(ns, 0, Layer::Request, Op::Read, 0, 4096);
+        pending.push_open(issue(0), place);
+        pending.complete(place, 8192, 5, 0, &mut counts);
+        assert!(pending.is_open(place));
+        pending.complete(place, 4096, 70, 0, &mut counts);
+        pending.push_open(issue(100), place);
+        pending.complete(place, 512, 105, 0, &mut counts);
+        pending.complete(place, 4096, 190, 0, &mut counts);
+        pending.drain(&mut batch, usize::MAX, &mut counts);
+        assert_eq!(batch.device_ns, [70, 90]);
+        assert_eq!(
+            (counts.unmatched_completions, counts.unmatched_issues),
+            (2, 0)
+        );
+        assert_eq!(pending.partial_completions(), 0);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Columns {
     pub device_ns: bool,
     /// Process.
     pub pid: bool,
+    /// Thread.
+    pub tid: bool,
     /// Command.
     pub comm: bool,
     /// Control group.
@@ -56,6 +58,7 @@ impl Columns {
         queue_ns: true,
         device_ns: true,
         pid: true,
+        tid: true,
         comm: true,
         cgroup: true,
         file: true,

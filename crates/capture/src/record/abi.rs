@@ -38,6 +38,8 @@ pub struct Record {
     pub op_flags: u32,
     /// Process, 0 unknown.
     pub tgid: u32,
+    /// Thread, 0 unknown.
+    pub thread: u32,
     /// Whether it failed.
     pub failed: bool,
 }
@@ -63,6 +65,7 @@ impl Record {
             len_bytes: word(64)?,
             op_flags: op_flags & !(IS_BIO as u32),
             tgid: word(72)?,
+            thread: word(80)?,
             failed: word(76)? != 0,
         })
     }
@@ -76,7 +79,7 @@ pub(crate) struct Open {
     end: AtomicU64,
     tally_unused: AtomicU64,
     record: [AtomicU64; RECORD_BYTES / 8],
-    unused: [AtomicU64; 2],
+    unused: AtomicU64,
 }
 
 impl Open {

@@ -63,6 +63,7 @@ impl Batches {
             queue_ns: time(record.queue_ns),
             device_ns: time(record.device_ns),
             pid: (record.tgid > 0).then_some(record.tgid.cast_signed()),
+            tid: (record.thread > 0).then_some(record.thread.cast_signed()),
             comm: self.comm(record.comm),
             cgroup: (record.cgroup > 0).then_some(record.cgroup.cast_signed()),
             file: 0,

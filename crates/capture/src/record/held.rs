@@ -67,6 +67,7 @@ mod tests {
             len_bytes: 512,
             op_flags: 0,
             tgid: 0,
+            thread: 0,
             failed: false,
         }
     }

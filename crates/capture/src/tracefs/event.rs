@@ -139,10 +139,18 @@ impl EventShape {
             rest_sector: or_zero(self.rest_sector)?,
             op,
             flags,
-            failed: or_zero(self.error)? != 0,
+            failed: is_failure(or_zero(self.error)? as i32),
             is_passthrough: has_command || op == Op::Other && sectors == 0,
         })
     }
+}
+
+/// Whether an I/O that ended with this errno has failed, as `is_failure` in `bpf/kernel.h` has it: what a device refuses, and
+/// what was asked not to wait, is no failure.
+fn is_failure(error: i32) -> bool {
+    const EAGAIN: i32 = 11;
+    const EOPNOTSUPP: i32 = 95;
+    error != 0 && error != -EAGAIN && error != -EOPNOTSUPP
 }
 
 impl Event {

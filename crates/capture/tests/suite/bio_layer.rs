@@ -2,7 +2,6 @@
 //! which makes none.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{
     Counted, Direct, FIRST_SECTOR, LoopDisk, MODULUS, SIZE, label, partition, table,
@@ -134,9 +133,9 @@ fn one_bio_however_often_it_is_split() {
     assert!(misses.unmatched_issues <= unseen, "{misses:?}");
 }
 
-/// As many threads have I/O in flight as read at once; never more, and none when all is done.
+/// Threads count that sent I/O since the last reading, though none has any in flight when it is made.
 #[test]
-fn threads_in_flight() {
+fn threads_of_an_interval() {
     require!(Bpf, Loop);
     for layers in [Layers::Request, Layers::Bio] {
         let disk = LoopDisk::new();
@@ -144,45 +143,23 @@ fn threads_in_flight() {
             layers,
             ..Options::default()
         });
-        let is_over = AtomicBool::new(false);
-        let threads = std::thread::scope(|scope| {
-            for at in 0..7 {
-                let (mut file, is_over) = (disk.open(), &is_over);
-                scope.spawn(move || {
-                    while !is_over.load(Ordering::Relaxed) {
-                        file.io(Op::Read, at << 20, 1 << 20);
-                    }
-                });
-            }
-            let mut most = 0;
-            for _ in 0..500 {
-                let reading = block.read();
-                let mine = reading
-                    .processes
-                    .iter()
-                    .find(|process| process.pid == std::process::id());
-                most = most.max(mine.map_or(0, |process| process.threads));
-                if most >= 7 {
-                    break;
+        let ios_and_threads = |reading: &Reading| {
+            let mut mine = reading.processes.iter();
+            mine.find(|process| process.pid == std::process::id())
+                .map(|process| (process.ios, process.threads))
+        };
+        for (threads, ios) in [(7, 29), (1, 1), (3, 13)] {
+            std::thread::scope(|scope| {
+                for at in 0..threads {
+                    let mut file = disk.open();
+                    scope.spawn(move || (0..ios).for_each(|_| file.io(Op::Read, at << 20, 4096)));
                 }
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            is_over.store(true, Ordering::Relaxed);
-            most
-        });
-        assert_eq!(threads, 7, "{layers:?}");
-        block.read();
-        disk.open().io(Op::Read, 0, 4096);
-        let reading = block.read();
-        let mine = reading
-            .processes
-            .iter()
-            .find(|process| process.pid == std::process::id());
-        assert_eq!(
-            mine.map(|process| (process.ios, process.threads)),
-            Some((1, 0)),
-            "{layers:?}"
-        );
+            });
+            // Times of threads are exact to about a millisecond.
+            std::thread::sleep(std::time::Duration::from_millis(3));
+            let found = ios_and_threads(&block.read());
+            assert_eq!(found, Some((threads * ios, threads)), "{layers:?}");
+        }
     }
 }
 

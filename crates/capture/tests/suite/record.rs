@@ -156,6 +156,44 @@ fn every_io_is_recorded_as_it_was() {
     }
 }
 
+/// Each thread of a process is told from the others, at the layer of requests and at that of bios.
+#[test]
+fn threads_of_one_process() {
+    require!(Bpf, Loop);
+    for layers in [Layers::Request, Layers::Bio] {
+        let disk = RecordedDisk::new();
+        let mut recorder = Recorder::attach(&RecordOptions {
+            layers,
+            ..disk.options()
+        })
+        .expect("programs");
+        let mut expected = std::collections::BTreeMap::new();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|at| {
+                    let mut file = disk.open();
+                    scope.spawn(move || {
+                        (0..11).for_each(|_| file.io(Op::Read, at << 20, 4096));
+                        let status = std::fs::read_link("/proc/thread-self").expect("its number");
+                        let number = status.file_name().and_then(|name| name.to_str());
+                        number.and_then(|number| number.parse::<i32>().ok())
+                    })
+                })
+                .collect();
+            for (at, thread) in (0_u64..).zip(threads) {
+                expected.insert(at << 20, thread.join().expect("a thread"));
+            }
+        });
+        let (batch, _) = finish(&mut recorder);
+        assert_eq!(batch.len(), 44, "{layers:?}");
+        let me = i32::try_from(std::process::id()).expect("a number");
+        for event in batch.events() {
+            let thread = expected[&event.start_bytes];
+            assert_eq!((event.pid, event.tid), (Some(me), thread), "{layers:?}");
+        }
+    }
+}
+
 /// The pieces of a read that the queue cuts have one sender; a flush has no place.
 #[test]
 fn pieces_and_flushes() {

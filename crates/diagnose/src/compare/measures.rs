@@ -25,6 +25,8 @@ pub enum MeasureUnit {
     Share,
     /// A factor.
     Factor,
+    /// Bytes.
+    Bytes,
 }
 
 /// After ÷ before.
@@ -73,6 +75,9 @@ impl Ratio {
 pub const RATE: &str = "ios_per_second";
 pub const LATENCY: &str = "latency_mean_ns";
 pub const IN_FLIGHT: &str = "in_flight_mean";
+pub const RANDOM: &str = "random_share";
+pub const BYTES: &str = "bytes_per_second";
+pub const LENGTH: &str = "len_bytes_mean";
 
 /// Names of a quantile of reads and of writes, and where it is.
 type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
@@ -106,7 +111,7 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
         sampled("reads_per_second", MeasureUnit::PerSecond, &of_op(0)),
         sampled("writes_per_second", MeasureUnit::PerSecond, &of_op(1)),
         sampled(
-            "bytes_per_second",
+            BYTES,
             MeasureUnit::BytesPerSecond,
             &TimeSlice::bytes_per_second,
         ),
@@ -120,8 +125,10 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
             MeasureUnit::BytesPerSecond,
             &bytes_of_op(1),
         ),
+        sampled(LENGTH, MeasureUnit::Bytes, &TimeSlice::len_bytes),
         sampled(LATENCY, MeasureUnit::Ns, &TimeSlice::mean_ns),
     ];
+    measures.extend(random(before, after));
     for op in 0..2 {
         for at in 0..QUANTILES.len() {
             measures.push(percentile(op, at, [before, after], terms));
@@ -131,6 +138,29 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
     measures.extend(on_grids(before, after));
     measures.retain(Measure::tells);
     measures
+}
+
+/// The share of I/O that continue no other. They are one count over the whole time: its interval is that of a share
+/// (Wilson), as if one I/O told nothing of the next, and so is rather too narrow.
+fn random(before: &Observed, after: &Observed) -> Option<Measure> {
+    let shares = [before.random.as_ref()?, after.random.as_ref()?];
+    let plain = plain(
+        RANDOM,
+        MeasureUnit::Share,
+        None,
+        shares.map(|share| Some(share.value())),
+    );
+    let bounds = shares.map(|share| share.interval());
+    let ratio = plain.ratio.map(|ratio| Ratio {
+        low: (bounds[1].1 > 0.0 && bounds[0].1 > 0.0).then(|| bounds[1].0 / bounds[0].1),
+        high: (bounds[0].0 > 0.0).then(|| bounds[1].1 / bounds[0].0),
+        ..ratio
+    });
+    Some(Measure {
+        ratio,
+        n: shares.map(|share| share.whole),
+        ..plain
+    })
 }
 
 fn measure(

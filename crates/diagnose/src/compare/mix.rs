@@ -44,6 +44,17 @@ pub struct Mix {
     pub unlike_lengths: Option<(Op, [u64; 2])>,
 }
 
+impl Mix {
+    /// Whether lengths are what changed: reads and writes are as many of the I/O as they were, and too few have a length in
+    /// common.
+    #[must_use]
+    pub fn is_resized(&self) -> bool {
+        let [before, after] = self.read_share;
+        let are_ops_alike = (before - after).abs() <= 1.0 - SAME;
+        are_ops_alike && (self.unlike_lengths.is_some() || self.overlap < ALIKE_MIN)
+    }
+}
+
 /// What makes I/O alike.
 type MixKey = (u8, u64);
 

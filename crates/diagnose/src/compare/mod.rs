@@ -42,6 +42,8 @@ pub struct Terms {
     pub level: Level,
     /// Whether the user named the two devices as those to compare, so that they may be different ones.
     pub paired_by_user: bool,
+    /// Whether the user says that both sides are of one device, whatever they tell of it.
+    pub is_forced: bool,
 }
 
 impl Default for Terms {
@@ -50,6 +52,7 @@ impl Default for Terms {
             margin: Margin::USUAL,
             level: Level::P95,
             paired_by_user: false,
+            is_forced: false,
         }
     }
 }
@@ -131,6 +134,8 @@ pub struct Observed {
     /// Percentiles of reads and of writes in stretches of time, in their order; empty where the source does not tell. Stretches
     /// without such I/O are not there.
     pub stretches: [Vec<Stretch>; 2],
+    /// I/O that continue no other, of all reads and writes; `None` where the source does not tell.
+    pub random: Option<Share>,
     /// How the I/O lie on the grids asked for.
     pub grids: Vec<OnGrid>,
     /// Little's law; `None` where nothing in the source can be held against it.

@@ -36,6 +36,9 @@ pub struct DocumentRun {
 struct DocumentInterval {
     seconds: f64,
     is_warmup: bool,
+    /// Documents of older versions do not say it.
+    #[serde(default)]
+    is_partial: bool,
     ios: f64,
     bytes: f64,
     time: Option<Time>,
@@ -142,8 +145,9 @@ impl DocumentRun {
 
     /// Intervals after the warm-up, without a last one that was cut short.
     fn measured(&self) -> Vec<&DocumentInterval> {
-        let is_measured =
-            |interval: &&DocumentInterval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
+        let is_measured = |interval: &&DocumentInterval| {
+            !interval.is_warmup && !interval.is_partial && interval.seconds >= SECONDS_MIN
+        };
         let mut measured: Vec<&DocumentInterval> =
             self.intervals.iter().filter(is_measured).collect();
         if let [.., before, last] = &measured[..]
@@ -203,6 +207,7 @@ pub fn of_bench(run: &DocumentRun) -> Observed {
             .collect(),
         has_lengths: false,
         quantiles: [quantiles(&run.total.reads), quantiles(&run.total.writes)],
+        random: None,
         grids: Vec::new(),
         law: None,
         lost: Share::new(lost, run.total.ios.saturating_add(lost)),

@@ -63,6 +63,7 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
         has_lengths: !profile.places.table.is_empty(),
         quantiles: [Op::Read, Op::Write].map(|wanted| op(wanted).and_then(|op| op.device.clone())),
         stretches: [Vec::new(), Vec::new()],
+        random: random(profile, analysis),
         grids: grids(analysis),
         law: law(profile, analysis),
         lost: Share::new(lost, profile.ios().saturating_add(lost)),
@@ -153,6 +154,13 @@ fn strata(profile: &Profile) -> Vec<Stratum> {
         }
     });
     strata.collect()
+}
+
+/// Stream heads of all reads and writes; `None` where nothing can be said of streams.
+fn random(profile: &Profile, analysis: &Analysis) -> Option<Share> {
+    let all = analysis.random_by_size.first()?;
+    let is_known = analysis.streams_unknown(profile).is_none() && all.ios > 0;
+    is_known.then(|| Share::new(all.heads, all.ios))
 }
 
 fn grids(analysis: &Analysis) -> Vec<OnGrid> {

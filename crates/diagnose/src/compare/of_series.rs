@@ -48,6 +48,7 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         has_lengths: false,
         quantiles: [None, None],
         stretches: [Vec::new(), Vec::new()],
+        random: None,
         grids: Vec::new(),
         law: law(&present),
         lost: Share::new(0, 0),

@@ -36,6 +36,14 @@ impl TimeSlice {
         Some((self.bytes[0]? + self.bytes[1]?) / self.seconds)
     }
 
+    /// Mean length of an I/O in bytes; `None` where that is unknown, and without I/O.
+    #[must_use]
+    pub fn len_bytes(&self) -> Option<f64> {
+        let ios = self.ios[0] + self.ios[1];
+        let bytes = self.bytes[0]? + self.bytes[1]?;
+        (ios > 0.0).then(|| bytes / ios)
+    }
+
     /// Mean latency, ns; `None` where nothing was timed.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use plumb_geometry::{Bytes, group_digits};
 use plumb_stats::equivalence::{Difference, Margin, difference};
 
-use super::measures::{IN_FLIGHT, LATENCY, Measure, RATE, Ratio};
+use super::measures::{BYTES, IN_FLIGHT, LATENCY, LENGTH, Measure, RANDOM, RATE, Ratio};
 use super::mix::{self, Mix};
 use super::{Observed, Terms};
 
@@ -58,7 +58,11 @@ pub fn judge(
     let rate = mix
         .filter(|mix| mix.overlap >= mix::SAME)
         .and_then(|_| ratio_of(measures, RATE));
+    let resized = mix.filter(|mix| mix.is_resized());
     let why = not_comparable(sides, mix, latency.is_some(), terms);
+    if let Some(mix) = resized.filter(|_| why.is_empty()) {
+        return judge_sizes(measures, mix, terms);
+    }
     if !why.is_empty() {
         return CompareVerdict {
             outcome: CompareOutcome::NotComparable,
@@ -95,6 +99,59 @@ pub fn judge(
         why,
         latency,
         rate,
+    }
+}
+
+/// Where the I/O came to have other lengths: bytes moved decide, where as many I/O as before move fewer or more of them.
+/// Latencies and rates of I/O of different lengths tell nothing of the device.
+fn judge_sizes(measures: &[Measure], mix: &Mix, terms: &Terms) -> CompareVerdict {
+    let changed = |name: &str| {
+        ratio_of(measures, name).map_or(Difference::Unclear, |ratio| change(&ratio, terms.margin))
+    };
+    let mut why = Vec::new();
+    if let Some(length) = measures.iter().find(|measure| measure.name == LENGTH)
+        && let (Some(before), Some(after)) = (length.before, length.after)
+    {
+        why.push(format!(
+            "the I/O have other lengths: {} before and {} after on average; their latencies are not compared",
+            Bytes(before as u64),
+            Bytes(after as u64)
+        ));
+    }
+    for (name, what) in [
+        (BYTES, "bytes a second"),
+        (RATE, "I/O a second"),
+        (RANDOM, "random share"),
+    ] {
+        let Some(ratio) = ratio_of(measures, name) else {
+            continue;
+        };
+        if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
+            why.push(format!(
+                "{what}: {} ({} to {})",
+                signed(ratio.value),
+                signed(low),
+                signed(high)
+            ));
+        }
+    }
+    let outcome = match (changed(BYTES), changed(RATE)) {
+        (Difference::Less, Difference::Within | Difference::More) => CompareOutcome::Better,
+        (Difference::More, Difference::Within | Difference::Less) => CompareOutcome::Worse,
+        (Difference::Within, Difference::Within) => CompareOutcome::NoDifference,
+        _ => CompareOutcome::Inconclusive,
+    };
+    if outcome == CompareOutcome::Inconclusive {
+        why.push(
+            "whether the same work was done is not known: bytes and I/O a second changed together, or not clearly".to_owned(),
+        );
+    }
+    debug_assert!(mix.is_resized());
+    CompareVerdict {
+        outcome,
+        why,
+        latency: None,
+        rate: ratio_of(measures, RATE),
     }
 }
 
@@ -216,6 +273,7 @@ fn not_comparable(
     if let (Some(mine), Some(theirs)) = (before.size_bytes, after.size_bytes)
         && mine != theirs
         && !terms.paired_by_user
+        && !terms.is_forced
     {
         why.push(format!(
             "the devices are not of one size: {} is {} before, {} is {} after",
@@ -224,6 +282,9 @@ fn not_comparable(
             after.device,
             Bytes(theirs)
         ));
+    }
+    if why.is_empty() && !terms.paired_by_user && !terms.is_forced {
+        why.extend(other_device(before, after));
     }
     if let (Some(mine), Some(theirs)) = (before.layer, after.layer)
         && mine != theirs
@@ -237,17 +298,43 @@ fn not_comparable(
     for (side, word) in [(before, "before"), (after, "after")] {
         why.extend(of_side(side, word));
     }
-    match mix {
-        None => {}
-        Some(mix) => why.extend(unlike(mix)),
+    let is_resized = mix.is_some_and(Mix::is_resized);
+    if let Some(mix) = mix.filter(|_| !is_resized) {
+        why.extend(unlike(mix));
     }
-    if why.is_empty() && !has_latency && !sides.iter().all(|side| side.is_closed_loop) {
+    if why.is_empty()
+        && !is_resized
+        && !has_latency
+        && !sides.iter().all(|side| side.is_closed_loop)
+    {
         why.push(
             "latencies are not known on both sides, and a rate alone may be what was asked for"
                 .to_owned(),
         );
     }
     why
+}
+
+/// Why both sides may be of different devices; `None` where they are of one name that tells devices apart, or of one size.
+fn other_device(before: &Observed, after: &Observed) -> Option<String> {
+    let (mine, theirs) = (&before.device, &after.device);
+    let are_of_one_size = before.size_bytes.is_some() && before.size_bytes == after.size_bytes;
+    if mine == theirs && (are_of_one_size || !is_number(mine)) {
+        return None;
+    }
+    let why = if mine == theirs {
+        format!("`{mine}` is a number that any trace may have, and no size is known on both sides")
+    } else {
+        format!("{mine} before and {theirs} after have different names")
+    };
+    Some(format!(
+        "nothing shows that both sides are of one device: {why}. Pass --force if they are, or --device {mine}={theirs}"
+    ))
+}
+
+/// Whether a name is a bare number, which the format gives to the devices of a trace.
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What makes one side useless.

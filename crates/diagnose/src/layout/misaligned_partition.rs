@@ -7,7 +7,9 @@ use std::collections::HashSet;
 
 use plumb_geometry::Bytes;
 use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, WantedStart};
-use plumb_model::{Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Severity};
+use plumb_model::{
+    Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Seen, Severity,
+};
 use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
@@ -276,17 +278,28 @@ fn found(
         wanted: wanted(context, device, worst, all),
     });
     let about = (device, severity(worst), confidence(context, worst));
+    let seen = seen::through(context, device, worst);
     let finding = context
         .finding(facts, about)
-        .with_cost(cost(context, worst));
-    Finding {
-        seen: seen::through(context, device, worst),
-        ..finding
+        .with_cost(cost(context, worst, seen.as_ref()));
+    Finding { seen, ..finding }
+}
+
+/// Cells touched against those needed: of the I/O that were seen, so that the finding and the tables have one figure.
+/// Without any, of the page given, or of blocks as large as the unit.
+fn cost(context: &Context<'_>, standing: &Standing, seen: Option<&Seen>) -> Option<Cost> {
+    let fit = seen.and_then(|seen| seen.fit.as_ref());
+    match fit.and_then(|fit| fit.cells_ratio) {
+        Some(ratio) => {
+            let value = Some(ratio.low).filter(|value| *value >= 1.005)?;
+            Some(Cost::estimated(CostOf::Cells, value))
+        }
+        None => cost_of_page(context, standing),
     }
 }
 
 /// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.
-fn cost(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
+fn cost_of_page(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
     let Verdict::Misaligned { by } = standing.verdict else {
         return None;
     };

@@ -156,6 +156,7 @@ fn fit(
     Some(SeenFit {
         ios: tally.ios,
         misaligned: tally.misaligned,
+        cells_ratio: tally.cells_ratio(),
         moved: after(places, &grid, worst),
         latency: latency.filter(|_| passed.profile.timed_ios() > 0),
     })

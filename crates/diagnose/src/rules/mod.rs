@@ -8,6 +8,7 @@ use crate::question::Questions;
 use throughput_inflation::Throughput;
 
 pub(crate) mod context;
+pub mod failing_io;
 pub mod looks_sequential;
 pub mod member_skew;
 pub mod misaligned_io;
@@ -89,6 +90,7 @@ fn thresholds_with_warning() -> Vec<String> {
 
 /// All rules, in the order in which findings of one severity are shown.
 pub static RULES: &[IoRule] = &[
+    failing_io::RULE,
     misaligned_io::RULE,
     split_io::RULE,
     record_mismatch::RULE,

@@ -36,6 +36,7 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
         has_lengths: true,
         quantiles: [None, None],
         stretches: [Vec::new(), Vec::new()],
+        random: None,
         grids: Vec::new(),
         law: None,
         lost: Share::new(0, 0),
@@ -197,15 +198,14 @@ fn what_is_not_of_a_kind() {
         "62.9 I/O in flight, and 627.3 by rate times latency (Little's law)",
     );
     not(
-        &|_, after| after.strata[0].len_bytes = 4096,
-        "0 % of them agree in operation and length",
+        &|_, after| after.device = "sdb".to_owned(),
+        "sda before and sdb after have different names",
     );
     not(
         &|before, after| {
-            (before.has_lengths, after.has_lengths) = (false, false);
-            after.strata[0].len_bytes = 65_536;
+            (before.device, after.device) = ("0".to_owned(), "0".to_owned());
         },
-        "a read has 8 KiB before and 64 KiB after on average",
+        "`0` is a number that any trace may have",
     );
     // The user may say that two devices of other sizes are to be compared.
     let (mut before, mut after) = (one.clone(), other());
@@ -218,6 +218,95 @@ fn what_is_not_of_a_kind() {
         compare(&before, &after, &by_user).verdict.outcome,
         CompareOutcome::Better
     );
+}
+
+/// Devices that nothing shows to be one are compared by force, and numbers if their sizes are equal.
+#[test]
+fn other_devices_need_force() {
+    let before = reads(&[1000.0, 1002.0, 998.0, 1001.0], &[2.0, 2.01, 1.99, 2.0]);
+    let mut after = reads(&[1000.0, 1002.0, 998.0, 1001.0], &[1.0, 1.01, 0.99, 1.0]);
+    after.device = "sdb".to_owned();
+    assert_eq!(
+        verdict(&before, &after).verdict.outcome,
+        CompareOutcome::NotComparable
+    );
+    let forced = Terms {
+        is_forced: true,
+        ..Terms::default()
+    };
+    assert_eq!(
+        compare(&before, &after, &forced).verdict.outcome,
+        CompareOutcome::Better
+    );
+    let numbered = |side: &Observed| Observed {
+        device: "0".to_owned(),
+        size_bytes: Some(1 << 30),
+        ..side.clone()
+    };
+    let found = verdict(&numbered(&before), &numbered(&after));
+    assert_eq!(found.verdict.outcome, CompareOutcome::Better);
+}
+
+/// A record of 128 KiB becomes one of 8 KiB: as many I/O move a sixteenth. By hand: 1,000 × 8,192 of 1,000 × 131,072.
+#[test]
+fn lengths_that_changed_are_judged_by_bytes() {
+    let side = |len: f64, rate: f64, random: u64| {
+        let rates: Vec<f64> = (0..10).map(|n| rate + f64::from(n % 3)).collect();
+        let mut side = reads(&rates, &[1.0; 10]);
+        for slice in &mut side.slices {
+            slice.bytes[0] = Some(slice.ios[0] * len);
+        }
+        side.strata = vec![stratum(Op::Read, len as u64, 10_000.0, 1.0)];
+        side.random = Some(Share::new(random, 10_000));
+        side
+    };
+    let (long, short) = (131_072.0, 8192.0);
+    for (before, after, expected) in [
+        (
+            side(long, 1000.0, 1000),
+            side(short, 1000.0, 8000),
+            CompareOutcome::Better,
+        ),
+        (
+            side(short, 1000.0, 8000),
+            side(long, 1000.0, 1000),
+            CompareOutcome::Worse,
+        ),
+        // As many bytes in shorter I/O: the same work may have been cut up, or more was asked for.
+        (
+            side(long, 1000.0, 0),
+            side(short, 16_000.0, 0),
+            CompareOutcome::Inconclusive,
+        ),
+        (
+            side(long, 1000.0, 0),
+            side(short, 500.0, 0),
+            CompareOutcome::Inconclusive,
+        ),
+    ] {
+        let found = verdict(&before, &after);
+        assert_eq!(found.verdict.outcome, expected, "{:?}", found.verdict.why);
+        assert!(found.verdict.latency.is_none());
+        assert!(
+            found.verdict.why[0].contains("128 KiB"),
+            "{:?}",
+            found.verdict.why
+        );
+    }
+    let found = verdict(&side(long, 1000.0, 1000), &side(short, 1000.0, 8000));
+    let find = |name: &str| found.measures.iter().find(|measure| measure.name == name);
+    let ratio = |name: &str| {
+        find(name)
+            .and_then(|measure| measure.ratio)
+            .expect("a ratio")
+    };
+    assert!((ratio("bytes_per_second").value - 0.0625).abs() < 1e-9);
+    assert!((ratio("len_bytes_mean").value - 0.0625).abs() < 1e-9);
+    // Wilson's intervals of 1,000 and 8,000 of 10,000: 0.0943 to 0.1060, 0.7920 to 0.8077.
+    let random = ratio("random_share");
+    assert!((random.value - 8.0).abs() < 1e-9);
+    assert!((random.low.expect("an end") - 0.7920 / 0.1060).abs() < 0.01);
+    assert!((random.high.expect("an end") - 0.8077 / 0.0943).abs() < 0.01);
 }
 
 /// More short I/O after a change lower the mean, and help nobody.

@@ -5,11 +5,11 @@ use crate::facts;
 use plumb_diagnose::{Flow, Reason, RuleId, Severity, Throughput};
 use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::Confidence;
-use plumb_model::facts::{Direction, GridSource, OfLength, RecordMismatch};
+use plumb_model::facts::{Direction, FailedIos, FailingOp, GridSource, OfLength, RecordMismatch};
 use plumb_model::reason::Counting;
 use plumb_profile::fit::Unknown;
 use plumb_trace::Op::{Read, Write};
-use plumb_trace::{Event, Layer};
+use plumb_trace::{Event, Layer, Op, flags};
 
 /// Places far enough apart that none continues another, over 64 GiB, at multiples of `unit` sectors.
 fn spread(count: u64, unit: u64, seed: u64) -> impl Iterator<Item = u64> {
@@ -302,6 +302,44 @@ fn member_skew() {
         needed: 3200,
     };
     assert_eq!(*many.judge_ios(reads(400, 8, 0, 8)).unknown(rule), pieces);
+}
+
+/// One failed read, write or flush is a finding. A refused discard is none, and calls on files fail for other reasons.
+#[test]
+fn failing_io() {
+    let rule = "failing-io";
+    let failing = |ops: &[Op], layer: Layer| {
+        let bench = RuleBench {
+            layer,
+            ..RuleBench::default()
+        };
+        let event = |(at, op): (u64, &Op)| Event {
+            flags: if at == 0 { flags::FAILED } else { 0 },
+            ..Event::new(at as i64, 0, layer, *op, at * 8192, 8192)
+        };
+        bench.judge_events((0..).zip(ops).map(event))
+    };
+    let judged = failing(&[Op::Write, Op::Write, Read], Layer::Request);
+    let finding = judged.finding(rule);
+    assert_eq!(finding.severity, Severity::Critical);
+    assert_eq!(
+        facts!(finding, FailingIo).ops,
+        [FailedIos {
+            op: FailingOp::Write,
+            failed: 1,
+            ios: 2
+        }]
+    );
+    for (ops, layer) in [
+        (&[Op::Discard, Read][..], Layer::Request),
+        (&[Op::WriteZeroes], Layer::Request),
+        (&[Read], Layer::Vfs),
+    ] {
+        assert!(
+            failing(ops, layer).findings(rule).next().is_none(),
+            "{ops:?}"
+        );
+    }
 }
 
 /// The fullest of many members has more than its part by chance alone: in 99 of 100 cases that is no finding.

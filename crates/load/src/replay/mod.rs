@@ -150,7 +150,7 @@ pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<Trace
         last_ns = last_ns.max(step.time_ns);
         survey.len_bytes_max = survey.len_bytes_max.max(step.len_bytes);
         survey.timed += u64::from(step.end_ns.is_some());
-        survey.known_senders += u64::from(step.pid.is_some());
+        survey.known_senders += u64::from(step.sender.is_some());
     }
     survey.counts = steps.counts();
     let span_ns = survey

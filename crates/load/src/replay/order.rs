@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::replay::steps::ReplayStep;
+use crate::replay::steps::{ReplayStep, Sender};
 
 /// What an I/O waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ impl Thread {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     order: Order,
-    threads: BTreeMap<Option<i32>, Thread>,
+    threads: BTreeMap<Option<Sender>, Thread>,
     /// First steps that may go: the earliest of the trace first.
-    ready: BinaryHeap<Reverse<(u64, Option<i32>)>>,
+    ready: BinaryHeap<Reverse<(u64, Option<Sender>)>>,
     len: usize,
 }
 
@@ -102,12 +102,12 @@ impl Waiting {
         self.list(key);
     }
 
-    fn key(&self, step: &ReplayStep) -> Option<i32> {
-        step.pid.filter(|_| self.order == Order::Threads)
+    fn key(&self, step: &ReplayStep) -> Option<Sender> {
+        step.sender.filter(|_| self.order == Order::Threads)
     }
 
     /// Lists a thread whose first step may go, and forgets one that has nothing.
-    fn list(&mut self, key: Option<i32>) {
+    fn list(&mut self, key: Option<Sender>) {
         let Some(thread) = self.threads.get_mut(&key) else {
             return;
         };

@@ -13,7 +13,7 @@ fn step(number: u64, pid: Option<i32>, time_ns: i64, end_ns: Option<i64>) -> Rep
         action: StepAction::Read,
         start: 0,
         len_bytes: 512,
-        pid,
+        sender: pid.map(|pid| (pid, None)),
     }
 }
 
@@ -89,7 +89,7 @@ proptest! {
         steps.iter().for_each(|&step| waiting.push(Due { step, due_ns: 0 }));
         let (mut gone, mut back): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
         let had_ended = |earlier: &ReplayStep, later: &ReplayStep| {
-            earlier.pid == later.pid && earlier.number < later.number
+            earlier.sender == later.sender && earlier.number < later.number
                 && earlier.end_ns.is_some_and(|end_ns| end_ns <= later.time_ns)
         };
         let mut choices = choices.into_iter().cycle();

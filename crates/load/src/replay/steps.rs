@@ -75,6 +75,9 @@ pub(crate) enum StepAction {
     Flush,
 }
 
+/// Process, and its thread where the trace tells both.
+pub(crate) type Sender = (i32, Option<i32>);
+
 /// An I/O to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplayStep {
@@ -88,7 +91,7 @@ pub(crate) struct ReplayStep {
     pub start: u64,
     pub len_bytes: u32,
     /// Who sent it; `None` are all of whom nobody knows.
-    pub pid: Option<i32>,
+    pub sender: Option<Sender>,
 }
 
 /// Takes steps from a source, one by one.
@@ -168,6 +171,7 @@ impl<'s> Steps<'s> {
             .filter(|_| is_timed)
             .map(|ns| event.time_ns.saturating_add(ns));
         let (number, time_ns, pid) = (self.counts.events, event.time_ns, event.pid);
+        let sender = pid.map(|pid| (pid, event.tid));
         Ok(Some(ReplayStep {
             number,
             time_ns,
@@ -175,7 +179,7 @@ impl<'s> Steps<'s> {
             action,
             start,
             len_bytes,
-            pid,
+            sender,
         }))
     }
 

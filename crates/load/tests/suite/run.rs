@@ -214,6 +214,43 @@ fn the_warm_up_counts_nowhere() {
     assert_eq!(measured, ios);
 }
 
+/// 1 s in intervals of 300 ms leaves 100 ms, which is no interval; 900 ms leave what the end takes.
+#[test]
+fn time_after_the_last_interval_is_partial() {
+    let file = temp_file("partial", &[0; 1 << 20]);
+    let target = Target::open(file.path()).expect("a file");
+    for millis in [1000, 900] {
+        let job = Job {
+            pace: Pace::Closed { per_second: 1000.0 },
+            ..Job::new(&target, Workload::random_reads(512))
+        };
+        let interval = Duration::from_millis(300);
+        let plan = LoadPlan {
+            interval,
+            ..LoadPlan::new(vec![job], Duration::from_millis(millis))
+        };
+        let mut told = Vec::new();
+        let tell = &mut |report: &plumb_load::IntervalReport<'_>| {
+            told.push((report.is_partial, report.length, report.jobs[0].ios()));
+        };
+        let outcome = run(&plan, &AtomicBool::new(false), tell, None).expect("it fits");
+        let full: Vec<_> = told.iter().filter(|(is_partial, ..)| !is_partial).collect();
+        assert_eq!(full.len(), 3, "{told:?}");
+        assert!(
+            full.iter()
+                .all(|(_, length, _)| *length >= interval * 9 / 10)
+        );
+        let rests = &told[full.len()..];
+        assert!(rests.iter().all(|(is_partial, ..)| *is_partial), "{told:?}");
+        assert!(
+            rests.len() == 1 || millis == 900 && rests.is_empty(),
+            "{told:?}"
+        );
+        let ios: u64 = told.iter().map(|(.., ios)| ios).sum();
+        assert_eq!(ios, outcome.jobs[0].tally.ios());
+    }
+}
+
 /// Stops the disk for a second in the middle of three at 100 I/O a second, with room for 8 in flight.
 fn stalled(pace: Pace) -> JobOutcome {
     let disk = SlowDisk::new(64 << 20, "1ms");

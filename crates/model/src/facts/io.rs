@@ -232,6 +232,36 @@ pub enum Direction {
     Write,
 }
 
+/// `failing-io`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingIo {
+    /// Operations of which I/O failed, in the order of [`FailingOp`].
+    pub ops: Vec<FailedIos>,
+}
+
+/// I/O of one operation that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedIos {
+    /// The operation.
+    pub op: FailingOp,
+    /// I/O that failed.
+    pub failed: u64,
+    /// All I/O of the operation.
+    pub ios: u64,
+}
+
+/// An operation of which every failure matters. A device may refuse discards and zeroing: the kernel then does without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailingOp {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Flushes of the write cache.
+    Flush,
+}
+
 /// `misaligned-target`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisalignedTarget {

@@ -33,6 +33,7 @@ impl BenchCourse {
         self.intervals.push(report::BenchInterval {
             at_seconds: interval.at.as_secs_f64(),
             is_warmup: interval.is_warmup,
+            is_partial: interval.is_partial,
             cpu: self.cpu.since_last(),
             ..shown_interval(&tally, interval.number, interval.length.as_secs_f64())
         });
@@ -50,6 +51,7 @@ fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::BenchInte
         at_seconds: seconds,
         seconds,
         is_warmup: false,
+        is_partial: false,
         ios: tally.ios(),
         bytes: tally.bytes(),
         failed: tally.failed(),

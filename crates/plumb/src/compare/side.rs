@@ -254,7 +254,7 @@ fn selection(args: &Compare) -> Selection {
 fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
     let selection = selection(args);
     let settings = questions.settings();
-    let mut collected = collect(&[PathBuf::from(path)], &selection, &settings);
+    let mut collected = collect(&[PathBuf::from(path)], &selection, &settings, false);
     match Failure::first_of(std::mem::take(&mut collected.failures)) {
         Some(failure) => Err(failure),
         None => {
@@ -270,7 +270,7 @@ fn only_wanted(collected: &Collected, selection: &Selection) -> plumb_profile::P
         .saved
         .profiles
         .iter()
-        .filter(|profile| selection.wants(profile));
+        .filter(|profile| collected.is_wanted(selection, profile));
     profiles.for_each(|profile| wanted.add(profile));
     wanted
 }

@@ -18,8 +18,9 @@ use crate::privilege;
 use crate::signals::stop_flag;
 use crate::watch::{Whole, wait_until};
 
-/// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it.
-const WINDOW: Duration = Duration::from_secs(1);
+/// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it. The
+/// course over time has windows of about four of these, so that 10 s, the usual time, have ten.
+const WINDOW: Duration = Duration::from_millis(250);
 
 /// Where devices are listed by name.
 const CLASS: &str = "/sys/class/block";
@@ -117,10 +118,13 @@ pub fn watch(
     let began = Instant::now();
     let end = began + time;
     let mut next = began;
-    while next < end && !ended.load(Ordering::Relaxed) {
+    // Once at least: what was counted before an early end is told as well.
+    let mut is_over = false;
+    while !is_over {
         next = (next + WINDOW).min(end);
         wait_until(next, &ended, || block.keep_up());
-        if next >= end || ended.load(Ordering::Relaxed) {
+        is_over = next >= end || ended.load(Ordering::Relaxed);
+        if is_over {
             block.end();
         }
         let mut reading = block.read();

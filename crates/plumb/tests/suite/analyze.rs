@@ -1,6 +1,6 @@
 //! `plumb analyze` on real traces, against numbers that others have counted.
 
-use crate::common::{Ran, analyze, real};
+use crate::common::{Folder, Ran, analyze, real};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -318,4 +318,46 @@ fn no_line_is_wider_than_80_columns() {
         }
     }
     assert!(traces >= 20, "{traces} traces were understood");
+}
+
+/// 1,000 reads of 1 ms each at four places; of every second one the completion is missing. The reads of one place then
+/// get the completions of others, 4 ms later.
+#[test]
+fn latencies_of_a_torn_recording_are_not_known() {
+    let folder = Folder::new("torn");
+    let text = |is_torn: bool| -> String {
+        let line = |ns: u64, action: char, sector: u64| {
+            format!(
+                "  8,0    0 {ns:>8} {:>5}.{:09} 100 {action}   R {sector} + 8 [fio]\n",
+                ns / 1_000_000_000,
+                ns % 1_000_000_000
+            )
+        };
+        (0..1000u64)
+            .map(|number| {
+                let (ns, sector) = (number * 1_100_000, number / 2 % 4 * 8);
+                let done = line(ns + 1_000_000, 'C', sector);
+                let is_lost = is_torn && number % 2 == 0;
+                line(ns, 'D', sector) + if is_lost { "" } else { &done }
+            })
+            .collect()
+    };
+    for (name, is_torn, words) in [
+        ("whole.txt", false, "(1,000 of 1,000 I/O timed)"),
+        (
+            "torn.txt",
+            true,
+            "not known. 500 of 1,000 I/O (50.0 %) have one",
+        ),
+    ] {
+        let file = folder.file(name, text(is_torn));
+        let ran = analyze(&file, "");
+        assert!(ran.out.contains(words), "{}", ran.out);
+        assert_eq!(ran.out.contains("99.9 %"), !is_torn, "{}", ran.out);
+        let profile = &analyze(&file, "--json").json()["result"]["profiles"][0];
+        assert_eq!(profile["pairing_unsound"], is_torn);
+        assert_eq!(profile["ops"][0]["device"].is_null(), is_torn);
+        assert_eq!(profile["in_flight"].is_null(), is_torn);
+        assert_eq!(profile["timed"], if is_torn { 500 } else { 1000 });
+    }
 }

@@ -361,9 +361,9 @@ fn what_cannot_be_compared_says_why() {
         closed_loop(7, 20_000, 1.0, 0).replace(",8192,", ",65536,"),
     );
     compare(&one, &long, &[])
-        .ends(3)
-        .says("NOT COMPARABLE")
-        .says("0 % of them agree in operation and length");
+        .ends(1)
+        .says("WORSE")
+        .says("the I/O have other lengths: 8 KiB before and 64 KiB after");
     let untimed = folder.file("untimed.txt", crate::common::msr([('R', 0, 4096)]));
     compare(&one, &untimed, &[])
         .ends(3)
@@ -384,7 +384,9 @@ fn what_cannot_be_compared_says_why() {
         .complains("no device `sda` in")
         .complains("these are: host_0");
     compare(&example("aligned.txt"), &one, &[])
-        .says("c0t6d0 and host_0 are compared as the only busy ones");
+        .ends(3)
+        .says("c0t6d0 and host_0 are compared as the only busy ones")
+        .says("c0t6d0 before and host_0 after have different names");
     let more = one.with_file_name("more.csv");
     std::fs::write(
         &more,

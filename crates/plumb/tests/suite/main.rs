@@ -18,6 +18,7 @@ mod diagnose;
 mod example_watch;
 mod examples;
 mod exits;
+mod failing_disk;
 mod fix_check;
 mod fix_device;
 mod fix_gain;

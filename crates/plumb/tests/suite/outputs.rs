@@ -197,13 +197,15 @@ fn a_profile_and_a_trace_add_up() {
     let saved = folder.path("saved");
     analyze(&one, &format!("--save {}", saved.display())).ends(1);
     for files in [[&one, &two], [&two, &one], [&saved, &two], [&two, &saved]] {
-        let ran = plumb([Path::new("analyze"), files[0], files[1]]);
+        let together = Path::new("--together");
+        let ran = plumb([Path::new("analyze"), together, files[0], files[1]]);
         ran.ends(1)
             .says("1,000 of 1,500 (66.7 %) I/O on host_0 start off the grid");
     }
     let both = folder.path("both");
     plumb([
         Path::new("analyze"),
+        Path::new("--together"),
         &saved,
         &two,
         Path::new("--save"),
@@ -214,6 +216,98 @@ fn a_profile_and_a_trace_add_up() {
         .says("1,000 of 1,500")
         .says("one.csv")
         .says("two.csv");
+}
+
+/// Devices of equal names are one device in pieces of one recording alone: recordings of one time are of two hosts.
+#[test]
+fn equal_names_are_kept_apart() {
+    let folder = Folder::new("outputs");
+    let row = |ticks: u64, start: u64| {
+        let time = 128_166_372_003_061_629 + ticks;
+        format!("{time},host,0,Read,{start},8192,100\n")
+    };
+    let rows = |from: u64, past: u64| -> String {
+        (0..300)
+            .map(|at| row((from + at) * 1000, at * 65_536 + past))
+            .collect()
+    };
+    let monday = folder.file("monday.csv", rows(0, 0));
+    let tuesday = folder.file("tuesday.csv", rows(300, 0));
+    let other = folder.file("other.csv", rows(100, 512));
+    let ios = |files: &[&Path], flag: &str| {
+        let mut args = vec![Path::new("analyze"), Path::new("--json")];
+        args.extend((!flag.is_empty()).then_some(Path::new(flag)));
+        args.extend(files);
+        let json = plumb(args).json();
+        let profiles = json["result"]["profiles"]
+            .as_array()
+            .expect("profiles")
+            .iter();
+        let found = profiles.map(|profile| {
+            let device = profile["target"]["device"]
+                .as_str()
+                .expect("a name")
+                .to_owned();
+            (device, profile["ios"].as_u64().expect("a number"))
+        });
+        found.collect::<Vec<_>>()
+    };
+    let named = |name: &str, ios: u64| (name.to_owned(), ios);
+    assert_eq!(ios(&[&monday, &tuesday], ""), [named("host_0", 600)]);
+    let apart = format!("host_0 in {}", other.display());
+    let expected = [named("host_0", 600), named(&apart, 300)];
+    assert_eq!(ios(&[&monday, &tuesday, &other], ""), expected);
+    assert_eq!(
+        ios(&[&monday, &tuesday, &other], "--together"),
+        [named("host_0", 900)]
+    );
+    let ran = plumb([Path::new("analyze"), &monday, &other]);
+    ran.ends(1)
+        .says("their times overlap")
+        .says("300 of 300 (100 %)");
+    let ran = plumb([
+        Path::new("analyze"),
+        Path::new("--device"),
+        Path::new("host_0"),
+        &monday,
+        &other,
+    ]);
+    ran.says("I/O on host_0 in");
+}
+
+/// Thirteen disks with one misalignment are one block of text and thirteen findings in JSON.
+#[test]
+fn equal_findings_are_one_block() {
+    let folder = Folder::new("outputs");
+    let rows: String = (0..13 * 300u64)
+        .map(|at| {
+            let (time, disk) = (128_166_372_003_061_629 + at * 1000, at % 13);
+            let start = 32_256 + at * 65_536 * 7919 % (1 << 40);
+            format!("{time},host,{disk},Read,{start},4096,100\n")
+        })
+        .collect();
+    let file = folder.file("disks.csv", rows);
+    let ran = analyze(&file, "");
+    ran.ends(1).says("misaligned-io: 13 places, alike");
+    assert_eq!(
+        ran.out.matches("misaligned-io: device").count(),
+        0,
+        "{}",
+        ran.out
+    );
+    for disk in 1..13 {
+        ran.says(&format!(
+            "device host_{disk} (request layer): 300 of 300 (100 %) I/O"
+        ));
+    }
+    let json = analyze(&file, "--json").json();
+    let findings = json["findings"].as_array().expect("findings").iter();
+    assert_eq!(
+        findings
+            .filter(|finding| finding["rule"] == "misaligned-io")
+            .count(),
+        13
+    );
 }
 
 #[test]
@@ -308,6 +402,53 @@ fn some_of_the_io() {
         .ends(5)
         .complains("does not know the time of day");
     analyze(&file, "--format msr").ends(5).complains("line 1");
+}
+
+/// blktrace notes the time of day: conversion to CSV keeps it, and `--since` takes it.
+#[test]
+fn time_of_day_of_blktrace() {
+    let folder = Folder::new("time-of-day");
+    let recording =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/guest-blktrace");
+    let recording = recording.display().to_string();
+    let csv = folder.path("guest.csv");
+    let converted = plumb(["convert", &recording, &csv.display().to_string()]);
+    converted.ends(0);
+    assert!(!converted.err.contains("time of day"), "{}", converted.err);
+    // FILETIME counts 100 ns from 1601 on, 11,644,473,600 s before 1970.
+    let text = std::fs::read_to_string(&csv).expect("a file");
+    let seconds: Vec<u64> = text
+        .lines()
+        .filter_map(|line| line.split(',').next()?.parse::<u64>().ok())
+        .map(|ticks| ticks / 10_000_000 - 11_644_473_600)
+        .collect();
+    let (first, last) = (seconds[0], seconds[seconds.len() - 1]);
+    assert!(
+        first > 1_577_836_800 && last > first,
+        "{first} to {last}: after 2020"
+    );
+    for since in [first + 1, last] {
+        let time = humantime::format_rfc3339_seconds(
+            std::time::UNIX_EPOCH + std::time::Duration::from_secs(since),
+        );
+        let ran = plumb([
+            "analyze",
+            "--json",
+            "--op",
+            "read,write",
+            "--since",
+            &time.to_string(),
+            &recording,
+        ]);
+        let json = ran.json();
+        let ios = json["result"]["profiles"]
+            .as_array()
+            .expect("profiles")
+            .iter();
+        let ios: u64 = ios.filter_map(|profile| profile["ios"].as_u64()).sum();
+        let expected = seconds.iter().filter(|&&second| second >= since).count();
+        assert_eq!(ios, expected as u64, "since {time}");
+    }
 }
 
 #[test]

@@ -145,6 +145,73 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
     assert_eq!(again["findings"][0]["rule"], "misaligned-io");
 }
 
+/// Two watches of one load are comparable: what they save has a course over time.
+#[test]
+fn saved_watches_are_comparable() {
+    require!(Bpf, Loop);
+    let folder = Folder::new("watch-compare");
+    let disk = disk(&folder);
+    let (device, path) = (disk.name(), disk.path().to_owned());
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let saved = ["before", "after"].map(|name| folder.path(name));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::os::unix::fs::{FileExt, OpenOptionsExt};
+            let mut options = std::fs::OpenOptions::new();
+            let file = options
+                .read(true)
+                .custom_flags(0o40000)
+                .open(&path)
+                .expect("the device");
+            let mut bytes = vec![0u8; 8192];
+            // Past the cache a buffer lies on a boundary of sectors.
+            let from = bytes.as_ptr().align_offset(512);
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                file.read_exact_at(&mut bytes[from..from + 512], 4096)
+                    .expect("a sector");
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        for path in &saved {
+            let path = path.to_str().expect("text");
+            plumb([
+                "watch",
+                &device,
+                "--interval",
+                "100ms",
+                "--count",
+                "50",
+                "--save",
+                path,
+            ]);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let ran = plumb([
+        "compare".as_ref(),
+        "--json".as_ref(),
+        saved[0].as_os_str(),
+        saved[1].as_os_str(),
+    ]);
+    let json = ran.json();
+    let one = &json["result"]["comparisons"][0];
+    // 5 s in windows of 0.54 s, or twice that where a reading came late, without the first and the last.
+    for side in 0..2 {
+        let observations = one["sides"][side]["observations"]
+            .as_u64()
+            .expect("a number");
+        assert!((3..=9).contains(&observations), "{one}");
+    }
+    assert_ne!(one["verdict"]["outcome"], "not-comparable", "{one}");
+    let rate = one["measures"].as_array().expect("measures").iter();
+    let rate = rate
+        .clone()
+        .find(|measure| measure["name"] == "ios_per_second")
+        .expect("a rate");
+    let ratio = rate["ratio"]["value"].as_f64().expect("a ratio");
+    assert!((0.5..2.0).contains(&ratio), "one load: {rate}");
+}
+
 /// As a person reads it: a block for the interval, then the findings.
 #[test]
 fn text_for_80_columns() {

@@ -10,14 +10,14 @@ pub(super) const PLACES_MIN: usize = 512;
 #[derive(Clone, Default)]
 pub(super) struct Threads {
     /// A power of two of (thread, last completion), or none yet. [`NO_THREAD`] where free.
-    pub(super) places: Vec<(i32, i64)>,
+    pub(super) places: Vec<(i64, i64)>,
     taken: usize,
 }
 
 impl Threads {
     /// When the last I/O of a thread completes, to be changed; [`NEVER`] for one that is not known.
     #[inline(always)]
-    pub(super) fn last_ns(&mut self, thread: i32, now_ns: i64) -> &mut i64 {
+    pub(super) fn last_ns(&mut self, thread: i64, now_ns: i64) -> &mut i64 {
         let at = match self.find(thread) {
             Some(at) => at,
             None => self.insert(thread, now_ns),
@@ -34,12 +34,13 @@ impl Threads {
     }
 
     #[inline(always)]
-    fn first_place(&self, thread: i32) -> usize {
-        (thread as u32).wrapping_mul(0x9e37_79b9) as usize >> 7
+    fn first_place(&self, thread: i64) -> usize {
+        ((thread >> 32) as u32 ^ (thread as u32).rotate_left(16)).wrapping_mul(0x9e37_79b9) as usize
+            >> 7
     }
 
     #[inline(always)]
-    fn find(&self, thread: i32) -> Option<usize> {
+    fn find(&self, thread: i64) -> Option<usize> {
         let mask = self.places.len().wrapping_sub(1);
         let mut at = self.first_place(thread) & mask;
         loop {
@@ -57,7 +58,7 @@ impl Threads {
     /// A place for a new thread, for which others may have to move.
     #[cold]
     #[inline(never)]
-    fn insert(&mut self, thread: i32, now_ns: i64) -> usize {
+    fn insert(&mut self, thread: i64, now_ns: i64) -> usize {
         if 2 * (self.taken + 1) > self.places.len() {
             self.clear_idle(now_ns);
         }
@@ -65,7 +66,7 @@ impl Threads {
         self.put(thread, NEVER)
     }
 
-    fn put(&mut self, thread: i32, last_ns: i64) -> usize {
+    fn put(&mut self, thread: i64, last_ns: i64) -> usize {
         let mask = self.places.len() - 1;
         let mut at = self.first_place(thread) & mask;
         while self.places[at].0 != NO_THREAD {

@@ -136,7 +136,7 @@ impl Recovery {
         }
         let system = |source| RecoveryRefusal::System { source };
         let users = host.writers().map_err(system)?;
-        if !users.is_empty() {
+        if users.len() > 1 {
             return Err(RecoveryRefusal::OpenForWriting { users });
         }
         let known = host.partitions().map_err(system)?;

@@ -63,6 +63,9 @@ pub struct BenchInterval {
     pub seconds: f64,
     /// Whether it belongs to the warm-up: its I/O are not in the totals.
     pub is_warmup: bool,
+    /// Whether the run ended before the interval was over: rates and depth of so short a time are those of the end, and
+    /// lines and charts leave them out. Its I/O are in the totals.
+    pub is_partial: bool,
     /// I/O that succeeded.
     pub ios: u64,
     /// Bytes that were moved.
@@ -77,7 +80,7 @@ pub struct BenchInterval {
     pub write_time: Option<Brief>,
     /// Share of the I/O that read; `None` without any.
     pub read_share: Option<f64>,
-    /// Mean number of I/O in flight.
+    /// Mean number of I/O in flight; of a part of an interval too high, since it has the whole time of I/O that began earlier.
     pub in_flight_mean: f64,
     /// Share of all processors' time that the host spent busy, and in the kernel; `None` where it does not tell.
     pub cpu: Option<Cpu>,

@@ -73,7 +73,9 @@ fn row(words: &[impl AsRef<str>; 13], columns: IntervalColumns) -> String {
 /// The line of an interval.
 #[must_use]
 pub fn interval_line(interval: &BenchInterval, columns: IntervalColumns) -> String {
-    let name = if interval.is_warmup {
+    let name = if interval.is_partial {
+        "rest".to_owned()
+    } else if interval.is_warmup {
         format!("w{}", interval.number)
     } else {
         interval.number.to_string()
@@ -113,17 +115,25 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
     let cpu = |share: Option<f64>| {
         share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
     };
+    // The rest of a run is too short for a rate.
+    let unless_partial = |words: &dyn Fn() -> String| {
+        if interval.is_partial {
+            "-".to_owned()
+        } else {
+            words()
+        }
+    };
     let bytes = interval.bytes.checked_div(interval.ios).unwrap_or(0);
     let read = interval
         .read_share
         .map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
     [
         name.to_owned(),
-        format!("{:.1}", interval.ios as f64 / seconds),
-        format!(
-            "{:.2}",
-            interval.bytes as f64 / seconds / f64::from(1 << 20)
-        ),
+        unless_partial(&|| format!("{:.1}", interval.ios as f64 / seconds)),
+        unless_partial(&|| {
+            let bytes = interval.bytes as f64 / seconds;
+            format!("{:.2}", bytes / f64::from(1 << 20))
+        }),
         bytes.to_string(),
         read,
         mean(interval.time),
@@ -131,7 +141,7 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
         mean(interval.write_time),
         max,
         deviation,
-        format!("{:.1}", interval.in_flight_mean),
+        unless_partial(&|| format!("{:.1}", interval.in_flight_mean)),
         cpu(interval.cpu.map(|cpu| cpu.busy_share)),
         cpu(interval.cpu.map(|cpu| cpu.system_share)),
     ]
@@ -343,6 +353,7 @@ mod tests {
             at_seconds: 6.0,
             seconds: 2.0,
             is_warmup: true,
+            is_partial: false,
             ios: 2_000,
             bytes: 2_000 * 8192,
             failed: 0,
@@ -386,6 +397,41 @@ mod tests {
                 assert_eq!(ends.0, ends.1, "{heads}\n{line}");
             }
         }
+    }
+
+    /// 32 I/O that waited 5.4 ms each and ended in the last millisecond are no queue of 171.6.
+    #[test]
+    fn rest_of_a_run_has_no_rate() {
+        let brief = Brief {
+            ios: 32,
+            mean_ns: 5_400_000.0,
+            deviation_ns: 0.0,
+            p50_ns: 5_400_000,
+            p90_ns: 5_400_000,
+            p99_ns: 5_400_000,
+            max_ns: 5_400_000,
+        };
+        let rest = BenchInterval {
+            number: 4,
+            at_seconds: 3.001,
+            seconds: 0.001,
+            is_warmup: false,
+            is_partial: true,
+            ios: 32,
+            bytes: 32 * 4096,
+            failed: 0,
+            time: Some(brief),
+            read_time: Some(brief),
+            write_time: None,
+            read_share: Some(1.0),
+            in_flight_mean: 171.6,
+            cpu: None,
+        };
+        let line = interval_line(&rest, IntervalColumns::All);
+        assert_eq!(
+            line.split_whitespace().collect::<Vec<_>>().join(" "),
+            "rest - - 4096 100 5.400 5.400 - 5.400 0.000 - - -"
+        );
     }
 
     #[test]

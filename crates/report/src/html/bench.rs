@@ -147,6 +147,13 @@ pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<
     row
 }
 
+/// The intervals but for what was left when the run ended; that alone where nothing else was measured.
+fn full_intervals(run: &BenchRun) -> impl Iterator<Item = &BenchInterval> {
+    let has_full = run.intervals.iter().any(|interval| !interval.is_partial);
+    let intervals = run.intervals.iter();
+    intervals.filter(move |interval| !(has_full && interval.is_partial))
+}
+
 /// A step line of something of each interval.
 fn course(
     m: &mut Markup,
@@ -157,11 +164,11 @@ fn course(
 ) {
     let stretch =
         |interval: &BenchInterval| (interval.at_seconds - interval.seconds, interval.at_seconds);
-    let stretches: Vec<(f64, f64)> = run.intervals.iter().map(stretch).collect();
+    let stretches: Vec<(f64, f64)> = full_intervals(run).map(stretch).collect();
     let line = ChartLine {
         class: "lr",
         name: "",
-        values: run.intervals.iter().map(what).collect(),
+        values: full_intervals(run).map(what).collect(),
     };
     let how = "the warm-up included; one step is an interval";
     over_time::draw(m, (title, how, unit), &stretches, &[line]);

@@ -29,7 +29,12 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
         .max()
         .filter(|most| *most > 0)
     else {
-        return not_known(m, TITLE, "no read or write was seen");
+        let why = if profile.ios() > 0 {
+            "the source counts places over the whole time, not in each part of it"
+        } else {
+            "no read or write was seen"
+        };
+        return not_known(m, TITLE, why);
     };
     let region = 2f64.powi(profile.timeline.region_shift() as i32);
     let rows = rows(profile, &cells, region);

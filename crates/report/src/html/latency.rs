@@ -56,6 +56,10 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
                    the notes on the inputs say which";
         return not_known(m, "Latency", why);
     }
+    if analysis.pairing_unsound {
+        let why = "so many completions are missing that the others may belong to other I/O";
+        return not_known(m, "Latency", why);
+    }
     let buckets = series
         .iter()
         .flat_map(|series| series.counts.iter().map(|(index, _)| index));

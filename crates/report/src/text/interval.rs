@@ -20,7 +20,7 @@ pub struct Sender<'a> {
     pub ios: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// Distinct threads with I/O in flight when the interval ended.
+    /// Distinct threads that sent I/O during the interval.
     pub threads: u64,
     /// I/O that start off the grid; `None` when that was not counted for this grid.
     pub misaligned: Option<u64>,

@@ -146,6 +146,14 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         page.line("  Latency: unknown, the source has none");
         return;
     }
+    if analysis.pairing_unsound {
+        let words = format!(
+            "not known. {} have one; so many completions are missing that the others may belong to other I/O",
+            timed_share(analysis)
+        );
+        page.wrapped("  Latency: ", "    ", &words);
+        return;
+    }
     if analysis.ops.iter().all(|op| op.device.is_none()) {
         let words = format!(
             "known as sums only, of {} of {} I/O; how it is spread is unknown",
@@ -157,9 +165,8 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         return;
     }
     page.line(format!(
-        "  Latency, issue to complete, at most ({} of {} I/O timed)",
-        count(analysis.timed),
-        count(analysis.ios)
+        "  Latency, issue to complete, at most ({} timed)",
+        timed_share(analysis)
     ));
     page.line("                     median       90 %       99 %     99.9 %    largest");
     for op in &analysis.ops {
@@ -185,6 +192,17 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         }
     }
     by_fit(page, analysis);
+}
+
+/// `500 of 1,000 I/O (50.0 %)`, or `1,000 of 1,000 I/O`.
+fn timed_share(analysis: &Analysis) -> String {
+    let (timed, ios) = (analysis.timed, analysis.ios);
+    let share = if timed == ios {
+        String::new()
+    } else {
+        format!(" ({})", percent(timed as f64 / ios as f64))
+    };
+    format!("{} of {} I/O{share}", count(timed), count(ios))
 }
 
 fn quantile_row(name: &str, quantiles: &Quantiles) -> String {

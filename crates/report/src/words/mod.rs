@@ -8,6 +8,7 @@ mod advice;
 mod cost;
 mod discard_misaligned;
 mod double_counted;
+mod failing_io;
 mod geometry_mismatch;
 mod implausible_hint;
 mod indirection_unit;
@@ -55,6 +56,20 @@ pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
 pub use target::{part, target};
+
+/// The share of I/O that a finding counts: `12 of 34 (35.3 %)`; `None` for findings that count none.
+#[must_use]
+pub fn counted_share(finding: &plumb_model::Finding) -> Option<String> {
+    use plumb_model::Facts;
+    let counted = match &finding.facts {
+        Facts::MisalignedIo(facts) => Some(&facts.counted),
+        Facts::OddLengthIo(facts) => Some(&facts.counted),
+        Facts::SmallRandomWrites(facts) => Some(&facts.counted),
+        Facts::LooksSequential(facts) => Some(&facts.counted),
+        _ => None,
+    };
+    counted.map(|share| format!("{} I/O", phrase::counted(share)))
+}
 
 /// A finding in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +122,7 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::OddLengthIo(facts) => odd_length_io::words(on, facts),
         Facts::SmallRandomWrites(facts) => small_random_writes::words(on, facts),
         Facts::LooksSequential(facts) => looks_sequential::words(on, facts),
+        Facts::FailingIo(facts) => failing_io::words(on, facts),
         Facts::MemberSkew(facts) => member_skew::words(on, facts),
         Facts::ThroughputInflation(facts) => throughput_inflation::words(on, facts),
         Facts::MisalignedTarget(facts) => misaligned_target::words(on, facts),

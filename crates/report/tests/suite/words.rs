@@ -729,6 +729,27 @@ fn io() -> Vec<Facts> {
         }),
         inflation(Direction::Read, false),
         inflation(Direction::Write, true),
+        Facts::FailingIo(FailingIo {
+            ops: vec![
+                FailedIos {
+                    op: FailingOp::Read,
+                    failed: 2961,
+                    ios: 3961,
+                },
+                FailedIos {
+                    op: FailingOp::Flush,
+                    failed: 1,
+                    ios: 7,
+                },
+            ],
+        }),
+        Facts::FailingIo(FailingIo {
+            ops: vec![FailedIos {
+                op: FailingOp::Write,
+                failed: 3,
+                ios: 1000,
+            }],
+        }),
         Facts::MisalignedTarget(MisalignedTarget {
             granularity_bytes: Bytes(4096),
             offset_bytes: Bytes(1024),
@@ -747,6 +768,7 @@ fn target(facts: &Facts) -> Target {
         | Facts::SmallRandomWrites(_)
         | Facts::LooksSequential(_)
         | Facts::MemberSkew(_)
+        | Facts::FailingIo(_)
         | Facts::ThroughputInflation(_)
         | Facts::RecordMismatch(RecordMismatch::Requests(_)) => target,
         Facts::SplitIo(facts) if facts.trace.is_some() => target,
@@ -839,6 +861,7 @@ fn io_through_a_start() {
     let fit = SeenFit {
         ios: 300,
         misaligned: Bounds::exact(300),
+        cells_ratio: Some(Bounds::exact(1.5)),
         moved: Some(FitAfterMove {
             by_bytes: sectors(6),
             ios: 300,

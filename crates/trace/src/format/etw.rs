@@ -7,10 +7,10 @@
 //! last `.` or `,` in it) and noted. Size must agree with `Max Offset` where there is one, so a wrongly read
 //! number is damage and not a wrong size. A flush has Size 0 and an offset of all ones.
 //!
-//! `IO Time` is `Complete Time` less `Init Time`. `Disk Service Time` is the part of it that WPA ascribes to
-//! the disk: from the completion before (or from Init, if later) to Complete. It is `device_ns` here, the rest
-//! `queue_ns`, and the time of an event is Init plus that rest. Where a disk works on several requests at once
-//! this border is an inference of WPA; a note says so. Without `Disk Service Time`, `IO Time` is `device_ns`.
+//! An I/O is in flight from `Init Time` to `Complete Time`; `IO Time` is the difference, and `device_ns` here. `Disk
+//! Service Time` is the part of it that WPA ascribes to the disk: from the completion before (or from Init, if later) to
+//! Complete. By that no disk ever works on two requests at once, whatever the depth of its queue. It is used only where
+//! there is no `IO Time`, and a note says so.
 //!
 //! The request layer of the host's disk driver. Verified against the first rows of a real German export
 //! (`;` with `,`); no real file of another country was at hand.
@@ -42,10 +42,10 @@ pub static FORMAT: Format = Format {
         layer: "request",
         holds: Holds::Events {
             times: "µs or finer since the start",
-            latency: "queue, device, as WPA divides them",
+            latency: "device, init to complete",
         },
         verified_by: "first rows of a real export in German form; other countries: **unverified**",
-        cannot_tell: "true service time of disks that work on several requests at once",
+        cannot_tell: "time before issue",
         words: &[
             "IO Type",
             "Process (Name)",
@@ -110,32 +110,31 @@ fn extent_of(cells: &EtwCells<'_>, op: Op, locale: Locale) -> Result<(u64, u64),
     Ok((first, size))
 }
 
-/// Where the request goes to the disk, what it waited before and what the disk took.
+/// When the request was handed down, and how long it was in flight.
 fn times_of(
     cells: &EtwCells<'_>,
     header: &EtwHeader,
     locale: Locale,
-) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
+) -> Result<(i64, Option<i64>), LineError> {
     let init_ns = cells.time(INIT, header, locale)?.unwrap_or_default();
     let io_ns = cells.time(IO_TIME, header, locale)?;
     let service_ns = cells.time(SERVICE, header, locale)?;
-    let (Some(io_ns), Some(device_ns)) = (io_ns, service_ns) else {
-        return Ok((init_ns, None, io_ns.or(service_ns)));
-    };
-    let queue_ns = io_ns
-        .checked_sub(device_ns)
-        .filter(|&queue_ns| queue_ns >= 0);
-    let issued = queue_ns.and_then(|queue_ns| init_ns.checked_add(queue_ns));
-    match issued {
-        Some(time_ns) => Ok((time_ns, queue_ns, Some(device_ns))),
-        None => {
-            let found = cells.get(SERVICE).unwrap_or_default();
-            Err(LineError::new(
-                found,
-                "a Disk Service Time no longer than the IO Time",
-            ))
-        }
+    if io_ns
+        .zip(service_ns)
+        .is_some_and(|(io, service)| service > io)
+    {
+        let found = cells.get(SERVICE).unwrap_or_default();
+        return Err(LineError::new(
+            found,
+            "a Disk Service Time no longer than the IO Time",
+        ));
     }
+    let took_ns = io_ns.or(service_ns);
+    if took_ns.is_some_and(|ns| init_ns.checked_add(ns).is_none()) {
+        let found = cells.get(INIT).unwrap_or_default();
+        return Err(LineError::new(found, "a completion within 292 years"));
+    }
+    Ok((init_ns, took_ns))
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -175,9 +174,10 @@ impl Wpa {
                 "a header with IO Type, Init Time (s), Size (B), Min Offset and Disk",
             )
         })?;
-        if header.meaning.contains(&Some(SERVICE)) && header.meaning.contains(&Some(IO_TIME)) {
+        if header.meaning.contains(&Some(SERVICE)) && !header.meaning.contains(&Some(IO_TIME)) {
             sink.info.note(
-                "where waiting ends and the disk's service begins was inferred by the exporting program",
+                "latency is the Disk Service Time alone, which counts one request at a time: depths and latencies are \
+                 too low. Export the column IO Time as well",
             );
         }
         self.header = Some(header);
@@ -223,7 +223,7 @@ impl LineFormat for Wpa {
         };
         let op = cells.needed(OP, "Read, Write or Flush", op_of)?;
         let (start, len) = extent_of(&cells, op, locale)?;
-        let (time_ns, queue_ns, device_ns) = times_of(&cells, header, locale)?;
+        let (time_ns, device_ns) = times_of(&cells, header, locale)?;
         let disk = cells.get(DISK).unwrap_or_default();
         if disk.is_empty() {
             return Err(LineError::new(line, "a disk number"));
@@ -231,7 +231,7 @@ impl LineFormat for Wpa {
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).into_owned();
         let device = self.disks.text(disk, &mut sink.names, name);
         let mut event = Event::new(time_ns, device, Layer::Request, op, start, len);
-        (event.queue_ns, event.device_ns) = (queue_ns, device_ns);
+        event.device_ns = device_ns;
         if let Some(process) = cells.get(PROCESS) {
             (event.comm, event.pid) = self.process_of(process, sink);
         }
@@ -263,14 +263,8 @@ mod tests {
         let english = "Read,a.exe (77),1.716745400,\"1,077.700\",30.700,\"16,384\",0x2CE9A08000,0x2CE9A0BFFF,1";
         for (header, row) in [(GERMAN, german), (ENGLISH, english)] {
             let event = read(header, row).ok().unwrap();
-            assert_eq!(
-                (event.queue_ns, event.device_ns),
-                (Some(1_047_000), Some(30_700))
-            );
-            assert_eq!(
-                (event.time_ns, event.pid),
-                (1_716_745_400 + 1_047_000, Some(77))
-            );
+            assert_eq!((event.queue_ns, event.device_ns), (None, Some(1_077_700)));
+            assert_eq!((event.time_ns, event.pid), (1_716_745_400, Some(77)));
             assert_eq!(
                 (event.op, event.start_bytes, event.len_bytes),
                 (Op::Read, 0x2c_e9a0_8000, 16_384)
@@ -286,10 +280,7 @@ mod tests {
             (event.op, event.start_bytes, event.len_bytes),
             (Op::Flush, 0, 0)
         );
-        assert_eq!(
-            (event.queue_ns, event.device_ns),
-            (Some(590_300), Some(1_205_600))
-        );
+        assert_eq!((event.queue_ns, event.device_ns), (None, Some(1_795_900)));
     }
 
     #[test]

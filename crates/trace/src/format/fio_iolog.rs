@@ -22,6 +22,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::scan::{DeviceKeys, Scan, ns};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, open_lines, whole_lines};
+use crate::write::holes::{add_holes, parse_holes};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -131,6 +132,9 @@ fn parse(version: LogVersion, line: &[u8]) -> Result<IologLine<'_>, LineError> {
         if word == b"add" && layer_mark(&scan).is_some() {
             scan.field();
         }
+        if word == b"close" && holes_of(line).is_some() {
+            while scan.field().is_some() {}
+        }
         scan.end("nothing after add, open or close")?;
         return Ok(IologLine {
             time_ns,
@@ -156,6 +160,12 @@ fn parse(version: LogVersion, line: &[u8]) -> Result<IologLine<'_>, LineError> {
         offset,
         len_bytes,
     })
+}
+
+/// The holes of the source that a line tells behind `close`.
+fn holes_of(line: &[u8]) -> Option<[u64; 3]> {
+    let at = memchr::memmem::rfind(line, b" close ")?;
+    parse_holes(&line[at + b" close ".len()..])
 }
 
 /// The layer that the rest of a line names.
@@ -280,6 +290,9 @@ impl LineFormat for FioLog {
         }
         let (device, file) = self.file(parsed.file, sink);
         let Some(&(_, Some(op))) = ACTIONS.get(parsed.action) else {
+            if let Some(holes) = holes_of(line) {
+                add_holes(holes, &mut sink.info);
+            }
             return Ok(());
         };
         let (start, len) = if op == Op::Flush {

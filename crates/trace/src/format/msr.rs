@@ -4,7 +4,7 @@
 //! is 100 ns since 1601; `Type` is Read or Write; offset and size are bytes of the disk; the response time is
 //! in units of 100 ns. The distributed files have no header line; copies with one are read too. An empty response
 //! time is an unknown one, and so is 0, with which files from other sources fill the column.
-//! A device is `host_disk`.
+//! A device is `host_disk`. A line `# plumb: ` in a file that Plumb converted tells the holes of the source.
 //!
 //! The events come from the disk driver of the host: the request layer. What waited above it is not here.
 //! Verified against a real excerpt.
@@ -18,6 +18,8 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::scan::{DeviceKeys, Scan, begins_with, extent, ns, row_or_header};
 use crate::source::Clock;
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
+use crate::write::holes::{add_holes, parse_holes};
+use crate::write::msr::HOLES;
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -102,7 +104,7 @@ fn is_header(line: &[u8]) -> bool {
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     sniff_lines(prefix, complete, |line| {
-        is_header(line) || parse(line).is_ok()
+        is_header(line) || parse(line).is_ok() || line.starts_with(HOLES.as_bytes())
     })
 }
 
@@ -118,7 +120,14 @@ struct Msr {
 impl LineFormat for Msr {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(row) = row_or_header(parse(line), || is_header(line))? else {
+        let parsed = parse(line);
+        if parsed.is_err()
+            && let Some(holes) = line.strip_prefix(HOLES.as_bytes()).and_then(parse_holes)
+        {
+            add_holes(holes, &mut sink.info);
+            return Ok(());
+        }
+        let Some(row) = row_or_header(parsed, || is_header(line))? else {
             return Ok(());
         };
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).replace(',', "_");

@@ -14,7 +14,7 @@
 //! A driver's strategy routine is given what the device node was given, before the driver cuts it up or turns a
 //! slice's block into the disk's: the layer is bio, and a block may count from the start of a slice. A start is
 //! ended by the next biodone of its buffer, device and block. physio_start names no buffer, so such I/O have no
-//! latency. Devices are numbers, printed here as major,minor of the 32-bit form. Elapsed counts from the first
+//! latency. The thread is the LWP, of kernel threads a number made of the TID. Devices are numbers, printed here as major,minor of the 32-bit form. Elapsed counts from the first
 //! event, in ms with six decimals, which is exact in ns.
 
 mod pairs;
@@ -89,6 +89,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 struct PendingEvent {
     time_ns: i64,
     pid: Option<i32>,
+    tid: Option<i32>,
     probe: &'static str,
     data: Vec<u8>,
 }
@@ -123,6 +124,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 struct EventLine<'line> {
     time_ns: i64,
     pid: Option<i32>,
+    tid: Option<i32>,
     probe: &'line [u8],
     data: &'line [u8],
 }
@@ -140,7 +142,7 @@ fn event_line(line: &[u8]) -> Option<Result<EventLine<'_>, LineError>> {
         &from[..end]
     };
     let (elapsed, delta, pid) = (next(), next(), next());
-    let _lwp_thread_cpu = (next(), next(), next());
+    let (lwp, thread, _cpu) = (next(), next(), next());
     let probe = next();
     let time_ns = parse_decimal(elapsed, 6);
     if time_ns.is_none() && parse_decimal(delta, 6).is_none()
@@ -161,9 +163,23 @@ fn event_line(line: &[u8]) -> Option<Result<EventLine<'_>, LineError>> {
     Some(Ok(EventLine {
         time_ns,
         pid,
+        tid: thread_number(lwp, thread),
         probe,
         data: rest,
     }))
+}
+
+/// A thread of a process goes by the number of its LWP. Threads of the kernel have none (0): their address tells them
+/// apart, shifted so that the part that differs fits.
+fn thread_number(lwp: &[u8], thread: &[u8]) -> Option<i32> {
+    let lwp = parse_u64(lwp).and_then(|lwp| i32::try_from(lwp).ok());
+    match lwp {
+        Some(0) => {
+            let address = parse_hex(thread)?;
+            i32::try_from(address >> 3 & 0x7fff_ffff).ok()
+        }
+        lwp => lwp,
+    }
 }
 
 /// The value of a name among `name: value` pairs.
@@ -205,6 +221,7 @@ impl LineFormat for Tnfdump {
         let EventLine {
             time_ns,
             pid,
+            tid,
             probe,
             data,
         } = event?;
@@ -215,6 +232,7 @@ impl LineFormat for Tnfdump {
                 self.pending = Some(PendingEvent {
                     time_ns,
                     pid,
+                    tid,
                     probe,
                     data,
                 });
@@ -297,7 +315,7 @@ impl Tnfdump {
         };
         let id = sink.names.device(&device_name(device));
         let mut event = Event::new(pending.time_ns, id, Layer::Bio, op, start, len);
-        event.pid = pending.pid;
+        (event.pid, event.tid) = (pending.pid, pending.tid);
         let awaited = awaited.map(|(buf, block)| Awaited { buf, device, block });
         self.pairs.start(event, awaited, sink);
         Ok(())

@@ -5,10 +5,9 @@
 //! from there. `DiskRead`, `DiskWrite` and `DiskFlush` are I/O; all other kinds are passed over. `ByteOffset` and
 //! `IOSize` are hexadecimal bytes of the whole disk.
 //!
-//! Such a line is written when the I/O is complete: `ElapsedTime` before its `TimeStamp` it was begun, and
-//! `DiskSvcTime` of that the disk is said to have taken (as in the CSV of the analyzer, an inference). So
-//! `device_ns` is DiskSvcTime, `queue_ns` the rest of ElapsedTime, and the time of the event is TimeStamp less
-//! DiskSvcTime. The request layer of the host's disk driver.
+//! Such a line is written when the I/O is complete: `ElapsedTime` before its `TimeStamp` it was begun. So `device_ns` is
+//! ElapsedTime, and the time of the event is TimeStamp less that. `DiskSvcTime` (as in the CSV of the analyzer, an
+//! inference that counts one request at a time) is used only without it. The request layer of the host's disk driver.
 //!
 //! *Unverified*: held against a single real line. The file names no unit of time; µs since the trace began is
 //! what documents say, and that TimeStamp is that of completion is a property of these events.
@@ -35,10 +34,10 @@ pub static FORMAT: Format = Format {
         layer: "request",
         holds: Holds::Events {
             times: "µs since the start",
-            latency: "queue, device, as WPA divides them",
+            latency: "device, begin to complete",
         },
         verified_by: "one real line: **unverified**",
-        cannot_tell: "true service time of disks that work on several requests at once",
+        cannot_tell: "time before issue",
         words: &[
             "BeginHeader",
             "EndHeader",
@@ -144,24 +143,24 @@ impl<'line> XperfCells<'line> {
     }
 }
 
-/// Where the request goes to the disk, what it waited before and what the disk took.
-fn times_of(cells: &XperfCells<'_>) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
+/// When the request was begun, and how long it was in flight.
+fn times_of(cells: &XperfCells<'_>) -> Result<(i64, Option<i64>), LineError> {
     let done_ns = cells
         .time(TIME)?
         .ok_or_else(|| LineError::new(b"", "a TimeStamp"))?;
     let (elapsed_ns, service_ns) = (cells.time(ELAPSED)?, cells.time(SERVICE)?);
-    let device_ns = service_ns.or(elapsed_ns);
-    let queue_ns = elapsed_ns
+    if elapsed_ns
         .zip(service_ns)
-        .map(|(elapsed, service)| elapsed - service);
-    if queue_ns.is_some_and(|ns| ns < 0) {
+        .is_some_and(|(elapsed, service)| service > elapsed)
+    {
         let found = cells.get(SERVICE).unwrap_or_default();
         return Err(LineError::new(
             found,
             "a DiskSvcTime no longer than the ElapsedTime",
         ));
     }
-    Ok((done_ns - device_ns.unwrap_or(0), queue_ns, device_ns))
+    let device_ns = elapsed_ns.or(service_ns);
+    Ok((done_ns - device_ns.unwrap_or(0), device_ns))
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -202,7 +201,7 @@ impl Xperf {
         };
         let cells = XperfCells::split(line, places);
         let op = KINDS.get(kind).map_or(Op::Other, |(_, op)| *op);
-        let (time_ns, queue_ns, device_ns) = times_of(&cells)?;
+        let (time_ns, device_ns) = times_of(&cells)?;
         let (start, len) = if op == Op::Flush {
             (0, 0)
         } else {
@@ -218,7 +217,7 @@ impl Xperf {
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).into_owned();
         let device = self.disks.text(disk, &mut sink.names, name);
         let mut event = Event::new(time_ns, device, Layer::Request, op, start, len);
-        (event.queue_ns, event.device_ns) = (queue_ns, device_ns);
+        event.device_ns = device_ns;
         if let Some(process) = cells.get(PROCESS) {
             let text = String::from_utf8_lossy(process);
             let (name, pid) = text
@@ -283,11 +282,8 @@ mod tests {
                 (event.start_bytes, event.len_bytes, event.op),
                 (0x1_8f0b_8000, 4096, Op::Read)
             );
-            assert_eq!((event.time_ns, event.pid), (8_532_000, Some(3984)));
-            assert_eq!(
-                (event.queue_ns, event.device_ns),
-                (Some(203_000), Some(80_000))
-            );
+            assert_eq!((event.time_ns, event.pid), (8_329_000, Some(3984)));
+            assert_eq!((event.queue_ns, event.device_ns), (None, Some(283_000)));
         }
     }
 

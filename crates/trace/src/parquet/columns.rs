@@ -33,6 +33,7 @@ pub struct Decoder {
     queue_ns: ColumnInput<Int64Type, i64>,
     device_ns: ColumnInput<Int64Type, i64>,
     pid: ColumnInput<Int32Type, i32>,
+    tid: ColumnInput<Int32Type, i32>,
     comm: ColumnInput<ByteArrayType, u32>,
     cgroup: ColumnInput<Int64Type, i64>,
     file: ColumnInput<ByteArrayType, u32>,
@@ -67,6 +68,7 @@ impl Decoder {
             queue_ns: inputs.numbers(At::QueueNs)?,
             device_ns: inputs.numbers(At::DeviceNs)?,
             pid: inputs.numbers_32(At::Pid)?,
+            tid: inputs.numbers_32(At::Tid)?,
             comm: inputs.byte_arrays(At::Comm)?,
             cgroup: inputs.numbers(At::Cgroup)?,
             file: inputs.byte_arrays(At::File)?,
@@ -123,6 +125,11 @@ impl Decoder {
             &mut self.pid,
             any_number(At::Pid, UNKNOWN_PID),
             &mut batch.pid,
+        )?;
+        next.read(
+            &mut self.tid,
+            any_number(At::Tid, UNKNOWN_PID),
+            &mut batch.tid,
         )?;
         let comm = Word {
             of: |word: &str| Some(names.word(word)),

@@ -152,6 +152,7 @@ impl ParquetReader {
             (At::QueueNs, self.opened.columns.queue_ns),
             (At::DeviceNs, self.opened.columns.device_ns),
             (At::Pid, self.opened.columns.pid),
+            (At::Tid, self.opened.columns.tid),
             (At::Comm, self.opened.columns.comm),
             (At::Cgroup, self.opened.columns.cgroup),
             (At::File, self.opened.columns.file),

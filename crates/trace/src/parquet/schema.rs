@@ -100,10 +100,11 @@ pub enum At {
     Comm,
     Cgroup,
     File,
+    Tid,
 }
 
 /// All columns, in the order of writing.
-pub const COLUMNS: [SchemaColumn; 14] = [
+pub const COLUMNS: [SchemaColumn; 15] = [
     needed("time_ns", ColumnType::I64, true),
     needed("device", ColumnType::Word, false),
     needed("layer", ColumnType::Word, false),
@@ -118,6 +119,7 @@ pub const COLUMNS: [SchemaColumn; 14] = [
     optional("comm", ColumnType::Word, false),
     optional("cgroup", ColumnType::I64, false),
     optional("file", ColumnType::Word, false),
+    optional("tid", ColumnType::I32, false),
 ];
 
 /// The schema by which files are written.
@@ -213,6 +215,7 @@ mod tests {
         check(At::Sector, "sector");
         check(At::QueueNs, "queue_ns");
         check(At::File, "file");
-        assert_eq!(COLUMNS.len(), At::File as usize + 1);
+        check(At::Tid, "tid");
+        assert_eq!(COLUMNS.len(), At::Tid as usize + 1);
     }
 }

@@ -197,6 +197,7 @@ pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
         name_words(&batch.comm, batch),
         known_i64(&batch.cgroup, rows),
         name_words(&batch.file, batch),
+        known_pid(&batch.tid, rows),
     ];
     Ok(RecordBatch::try_new(arrow_schema(), columns)?)
 }

@@ -6,7 +6,8 @@
 //! at the end. fio reads a length into 32 bits, so longer I/O go out in pieces.
 //!
 //! Not in this format: latency, process, flags; operations other than read, write, trim and sync. The layer is not
-//! either: where it is not vfs it is put behind `add`, where fio reads no further (tried with fio 3.33) and Plumb does.
+//! either: where it is not vfs it is put behind `add`, where fio reads no further (tried with fio 3.33) and Plumb does. Holes
+//! of the source are put behind the first `close`.
 
 use std::io::{self, Write};
 
@@ -16,6 +17,7 @@ use crate::batch::{Batch, Event};
 use crate::error::Error;
 use crate::op::{Layer, Op};
 use crate::source::SourceInfo;
+use crate::write::holes::holes_in_words;
 use crate::write::{Losses, Output, TraceWriter, Written, known};
 
 /// Longest piece of an I/O in bytes: below 2^32 and a whole number of the largest common units.
@@ -174,12 +176,15 @@ impl IologWriter {
         }
     }
 
-    fn write_end(&mut self) -> io::Result<()> {
+    fn write_end(&mut self, info: &SourceInfo) -> io::Result<()> {
         if self.first_ns.is_none() {
             writeln!(self.output, "fio version 3 iolog")?;
         }
+        // As behind `add`, fio reads no further than `close`.
+        let mut holes = holes_in_words(info).map_or_else(String::new, |words| format!(" {words}"));
         for name in &self.names {
-            writeln!(self.output, "{} {name} close", self.last_us)?;
+            let holes = std::mem::take(&mut holes);
+            writeln!(self.output, "{} {name} close{holes}", self.last_us)?;
         }
         Ok(())
     }
@@ -205,8 +210,8 @@ impl TraceWriter for IologWriter {
         })
     }
 
-    fn finish(mut self: Box<Self>, _info: &SourceInfo) -> Result<Written, Error> {
-        let outcome = self.write_end();
+    fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
+        let outcome = self.write_end(info);
         outcome.map_err(|source| Error::Write {
             path: self.output.path(),
             source,

@@ -15,6 +15,7 @@ pub fn count_sender(batch: &Batch, losses: &mut Losses) {
         count(&batch.queue_ns, UNKNOWN_NS),
     );
     losses.count("process (pid)", count(&batch.pid, UNKNOWN_PID));
+    losses.count("thread (tid)", count(&batch.tid, UNKNOWN_PID));
     losses.count("command (comm)", count(&batch.comm, 0));
     losses.count("control group (cgroup)", count(&batch.cgroup, UNKNOWN_NS));
     losses.count("flags", count(&batch.flags, 0));

@@ -13,9 +13,10 @@ use crate::error::Error;
 use crate::parquet::write::ParquetWriter;
 use crate::source::SourceInfo;
 
+pub mod holes;
 mod iolog;
 mod known;
-mod msr;
+pub(crate) mod msr;
 mod output;
 
 pub use output::{Output, target_of, words_of};

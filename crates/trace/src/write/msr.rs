@@ -13,10 +13,14 @@ use crate::batch::{Batch, Event};
 use crate::error::Error;
 use crate::op::Op;
 use crate::source::{Clock, SourceInfo};
+use crate::write::holes::holes_in_words;
 use crate::write::{Losses, Output, TraceWriter, Written, known};
 
 /// FILETIME of 1970-01-01: 11,644,473,600 s in units of 100 ns.
 const FILETIME_OF_1970: i128 = 116_444_736_000_000_000;
+
+/// What begins the line behind the last event that tells the holes of the source.
+pub const HOLES: &str = "# plumb: ";
 
 /// Writes MSR Cambridge CSV.
 pub struct MsrWriter {
@@ -123,7 +127,14 @@ impl TraceWriter for MsrWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _info: &SourceInfo) -> Result<Written, Error> {
+    fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
+        if let Some(words) = holes_in_words(info) {
+            let written = writeln!(self.output, "{HOLES}{words}");
+            written.map_err(|source| Error::Write {
+                path: self.output.path(),
+                source,
+            })?;
+        }
         if self.unix_ns_at_zero.is_none() {
             let events = usize::try_from(self.events).unwrap_or(usize::MAX);
             self.losses.count(

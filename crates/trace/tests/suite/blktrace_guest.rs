@@ -220,6 +220,10 @@ fn time_of_day() {
         "the recording has a note of the time of day"
     );
     assert_eq!(info.unix_ns_at_zero, expected);
+    // Selections and writers ask for it before anything is read.
+    let piece = open::pieces(&[folder()]).remove(0);
+    let reader = open::open(&piece, &ReadOptions::default()).unwrap();
+    assert_eq!(reader.info().unix_ns_at_zero, expected);
 }
 
 #[test]

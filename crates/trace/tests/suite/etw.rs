@@ -22,15 +22,62 @@ fn windows_export_in_german_numbers() {
     );
     assert_eq!(sum(|it| it.len_bytes as i64), 6_539_776);
     assert_eq!(sum(|it| it.start_bytes as i64), 4_530_715_583_488);
-    assert_eq!(sum(|it| it.device_ns.unwrap()), 11_081_700);
-    assert_eq!(
-        sum(|it| it.queue_ns.unwrap() + it.device_ns.unwrap()),
-        14_350_100
-    );
-    let init = |it: &Event| it.time_ns - it.queue_ns.unwrap();
-    assert_eq!(whole.events.iter().map(init).min(), Some(1_079_943_800));
-    assert_eq!(whole.events.iter().map(init).max(), Some(1_720_723_400));
+    assert_eq!(sum(|it| it.device_ns.unwrap()), 14_350_100);
+    assert!(whole.events.iter().all(|event| event.queue_ns.is_none()));
+    let times = || whole.events.iter().map(|event| event.time_ns);
+    assert_eq!(times().min(), Some(1_079_943_800));
+    assert_eq!(times().max(), Some(1_720_723_400));
     assert_eq!(whole.names.devices().len(), 1);
     assert_eq!(whole.names.word_of(whole.events[0].comm), Some("System"));
     assert!(whole.info.is_whole() && whole.info.verified);
+}
+
+/// The depth at each issue is the one that the file tells beside it (`QD/I`).
+#[test]
+fn depth_is_that_of_the_file() {
+    require!(RealTraces);
+    let path = plumb_testkit::require::real_trace("etw/wpaexporter-head.csv");
+    let text = std::fs::read_to_string(path).expect("a file");
+    let mut rows = text.lines().map(|line| line.split(';').collect::<Vec<_>>());
+    let heads = rows.next().expect("headings");
+    let at = |name: &str| {
+        heads
+            .iter()
+            .position(|head| head.starts_with(name))
+            .expect("a column")
+    };
+    let (init, depth) = (at("Init Time"), at("QD/I"));
+    let whole = read_real("etw/wpaexporter-head.csv");
+    for row in rows {
+        let init_ns: i64 = row[init].replace(',', "").parse().expect("digits");
+        let in_flight = whole.events.iter().filter(|event| {
+            let end_ns = event.time_ns + event.device_ns.unwrap_or(0);
+            event.time_ns < init_ns && end_ns > init_ns
+        });
+        let told: usize = row[depth].parse().expect("a depth");
+        assert_eq!(in_flight.count(), told, "{row:?}");
+    }
+}
+
+/// Four requests that wait for each other are four in flight: the service time alone would tell one after the other.
+#[test]
+fn queued_requests_are_in_flight() {
+    let row = |number: u64, took: u64| {
+        format!(
+            "Read;1,0;{took},0;10,0;512;0x{:x};0x{:x};1\n",
+            number << 9,
+            (number << 9) + 511
+        )
+    };
+    let head = SAMPLE.lines().next().expect("headings");
+    let rows: String = (1..=4).map(|number| row(number, number * 10)).collect();
+    let whole = crate::common::lines::read_as("wpa-csv", format!("{head}\n{rows}").as_bytes())
+        .expect("a table");
+    let found: Vec<_> = whole
+        .events
+        .iter()
+        .map(|event| (event.time_ns, event.device_ns))
+        .collect();
+    let expected = [10_000, 20_000, 30_000, 40_000].map(|ns| (1_000_000_000, Some(ns)));
+    assert_eq!(found, expected);
 }

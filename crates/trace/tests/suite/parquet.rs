@@ -237,6 +237,7 @@ fn some_rows(count: i64) -> Vec<NamedEvent> {
         );
         event.device_ns = (number % 5 != 0).then_some(100 + number);
         event.pid = Some(number as i32 % 9);
+        event.tid = (number % 3 != 0).then_some(number as i32 % 11);
         NamedEvent {
             event,
             device: format!("8,{}", number % 2 * 16),
@@ -274,10 +275,12 @@ fn only_wanted_columns_and_layers_are_read() {
         comm: false,
         device_ns: false,
         pid: false,
+        tid: false,
         ..Columns::PROFILE
     };
     check(LayerChoice::All, bare, &|row| {
         (row.comm, row.file, row.event.device_ns, row.event.pid) = (None, None, None, None);
+        row.event.tid = None;
         true
     });
     let options = ReadOptions {

@@ -39,6 +39,7 @@ fn strategy_and_biodone_of_tnfdump_are_paired_by_buffer() {
                 event.len_bytes,
                 event.device_ns,
                 event.pid,
+                event.tid,
             )
         })
         .collect();
@@ -52,7 +53,8 @@ fn strategy_and_biodone_of_tnfdump_are_paired_by_buffer() {
                 17_408,
                 8192,
                 Some(5_000_000),
-                Some(323)
+                Some(323),
+                Some(1)
             ),
             (
                 "32,2",
@@ -61,10 +63,30 @@ fn strategy_and_biodone_of_tnfdump_are_paired_by_buffer() {
                 32_768,
                 1024,
                 Some(3_873_455),
-                Some(0)
+                Some(0),
+                // 0xf5a / 8
+                Some(0x1eb)
             ),
-            ("32,3", 6_000_000, Op::Read, 17_408, 512, None, Some(9)),
-            ("32,2", 8_000_000, Op::Read, 4096, 512, None, Some(9)),
+            (
+                "32,3",
+                6_000_000,
+                Op::Read,
+                17_408,
+                512,
+                None,
+                Some(9),
+                Some(1)
+            ),
+            (
+                "32,2",
+                8_000_000,
+                Op::Read,
+                4096,
+                512,
+                None,
+                Some(9),
+                Some(1)
+            ),
         ]
     );
     let counts = &all.info.counts;

@@ -377,3 +377,38 @@ fn outputs_that_cannot_be_written_say_so() {
         }
     }
 }
+
+/// What the source lost goes with its events: a copy that seems whole would be judged by its streams.
+#[test]
+fn holes_go_along() {
+    let mut info = SourceInfo {
+        clock: Clock::Unix,
+        completions_only: true,
+        ..SourceInfo::default()
+    };
+    (info.counts.lost, info.counts.missing_files) = (12, 3);
+    let one = event(0, Op::Read, 0, 512);
+    let words = "lost=12 missing_files=3 completions_only=1";
+    let iolog = format!(
+        "fio version 3 iolog\n0 h_0 add layer=request\n0 h_0 open\n0 h_0 read 0 512\n0 h_0 close {words}\n"
+    );
+    let csv = format!("116444736000000000,h,0,Read,0,512,\n# plumb: {words}\n");
+    for (name, text) in [("a.iolog", iolog), ("a.csv", csv)] {
+        check(name, &info, &["h_0"], &[one], &text, &[]);
+        let back = crate::common::lines::read(text.as_bytes())
+            .expect("a trace")
+            .info;
+        assert_eq!(
+            (back.counts.lost, back.counts.missing_files),
+            (12, 3),
+            "{name}"
+        );
+        assert!(back.completions_only && back.counts.damaged == 0, "{name}");
+        // Words that are not known are damage, and no holes.
+        let other = text.replace("lost=12", "lost=many");
+        let back = crate::common::lines::read(other.as_bytes())
+            .expect("a trace")
+            .info;
+        assert_eq!((back.counts.damaged, back.counts.lost), (1, 0), "{name}");
+    }
+}

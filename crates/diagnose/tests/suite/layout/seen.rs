@@ -6,7 +6,7 @@ use plumb_geometry::{Bounds, Bytes, Grid, SECTOR};
 use plumb_model::facts::PartitionStart;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SentBy};
-use plumb_model::{Part, Seen};
+use plumb_model::{CostOf, Part, Seen};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::table::Row;
 use plumb_profile::{Places, Table};
@@ -119,6 +119,25 @@ fn a_start_explains_the_io_behind_it() {
         );
         assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
         assert_eq!((joined.seen.len(), joined.too_few.len()), (1, 0));
+    });
+}
+
+/// 300 reads of 4 KiB touch 2 cells each and 300 others 1 each: 900 cells for 600 needed, in the finding and in the table.
+#[test]
+fn finding_and_table_have_one_figure() {
+    let mut lab = two_partitions();
+    through(&mut lab, "sda", ("sda1", 63), 0, 300);
+    through(&mut lab, "sda", ("sda1", 63), 1, 300);
+    joined(lab, &[], |judged, joined| {
+        let cost = judged.finding(OFF).cost.as_ref().expect("a cost");
+        assert_eq!((cost.of, cost.value), (CostOf::Cells, 1.5));
+        let (_, analysis) = &joined.seen[0];
+        let mut places = analysis.places.iter();
+        let part = places
+            .find(|place| place.name.as_deref() == Some("sda1"))
+            .expect("the partition");
+        let tally = part.grids[0].all.as_ref().expect("a tally");
+        assert_eq!(tally.cells_ratio(), Some(Bounds::exact(1.5)));
     });
 }
 

@@ -109,12 +109,13 @@ fn absent_columns_are_unknown_throughout() {
     );
     for event in &mut recording.events {
         (event.device_ns, event.queue_ns, event.pid, event.comm) = (None, None, None, 0);
+        event.tid = None;
     }
     let expected = bytes_of(&recording.profiles(100));
     let mut collector = collector(1 << 20);
     for mut batch in recording.batches(100) {
         (batch.device_ns, batch.queue_ns, batch.pid, batch.comm) = Default::default();
-        (batch.cgroup, batch.file) = Default::default();
+        (batch.tid, batch.cgroup, batch.file) = Default::default();
         collector.fold(&batch);
     }
     assert_eq!(

@@ -178,6 +178,7 @@ pub fn random(spread: Spread, seed: u64) -> Recording {
         event.device_ns = rng.percent(80).then(|| rng.below(200_000) as i64);
         event.queue_ns = rng.percent(50).then(|| rng.below(5_000) as i64);
         event.pid = rng.percent(80).then(|| rng.below(6) as i32);
+        event.tid = rng.percent(50).then(|| rng.below(3) as i32);
         event.comm = if rng.percent(60) {
             comms[rng.below(5) as usize]
         } else {

@@ -128,7 +128,7 @@ impl Interpreter {
                 0
             }
             Note::Timestamp => {
-                self.time_of_day(seen.record.time_ns, data, &mut sink.info);
+                self.time_of_day(&seen.record, seen.data, &mut sink.info);
                 1
             }
             Note::Message => {
@@ -140,7 +140,9 @@ impl Interpreter {
         self.notes[kind] += 1;
     }
 
-    fn time_of_day(&self, time_ns: i64, data: &[u8], info: &mut SourceInfo) {
+    /// Learns from a note of the time of day when time 0 was.
+    pub fn time_of_day(&self, record: &RawRecord, data: &[u8], info: &mut SourceInfo) {
+        let (_, data) = record.split_cgroup(self.shape, data);
         if info.clock == Clock::Start {
             // Times of notes still count from boot there, those of I/O no more.
             return info
@@ -153,7 +155,7 @@ impl Interpreter {
         };
         if let (Some(seconds), Some(ns @ 0..1_000_000_000)) = (word(0), word(4)) {
             let unix_ns = seconds * 1_000_000_000 + ns;
-            info.unix_ns_at_zero = info.unix_ns_at_zero.or(unix_ns.checked_sub(time_ns));
+            info.unix_ns_at_zero = info.unix_ns_at_zero.or(unix_ns.checked_sub(record.time_ns));
         } else {
             info.note(format!(
                 "a note of the time of day holds {}, and was passed over",

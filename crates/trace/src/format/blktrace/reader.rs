@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::FORMAT;
 use super::events::Interpreter;
 use super::merge::{MergedRecord, Records};
-use super::record::RawRecord;
+use super::record::{Note, RawRecord};
 use super::set;
 use super::shape::{CPUS_MAX, RecordShape};
 use crate::batch::{BATCH_EVENTS, Batch};
@@ -77,6 +77,12 @@ pub(super) fn open(
     let no_latency = tell_missing(&missing, &mut info);
     let events = BlockEvents::new(present, options.layer, no_latency, &mut info);
     let interpreter = Interpreter::new(events, shape);
+    // The time of day is known from the first batch on: selections by time and writers ask for it before they read.
+    for (record, data, _) in &early {
+        if record.note() == Some(Note::Timestamp) {
+            interpreter.time_of_day(record, data, &mut info);
+        }
+    }
     Ok(Box::new(BlktraceReader {
         records,
         early,

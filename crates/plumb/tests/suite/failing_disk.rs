@@ -1,0 +1,144 @@
+//! A disk that fails reads: `watch`, `diagnose`, `record` and `analyze` name the operation and count the failures.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::{require, wait};
+use serde_json::{Value, json};
+
+use crate::common::recording::number;
+use crate::common::{Folder, command, plumb};
+
+/// The first MiB can be read, the second cannot: a loop device ends reads behind the end of its file with EIO.
+fn half_readable(folder: &Folder) -> LoopDevice {
+    let image = folder.path("disk");
+    let file = File::create(&image).expect("an image");
+    file.set_len(2 << 20).expect("room for a sparse file");
+    let disk = LoopDevice::attach(&image, &[]);
+    file.set_len(1 << 20).expect("a shorter file");
+    disk
+}
+
+/// Reads each 8 KiB once, without the page cache; how many of them failed.
+fn read_all(disk: &Path) -> u64 {
+    const O_DIRECT: i32 = 0o40000;
+    let file = File::options()
+        .read(true)
+        .custom_flags(O_DIRECT)
+        .open(disk)
+        .expect("the disk");
+    let mut memory = vec![0_u8; 16 << 10];
+    let start = memory.as_ptr().align_offset(4096);
+    let buffer = &mut memory[start..start + 8192];
+    let failed = (0..256).filter(|at| file.read_exact_at(buffer, at * 8192).is_err());
+    failed.count() as u64
+}
+
+fn failing(findings: &Value, disk: &str) -> Value {
+    let findings = findings.as_array().expect("findings");
+    let of_disk = |one: &&Value| one["rule"] == "failing-io" && one["target"]["device"] == disk;
+    findings
+        .iter()
+        .find(of_disk)
+        .unwrap_or_else(|| panic!("no failing-io of {disk}: {findings:?}"))
+        .clone()
+}
+
+fn assert_half_failed(finding: &Value) {
+    assert_eq!(finding["severity"], "critical");
+    let reads = &finding["facts"]["ops"][0];
+    assert_eq!(reads["op"], "read");
+    assert_eq!(
+        (&reads["failed"], &reads["ios"]),
+        (&json!(128), &json!(256))
+    );
+}
+
+#[test]
+fn watch_and_record_count_failed_reads() {
+    require!(Bpf, Loop);
+    let folder = Folder::new("failing-disk");
+    let disk = half_readable(&folder);
+    let recorded = folder.path("reads.parquet");
+    let mut recording = command()
+        .args(["record", &disk.name(), "-o"])
+        .arg(&recorded)
+        .args(["--duration", "8s", "--json"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("plumb runs");
+    let mut watching = command()
+        .args([
+            "watch",
+            &disk.name(),
+            "--json",
+            "--interval",
+            "1s",
+            "--count",
+            "5",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("plumb runs");
+    let mut first = [0];
+    let out = watching.stdout.as_mut().expect("its output");
+    // The programs are loaded when the first interval is over.
+    out.read_exact(&mut first).expect("an interval");
+    wait::until("the recording has begun", wait::PATIENCE, || {
+        recorded.exists()
+    });
+    assert_eq!(read_all(disk.path()), 128);
+    let mut text = String::from_utf8(first.to_vec()).expect("text");
+    out.read_to_string(&mut text).expect("text");
+    assert_eq!(watching.wait().expect("it ends").code(), Some(1), "{text}");
+    let last = text.lines().last().expect("a line");
+    let last: Value = serde_json::from_str(last).expect("a document");
+    assert_half_failed(&failing(&last["findings"], &disk.name()));
+
+    assert!(recording.wait().expect("it ends").success());
+    let analyzed = plumb(["analyze".as_ref(), recorded.as_os_str(), "--json".as_ref()]);
+    let analyzed = analyzed.ends(1).json();
+    assert_half_failed(&failing(&analyzed["findings"], &disk.name()));
+    let ops = &analyzed["result"]["profiles"][0]["ops"][0];
+    assert_eq!(number(&ops["failed"]), 128);
+}
+
+/// The first words of the report are the failure, although there are too few I/O to judge their places.
+#[test]
+fn diagnose_names_the_failure() {
+    require!(Bpf, Loop);
+    let folder = Folder::new("failing-diagnosed");
+    let disk = half_readable(&folder);
+    let child = command()
+        .args(["diagnose", &disk.name(), "--for", "4s", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("plumb runs");
+    // Reads go on until it has ended: nothing tells when it begins to watch.
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                read_all(disk.path());
+                std::thread::sleep(std::time::Duration::from_millis(200));
+            }
+        });
+        let output = child.wait_with_output().expect("it ends");
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        output
+    });
+    assert_eq!(output.status.code(), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let finding = failing(&document["findings"], &disk.name());
+    let reads = &finding["facts"]["ops"][0];
+    let (failed, ios) = (number(&reads["failed"]), number(&reads["ios"]));
+    // Each round fails every second read; the watch may cut off the first and the last round.
+    assert!(
+        failed >= 128 && failed <= ios && ios.abs_diff(2 * failed) <= 256,
+        "{reads}"
+    );
+}

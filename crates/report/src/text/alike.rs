@@ -1,0 +1,74 @@
+//! Findings that are alike: one rule, one severity, and one misfit on several devices.
+//!
+//! Counts differ from device to device and do not matter; grids, offsets and starts do. What JSON holds stays one finding a device.
+
+use plumb_geometry::{Bytes, Grid};
+use plumb_model::facts::GridSource;
+use plumb_model::{Facts, Finding};
+use plumb_profile::infer::InferenceVerdict;
+
+/// Findings by likeness, in the order of the first of each.
+pub(super) fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|group| is_alike(group[0], finding)) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn is_alike(one: &Finding, other: &Finding) -> bool {
+    let kind = |finding: &Finding| {
+        let part = finding.target.part.is_some();
+        (finding.rule(), finding.severity, finding.target.layer, part)
+    };
+    kind(one) == kind(other)
+        && one.target != other.target
+        && match (misfit(&one.facts), misfit(&other.facts)) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            (None, None) => one.facts == other.facts,
+            _ => false,
+        }
+}
+
+/// What is the same on all devices that one cause put out of place.
+#[derive(PartialEq)]
+enum Misfit {
+    /// I/O off a grid, with the offsets that they show.
+    Starts(Grid, GridSource, Vec<(Bytes, Bytes)>),
+    /// A layer that starts past a boundary.
+    Layer(Bytes, Option<Bytes>, Option<Bytes>),
+    /// I/O of odd lengths, small ones, or ones in sequence: of a rule that has no place.
+    Lengths,
+}
+
+/// `None` for facts that have to be equal.
+fn misfit(facts: &Facts) -> Option<Misfit> {
+    match facts {
+        Facts::MisalignedIo(facts) => {
+            let phases = match facts.offset.as_ref().map(|offset| &offset.verdict) {
+                Some(InferenceVerdict::One { phase }) => vec![phase],
+                Some(InferenceVerdict::Two { phases }) => phases.iter().collect(),
+                _ => Vec::new(),
+            };
+            let offsets = phases.into_iter();
+            let offsets = offsets.map(|phase| (phase.granularity_bytes, phase.offset_bytes));
+            Some(Misfit::Starts(
+                facts.grid,
+                facts.grid_source,
+                offsets.collect(),
+            ))
+        }
+        Facts::MisalignedPartition(facts) => Some(Misfit::Layer(
+            facts.grid.granularity_bytes,
+            facts.past_bytes,
+            facts.start_bytes,
+        )),
+        Facts::OddLengthIo(_) | Facts::SmallRandomWrites(_) | Facts::LooksSequential(_) => {
+            Some(Misfit::Lengths)
+        }
+        _ => None,
+    }
+}

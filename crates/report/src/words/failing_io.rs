@@ -1,0 +1,42 @@
+//! `failing-io` in words.
+
+use plumb_geometry::group_digits;
+use plumb_model::Target;
+use plumb_model::facts::{FailedIos, FailingIo, FailingOp};
+
+use super::{Sentences, target};
+use crate::format::percent;
+
+/// The sentences of its finding.
+pub(super) fn words(on: &Target, facts: &FailingIo) -> Sentences {
+    let failed: Vec<String> = facts.ops.iter().map(failed).collect();
+    let has = |op: FailingOp| facts.ops.iter().any(|ios| ios.op == op);
+    let device = target::name(on);
+    Sentences::new(format!("{device} fails I/O: {}.", failed.join(", ")))
+        .and(has(FailingOp::Read).then(|| {
+            "The application gets an error in place of its data. Make sure that you have a backup before you do anything else."
+                .to_owned()
+        }))
+        .and((has(FailingOp::Write) || has(FailingOp::Flush)).then(|| {
+            "Data that an application believes to be written may be lost. The file system may switch to read-only."
+                .to_owned()
+        }))
+        .say(
+            "The kernel log names the sector and the reason: `dmesg | grep -iE 'error|timeout'`. Check the device with \
+             `smartctl -a` or `nvme smart-log`, then the cable, the path and the array.",
+        )
+}
+
+fn failed(ios: &FailedIos) -> String {
+    let name = match ios.op {
+        FailingOp::Read => "reads",
+        FailingOp::Write => "writes",
+        FailingOp::Flush => "flushes",
+    };
+    format!(
+        "{} of {} {name} ({})",
+        group_digits(ios.failed),
+        group_digits(ios.ios),
+        percent(ios.failed as f64 / ios.ios.max(1) as f64)
+    )
+}
