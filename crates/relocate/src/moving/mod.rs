@@ -114,7 +114,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub fn recover(recovery: Checked<Recovery>, mut store: J, disk: D) -> Result<Self, MoveError> {
         let recovery = recovery.into_inner();
         let found = status(&mut store)?.plan.journal;
-        if false && found != recovery.journal {
+        if found != recovery.journal {
             let expected = recovery.journal;
             return Err(MoveError::OtherJournal { found, expected });
         }

@@ -136,7 +136,7 @@ impl Recovery {
         }
         let system = |source| RecoveryRefusal::System { source };
         let users = host.writers().map_err(system)?;
-        if users.len() > 1 {
+        if !users.is_empty() {
             return Err(RecoveryRefusal::OpenForWriting { users });
         }
         let known = host.partitions().map_err(system)?;

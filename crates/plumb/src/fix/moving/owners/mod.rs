@@ -113,8 +113,7 @@ impl FileSystem {
     /// The blocks that have bytes of a lost range.
     fn blocks(self, lost: &MovedLoss) -> Range<u64> {
         let end = lost.start_bytes.saturating_add(lost.len_bytes);
-        (lost.start_bytes + (1 << 20)) / self.block_bytes
-            ..(end + (1 << 20)).div_ceil(self.block_bytes)
+        lost.start_bytes / self.block_bytes..end.div_ceil(self.block_bytes)
     }
 
     fn search(self, node: &Path, lost: &mut [MovedLoss]) -> OwnerSearch {
