@@ -123,7 +123,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand compare" -l html -d 'Write a
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l force -d 'Compare devices of which nothing shows that they are one: other names, other sizes'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l force -d 'Compare devices even if their names or sizes differ'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -s V -l version -d 'Print version'

@@ -31,7 +31,7 @@ pub(crate) struct Readings {
     read_at_ns: u64,
     /// When threads were last counted, by the same clock.
     threads_read_ns: u64,
-    /// Where the course over time has come to: when the last reading was begun, or the programs were attached.
+    /// End of the course over time: the start of the last reading, or the time at which the programs were attached.
     course_from_ns: u64,
 }
 

@@ -187,7 +187,7 @@ pub struct Analysis {
     pub ios_per_second: Option<f64>,
     /// I/O of which the latency is known.
     pub timed: u64,
-    /// Whether so many completions are missing that those may be the latencies of other I/O. Then there are no
+    /// Whether the latencies may belong to other I/O, because many completions are missing. Then there are no
     /// percentiles, no depths in flight and no comparison by fit.
     pub pairing_unsound: bool,
     /// How many recordings.
@@ -278,6 +278,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
             heads,
         });
     let most = profile.top.most(LISTED);
+    let pairing_unsound = profile.is_pairing_unsound();
     Analysis {
         target: Target::seen(&profile.device, part, profile.layer),
         size_bytes: profile.size_bytes,
@@ -286,16 +287,16 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         span_ns,
         ios_per_second: span_ns.map(|ns| profile.ios() as f64 * 1e9 / ns as f64),
         timed: profile.timed_ios(),
-        pairing_unsound: profile.is_pairing_unsound(),
+        pairing_unsound,
         pieces: profile.pieces,
         modulus_bytes: table.modulus_bytes(),
         modulus_lowered: table.is_modulus_lowered(),
         lengths_rounded: table.are_lengths_rounded(),
         ops: Op::ALL
             .iter()
-            .filter_map(|&op| summary_of(profile, op))
+            .filter_map(|&op| summary_of(profile, op, pairing_unsound))
             .collect(),
-        places: places(profile, questions),
+        places: places(profile, questions, pairing_unsound),
         lengths: lengths
             .into_iter()
             .map(|(len_bytes, is_rounded, ios)| LengthCount {
@@ -308,7 +309,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         runs: profile.ordered.runs(),
         run_ios: profile.ordered.run_ios,
         random_by_size: random_by_size.collect(),
-        in_flight: in_flight(profile).filter(|_| !profile.is_pairing_unsound()),
+        in_flight: in_flight(profile).filter(|_| !pairing_unsound),
         processes: most
             .into_iter()
             .map(|(comm, share)| ProcessCount {
@@ -323,7 +324,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
     }
 }
 
-fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
+fn places(profile: &Profile, questions: &Questions, pairing_unsound: bool) -> Vec<PlaceAnalysis> {
     let mut parts: Vec<(&String, &Places)> = profile.partitions.iter().collect();
     parts.sort_by_key(|(_, places)| places.first_byte);
     let device = std::iter::once((None, &profile.places));
@@ -342,7 +343,7 @@ fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
                 .iter()
                 .map(|&(grid, source)| {
                     let fit = grid_fit(places, grid, source, !profile.imported.is_empty());
-                    let latency = fit.latency.filter(|_| !profile.is_pairing_unsound());
+                    let latency = fit.latency.filter(|_| !pairing_unsound);
                     GridFit { latency, ..fit }
                 })
                 .collect(),
@@ -417,7 +418,7 @@ fn what_if(profile: &Profile, questions: &Questions) -> WhatIf {
     }
 }
 
-fn summary_of(profile: &Profile, op: Op) -> Option<OpSummary> {
+fn summary_of(profile: &Profile, op: Op, pairing_unsound: bool) -> Option<OpSummary> {
     let totals = profile.op(op);
     if totals.ios == 0 {
         return None;
@@ -435,7 +436,7 @@ fn summary_of(profile: &Profile, op: Op) -> Option<OpSummary> {
                 ios,
             })
             .collect(),
-        device: quantiles(&totals.device_ns).filter(|_| !profile.is_pairing_unsound()),
+        device: quantiles(&totals.device_ns).filter(|_| !pairing_unsound),
         queue: quantiles(&totals.queue_ns),
     })
 }

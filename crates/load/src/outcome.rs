@@ -17,8 +17,8 @@ pub struct IntervalReport<'a> {
     pub length: Duration,
     /// Whether the measurement has not begun yet: these I/O are not in the outcome.
     pub is_warmup: bool,
-    /// Whether it is what was left when the run ended, and shorter than an interval is. What waited in the queues ended
-    /// in it, so that its rate and depth are not those of the load.
+    /// Whether the run ended before the interval was over. I/O that waited in queues end in this rest, so its rate and
+    /// depth say nothing about the load.
     pub is_partial: bool,
     /// By job, in the order of the plan.
     pub jobs: &'a [Tally],

@@ -40,7 +40,7 @@ pub struct Collected {
     pub losses: BTreeMap<(String, Layer), Losses>,
     /// Devices that were seen, those that were not asked for too.
     devices: BTreeSet<String>,
-    /// Which inputs have the same devices.
+    /// Inputs by the devices that they share.
     recordings: Recordings,
 }
 

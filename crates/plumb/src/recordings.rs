@@ -148,10 +148,18 @@ impl Recordings {
         profiles: ProfileSet,
         zero: Option<ClockZero>,
     ) -> ProfileSet {
-        let mut named = ProfileSet::default();
-        for profile in profiles.iter() {
+        let mut name_of = |profile: &Profile| {
             let zero = zero.or_else(|| ClockZero::of_saved(profile));
-            match self.name_of(input, profile, zero) {
+            self.name_of(input, profile, zero)
+        };
+        let names: Vec<Option<String>> = profiles.iter().map(&mut name_of).collect();
+        // A profile may be large, and most inputs keep their names.
+        if names.iter().all(Option::is_none) {
+            return profiles;
+        }
+        let mut named = ProfileSet::default();
+        for (profile, name) in profiles.iter().zip(names) {
+            match name {
                 Some(device) => named.add(&Profile {
                     device,
                     ..profile.clone()

@@ -161,8 +161,8 @@ impl Losses {
         self.lost > 0 || self.damaged > 0 || self.missing_files > 0
     }
 
-    /// Whether so many completions are missing that those which are there may end other I/O than they did: of two equal
-    /// I/O at one place of which one lost its completion, the other's is taken for it, however much later it comes.
+    /// Whether completions may be paired with the wrong I/O, because many are missing. Example: two equal I/O at one place, of
+    /// which the first lost its completion. The first is then paired with the completion of the second, however late that is.
     ///
     /// `untimed` of `ios` have no latency. A few wait at the end of any recording.
     #[must_use]

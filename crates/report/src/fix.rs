@@ -167,12 +167,12 @@ pub struct MovedLoss {
     pub len_bytes: u64,
     /// `unreadable`: they are zeros now; `unproven`: they do not match their sum, and were kept as they were found.
     pub why: &'static str,
-    /// What of the file system has bytes of the range, each once; absent where no tool told, empty where it knows no owner.
+    /// Owners of bytes of the range, each once; absent if no tool could tell, empty if the tool knows no owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owners: Option<Vec<LossOwner>>,
 }
 
-/// What of a file system has lost bytes.
+/// The part of a file system that owns lost bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum LossOwner {
@@ -186,7 +186,7 @@ pub enum LossOwner {
     Free,
 }
 
-/// How the owners of lost bytes were looked for.
+/// The search for the owners of lost bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OwnerSearch {
     /// `ext`, `xfs` or `ntfs`; absent where none of them begins at the start of the partition.
@@ -194,7 +194,7 @@ pub struct OwnerSearch {
     pub file_system: Option<&'static str>,
     /// Whether the owners of all lost bytes are named.
     pub is_complete: bool,
-    /// Why not.
+    /// The reason if not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<OwnerObstacle>,
     /// A command that looks up the first lost range.
@@ -202,7 +202,7 @@ pub struct OwnerSearch {
     pub command: Option<CommandLine>,
 }
 
-/// What kept the owners of lost bytes from being named.
+/// The reason why owners of lost bytes are missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OwnerObstacle {

@@ -145,8 +145,8 @@ impl EventShape {
     }
 }
 
-/// Whether an I/O that ended with this errno has failed, as `is_failure` in `bpf/kernel.h` has it: what a device refuses, and
-/// what was asked not to wait, is no failure.
+/// Whether an I/O that ended with this errno has failed. An operation that the device refuses, and an I/O that was asked not to
+/// wait, are no failures. `is_failure` in `bpf/kernel.h` decides the same.
 fn is_failure(error: i32) -> bool {
     const EAGAIN: i32 = 11;
     const EOPNOTSUPP: i32 = 95;

@@ -156,7 +156,7 @@ fn every_io_is_recorded_as_it_was() {
     }
 }
 
-/// Each thread of a process is told from the others, at the layer of requests and at that of bios.
+/// A recording keeps the threads of a process apart, at the request layer and at the bio layer.
 #[test]
 fn threads_of_one_process() {
     require!(Bpf, Loop);

@@ -58,10 +58,10 @@ pub fn judge(
     let rate = mix
         .filter(|mix| mix.overlap >= mix::SAME)
         .and_then(|_| ratio_of(measures, RATE));
-    let resized = mix.filter(|mix| mix.is_resized());
+    let is_resized = mix.is_some_and(Mix::is_resized);
     let why = not_comparable(sides, mix, latency.is_some(), terms);
-    if let Some(mix) = resized.filter(|_| why.is_empty()) {
-        return judge_sizes(measures, mix, terms);
+    if is_resized && why.is_empty() {
+        return judge_sizes(measures, terms);
     }
     if !why.is_empty() {
         return CompareVerdict {
@@ -102,9 +102,9 @@ pub fn judge(
     }
 }
 
-/// Where the I/O came to have other lengths: bytes moved decide, where as many I/O as before move fewer or more of them.
-/// Latencies and rates of I/O of different lengths tell nothing of the device.
-fn judge_sizes(measures: &[Measure], mix: &Mix, terms: &Terms) -> CompareVerdict {
+/// Judges sides whose I/O have other lengths by the bytes that they move, if the I/O are as many as before. Latencies and
+/// rates of I/O of different lengths tell nothing about the device.
+fn judge_sizes(measures: &[Measure], terms: &Terms) -> CompareVerdict {
     let changed = |name: &str| {
         ratio_of(measures, name).map_or(Difference::Unclear, |ratio| change(&ratio, terms.margin))
     };
@@ -146,7 +146,6 @@ fn judge_sizes(measures: &[Measure], mix: &Mix, terms: &Terms) -> CompareVerdict
             "whether the same work was done is not known: bytes and I/O a second changed together, or not clearly".to_owned(),
         );
     }
-    debug_assert!(mix.is_resized());
     CompareVerdict {
         outcome,
         why,

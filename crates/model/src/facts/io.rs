@@ -235,7 +235,7 @@ pub enum Direction {
 /// `failing-io`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingIo {
-    /// Operations of which I/O failed, in the order of [`FailingOp`].
+    /// Operations with failed I/O, in the order of [`FailingOp`].
     pub ops: Vec<FailedIos>,
 }
 
@@ -250,7 +250,8 @@ pub struct FailedIos {
     pub ios: u64,
 }
 
-/// An operation of which every failure matters. A device may refuse discards and zeroing: the kernel then does without them.
+/// An operation whose failures all matter. Discards and zeroing are left out: a device may refuse them, and the kernel then
+/// does without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailingOp {

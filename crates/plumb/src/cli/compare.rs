@@ -30,7 +30,7 @@ pub struct Compare {
     /// Only this device, and what it is called after the change; may be given several times
     #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "What is compared")]
     pub device: Vec<DevicePair>,
-    /// Compare devices of which nothing shows that they are one: other names, other sizes
+    /// Compare devices even if their names or sizes differ
     #[arg(long, help_heading = "What is compared")]
     pub force: bool,
     /// Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times

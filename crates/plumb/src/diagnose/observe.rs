@@ -18,8 +18,8 @@ use crate::privilege;
 use crate::signals::stop_flag;
 use crate::watch::{Whole, wait_until};
 
-/// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it. The
-/// course over time has windows of about four of these, so that 10 s, the usual time, have ten.
+/// Time between two readings of the counts. Each reading looks up the partitions, so a partition that goes away loses at most
+/// the I/O of this time. A window of the course over time holds about four readings: ten windows in the usual 10 s.
 const WINDOW: Duration = Duration::from_millis(250);
 
 /// Where devices are listed by name.

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, wait};
 use serde_json::{Value, json};
 
+use crate::common::direct::DirectReader;
 use crate::common::recording::number;
 use crate::common::{Folder, command, plumb};
 
@@ -24,16 +24,8 @@ fn half_readable(folder: &Folder) -> LoopDevice {
 
 /// Reads each 8 KiB once, without the page cache; how many of them failed.
 fn read_all(disk: &Path) -> u64 {
-    const O_DIRECT: i32 = 0o40000;
-    let file = File::options()
-        .read(true)
-        .custom_flags(O_DIRECT)
-        .open(disk)
-        .expect("the disk");
-    let mut memory = vec![0_u8; 16 << 10];
-    let start = memory.as_ptr().align_offset(4096);
-    let buffer = &mut memory[start..start + 8192];
-    let failed = (0..256).filter(|at| file.read_exact_at(buffer, at * 8192).is_err());
+    let mut device = DirectReader::open(disk, 8192);
+    let failed = (0..256).filter(|at| device.read_at(at * 8192).is_err());
     failed.count() as u64
 }
 

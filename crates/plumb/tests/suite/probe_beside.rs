@@ -2,11 +2,11 @@
 //! declare of a grid that they do not have.
 
 use std::fs;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::direct::DirectReader;
 use crate::common::probed::{ProbeDocument, probe};
 use plumb_testkit::charging::{ChargedCells, Credits, cached_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
@@ -183,19 +183,11 @@ fn outcomes<'a>(result: &'a Value, what: &str) -> Vec<(u64, &'a str)> {
 
 /// One read of 4 KiB after the other, past the page cache.
 fn read_until(path: &Path, is_over: &AtomicBool) {
-    const O_DIRECT: i32 = 0o40000;
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(O_DIRECT)
-        .open(path)
-        .expect("a device");
-    let mut memory = vec![0u8; 8192];
-    let aligned = memory.as_ptr().align_offset(4096);
+    let mut device = DirectReader::open(path, 4096);
     let mut start = 0;
     while !is_over.load(Ordering::Relaxed) {
         start = (start + 37 * 4096) % (512 << 20);
-        file.read_exact_at(&mut memory[aligned..aligned + 4096], start)
-            .expect("a read");
+        device.read_at(start).expect("a read");
     }
 }
 

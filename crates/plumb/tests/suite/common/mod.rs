@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
 pub mod collection;
+pub mod direct;
 pub mod probed;
 pub mod recording;
 pub mod schema;

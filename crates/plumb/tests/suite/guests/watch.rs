@@ -9,7 +9,7 @@ use plumb_trace::{Layer, Op, flags};
 use serde_json::Value;
 
 use crate::common::recording::{number, read};
-use crate::guests::program;
+use crate::guests::{program, run_lab};
 
 /// What came of a case, summed up over its intervals, on all its disks or on one.
 struct CaseTotals {
@@ -218,15 +218,16 @@ fn every_case_is_exact_with_a_later_kernel() {
 
 fn watch_guest(series: &str, scope: Scope) {
     let out = tempfile::tempdir().expect("a directory");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/watch-guest");
-    let mut command = Command::new(script);
-    command
-        .arg(out.path())
-        .arg(program())
-        .args([series, scope.word()]);
-    let done = command.output().expect("a shell");
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
+    let program = program();
+    run_lab(
+        "watch-guest",
+        [
+            out.path().as_os_str(),
+            program.as_os_str(),
+            series.as_ref(),
+            scope.word().as_ref(),
+        ],
+    );
     let kernel = std::fs::read_to_string(out.path().join("kernel")).expect("its version");
     assert!(kernel.starts_with(series), "{kernel}");
     check(out.path(), &kernel, scope);

@@ -1,11 +1,10 @@
-//! Owners of blocks of ext2, ext3 and ext4, by `debugfs` of e2fsprogs, which opens a file system for reading unless it is told
-//! otherwise.
+//! Owners of blocks of ext2, ext3 and ext4, by `debugfs` of e2fsprogs, which opens a file system read-only by default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_report::fix::{LossOwner, OwnerObstacle};
 
-use super::tool::{first_words, run};
+use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};
 
 const TOOL: &str = "debugfs";
@@ -55,8 +54,7 @@ pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerOb
 fn inodes_of(query: &Query<'_>, blocks: &[u64]) -> Result<BTreeMap<u64, u64>, OwnerObstacle> {
     let said = ask(query, &format!("icheck {}\n", words(blocks)))?;
     if !said.contains("Inode number") {
-        let said = first_words(&said);
-        return Err(OwnerObstacle::Failed { tool: TOOL, said });
+        return Err(failure(TOOL, &said));
     }
     let asked: BTreeSet<u64> = blocks.iter().copied().collect();
     let pairs = said.lines().filter_map(|line| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use plumb_report::fix::{LossOwner, OwnerObstacle};
 
-use super::tool::{first_words, run};
+use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};
 
 const TOOL: &str = "ntfscluster";
@@ -40,8 +40,7 @@ pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerOb
         let said = run(TOOL, &arguments, String::new(), query.deadline)?;
         let of_range: BTreeSet<LossOwner> = said.lines().filter_map(owner_in).collect();
         if !said.lines().any(|line| line.contains("inode")) {
-            let said = first_words(&said);
-            return Err(OwnerObstacle::Failed { tool: TOOL, said });
+            return Err(failure(TOOL, &said));
         }
         *owners = Some(match of_range.is_empty() {
             true => BTreeSet::from([LossOwner::Free]),

@@ -19,7 +19,7 @@ const SAID_MAX: usize = 200;
 /// Where tools are that an interactive user may not have in PATH.
 const SYSTEM_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
-/// When a search gives up.
+/// The time at which a search gives up.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -50,7 +50,6 @@ pub fn run(
     script: String,
     deadline: Deadline,
 ) -> Result<String, OwnerObstacle> {
-    let failed = |said: String| OwnerObstacle::Failed { tool, said };
     let program = path_of(tool).ok_or(OwnerObstacle::NoTool { tool })?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -59,7 +58,7 @@ pub fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failure(tool, &error.to_string()))?;
     if let Some(mut input) = child.stdin.take() {
         // A tool that ends early closes its input; its output tells why.
         thread::spawn(move || input.write_all(script.as_bytes()));
@@ -77,13 +76,21 @@ pub fn run(
         return Err(OwnerObstacle::TooSlow { tool, seconds });
     }
     match output.trim().is_empty() {
-        true => Err(failed(first_words(&errors))),
+        true => Err(failure(tool, &errors)),
         false => Ok(output),
     }
 }
 
-/// What a tool says where it does not answer.
-pub fn first_words(text: &str) -> String {
+/// The failure of a tool that printed this in place of an answer.
+pub fn failure(tool: &'static str, said: &str) -> OwnerObstacle {
+    OwnerObstacle::Failed {
+        tool,
+        said: first_words(said),
+    }
+}
+
+/// The first line that a tool printed, cut off at a limit.
+fn first_words(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty());
     line.unwrap_or("no output").chars().take(SAID_MAX).collect()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plumb_geometry::SECTOR;
 use plumb_report::fix::{LossOwner, OwnerObstacle};
 
-use super::tool::{first_words, run};
+use super::tool::{failure, run};
 use super::{Query, RangeOwners, number_at};
 
 const TOOL: &str = "xfs_db";
@@ -44,8 +44,7 @@ pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerOb
     let arguments = ["-r".as_ref(), query.node.as_os_str()];
     let said = run(TOOL, &arguments, script, query.deadline)?;
     if !said.contains(MARK) {
-        let said = first_words(&said);
-        return Err(OwnerObstacle::Failed { tool: TOOL, said });
+        return Err(failure(TOOL, &said));
     }
     read_answers(&said, found);
     Ok(())
