@@ -13,11 +13,11 @@ use crate::common::recording::number;
 use crate::common::{Folder, command, plumb};
 
 /// The first MiB can be read, the second cannot: a loop device ends reads behind the end of its file with EIO.
-fn half_readable(folder: &Folder) -> LoopDevice {
+fn half_readable(folder: &Folder, attach: fn(&Path, &[&str]) -> LoopDevice) -> LoopDevice {
     let image = folder.path("disk");
     let file = File::create(&image).expect("an image");
     file.set_len(2 << 20).expect("room for a sparse file");
-    let disk = LoopDevice::attach(&image, &[]);
+    let disk = attach(&image, &[]);
     file.set_len(1 << 20).expect("a shorter file");
     disk
 }
@@ -53,7 +53,8 @@ fn assert_half_failed(finding: &Value) {
 fn watch_and_record_count_failed_reads() {
     require!(Bpf, Loop);
     let folder = Folder::new("failing-disk");
-    let disk = half_readable(&folder);
+    // Nobody else reads it: the counts are exact.
+    let disk = half_readable(&folder, LoopDevice::attach_hidden);
     let recorded = folder.path("reads.parquet");
     let mut recording = command()
         .args(["record", &disk.name(), "-o"])
@@ -103,7 +104,7 @@ fn watch_and_record_count_failed_reads() {
 fn diagnose_names_the_failure() {
     require!(Bpf, Loop);
     let folder = Folder::new("failing-diagnosed");
-    let disk = half_readable(&folder);
+    let disk = half_readable(&folder, LoopDevice::attach);
     let child = command()
         .args(["diagnose", &disk.name(), "--for", "4s", "--json"])
         .stdout(std::process::Stdio::piped())

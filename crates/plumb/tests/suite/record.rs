@@ -122,23 +122,19 @@ fn the_count_is_that_of_fio() {
     let disk = disk(&folder);
     let file = folder.path("fio.parquet");
     let name = file.display().to_string();
-    let seen = folder.path("watched");
+    let (seen, saved) = (folder.path("watched"), folder.path("watched.profile"));
     let watch = Command::new(env!("CARGO_BIN_EXE_plumb"))
-        .args([
-            "watch",
-            &disk.name(),
-            "--json",
-            "--interval",
-            "15s",
-            "--count",
-            "1",
-        ])
+        .args(["watch", &disk.name(), "--json", "--interval", "1s"])
+        .arg("--save")
+        .arg(&saved)
         .stdout(File::create(&seen).expect("a file"))
         .spawn();
     let mut watch = watch.expect("plumb runs");
     let recording = Recording::begin(&file, &["-o", &name, &disk.name()]);
-    // The watch was started first, and takes no longer.
-    sleep(Duration::from_secs(2));
+    // The programs count when the first interval is printed.
+    wait::until("the watch counts", wait::PATIENCE, || {
+        std::fs::metadata(&seen).is_ok_and(|seen| seen.len() > 0)
+    });
     let sent = fio(disk.path(), "randrw", 40_009);
     run(Command::new("kill").args(["-INT", &watch.id().to_string()]));
     wait::exit("plumb watch", wait::PATIENCE, &mut watch);
@@ -154,8 +150,14 @@ fn the_count_is_that_of_fio() {
     );
     assert!(read.events.is_sorted_by_key(|event| event.time_ns));
     // What was watched at the same time has the same numbers.
-    let watched: Value =
-        serde_json::from_str(&std::fs::read_to_string(&seen).expect("text")).expect("a line");
+    let watched = plumb([
+        "analyze".as_ref(),
+        saved.as_os_str(),
+        "--json".as_ref(),
+        "--fail-on".as_ref(),
+        "none".as_ref(),
+    ])
+    .json();
     let analyzed = plumb(["analyze", &name, "--json", "--fail-on", "none"]).json();
     let numbers = |document: &Value| {
         let profile = &document["result"]["profiles"][0];
