@@ -13,7 +13,7 @@ use plumb_trace::Layer;
 use crate::analysis::{Analysis, analyze};
 use crate::layout::{self, Known};
 use crate::question::{GridSource, Questions};
-use crate::rules::{Diagnosis, IOS_MIN, diagnose};
+use crate::rules::{Diagnosis, IOS_MIN, diagnose, diagnose_answers};
 
 /// Findings about a start: they explain why I/O behind it are off.
 const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPartitionDrift];
@@ -55,7 +55,7 @@ pub fn join<'a>(
     for profile in profiles
         .into_iter()
         .flat_map(ProfileSet::iter)
-        .filter(|profile| profile.ios() > 0)
+        .filter(|profile| profile.ios() > 0 || profile.answers.is_some())
     {
         let questions = questions(stack, &of_layout, profile, given);
         let mut analysis = analyze(profile, None, &questions);
@@ -63,12 +63,18 @@ pub fn join<'a>(
             analysis.target.node = Some(id);
             analysis.target.identity = stack.identity(id);
         }
-        if profile.placed_ios() < IOS_MIN {
+        // A device that fails or stalls need not have answered many I/O.
+        let is_judged = profile.placed_ios() >= IOS_MIN;
+        let of_profile = match is_judged {
+            true => diagnose(profile, &analysis, &questions),
+            false => diagnose_answers(profile, &analysis, &questions),
+        };
+        joined.diagnosis.absorb(of_profile);
+        if profile.ios() == 0 {
+            continue;
+        }
+        if !is_judged {
             joined.too_few.push(&profile.device);
-        } else {
-            joined
-                .diagnosis
-                .absorb(diagnose(profile, &analysis, &questions));
         }
         joined.seen.push((profile, analysis));
     }

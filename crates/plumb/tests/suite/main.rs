@@ -46,6 +46,7 @@ mod record_layers;
 mod replay;
 mod sandbox;
 mod schema;
+mod stalled_disk;
 mod targets_refused;
 mod watch;
 mod watch_app;
