@@ -11,6 +11,7 @@ use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
+use crate::contents;
 use crate::layout::{self, Known};
 use crate::question::{GridSource, Questions};
 use crate::rules::{Diagnosis, IOS_MIN, diagnose, diagnose_answers};
@@ -105,6 +106,13 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
     if let Some(disk) = disk {
         questions.stated = stated(stack, found, disk);
         questions.explained = explained(stack, found, profile, disk);
+        let names = std::iter::once(&profile.device).chain(profile.partitions.keys());
+        questions.file_systems = names
+            .filter_map(|name| {
+                let on_it = contents::file_systems(stack, stack.find(name)?)?;
+                Some((name.clone(), on_it))
+            })
+            .collect();
     }
     questions
 }

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod compare;
+pub mod contents;
 pub mod joined;
 pub mod layout;
 pub mod prove;

@@ -123,6 +123,15 @@ pub struct PartitionStart {
     pub past_bytes: Bytes,
 }
 
+/// A file system, and the length of its blocks. They are at multiples of this length from its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemBlock {
+    /// Its name.
+    pub name: String,
+    /// Length of a block.
+    pub block_bytes: Bytes,
+}
+
 /// What a move of the layout would do for I/O off a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -137,6 +146,11 @@ pub enum OffsetAdvice {
     NoShift,
     /// The blocks are on the grid, and the other I/O are off by themselves.
     OnGrid,
+    /// The device, its partitions and the file systems on them begin on the grid: no move aligns the I/O.
+    WithinFileSystems {
+        /// The file systems.
+        file_systems: Vec<FileSystemBlock>,
+    },
     /// A layout that starts later would align I/O.
     Shift {
         /// By so many bytes.

@@ -4,6 +4,7 @@
 mod analyze;
 mod bench;
 mod bench_files;
+mod causes;
 mod check_collection;
 mod check_dumps;
 mod check_fix;

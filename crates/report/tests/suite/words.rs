@@ -621,6 +621,12 @@ fn misaligned_io() -> Vec<Facts> {
         misaligned: Bounds::exact(12),
         ios: 1000,
     };
+    let within = |block| OffsetAdvice::WithinFileSystems {
+        file_systems: vec![FileSystemBlock {
+            name: "/srv/mail".to_owned(),
+            block_bytes: Bytes(block),
+        }],
+    };
     let other = |continues_streams| OtherOffset {
         offset_bytes: sectors(4),
         ios: 120,
@@ -664,7 +670,12 @@ fn misaligned_io() -> Vec<Facts> {
             GridSource::User,
             Some(offset(one.clone(), OffsetAdvice::NoShift)),
         ),
-        (GridSource::User, Some(offset(one, OffsetAdvice::InFiles))),
+        (
+            GridSource::User,
+            Some(offset(one.clone(), OffsetAdvice::InFiles)),
+        ),
+        (GridSource::Stated, Some(offset(one.clone(), within(4096)))),
+        (GridSource::Stated, Some(offset(one, within(1024)))),
         (GridSource::Tested, None),
     ];
     let latency = LatencyByFit::Difference {
