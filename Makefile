@@ -3,14 +3,15 @@
 TRACE  := examples/traces/postgres-sector34.txt.gz
 REPORT := target/report
 PLUMB  := target/release/plumb
+PREFIX ?= /usr/local
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run demo build static check test bench soak torture fuzz docs clean
+.PHONY: help run demo build static install uninstall check test bench soak torture fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 run: build ## Build Plumb and diagnose this machine: its layout, and 10 s of its I/O; as the present user, and read-only
 	@mkdir -p $(REPORT)
@@ -32,6 +33,12 @@ static: ## Build a binary that needs no libraries, for any Linux of this process
 	@scripts/setup static
 	cargo build --profile dist --locked -p plumb --target $$(uname -m)-unknown-linux-musl
 	@echo "target/$$(uname -m)-unknown-linux-musl/dist/plumb"
+
+install: build ## Install the binary, manual pages and completions below PREFIX (/usr/local); DESTDIR goes before it
+	@scripts/install $(PLUMB) $(PREFIX)
+
+uninstall: ## Remove what make install installed
+	@scripts/install --remove $(PREFIX)
 
 check: ## Format, lints, documentation, and all tests that need no root and no device: some minutes
 	@scripts/setup check

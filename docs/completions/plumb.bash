@@ -34,6 +34,9 @@ _plumb() {
             plumb,diagnose)
                 cmd="plumb__subcmd__diagnose"
                 ;;
+            plumb,explain)
+                cmd="plumb__subcmd__explain"
+                ;;
             plumb,fix)
                 cmd="plumb__subcmd__fix"
                 ;;
@@ -113,7 +116,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -351,7 +354,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --reads --writes --disk-rate --response --json --full --fail-on --color --help --version"
+            opts="-v -h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --reads --writes --disk-rate --response --json --full --fail-on --color --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -529,7 +532,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__diagnose)
-            opts="-h -V --for --grid --segment --disk-type --known --page --json --html --save --fail-on --color --help --version"
+            opts="-v -h -V --for --grid --segment --disk-type --known --page --json --html --save --fail-on --color --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -575,6 +578,20 @@ _plumb() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__explain)
+            opts="-h -V --help --version misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -38,6 +38,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "explain" -d 'Explain a finding: its meaning, how Plumb sees it, what it costs, and how to fix it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version, and with --verbose how Plumb protects this host while it reads files'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages, shell completions and other generated files'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
@@ -56,6 +57,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l color -d 'When 
 always\t'Always'
 never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -109,6 +111,7 @@ never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --json: every extent of every file, not the first 16'
+complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r
@@ -449,6 +452,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand explain" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print which protections this kernel enforces'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s V -l version -d 'Print version'

@@ -56,6 +56,8 @@ pub struct Rule {
     pub decides: bool,
     /// The plan that remedies its findings.
     pub plan: Option<PlanKind>,
+    /// Its page, in Markdown.
+    pub page_text: &'static str,
 }
 
 impl Rule {
@@ -124,6 +126,7 @@ macro_rules! rules {
                 needs: $needs,
                 decides: $decides,
                 plan: $plan,
+                page_text: include_str!(concat!("../../../docs/findings/", $name, ".md")),
             },)*
         ];
     };

@@ -8,6 +8,7 @@ use plumb_diagnose::layout::{self, Known};
 use plumb_geometry::{group_digits, plural};
 use plumb_model::Target;
 use plumb_report::check::{Check as Report, json, text};
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::linux::Live;
 use plumb_stack::survey::Overall;
 use plumb_stack::{NodeId, Stack, Survey, collection, devices};
@@ -58,6 +59,7 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
         wanted: None,
         diagnosis: &diagnosis,
         notes: &[failure.text("")],
+        outcome: Outcome::Unknown(WhyUnknown::ReadInPart),
     };
     Ok(json(&report).map_err(|error| Failure::failed(&error))? + "\n")
 }
@@ -94,7 +96,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     }
     advice::with_commands(&args.beneath, args.image, judged, &mut diagnosis);
     let run = crate::this_run::now();
-    let report = Report {
+    let mut report = Report {
         run: &run,
         is_full: args.full,
         inputs: &gathered.inputs,
@@ -103,14 +105,16 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         wanted: wanted.as_ref(),
         diagnosis: &diagnosis,
         notes: stack.notes(),
+        outcome: Outcome::Clean,
     };
+    report.outcome = outcome(args, &gathered, &report);
     let shown = if args.json {
         json(&report).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text(&report, output::color(args.color))
+        text(&report, args.verbosity.detail(), output::color(args.color))
     };
     output::print(&shown)?;
-    Ok(exit_of(args, &gathered, &report))
+    Ok(report.outcome.into())
 }
 
 /// Whether nothing of this host is looked at but the files that are named.
@@ -213,18 +217,20 @@ pub(crate) fn keep(diagnosis: &mut Diagnosis, wanted: &HashSet<NodeId>) {
         .retain(|unjudged| is_wanted(&unjudged.target));
 }
 
-fn exit_of(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Exit {
+fn outcome(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Outcome {
     if report
         .diagnosis
         .worst()
         .is_some_and(|worst| args.fail_on.covers(worst))
     {
-        return Exit::Findings;
+        return Outcome::Findings;
     }
-    if gathered.is_partial || is_unknown(report) {
-        Exit::Unknown
+    if gathered.is_partial {
+        Outcome::Unknown(WhyUnknown::ReadInPart)
+    } else if is_unknown(report) {
+        Outcome::Unknown(WhyUnknown::Layout)
     } else {
-        Exit::Clean
+        Outcome::Clean
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plumb_diagnose::Severity;
 use plumb_geometry::{Bytes, Grid, GridKind, parse_grid, parse_range, parse_shift};
+use plumb_model::rule::RULES;
+use plumb_report::text::Detail;
 use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
@@ -73,6 +75,8 @@ pub enum Command {
     Plan(plan::Plan),
     /// Change labels, mend them, and move partitions with their data to where they should begin
     Fix(fix::Fix),
+    /// Explain a finding: its meaning, how Plumb sees it, what it costs, and how to fix it
+    Explain(Explain),
     /// Print the version, and with --verbose how Plumb protects this host while it reads files
     Version(Version),
     /// Write manual pages, shell completions and other generated files
@@ -117,6 +121,37 @@ impl FailOn {
             FailOn::None => false,
         }
     }
+}
+
+/// How much a report prints.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Verbosity {
+    /// Print the evidence of each finding, the I/O and the stack; -vv prints everything
+    #[arg(short, long, action = clap::ArgAction::Count, conflicts_with = "json", help_heading = "Output")]
+    verbose: u8,
+}
+
+impl Verbosity {
+    /// The detail of the report.
+    #[must_use]
+    pub fn detail(self) -> Detail {
+        match self.verbose {
+            0 => Detail::Brief,
+            1 => Detail::Evidence,
+            _ => Detail::All,
+        }
+    }
+}
+
+/// Flags of `plumb explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example: plumb explain misaligned-partition\nExit status: 0 printed, 2 usage, 5 failed."
+)]
+pub struct Explain {
+    /// Name of the finding, as reports print it; without a name, list all findings
+    #[arg(value_name = "FINDING", value_parser = clap::builder::PossibleValuesParser::new(RULES.iter().map(|rule| rule.name)))]
+    pub finding: Option<String>,
 }
 
 /// Flags of `plumb version`.

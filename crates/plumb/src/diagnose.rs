@@ -10,6 +10,7 @@ use plumb_geometry::Grid;
 use plumb_report::check::Check;
 use plumb_report::diagnose::{Diagnose as Page, Unseen, WatchSummary, json, text};
 use plumb_report::text::Sender;
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_report::{Report, Section, html};
 use plumb_stack::{NodeId, Stack, Survey};
 
@@ -206,24 +207,26 @@ fn report(
         wanted: host.wanted.as_ref(),
         diagnosis,
         notes: &notes,
+        outcome: Outcome::Clean,
     };
     let watched = seen.map(|seen| watched(disks, seen, joined));
-    let page = Page {
+    let mut page = Page {
         check,
         io,
         watched,
         unseen,
     };
+    page.check.outcome = outcome(args, seen, joined, &page);
     if let Some(path) = &args.html {
         output::write_file(path, html::diagnosed(&page).as_bytes())?;
     }
     let shown = if args.json {
         json(&page).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text(&page, output::color(args.color))
+        text(&page, args.verbosity.detail(), output::color(args.color))
     };
     output::print(&shown)?;
-    Ok(exit_of(args, seen, joined, &page))
+    Ok(page.check.outcome.into())
 }
 
 fn watched<'a>(
@@ -256,25 +259,27 @@ fn first_grid(analysis: &Analysis) -> Option<Grid> {
     analysis.device()?.grids.first().map(|fit| fit.grid)
 }
 
-fn exit_of(
+fn outcome(
     args: &Diagnose,
     seen: Option<&Observation>,
     joined: &Joined<'_>,
     page: &Page<'_>,
-) -> Exit {
+) -> Outcome {
     let diagnosis: &Diagnosis = &joined.diagnosis;
     if diagnosis
         .worst()
         .is_some_and(|worst| args.fail_on.covers(worst))
     {
-        return Exit::Findings;
+        return Outcome::Findings;
     }
-    let was_judged = args.watch.is_zero()
-        || seen.is_some_and(|seen| !seen.whole.is_partial())
-            && joined.seen.len() > joined.too_few.len();
-    if was_judged && !check::is_unknown(&page.check) {
-        Exit::Clean
+    let is_watched = seen.is_some_and(|seen| !seen.whole.is_partial());
+    if !args.watch.is_zero() && !is_watched {
+        Outcome::Unknown(WhyUnknown::NotWatched)
+    } else if !args.watch.is_zero() && joined.seen.len() <= joined.too_few.len() {
+        Outcome::Unknown(WhyUnknown::TooFewIos)
+    } else if check::is_unknown(&page.check) {
+        Outcome::Unknown(WhyUnknown::Layout)
     } else {
-        Exit::Unknown
+        Outcome::Clean
     }
 }

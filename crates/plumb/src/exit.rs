@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use plumb_report::verdict::Outcome;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -36,6 +38,16 @@ impl Exit {
             Exit::Failed => 5,
             Exit::Incomplete => 6,
             Exit::Lost => 7,
+        }
+    }
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Exit {
+        match outcome {
+            Outcome::Clean => Exit::Clean,
+            Outcome::Findings => Exit::Findings,
+            Outcome::Unknown(_) => Exit::Unknown,
         }
     }
 }

@@ -16,6 +16,7 @@ mod convert;
 mod device_reader;
 mod diagnose;
 mod exit;
+mod explain;
 mod failure;
 mod fix;
 mod generate;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Version(args) => version::run(args),
         Command::Generate(args) => generate::run(args),
     };

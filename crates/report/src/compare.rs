@@ -50,6 +50,7 @@ pub fn json(run: &Run, compared: &Compared<'_>) -> Result<String, serde_json::Er
         schema: "plumb.compare/2",
         run,
         inputs: compared.inputs.to_vec(),
+        verdict: None,
         findings: Vec::new(),
         result: compared,
     })

@@ -248,6 +248,7 @@ pub fn print_moved(run: &Run, moved: &Moved, is_json: bool) -> Result<String, se
         schema: "plumb.fix/2",
         run,
         inputs: Vec::<()>::new(),
+        verdict: None,
         findings: Vec::new(),
         result: moved,
     };
@@ -477,6 +478,7 @@ pub fn json(run: &Run, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
         schema: "plumb.fix/2",
         run,
         inputs: Vec::<()>::new(),
+        verdict: None,
         findings: Vec::new(),
         result: fixed,
     })

@@ -1,5 +1,6 @@
 //! The JSON document of a command: one object with the same keys for every command.
 
+use crate::verdict::Verdict;
 use serde::Serialize;
 
 use plumb_diagnose::{Analysis, Diagnosis};
@@ -97,6 +98,9 @@ pub(crate) struct Document<'a, I, R> {
     #[serde(flatten)]
     pub run: &'a Run,
     pub inputs: Vec<I>,
+    /// Of a command that judges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     pub findings: Vec<FindingOut<'a>>,
     pub result: R,
 }
@@ -153,6 +157,7 @@ pub fn analyze(
         schema: "plumb.analyze/2",
         run,
         inputs: inputs.iter().map(input).collect(),
+        verdict: None,
         findings: findings(&report.diagnosis.findings),
         result: AnalyzeResult {
             profiles: report
@@ -223,6 +228,7 @@ pub fn watch(
         schema: "plumb.watch/2",
         run,
         inputs: Vec::<TraceInput<'_>>::new(),
+        verdict: None,
         findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {
             seconds,

@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod brief;
 pub mod check;
 pub mod compare;
 pub mod diagnose;
+pub mod explain;
 pub mod fix;
 pub mod format;
 pub mod html;
@@ -17,6 +19,7 @@ pub mod record;
 pub mod replay;
 pub mod run;
 pub mod text;
+pub mod verdict;
 pub mod words;
 
 pub use html::html;

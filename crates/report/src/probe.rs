@@ -353,6 +353,7 @@ pub fn json(
         schema: "plumb.probe/2",
         run,
         inputs: Vec::<()>::new(),
+        verdict: None,
         findings: crate::json::findings(findings),
         result: probed,
     })

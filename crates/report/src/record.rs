@@ -79,6 +79,7 @@ pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Er
         schema: "plumb.record/2",
         run,
         inputs: Vec::<()>::new(),
+        verdict: None,
         findings: Vec::new(),
         result: recorded,
     })

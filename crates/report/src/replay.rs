@@ -184,6 +184,7 @@ pub fn json(run: &Run, replay: &Replay<'_>) -> Result<String, serde_json::Error>
         schema: "plumb.replay/2",
         run,
         inputs: vec![input(replay.trace)],
+        verdict: None,
         findings: Vec::new(),
         result: replay,
     })

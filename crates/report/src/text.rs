@@ -21,7 +21,7 @@ mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
-pub use page::{Color, WIDTH, unbroken};
+pub use page::{Color, Detail, WIDTH, unbroken};
 
 pub(crate) use page::Page;
 

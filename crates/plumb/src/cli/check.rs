@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::plan::{milliseconds, rate, rate_above_0};
-use super::{Beneath, ColorChoice, FailOn};
+use super::{Beneath, ColorChoice, FailOn, Verbosity};
 
 /// Flags of `plumb check`.
 #[derive(Debug, Args)]
@@ -92,6 +92,8 @@ pub struct Check {
         help_heading = "Output"
     )]
     pub color: ColorChoice,
+    #[command(flatten)]
+    pub verbosity: Verbosity,
 }
 
 /// A device or file, and the host that it is on; `None` where none was named.

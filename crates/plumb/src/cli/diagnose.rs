@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::watch::INTERVAL_MIN;
-use super::{Beneath, ColorChoice, FailOn};
+use super::{Beneath, ColorChoice, FailOn, Verbosity};
 use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb diagnose`.
@@ -55,6 +55,8 @@ pub struct Diagnose {
         help_heading = "Output"
     )]
     pub color: ColorChoice,
+    #[command(flatten)]
+    pub verbosity: Verbosity,
 }
 
 fn time(text: &str) -> Result<Duration, String> {

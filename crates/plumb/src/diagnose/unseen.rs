@@ -19,14 +19,18 @@ fn again() -> Option<Command> {
 }
 
 /// Something that could not be seen, and the commands that would see it, or the reason why they cannot be given.
-fn unseen(mut what: String, commands: impl IntoIterator<Item = Command>) -> Unseen {
+fn unseen(clause: String, mut what: String, commands: impl IntoIterator<Item = Command>) -> Unseen {
     let lines: Result<Vec<CommandLine>, NoCommand> =
         commands.into_iter().map(Command::line).collect();
     let commands = lines.unwrap_or_else(|why| {
         what += &format!("; {why}");
         Vec::new()
     });
-    Unseen { what, commands }
+    Unseen {
+        what,
+        clause,
+        commands,
+    }
 }
 
 /// I/O that could not be watched.
@@ -36,13 +40,18 @@ pub fn io(why: &CaptureError) -> Unseen {
         CaptureError::NotPermitted => again(),
         _ => None,
     };
-    unseen(format!("the I/O: {why}"), command)
+    unseen(
+        format!("the I/O ({why})"),
+        format!("the I/O: {why}"),
+        command,
+    )
 }
 
 /// I/O of layers of which none makes requests here.
 #[must_use]
 pub fn no_requests() -> Unseen {
     unseen(
+        "the I/O, since none of these layers makes requests on this host".to_owned(),
         "the I/O: none of these layers makes requests on this host".to_owned(),
         None,
     )
@@ -72,7 +81,10 @@ pub fn content(
         ""
     };
     let what = format!("labels and superblocks of {first}{more}: {error}{even}");
-    Some(unseen(what, again))
+    let why = error.to_string();
+    let why = why.split(" (os error").next().unwrap_or_default();
+    let clause = format!("labels and superblocks of {first}{more} ({why})");
+    Some(unseen(clause, what, again))
 }
 
 /// What lies below the virtual disks of a guest.
@@ -91,13 +103,19 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
         "virtual disks"
     };
     let what = format!(
-        "what lies below {}, {them}: only the host of this guest can tell. Run there the first, here the second",
+        "what lies below {}, {them}: only the host of this guest can tell",
         disks.join(", ")
     );
     let joined = Command::new("plumb check --from host.tar.zst")
-        .option("--join", format!("{first}=/dev/DEVICE"));
+        .option("--join", format!("{first}=/dev/DEVICE"))
+        .remark("then here");
+    let clause = format!("layers below {}", disks.join(", "));
     Some(unseen(
+        clause,
         what,
-        [Command::new("plumb check --collect host.tar.zst"), joined],
+        [
+            Command::new("plumb check --collect host.tar.zst").remark("on the host of this guest"),
+            joined,
+        ],
     ))
 }

@@ -256,7 +256,7 @@ fn the_first_form_is_still_read() {
         FORM_OF_FILES,
         &[("dumps/dmsetup-table", &dump)],
     );
-    let ran = plumb(["check", "--from", old.to_str().expect("a path")]);
+    let ran = plumb(["check", "-vv", "--from", old.to_str().expect("a path")]);
     ran.ends(1)
         .says("old.tar.zst is of an older form, without labels, superblocks and places of files");
     ran.says("vg/guest1: logical volume")

@@ -20,9 +20,12 @@ fn prtvtoc(disk: &str, first: u64) -> String {
 }
 
 fn check(files: &[&PathBuf], flags: &str) -> Ran {
-    let flags = flags.split_whitespace().map(std::ffi::OsString::from);
     let mut args: Vec<std::ffi::OsString> = vec!["check".into()];
-    args.extend(flags);
+    // A document has everything.
+    if !flags.contains("--json") {
+        args.push("-vv".into());
+    }
+    args.extend(flags.split_whitespace().map(std::ffi::OsString::from));
     args.push("--from".into());
     args.extend(files.iter().map(std::ffi::OsString::from));
     plumb(args)

@@ -27,7 +27,14 @@ fn shell(script: &str, directory: &Path) {
 fn check(folder: &Path, name: &str, flags: &str) -> Ran {
     let image = folder.join(name);
     let image = ["check", "--image", image.to_str().expect("a path")];
-    plumb(image.into_iter().chain(flags.split_whitespace()))
+    // A document has everything.
+    let detail = (!flags.contains("--json")).then_some("-vv");
+    plumb(
+        image
+            .into_iter()
+            .chain(detail)
+            .chain(flags.split_whitespace()),
+    )
 }
 
 /// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known here.

@@ -14,6 +14,10 @@ const SECTORS: u64 = 1 << 22;
 
 fn check(flags: &[&str], from: &[&PathBuf]) -> Ran {
     let mut args: Vec<String> = vec!["check".to_owned()];
+    // A document has everything.
+    if !flags.contains(&"--json") {
+        args.push("-vv".to_owned());
+    }
     args.extend(flags.iter().map(|flag| (*flag).to_owned()));
     args.push("--from".to_owned());
     args.extend(from.iter().map(|path| path.display().to_string()));

@@ -105,7 +105,12 @@ fn ten_thousand_devices() {
         // One in a hundred begins at sector 63.
         host.partition(&name, 1, if number % 100 == 0 { 63 } else { 2048 }, 1 << 20);
     }
-    let ran = plumb(["check".as_ref(), "--root".as_ref(), root.as_os_str()]);
+    let ran = plumb([
+        "check".as_ref(),
+        "-vv".as_ref(),
+        "--root".as_ref(),
+        root.as_os_str(),
+    ]);
     ran.ends(1)
         .says("50 findings in 5,000 devices and 5,000 layers above");
     ran.says(

@@ -124,6 +124,10 @@ impl Diagnosing {
     fn begin(args: &[&str]) -> Diagnosing {
         let mut command = crate::common::command();
         command.arg("diagnose").args(args).args(["--for", "300s"]);
+        // A document has everything.
+        if !args.contains(&"--json") {
+            command.arg("-vv");
+        }
         let child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -305,7 +309,7 @@ fn text_for_80_columns_and_a_page() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let headline = text.lines().next().unwrap_or_default();
     assert!(
-        headline.contains(" findings in ") && flat.contains("watched for "),
+        headline.starts_with("MISFIT: ") && flat.contains("watched for "),
         "{text}"
     );
     for said in [
@@ -396,14 +400,14 @@ fn who_may_not_gets_what_can_be_had() {
         );
         String::from_utf8(done.stdout).expect("text")
     };
-    let text = as_nobody("--color=never");
+    let text = as_nobody("-vv");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.contains("I/O not watched") && flat.contains("expected CAP_BPF and CAP_PERFMON"),
         "{text}"
     );
     assert!(
-        text.contains("\n    sudo ") && text.contains("diagnose --for 1s --color=never\n"),
+        text.contains("\n    sudo ") && text.contains("diagnose --for 1s -vv\n"),
         "{text}"
     );
     let document = document(&as_nobody("--json"));

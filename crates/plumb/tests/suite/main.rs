@@ -20,6 +20,7 @@ mod example_watch;
 mod examples;
 mod exits;
 mod failing_disk;
+mod first_steps;
 mod fix_check;
 mod fix_device;
 mod fix_gain;

@@ -233,6 +233,7 @@ pub fn json(run: &Run, bench: &Bench) -> Result<String, serde_json::Error> {
         schema: "plumb.bench/2",
         run,
         inputs: Vec::<()>::new(),
+        verdict: None,
         findings: Vec::new(),
         result: bench,
     })

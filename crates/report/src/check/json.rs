@@ -90,6 +90,7 @@ pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
         schema: "plumb.check/2",
         run: check.run,
         inputs: check.inputs.iter().collect(),
+        verdict: Some(check.verdict()),
         findings: findings(&check.diagnosis.findings),
         result: result(check),
     };

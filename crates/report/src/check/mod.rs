@@ -8,10 +8,12 @@ use plumb_model::{Finding, Reason, RuleId, Target};
 use plumb_stack::{NodeId, Stack, Survey};
 use serde::Serialize;
 
+use crate::brief;
 use crate::format::count;
 use crate::run::Run;
 use crate::text::page::Page;
-use crate::text::{Color, finding_lines};
+use crate::text::{Color, Detail, finding_lines};
+use crate::verdict::{Grounds, Outcome, Verdict};
 use crate::words;
 
 mod json;
@@ -62,33 +64,104 @@ pub struct Check<'a> {
     pub diagnosis: &'a Diagnosis,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
+    /// The result. The exit status follows it.
+    pub outcome: Outcome,
 }
 
 impl Check<'_> {
     pub(crate) fn wants(&self, id: NodeId) -> bool {
         self.wanted.is_none_or(|wanted| wanted.contains(&id))
     }
+
+    /// Numbers of devices, and of layers above them.
+    fn extent(&self) -> (usize, usize) {
+        let nodes = || self.stack.nodes().filter(|(id, _)| self.wants(*id));
+        let leaves = nodes().filter(|(id, _)| self.stack.is_leaf(*id)).count();
+        (leaves, nodes().count() - leaves)
+    }
+
+    /// `3 devices and 11 layers checked`.
+    pub(crate) fn scope(&self) -> String {
+        let (leaves, layers) = self.extent();
+        format!(
+            "{} and {} checked",
+            plural(leaves as u64, "device"),
+            plural(layers as u64, "layer")
+        )
+    }
+
+    /// The verdict on the layout.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.grounds().verdict()
+    }
+
+    pub(crate) fn grounds(&self) -> Grounds<'_> {
+        Grounds {
+            outcome: self.outcome,
+            findings: &self.diagnosis.findings,
+            scope: self.scope(),
+            fit: None,
+            unknown: self.first_unknown(),
+        }
+    }
+
+    /// The first thing that could not be judged, with the number of the others.
+    fn first_unknown(&self) -> Option<String> {
+        let mut unjudged = self.diagnosis.unknown.iter();
+        let first = unjudged.find(|one| one.rule.rule().decides)?;
+        let more = unjudged.filter(|one| one.rule.rule().decides).count();
+        let why = words::reason(&first.reason);
+        let on = match first.target.is_host() {
+            true => "the host".to_owned(),
+            false => standing::name(&first.target.device),
+        };
+        let more = match more {
+            0 => String::new(),
+            more => format!(", and {} more (-vv)", count(more as u64)),
+        };
+        Some(format!("{on}: {why}{more}"))
+    }
 }
 
 /// The report as text, for 80 columns.
 #[must_use]
-pub fn text(check: &Check<'_>, color: Color) -> String {
+pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
     let mut page = Page::new(color);
+    let verdict = check.verdict();
+    if detail == Detail::Brief {
+        let findings = &check.diagnosis.findings;
+        brief::lines(&mut page, &verdict, check.outcome, findings, &[]);
+        unread(&mut page, check.inputs);
+        return page.text;
+    }
+    brief::first_line(&mut page, &verdict);
     page.line(headline(check));
     findings(&mut page, &check.diagnosis.findings);
-    unknown(&mut page, check);
+    if detail == Detail::All {
+        unknown(&mut page, check);
+    }
     summary(&mut page, check);
     tree::lines(&mut page, check);
-    doubts(&mut page, check);
-    sources(&mut page, check);
+    if detail == Detail::All {
+        doubts(&mut page, check);
+        sources(&mut page, check);
+    }
+    brief::last_line(&mut page, &verdict);
     page.text
+}
+
+/// Inputs that could not be read.
+fn unread(page: &mut Page, inputs: &[CheckInput]) {
+    for input in inputs {
+        if let Some(error) = &input.error {
+            page.wrapped("Not read: ", "  ", format!("{}: {error}", input.path));
+        }
+    }
 }
 
 /// How much was found in how much.
 pub(crate) fn headline(check: &Check<'_>) -> String {
-    let nodes = || check.stack.nodes().filter(|(id, _)| check.wants(*id));
-    let leaves = nodes().filter(|(id, _)| check.stack.is_leaf(*id)).count();
-    let layers = nodes().count() - leaves;
+    let (leaves, layers) = check.extent();
     let some = |number: usize, noun: &str| plural(number as u64, noun);
     let number = check.diagnosis.findings.len();
     let found = if number == 0 {

@@ -40,6 +40,7 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
         schema: "plumb.diagnose/2",
         run: diagnose.check.run,
         inputs: Vec::new(),
+        verdict: Some(diagnose.verdict()),
         findings: findings(&diagnose.check.diagnosis.findings),
         result: DiagnoseResult {
             check: result(&diagnose.check),

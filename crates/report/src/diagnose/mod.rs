@@ -12,10 +12,12 @@ use plumb_stack::{Kind, NodeId};
 use serde::Serialize;
 
 use crate::Report;
+use crate::brief;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, share_within};
 use crate::text::page::Page;
-use crate::text::{Color, Sender};
+use crate::text::{Color, Detail, Sender};
+use crate::verdict::{self, Grounds, Verdict};
 
 mod json;
 
@@ -50,6 +52,9 @@ pub struct WatchSummary<'a> {
 pub struct Unseen {
     /// What, and why.
     pub what: String,
+    /// The same as a short clause: `layers below vda are not visible`.
+    #[serde(skip)]
+    pub clause: String,
     /// Commands that would see it; none where nothing known to the program would.
     pub commands: Vec<CommandLine>,
 }
@@ -76,6 +81,36 @@ impl Diagnose<'_> {
             None => "; I/O not watched".to_owned(),
         };
         check::headline(&self.check) + &watched
+    }
+
+    /// The verdict on the layout and the I/O.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let scope = match &self.watched {
+            Some(watched) => format!("{} in {:.0} s", self.check.scope(), watched.seconds),
+            None => format!("{}; I/O not watched", self.check.scope()),
+        };
+        let clauses: Vec<&str> = self.unseen.iter().map(|one| one.clause.as_str()).collect();
+        let unseen = (!clauses.is_empty()).then(|| format!("not visible: {}", clauses.join(", ")));
+        let of_layout = self.check.grounds();
+        Grounds {
+            scope,
+            fit: verdict::fit(self.lowest_seen()),
+            unknown: unseen.or(of_layout.unknown),
+            ..of_layout
+        }
+        .verdict()
+    }
+
+    /// The devices that were seen, without those that stand on another of them: they carry the same I/O.
+    fn lowest_seen(&self) -> impl Iterator<Item = &Analysis> {
+        let analyses = || self.io.sections.iter().map(|section| section.analysis);
+        let seen: BTreeSet<NodeId> = analyses().filter_map(|one| one.target.node).collect();
+        analyses().filter(move |one| {
+            one.target.node.is_none_or(|id| {
+                let below = self.check.stack.under(id);
+                below.iter().skip(1).all(|other| !seen.contains(other))
+            })
+        })
     }
 
     /// Findings by rule and severity, worst first: on how many of how many devices and layers of such kinds.
@@ -141,18 +176,37 @@ impl Diagnose<'_> {
 
 /// The report as text, for 80 columns.
 #[must_use]
-pub fn text(diagnose: &Diagnose<'_>, color: Color) -> String {
+pub fn text(diagnose: &Diagnose<'_>, detail: Detail, color: Color) -> String {
     let mut page = Page::new(color);
+    let verdict = diagnose.verdict();
+    let check = &diagnose.check;
+    if detail == Detail::Brief {
+        let findings = &check.diagnosis.findings;
+        brief::lines(
+            &mut page,
+            &verdict,
+            check.outcome,
+            findings,
+            diagnose.unseen,
+        );
+        return page.text;
+    }
+    brief::first_line(&mut page, &verdict);
     page.wrapped("", "  ", diagnose.headline());
     summary(&mut page, diagnose);
-    check::findings(&mut page, &diagnose.check.diagnosis.findings);
+    check::findings(&mut page, &check.diagnosis.findings);
     seen(&mut page, diagnose);
-    check::summary(&mut page, &diagnose.check);
-    check::tree_lines(&mut page, &diagnose.check);
-    check::unknown(&mut page, &diagnose.check);
-    check::doubts(&mut page, &diagnose.check);
+    check::summary(&mut page, check);
+    check::tree_lines(&mut page, check);
+    if detail == Detail::All {
+        check::unknown(&mut page, check);
+        check::doubts(&mut page, check);
+    }
     unseen(&mut page, diagnose.unseen);
-    check::sources(&mut page, &diagnose.check);
+    if detail == Detail::All {
+        check::sources(&mut page, check);
+    }
+    brief::last_line(&mut page, &verdict);
     page.text
 }
 

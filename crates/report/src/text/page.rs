@@ -19,6 +19,18 @@ pub enum Color {
     Always,
 }
 
+/// How much of a report to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The verdict, and a few lines for each finding.
+    #[default]
+    Brief,
+    /// The evidence of each finding, the I/O and the stack.
+    Evidence,
+    /// Everything, with each rule that could not judge and each source.
+    All,
+}
+
 /// Text under construction.
 #[derive(Default)]
 pub struct Page {

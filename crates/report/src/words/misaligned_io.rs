@@ -145,6 +145,12 @@ fn partition(part: &PartitionStart) -> String {
     }
 }
 
+/// The sentence on a move of the layout, or on the cause where no move helps.
+pub(super) fn next_step(facts: &MisalignedIo) -> Option<String> {
+    let offset = facts.offset.as_ref()?;
+    advice(&offset.advice, &offset.verdict, &facts.grid)
+}
+
 fn advice(advice: &OffsetAdvice, verdict: &InferenceVerdict, grid: &Grid) -> Option<String> {
     let granularity = grid.granularity();
     Some(match advice {

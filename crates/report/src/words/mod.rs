@@ -58,6 +58,7 @@ pub use obstacle::{doubt, obstacle};
 pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
+pub(crate) use seen::misaligned_through;
 pub(crate) use single_io::single_io;
 pub use target::{part, target};
 
@@ -115,6 +116,22 @@ pub fn finding(finding: &Finding) -> Sentences {
     sentences.explanation.extend(advice);
     sentences.explanation.extend(action::sentences(finding));
     sentences
+}
+
+/// The sentence that tells what to do about a finding without commands.
+pub(crate) fn next_step(finding: &Finding) -> Option<String> {
+    let advice = finding.advice.first().map(advice::sentence);
+    advice.or_else(|| match &finding.facts {
+        Facts::MisalignedIo(facts) => misaligned_io::next_step(facts),
+        _ => of_rule(finding).explanation.pop(),
+    })
+}
+
+/// What must be done before the commands of a finding, a sentence each.
+pub(crate) fn preconditions(finding: &Finding) -> Vec<String> {
+    let recommended = finding.recommended();
+    let first = recommended.iter().flat_map(|remedy| remedy.first.iter());
+    first.map(precondition).collect()
 }
 
 fn of_rule(finding: &Finding) -> Sentences {

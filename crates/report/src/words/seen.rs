@@ -48,6 +48,26 @@ pub(super) fn sentences(finding: &Finding) -> Vec<String> {
     sentences
 }
 
+/// The I/O that show a misaligned start, in one sentence; nothing for other findings, and if nothing passed through.
+pub(crate) fn misaligned_through(finding: &Finding) -> Option<String> {
+    let seen = finding.seen.as_ref()?;
+    let (Facts::MisalignedPartition(_), Some(fit)) = (&finding.facts, &seen.fit) else {
+        return None;
+    };
+    let sent = match seen.senders.first() {
+        Some(first) => format!("; {} sent most", first.comm),
+        None => String::new(),
+    };
+    (fit.ios > 0).then(|| {
+        format!(
+            "{} I/O through {}{} start off it{sent}.",
+            part_of(fit.misaligned, fit.ios),
+            through(seen),
+            during(seen)
+        )
+    })
+}
+
 fn through(seen: &Seen) -> String {
     if seen.is_below {
         format!("{}, which carries it,", seen.on)

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use plumb_diagnose::Diagnosis;
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_report::check::{Check, CheckInput, json, text};
-use plumb_report::text::{Color, WIDTH};
+use plumb_report::text::{Color, Detail, WIDTH};
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::node::keys;
 use plumb_stack::{
     Builder, CellKind, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey,
@@ -104,9 +105,10 @@ fn report_of(
         wanted: wanted.as_ref(),
         diagnosis: &Diagnosis::default(),
         notes: stack.notes(),
+        outcome: Outcome::Unknown(WhyUnknown::Layout),
     };
     let document = serde_json::from_str(&json(&check).expect("a document")).expect("JSON");
-    (text(&check, color), document)
+    (text(&check, Detail::All, color), document)
 }
 
 fn example() -> Stack {

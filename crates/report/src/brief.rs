@@ -1,0 +1,194 @@
+//! The short report of a command that judges, the default: the verdict, a few lines for each finding, and what was not visible.
+
+use plumb_geometry::plural;
+use plumb_model::{Effect, Finding};
+
+use crate::check::listed;
+use crate::diagnose::Unseen;
+use crate::text::page::Page;
+use crate::verdict::{Outcome, Verdict, Word, serious};
+use crate::words;
+
+/// Kinds of findings with a block of lines each. The others have a line each.
+const BLOCKS: usize = 4;
+/// Commands that show unseen layers.
+const UNSEEN_COMMANDS: usize = 2;
+/// A report with fewer lines needs no verdict at its end.
+const LINES_SHORT: usize = 8;
+
+/// The whole of it.
+pub(crate) fn lines(
+    page: &mut Page,
+    verdict: &Verdict,
+    outcome: Outcome,
+    findings: &[Finding],
+    unseen: &[Unseen],
+) {
+    first_line(page, verdict);
+    let shown = match (outcome, serious(findings)) {
+        (Outcome::Findings, few) if few.is_empty() => findings.iter().collect(),
+        (_, few) => few,
+    };
+    let kinds = kinds(&shown);
+    for alike in kinds.iter().take(BLOCKS) {
+        block(page, alike);
+    }
+    for alike in kinds.iter().skip(BLOCKS) {
+        one_line(page, alike);
+    }
+    if shown.len() < findings.len() {
+        let is_shown = |finding: &&Finding| shown.iter().any(|one| std::ptr::eq(*one, *finding));
+        let notes: Vec<&Finding> = findings.iter().filter(|one| !is_shown(one)).collect();
+        notes_line(page, &notes);
+    }
+    unseen_lines(page, verdict.word, unseen);
+    last_line(page, verdict);
+}
+
+/// The word in its colour, and the sentence.
+pub(crate) fn first_line(page: &mut Page, verdict: &Verdict) {
+    let word = painted(page, verdict.word);
+    page.wrapped(word + ": ", "  ", verdict.sentence.as_str());
+}
+
+/// The verdict again where the first line may have left the screen.
+pub(crate) fn last_line(page: &mut Page, verdict: &Verdict) {
+    if page.text.lines().count() < LINES_SHORT {
+        return;
+    }
+    page.gap();
+    let word = painted(page, verdict.word);
+    let words = match &verdict.names {
+        Some(names) => format!("{names}."),
+        None => verdict.sentence.clone(),
+    };
+    page.wrapped(word + ": ", "  ", words);
+}
+
+fn painted(page: &Page, word: Word) -> crate::text::page::Painted {
+    let color = match word {
+        Word::Ok => "32",
+        Word::Misfit | Word::Problem => "33",
+        Word::Unknown => "36",
+    };
+    page.painted(color, word.text())
+}
+
+/// Findings of one rule and severity, in the order of the first of each.
+fn kinds<'a>(findings: &[&'a Finding]) -> Vec<Vec<&'a Finding>> {
+    let mut kinds: Vec<Vec<&Finding>> = Vec::new();
+    for finding in findings {
+        let is_alike = |alike: &&mut Vec<&Finding>| {
+            alike.first().is_some_and(|first| {
+                (first.rule(), first.severity) == (finding.rule(), finding.severity)
+            })
+        };
+        match kinds.iter_mut().find(is_alike) {
+            Some(alike) => alike.push(finding),
+            None => kinds.push(vec![finding]),
+        }
+    }
+    kinds
+}
+
+fn block(page: &mut Page, alike: &[&Finding]) {
+    let [first, others @ ..] = alike else {
+        return;
+    };
+    page.gap();
+    let severity = page.severity(first.severity);
+    let name = format!("{}: {}", first.rule(), words::target(&first.target));
+    page.wrapped(severity + "  ", "  ", name);
+    page.wrapped("  ", "  ", summary(first));
+    if let Some(cost) = &first.cost {
+        page.wrapped("  Cost: ", "  ", words::cost(cost) + ".");
+    }
+    remedy(page, first);
+    if !others.is_empty() {
+        let devices = others.iter().map(|one| one.target.device.as_str());
+        let words = format!("The same on {} (-v shows each).", listed(devices.collect()));
+        page.wrapped("  ", "  ", words);
+    }
+    page.line(format!("  Background: plumb explain {}", first.rule()));
+}
+
+/// The defect, and the I/O that show it.
+pub(crate) fn summary(finding: &Finding) -> String {
+    let defect = words::finding(finding).summary;
+    match words::misaligned_through(finding) {
+        Some(seen) => format!("{defect} {seen}"),
+        None => defect,
+    }
+}
+
+/// The first command of the fix with its risk, or the sentence that tells what to do instead.
+fn remedy(page: &mut Page, finding: &Finding) {
+    let Some(first) = finding.fix.first() else {
+        if let Some(sentence) = words::next_step(finding) {
+            page.wrapped("  ", "  ", sentence);
+        }
+        return;
+    };
+    for precondition in words::preconditions(finding) {
+        page.wrapped("  ", "  ", precondition);
+    }
+    let label = match first.effect {
+        Effect::ReadsOnly | Effect::WritesFile => "Next",
+        _ => "Fix",
+    };
+    let risk = words::risk(first.effect, first.risk.as_deref());
+    page.wrapped("  ", "  ", format!("{label} ({risk}):"));
+    page.command("      ", &first.command);
+    if finding.fix.len() > 1 {
+        let more = plural(finding.fix.len() as u64 - 1, "more command");
+        page.line(format!("      ({more}: -v)"));
+    }
+}
+
+fn one_line(page: &mut Page, alike: &[&Finding]) {
+    let Some(first) = alike.first() else { return };
+    page.gap();
+    let severity = page.severity(first.severity);
+    let devices = alike.iter().map(|one| one.target.device.as_str());
+    let words = format!("{}: {} (-v)", first.rule(), listed(devices.collect()));
+    page.wrapped(severity + "  ", "  ", words);
+}
+
+fn notes_line(page: &mut Page, notes: &[&Finding]) {
+    page.gap();
+    let named: Vec<String> = kinds(notes)
+        .iter()
+        .filter_map(|alike| {
+            let mut devices: Vec<&str> = Vec::new();
+            for one in alike {
+                if !devices.contains(&one.target.device.as_str()) {
+                    devices.push(&one.target.device);
+                }
+            }
+            Some(format!("{} on {}", alike.first()?.rule(), listed(devices)))
+        })
+        .collect();
+    page.wrapped("Notes (-v): ", "  ", named.join("; ") + ".");
+}
+
+/// Everything that was not visible in one sentence, and commands that show it.
+fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
+    let has_commands = unseen.iter().any(|one| !one.commands.is_empty());
+    if unseen.is_empty() || word == Word::Unknown && !has_commands {
+        return;
+    }
+    page.gap();
+    let clauses: Vec<&str> = unseen.iter().map(|one| one.clause.as_str()).collect();
+    match word {
+        // The verdict has named them.
+        Word::Unknown => page.line("To include what is not visible, run:"),
+        _ => page.wrapped("Not visible: ", "  ", clauses.join(", ") + "."),
+    }
+    let with_commands = unseen.iter().find(|one| !one.commands.is_empty());
+    for command in with_commands
+        .iter()
+        .flat_map(|one| one.commands.iter().take(UNSEEN_COMMANDS))
+    {
+        page.command("  ", command);
+    }
+}

@@ -1,0 +1,107 @@
+//! Pages of findings as text for 80 columns.
+
+use plumb_model::rule::Rule;
+
+use crate::text::Color;
+use crate::text::page::Page;
+
+/// The page of a rule.
+#[must_use]
+pub fn page(rule: &Rule) -> String {
+    let mut page = Page::new(Color::Never);
+    let mut paragraph = String::new();
+    let (mut is_code, mut is_below_heading) = (false, false);
+    for line in rule.page_text.lines() {
+        let is_fence = line.starts_with("```");
+        let is_item = line.starts_with("- ");
+        let is_whole = is_code
+            || is_fence
+            || is_item
+            || line.is_empty()
+            || line.starts_with('#')
+            || line.starts_with('|');
+        if is_whole {
+            end_paragraph(&mut page, &mut paragraph);
+        }
+        if is_fence {
+            is_code = !is_code;
+        } else if is_code || line.starts_with('|') {
+            page.line(format!("    {line}"));
+        } else if let Some(title) = line.strip_prefix("# ") {
+            page.line(format!("{title}: {}", rule.title));
+        } else if line.starts_with('#') {
+            page.heading(line.trim_start_matches(['#', ' ']));
+        } else if line.is_empty() {
+            if !is_below_heading {
+                page.gap();
+            }
+        } else {
+            if !paragraph.is_empty() {
+                paragraph.push(' ');
+            }
+            paragraph.push_str(line.trim());
+        }
+        is_below_heading = line.starts_with("##") && !is_code;
+    }
+    end_paragraph(&mut page, &mut paragraph);
+    page.text
+}
+
+/// All rules, a line each.
+#[must_use]
+pub fn index(rules: &[Rule]) -> String {
+    let mut page = Page::new(Color::Never);
+    let width = rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
+    for rule in rules {
+        let name = format!("{:width$} ", rule.name);
+        page.wrapped(name, " ".repeat(width + 1), rule.title);
+    }
+    page.text
+}
+
+fn end_paragraph(page: &mut Page, paragraph: &mut String) {
+    let words = plain(&std::mem::take(paragraph));
+    match words.strip_prefix("- ") {
+        _ if words.is_empty() => {}
+        Some(item) => page.wrapped("  - ", "    ", item),
+        None => page.wrapped("  ", "  ", words),
+    }
+}
+
+/// Words without the marks of Markdown: `[page](page.md)` becomes `page`, and marks of emphasis go.
+fn plain(words: &str) -> String {
+    let words = words.replace("**", "");
+    let mut plain = String::new();
+    let mut rest = words.as_str();
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after
+            .split_once("](")
+            .and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
+        plain.push_str(before);
+        match link {
+            Some((name, after)) => {
+                plain.push_str(name);
+                rest = after;
+            }
+            None => {
+                plain.push('[');
+                rest = after;
+            }
+        }
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn marks_of_markdown_go() {
+        assert_eq!(
+            plain("see [a page](page.md) and **this**"),
+            "see a page and this"
+        );
+        assert_eq!(plain("an array [0] of `x`"), "an array [0] of `x`");
+    }
+}

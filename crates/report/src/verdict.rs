@@ -1,0 +1,255 @@
+//! The verdict of a command that judges: a word that follows the exit status, and one sentence that a person can repeat.
+
+use plumb_diagnose::Analysis;
+use plumb_geometry::{Bounds, plural};
+use plumb_model::facts::MisalignedIo;
+use plumb_model::{Facts, Finding, Severity, rule::Category};
+use plumb_profile::fit::FitTally;
+use serde::{Serialize, Serializer};
+
+use crate::brief;
+use crate::check::listed;
+use crate::format::{count, count_within};
+use crate::words;
+
+/// The result of a judgement. The exit status follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was judged, and no finding reaches the limit of `--fail-on`.
+    Clean,
+    /// Findings reach the limit.
+    Findings,
+    /// Something could not be judged.
+    Unknown(WhyUnknown),
+}
+
+/// The reason for an unknown outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyUnknown {
+    /// An input was read only in part.
+    ReadInPart,
+    /// The I/O could not be watched, or only in part.
+    NotWatched,
+    /// No disk received enough I/O to judge.
+    TooFewIos,
+    /// The place of a layer is not known, or a rule could not tell.
+    Layout,
+}
+
+/// The word of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Nothing is wrong.
+    Ok,
+    /// I/O or a layout does not fit.
+    Misfit,
+    /// A label, a setting or a device is at fault.
+    Problem,
+    /// Something could not be judged.
+    Unknown,
+}
+
+impl Word {
+    /// The word as it is printed.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Word::Ok => "OK",
+            Word::Misfit => "MISFIT",
+            Word::Problem => "PROBLEM",
+            Word::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
+
+/// A verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The word.
+    pub word: Word,
+    /// The sentence behind the word, with a full stop.
+    pub sentence: String,
+    /// Names for the last line of a long report: the devices with findings, or those that could not be judged.
+    #[serde(skip)]
+    pub names: Option<String>,
+}
+
+/// Everything that a verdict is made of.
+pub(crate) struct Grounds<'a> {
+    pub outcome: Outcome,
+    pub findings: &'a [Finding],
+    /// The extent of the judgement: `3 devices and 11 layers checked in 10 s`.
+    pub scope: String,
+    /// The I/O that fit: `730 of 730 I/O fit 4 KiB (assumed)`.
+    pub fit: Option<String>,
+    /// The reason why something is unknown, as a clause.
+    pub unknown: Option<String>,
+}
+
+impl Grounds<'_> {
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self.outcome {
+            Outcome::Findings => found(&serious(self.findings)),
+            Outcome::Clean => self.clean(),
+            Outcome::Unknown(why) => self.unknown(why),
+        }
+    }
+
+    fn clean(&self) -> Verdict {
+        if let Some(finding) = self.findings.iter().find(|one| is_without_cost(one)) {
+            let summary = words::finding(finding).summary;
+            return Verdict {
+                word: Word::Misfit,
+                sentence: format!("{}; no cost measured.", summary.trim_end_matches('.')),
+                names: None,
+            };
+        }
+        let fit = self
+            .fit
+            .as_ref()
+            .map_or_else(String::new, |fit| format!("{fit}; "));
+        let below = serious(self.findings).len();
+        let notes = self.findings.len() - below;
+        let some = |number: usize, words: &str| match number {
+            0 => String::new(),
+            number => format!("; {}", plural(number as u64, words)),
+        };
+        let limit = match below {
+            0 => String::new(),
+            below => some(below, "finding") + " below the limit of --fail-on",
+        };
+        Verdict {
+            word: Word::Ok,
+            sentence: format!("{fit}{}{limit}{}.", self.scope, some(notes, "note")),
+            names: None,
+        }
+    }
+
+    fn unknown(&self, why: WhyUnknown) -> Verdict {
+        let first = match &self.fit {
+            Some(fit) => fit.clone(),
+            None => format!("no finding; {}", self.scope),
+        };
+        let why = match (&self.unknown, why) {
+            (_, WhyUnknown::ReadInPart) => "an input was read only in part".to_owned(),
+            (Some(clause), _) => clause.clone(),
+            (None, WhyUnknown::NotWatched) => "not all I/O could be watched".to_owned(),
+            (None, WhyUnknown::TooFewIos) => "no disk received enough I/O to judge".to_owned(),
+            (None, WhyUnknown::Layout) => "not every layer could be judged".to_owned(),
+        };
+        Verdict {
+            word: Word::Unknown,
+            sentence: format!("{first}; {}.", why.trim_end_matches('.')),
+            names: None,
+        }
+    }
+}
+
+/// Findings that a person acts on: warnings and worse; all of them when there are none.
+pub(crate) fn serious(findings: &[Finding]) -> Vec<&Finding> {
+    findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Warning)
+        .collect()
+}
+
+fn found(serious: &[&Finding]) -> Verdict {
+    let mut devices: Vec<&str> = Vec::new();
+    for finding in serious {
+        let device = match finding.target.is_host() {
+            true => "the host",
+            false => finding.target.device.as_str(),
+        };
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    let word = match serious.iter().all(|finding| is_problem(finding)) {
+        true => Word::Problem,
+        false => Word::Misfit,
+    };
+    let worst = serious
+        .first()
+        .map_or_else(String::new, |finding| brief::summary(finding));
+    let sentence = match serious.len() {
+        0 => "findings reach the limit of --fail-on.".to_owned(),
+        1 => worst,
+        number => format!(
+            "{} on {}. The worst: {worst}",
+            plural(number as u64, "finding"),
+            plural(devices.len() as u64, "device")
+        ),
+    };
+    Verdict {
+        word,
+        sentence,
+        names: Some(listed(devices)),
+    }
+}
+
+/// Whether a label, a setting or the device itself is at fault, and not the place of data or I/O.
+fn is_problem(finding: &Finding) -> bool {
+    finding.rule().rule().category == Category::Setting
+        || matches!(
+            finding.facts,
+            Facts::BrokenLabel(_)
+                | Facts::StrandedBackupLabel(_)
+                | Facts::OverlappingPartitions(_)
+                | Facts::UnfinishedMove(_)
+                | Facts::SectorSizeMismatch(_)
+                | Facts::BrokenSuperblock(_)
+                | Facts::BeyondDevice(_)
+                | Facts::Contradiction(_)
+                | Facts::FailingIo(_)
+                | Facts::StalledIo(_)
+                | Facts::SaturatedDevice(_)
+        )
+}
+
+/// Whether I/O are misaligned and were measured to be no slower for it.
+fn is_without_cost(finding: &Finding) -> bool {
+    let Facts::MisalignedIo(MisalignedIo { latency, .. }) = &finding.facts else {
+        return false;
+    };
+    let is_cheap = latency.as_ref().is_some_and(|one| one.shows_no_cost());
+    is_cheap && finding.severity == Severity::Note
+}
+
+/// The I/O of these devices that start on the first grid of each: `730 of 730 I/O fit 4 KiB (assumed)`. `None` when none was
+/// counted on a grid. Devices that stand on each other carry the same I/O, so the caller passes one of them.
+pub(crate) fn fit<'a>(analyses: impl Iterator<Item = &'a Analysis>) -> Option<String> {
+    let (mut ios, mut misaligned) = (0, Bounds::exact(0));
+    let mut grids: Vec<String> = Vec::new();
+    for analysis in analyses {
+        let Some(fit) = analysis.device().and_then(|place| place.grids.first()) else {
+            continue;
+        };
+        let Ok(tally): Result<&FitTally, _> = fit.all.as_ref() else {
+            continue;
+        };
+        ios += tally.ios;
+        misaligned = Bounds {
+            low: misaligned.low + tally.misaligned.low,
+            high: misaligned.high + tally.misaligned.high,
+        };
+        let grid = format!("{} ({})", fit.grid.granularity(), fit.source.word());
+        if !grids.contains(&grid) {
+            grids.push(grid);
+        }
+    }
+    let fitting = Bounds {
+        low: ios.saturating_sub(misaligned.high),
+        high: ios.saturating_sub(misaligned.low),
+    };
+    let grid = match grids.as_slice() {
+        [only] => only.as_str(),
+        _ => "their disks",
+    };
+    (ios > 0).then(|| format!("{} of {} I/O fit {grid}", count_within(fitting), count(ios)))
+}

@@ -1,0 +1,212 @@
+//! The first screen of `plumb diagnose` and `plumb check`: the verdict, what fits on a terminal, and the words behind each exit
+//! status.
+
+use plumb_diagnose::Diagnosis;
+use plumb_geometry::Bytes;
+use plumb_model::facts::{BadSetting, FailingIo, QueueSetting, SaturatedDevice, Stall, StalledIo};
+use plumb_model::{Confidence, Effect, Facts, Finding, Fix, Severity, Target};
+use plumb_quoting::Command;
+use plumb_report::Report;
+use plumb_report::check::Check;
+use plumb_report::diagnose::{Diagnose, Unseen, WatchSummary, text};
+use plumb_report::run::Run;
+use plumb_report::text::{Color, Detail};
+use plumb_report::verdict::{Outcome, WhyUnknown};
+use plumb_stack::{Builder, Kind, Source, Stack, Survey};
+use plumb_trace::Layer;
+
+fn stack(disks: usize) -> Stack {
+    let mut builder = Builder::default();
+    let source = Source::Kernel {
+        path: "sys/class/block".into(),
+    };
+    for number in 0..disks {
+        let disk = builder.node(&format!("sd{number}"));
+        builder.kind(disk, Kind::Disk, &source);
+        builder.size(disk, Bytes(10 << 30), &source);
+    }
+    builder.finish()
+}
+
+fn finding(device: &str, facts: Facts, severity: Severity) -> Finding {
+    let target = Target::seen(device, None, Layer::Request);
+    Finding::new(facts, target, severity, Confidence::High)
+}
+
+fn stalled(device: &str) -> Finding {
+    let stall = Stall::Silent {
+        in_flight: 4,
+        for_ns: 3_020_000_000,
+        oldest: None,
+    };
+    let facts = Facts::StalledIo(StalledIo { stall });
+    finding(device, facts, Severity::Critical)
+}
+
+fn saturated(device: &str) -> Finding {
+    let facts = SaturatedDevice {
+        busy_share: 0.998,
+        depth_mean: 31.4,
+        mean_ns: 161e6,
+        served_ns: 5.1e6,
+        ios_per_second: 196.0,
+        bytes_per_second: 1.6e6,
+    };
+    finding(device, Facts::SaturatedDevice(facts), Severity::Warning)
+}
+
+fn cut_requests(device: &str, severity: Severity) -> Finding {
+    let setting = BadSetting::Request {
+        bytes: Bytes(64 << 10),
+        hardware_bytes: Bytes(1280 << 10),
+        better_bytes: Bytes(1280 << 10),
+        source: None,
+    };
+    let facts = QueueSetting {
+        settings: vec![setting],
+    };
+    let path = format!("/sys/block/{device}/queue/max_sectors_kb");
+    let set = |kib: u32| Command::new("echo").arg(kib).flags(">").path(&path);
+    let fix = Fix::new(set(1280), Effect::ChangesSetting, "none to data", set(64));
+    finding(device, Facts::QueueSetting(facts), severity).with_fix(fix)
+}
+
+/// What the command prints for 80 columns.
+fn screen(
+    disks: usize,
+    findings: Vec<Finding>,
+    unseen: &[Unseen],
+    outcome: Outcome,
+    detail: Detail,
+) -> String {
+    let stack = stack(disks);
+    let diagnosis = Diagnosis {
+        findings,
+        ..Diagnosis::default()
+    };
+    let run = Run {
+        version: "0".to_owned(),
+        host: None,
+        time: "2026-01-31T08:00:00Z".to_owned(),
+        command: vec!["plumb".to_owned()],
+    };
+    let check = Check {
+        run: &run,
+        is_full: false,
+        inputs: &[],
+        stack: &stack,
+        survey: &Survey::judge(&stack),
+        wanted: None,
+        diagnosis: &diagnosis,
+        notes: &[],
+        outcome,
+    };
+    let io = Report {
+        title: "this host".to_owned(),
+        version: "0",
+        command: String::new(),
+        sources: &[],
+        notes: &[],
+        sections: Vec::new(),
+        diagnosis: &diagnosis,
+    };
+    let watched = WatchSummary {
+        seconds: 10.0,
+        disks: Vec::new(),
+        too_few: Vec::new(),
+        senders: Vec::new(),
+    };
+    let page = Diagnose {
+        check,
+        io,
+        watched: Some(watched),
+        unseen,
+    };
+    text(&page, detail, Color::Never)
+}
+
+fn brief(disks: usize, findings: Vec<Finding>, outcome: Outcome) -> String {
+    screen(disks, findings, &[], outcome, Detail::Brief)
+}
+
+#[test]
+fn a_healthy_host_is_one_line() {
+    let text = brief(3, Vec::new(), Outcome::Clean);
+    assert_eq!(text, "OK: 3 devices and 0 layers checked in 10 s.\n");
+    let note = cut_requests("sd0", Severity::Note);
+    let text = brief(3, vec![note], Outcome::Clean);
+    assert_eq!(
+        text,
+        "OK: 3 devices and 0 layers checked in 10 s; 1 note.\n\nNotes (-v): queue-setting on sd0.\n"
+    );
+}
+
+#[test]
+fn a_guest_is_told_how_to_include_the_layers_below() {
+    let collect = Command::new("plumb check --collect host.tar.zst");
+    let unseen = Unseen {
+        what: "what lies below vda".to_owned(),
+        clause: "layers below vda".to_owned(),
+        commands: vec![collect.line().expect("a command")],
+    };
+    let outcome = Outcome::Unknown(WhyUnknown::Layout);
+    let text = screen(1, Vec::new(), &[unseen], outcome, Detail::Brief);
+    insta::assert_snapshot!(text);
+}
+
+/// Three kinds of findings, one of them on four disks, fit on 40 lines, and the answer is on the first and the last.
+#[test]
+fn three_findings() {
+    let mut findings = vec![stalled("sda"), saturated("sdb")];
+    for disk in ["sdc", "sdd", "sde", "sdf"] {
+        findings.push(cut_requests(disk, Severity::Warning));
+    }
+    let text = brief(24, findings, Outcome::Findings);
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+/// A block names the devices after the first six by their number, whatever their number.
+#[test]
+fn forty_disks_are_no_more_lines_than_one() {
+    let lines = |disks: usize| {
+        let findings =
+            (0..disks).map(|number| cut_requests(&format!("sd{number}"), Severity::Warning));
+        brief(disks, findings.collect(), Outcome::Findings)
+            .lines()
+            .count()
+    };
+    assert!(lines(40) <= lines(1) + 6, "{} lines", lines(40));
+}
+
+/// The word follows the exit status, and every text begins with it.
+#[test]
+fn the_word_follows_the_outcome() {
+    let failing = Facts::FailingIo(FailingIo {
+        ops: Vec::new(),
+        first: Vec::new(),
+    });
+    let failing = finding("sda", failing, Severity::Critical);
+    for (findings, outcome, word) in [
+        (vec![], Outcome::Clean, "OK"),
+        (vec![stalled("sda")], Outcome::Findings, "PROBLEM"),
+        (vec![failing], Outcome::Findings, "PROBLEM"),
+        // `--fail-on none`
+        (vec![stalled("sda")], Outcome::Clean, "OK"),
+        (vec![], Outcome::Unknown(WhyUnknown::TooFewIos), "UNKNOWN"),
+        (vec![], Outcome::Unknown(WhyUnknown::NotWatched), "UNKNOWN"),
+        (vec![], Outcome::Unknown(WhyUnknown::ReadInPart), "UNKNOWN"),
+    ] {
+        for detail in [Detail::Brief, Detail::Evidence, Detail::All] {
+            let text = screen(1, findings.clone(), &[], outcome, detail);
+            assert!(
+                text.starts_with(&format!("{word}: ")),
+                "{outcome:?}: {text}"
+            );
+        }
+    }
+}
