@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_model::{Finding, RuleId, Unjudged};
-use plumb_trace::{Latency, SourceInfo};
+use plumb_trace::{Contradiction, Latency, SourceInfo};
 
 use crate::Report;
 use crate::run::Run;
@@ -42,6 +42,7 @@ pub(crate) struct TraceInput<'a> {
     out_of_order: u64,
     tallies: &'a std::collections::BTreeMap<&'static str, u64>,
     damages: Vec<DamageEntry>,
+    contradictions: &'a [Contradiction],
     notes: &'a [String],
     cannot_tell: &'a [&'static str],
 }
@@ -135,6 +136,7 @@ pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
                 expected: damage.expected.clone(),
             })
             .collect(),
+        contradictions: &info.contradictions,
         notes: &info.notes,
         cannot_tell: &info.cannot_tell,
     }
