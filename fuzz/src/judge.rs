@@ -1,6 +1,6 @@
 //! Asks everything of profiles that `plumb analyze` can be asked, and prints it in every way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::{Bytes, Grid};
@@ -18,6 +18,7 @@ const PROFILES_MAX: usize = 4;
 pub fn questions() -> Questions {
     Questions {
         stated: Vec::new(),
+        file_systems: BTreeMap::new(),
         explained: BTreeSet::new(),
         grids: vec![
             Grid::ASSUMED,

@@ -91,7 +91,9 @@ struct plumb_device {
 	/* What begins and what ends. */
 	s64 depth;
 	u64 depth_changed_ns;
-	u64 unused_as_well[6];
+	u64 slow_floor; /* the least time among the slowest I/O that are kept */
+	u64 failures_kept;
+	u64 unused_as_well[4];
 	/* What ends badly. */
 	u64 failed[8]; /* by operation; a power of two, so that a mask bounds the index */
 };
@@ -112,9 +114,24 @@ struct plumb_flight {
 	u64 key; /* of its row; 0: it found none */
 	u32 device;
 	u32 op;
-	u64 unused[2];
+	u32 sectors;
+	u32 process; /* index; all bits when nobody knows */
+	u64 unused;
 };
 #define PLUMB_FLIGHT_BYTES 64
+
+/* I/O that are kept one by one: for each device the slowest, then the first that failed. */
+#define PLUMB_KEPT 8
+struct plumb_kept {
+	u64 ns; /* issue to completion; 0: free, or being written */
+	u64 end; /* sector */
+	u64 ended_ns;
+	u32 sectors;
+	u32 op;
+	u32 process; /* index; all bits when nobody knows */
+	s32 error; /* an errno below 0, a blk_status_t above */
+};
+#define PLUMB_KEPT_BYTES 40
 
 /* Addresses of bios in flight whose hashes are alike; the flight of each has the same place among the flights. */
 #define PLUMB_BIOS 8

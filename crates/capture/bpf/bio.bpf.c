@@ -108,9 +108,12 @@ INLINE int queue(struct bio *bio)
 		return 0;
 	}
 	flight->issued_ns = io.now;
+	flight->end = io.sector + sectors;
 	flight->key = key;
 	flight->device = io.index;
 	flight->op = io.op;
+	flight->sectors = sectors;
+	flight->process = process;
 	flight->address = address;
 	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	return 0;
@@ -131,27 +134,30 @@ INLINE void count_unmatched(struct bio *bio)
 
 __attribute__((noinline)) int end_at(u64 address, s32 error)
 {
-	u32 place = place_of(address), lane, index, op;
+	u32 place = place_of(address);
 	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
 	struct plumb_device *device;
-	u64 now, ns, key;
+	struct ended io = {};
 
 	if (!flight)
 		return 0;
 	/* All that is needed of it, before another bio may take its place. */
-	now = bpf_ktime_get_ns();
-	ns = now > flight->issued_ns ? now - flight->issued_ns : 0;
-	key = flight->key;
-	op = flight->op;
-	index = flight->device & device_mask;
+	io.now = bpf_ktime_get_ns();
+	io.ns = io.now > flight->issued_ns ? io.now - flight->issued_ns : 0;
+	io.key = flight->key;
+	io.op = flight->op;
+	io.sectors = flight->sectors;
+	io.process = flight->process;
+	io.end = flight->end;
+	io.index = flight->device & device_mask;
+	io.error = error;
 	flight->address = 0;
 	if (!leave(address, place))
 		return 1;
-	device = at(&devices, index);
+	device = at(&devices, io.index);
 	if (!device)
 		return 1;
-	lane = bpf_get_smp_processor_id() & lane_mask;
-	end(lane, index, device, op, key, ns, error, now);
+	end(bpf_get_smp_processor_id() & lane_mask, device, &io);
 	return 1;
 }
 

@@ -23,6 +23,7 @@ _Static_assert(sizeof(struct plumb_process) == PLUMB_PROCESS_BYTES, "process");
 _Static_assert(sizeof(struct plumb_thread) == PLUMB_THREAD_BYTES, "thread");
 _Static_assert(sizeof(struct plumb_sent) == PLUMB_SENT_BYTES, "sent");
 _Static_assert(sizeof(struct plumb_totals) == PLUMB_TOTALS_BYTES, "totals");
+_Static_assert(sizeof(struct plumb_kept) == PLUMB_KEPT_BYTES, "kept");
 
 /* Set by the loader. Each mask is one less than the entries of its map (of a lane's part of it). */
 const volatile u32 modulus_sectors = 2048;
@@ -36,6 +37,7 @@ const volatile u32 place_mask;
 const volatile u32 stream_mask;
 const volatile u32 process_mask;
 const volatile u32 thread_mask;
+const volatile u32 kept_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
 
 ARRAY_MAP(rows, struct plumb_row);
@@ -47,6 +49,7 @@ ARRAY_MAP(streams, struct plumb_streams);
 ARRAY_MAP(processes, struct plumb_process);
 ARRAY_MAP(threads, struct plumb_thread);
 ARRAY_MAP(sent, struct plumb_sent);
+ARRAY_MAP(kept, struct plumb_kept);
 ARRAY_MAP(totals, struct plumb_totals);
 
 /* Adds to a counter that no other program adds to, and no other CPU unless it is shared. */
@@ -454,9 +457,77 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 	return key;
 }
 
-/* Counts the time of an I/O that ended. The lane is that of this CPU, which may be another than that where it began. */
-INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 key, u64 ns, s32 error, u64 now)
+/* An I/O that ended. */
+struct ended {
+	u32 index; /* of its device */
+	u32 op;
+	u32 sectors;
+	u32 process; /* index */
+	u64 end; /* sector */
+	u64 key;
+	u64 ns;
+	u64 now;
+	s32 error;
+};
+
+INLINE struct plumb_kept *kept_at(u32 index, u32 slot)
 {
+	return at(&kept, (index * 2 * PLUMB_KEPT + slot) & kept_mask);
+}
+
+/* The time goes last, and is 0 meanwhile: a reader passes over what is half written. */
+INLINE void keep(struct plumb_kept *kept, const struct ended *io)
+{
+	*(volatile u64 *)&kept->ns = 0;
+	*(volatile u64 *)&kept->end = io->end;
+	*(volatile u64 *)&kept->ended_ns = io->now;
+	*(volatile u32 *)&kept->sectors = io->sectors;
+	*(volatile u32 *)&kept->op = io->op;
+	*(volatile u32 *)&kept->process = io->process;
+	*(volatile s32 *)&kept->error = io->error;
+	*(volatile u64 *)&kept->ns = io->ns ? io->ns : 1;
+}
+
+/* Puts an I/O in the place of the fastest of the slowest. Two CPUs that do so at once may lose one of the two. */
+INLINE void keep_slow(struct plumb_device *device, const struct ended *io)
+{
+	u64 least = ~0ULL, next = ~0ULL;
+	u32 slot, place = 0;
+	struct plumb_kept *kept;
+
+#pragma unroll
+	for (slot = 0; slot < PLUMB_KEPT; slot++) {
+		kept = kept_at(io->index, slot);
+		if (!kept)
+			return;
+		if (kept->ns < least) {
+			next = least;
+			least = kept->ns;
+			place = slot;
+		} else if (kept->ns < next) {
+			next = kept->ns;
+		}
+	}
+	kept = kept_at(io->index, place);
+	if (!kept)
+		return;
+	keep(kept, io);
+	device->slow_floor = next < io->ns ? next : io->ns;
+}
+
+INLINE void keep_failed(struct plumb_device *device, const struct ended *io)
+{
+	u32 slot = (u32)__sync_fetch_and_add(&device->failures_kept, 1);
+	struct plumb_kept *kept = slot < PLUMB_KEPT ? kept_at(io->index, PLUMB_KEPT + slot) : 0;
+
+	if (kept)
+		keep(kept, io);
+}
+
+/* Counts the time of an I/O that ended. The lane is that of this CPU, which may be another than that where it began. */
+INLINE void end(u32 lane, struct plumb_device *device, const struct ended *io)
+{
+	u64 key = io->key, ns = io->ns;
 	struct plumb_row *row = key && !(key & COARSE_BIT) ? row_of(lane, key) : 0;
 	u32 is_shared = lanes_shared;
 
@@ -476,10 +547,14 @@ INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 ke
 		COUNT_IN(is_shared, row->ns_sum, ns);
 		COUNT_IN(is_shared, row->timed, 1);
 	}
-	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
-	if (is_failure(error))
-		ADD(device->failed[op & 7], 1);
-	change_depth(lane, index, device, PLUMB_DEPTH_LEFT_NS, -1, now);
+	count(lane, io->index, PLUMB_DEVICE_NS + io->op, log_linear(ns));
+	if (unlikely(ns > device->slow_floor))
+		keep_slow(device, io);
+	if (unlikely(is_failure(io->error))) {
+		ADD(device->failed[io->op & 7], 1);
+		keep_failed(device, io);
+	}
+	change_depth(lane, io->index, device, PLUMB_DEPTH_LEFT_NS, -1, io->now);
 }
 
 #endif

@@ -110,6 +110,8 @@ INLINE int issue(struct request *rq)
 	flight->end = last;
 	flight->device = io.index;
 	flight->op = io.op;
+	flight->sectors = sectors;
+	flight->process = sender ? sender->process : NONE;
 	flight->address = (u64)rq;
 	return 0;
 }
@@ -118,8 +120,8 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 {
 	struct plumb_flight *flight;
 	struct plumb_device *device;
-	u32 length = FIELD(rq, __data_len), lane, disk_dev;
-	u64 now, ns;
+	u32 length = FIELD(rq, __data_len), disk_dev;
+	struct ended io = {};
 
 	if (!length || is_of_driver(FIELD(rq, cmd_flags)))
 		return 0;
@@ -146,11 +148,17 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 		ADD(device->partial_completions, 1);
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
-	lane = bpf_get_smp_processor_id() & lane_mask;
-	ns = now > flight->issued_ns ? now - flight->issued_ns : 0;
+	io.index = flight->device & device_mask;
+	io.op = flight->op;
+	io.sectors = flight->sectors;
+	io.process = flight->process;
+	io.end = flight->end;
+	io.key = flight->key;
+	io.error = error;
+	io.now = bpf_ktime_get_ns();
+	io.ns = io.now > flight->issued_ns ? io.now - flight->issued_ns : 0;
 	flight->address = 0;
-	end(lane, flight->device & device_mask, device, flight->op, flight->key, ns, error, now);
+	end(bpf_get_smp_processor_id() & lane_mask, device, &io);
 	return 0;
 }
 

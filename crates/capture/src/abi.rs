@@ -2,7 +2,7 @@
 //!
 //! The kernel adds to these words while they are read, so each is an atomic.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 /// Constants of the header.
 #[allow(dead_code)]
@@ -47,7 +47,9 @@ pub(crate) struct KernelDevice {
     unused_too: AtomicU64,
     depth: AtomicI64,
     depth_changed_ns: AtomicU64,
-    unused_as_well: [AtomicU64; 6],
+    slow_floor: AtomicU64,
+    failures_kept: AtomicU64,
+    unused_as_well: [AtomicU64; 4],
     pub(crate) failed: [AtomicU64; 8],
 }
 
@@ -78,6 +80,33 @@ pub(crate) struct Sent {
     pub(crate) bytes: AtomicU64,
     pub(crate) by_alignment: [AtomicU64; 12],
     unused: [AtomicU64; 3],
+}
+
+/// A request or bio between issue and completion.
+#[repr(C)]
+pub(crate) struct Flight {
+    pub(crate) address: AtomicU64,
+    begun_ns: AtomicU64,
+    pub(crate) issued_ns: AtomicU64,
+    pub(crate) end: AtomicU64,
+    key: AtomicU64,
+    pub(crate) device: AtomicU32,
+    pub(crate) op: AtomicU32,
+    pub(crate) sectors: AtomicU32,
+    pub(crate) process: AtomicU32,
+    unused: AtomicU64,
+}
+
+/// An I/O that is kept by itself.
+#[repr(C)]
+pub(crate) struct Kept {
+    pub(crate) ns: AtomicU64,
+    pub(crate) end: AtomicU64,
+    pub(crate) ended_ns: AtomicU64,
+    pub(crate) sectors: AtomicU32,
+    pub(crate) op: AtomicU32,
+    pub(crate) process: AtomicU32,
+    pub(crate) error: AtomicI32,
 }
 
 /// A process on one file system.
@@ -113,6 +142,8 @@ const _: () = {
     assert!(size_of::<Process>() == PROCESS_BYTES);
     assert!(size_of::<Thread>() == THREAD_BYTES);
     assert!(size_of::<Sent>() == SENT_BYTES);
+    assert!(size_of::<Flight>() == FLIGHT_BYTES);
+    assert!(size_of::<Kept>() == KEPT_BYTES);
     assert!(size_of::<Asker>() == ASKER_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);

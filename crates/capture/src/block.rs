@@ -1,18 +1,25 @@
 //! The block layers: which programs watch which disks, and what all of them saw as one reading.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use aya::Btf;
+use plumb_profile::answers::Answers;
+use plumb_profile::{SingleIo, Table};
 use plumb_trace::Layer;
 
-use crate::devices::{disks, is_bio_based, names_below};
+use crate::devices::{disk_of_number, disks, is_bio_based, name_of, names_below};
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
 use crate::layer::{Wanted, WatchedLayer, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
+use crate::silence::{Silence, Silences};
 use crate::tracefs::Tracefs;
+
+/// From here on a silence is worth looking for the I/O that wait.
+const LONG: Duration = Duration::from_secs(1);
 
 /// What is to be watched, and how it is counted.
 #[derive(Clone, Debug)]
@@ -91,6 +98,9 @@ pub struct BlockWatch {
     attached: Attached,
     layers: Vec<Layer>,
     by: By,
+    options: Options,
+    silences: Silences,
+    is_end: bool,
 }
 
 enum By {
@@ -125,11 +135,12 @@ impl BlockWatch {
 
     fn by_events(options: &Options) -> Result<BlockWatch, CaptureError> {
         let by = By::Events(Box::new(Tracefs::attach(options)?));
-        Ok(BlockWatch {
-            attached: Attached::Tracefs,
-            layers: needed(options),
+        Ok(BlockWatch::new(
+            Attached::Tracefs,
+            needed(options),
             by,
-        })
+            options,
+        ))
     }
 
     /// Loads the programs and attaches them. Those of a layer at which there is nothing to watch are left out.
@@ -158,12 +169,19 @@ impl BlockWatch {
                 WatchedLayer::attach(&wanted, attached, places, &btf, options)
             });
             let by = By::Programs(watched.collect::<Result<_, _>>()?);
-            Ok(BlockWatch {
-                attached,
-                layers: layers.clone(),
-                by,
-            })
+            Ok(BlockWatch::new(attached, layers.clone(), by, options))
         })
+    }
+
+    fn new(attached: Attached, layers: Vec<Layer>, by: By, options: &Options) -> BlockWatch {
+        BlockWatch {
+            attached,
+            layers,
+            by,
+            options: options.clone(),
+            silences: Silences::new(),
+            is_end: false,
+        }
     }
 
     /// How it watches.
@@ -183,6 +201,7 @@ impl BlockWatch {
     /// Takes what the kernel has in its buffer, if it watches by events: to be called some ten times a second, lest the buffer
     /// run over.
     pub fn keep_up(&mut self) {
+        self.silences.keep_up();
         if let By::Events(events) = &mut self.by {
             events.keep_up();
         }
@@ -190,6 +209,7 @@ impl BlockWatch {
 
     /// Says that the next reading is the last one: it has what is in flight then as well.
     pub fn end(&mut self) {
+        self.is_end = true;
         if let By::Events(events) = &mut self.by {
             events.end();
         }
@@ -204,8 +224,55 @@ impl BlockWatch {
                 .for_each(|watched| reading.add(watched.read())),
             By::Events(events) => reading.add(events.read()),
         }
+        self.add_answers(&mut reading);
         reading.seen_again = seen_again(&reading);
         reading
+    }
+
+    /// Adds the times in which disks were silent. They are those of all I/O, so that a watch of some I/O has none.
+    fn add_answers(&mut self, reading: &mut Reading) {
+        if self.options.filter != Filter::default() {
+            return;
+        }
+        let devices = &self.options.devices;
+        for (dev, silence) in self.silences.read() {
+            let is_watched = match devices.is_empty() {
+                true => disk_of_number(dev) == dev,
+                false => devices.contains(&dev),
+            };
+            let is_late = self.is_end || silence.present >= LONG;
+            if is_watched {
+                let oldest = (silence.in_flight > 0 && is_late).then(|| self.oldest(dev));
+                self.add_answer(reading, dev, silence, oldest.flatten());
+            }
+        }
+    }
+
+    fn add_answer(
+        &self,
+        reading: &mut Reading,
+        dev: u32,
+        silence: Silence,
+        oldest: Option<SingleIo>,
+    ) {
+        let layer = self.options.layers.layer_of(dev);
+        let table = || Table::new(self.options.modulus_bytes).unwrap_or_default();
+        let profile = reading.profiles.entry(&name_of(dev).name, layer, table);
+        let answers = profile.answers.get_or_insert_default();
+        **answers = Answers {
+            in_flight: silence.in_flight,
+            longest_silence_ns: silence.longest.as_nanos() as u64,
+            present_silence_ns: silence.present.as_nanos() as u64,
+            oldest,
+            ..std::mem::take(answers)
+        };
+    }
+
+    fn oldest(&self, dev: u32) -> Option<SingleIo> {
+        match &self.by {
+            By::Programs(all) => all.iter().filter_map(|watched| watched.oldest(dev)).max(),
+            By::Events(_) => None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plumb_profile::answers::{Answers, IoError, Sender, SingleIo};
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
@@ -23,6 +24,8 @@ pub(crate) struct Readings {
     rows: Vec<PreviousRow>,
     counts: Vec<u64>,
     devices: Vec<PreviousDevice>,
+    /// Answers of each device.
+    answers: Vec<Answers>,
     /// Bytes, and I/O by alignment, of each process in each lane.
     sent: Vec<(u64, [u64; 12])>,
     totals: [u64; 3],
@@ -104,6 +107,7 @@ impl Readings {
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![PreviousDevice::default(); counters.devices.len()],
+            answers: vec![Answers::default(); counters.devices.len()],
             sent: vec![(0, [0; 12]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
@@ -128,8 +132,13 @@ impl Readings {
             let misses = self.add_order(index, &mut profile);
             self.add_histograms(index, &mut profile);
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
+            let answers = self.answers(index);
+            // An I/O that completed since the last reading may have been issued, and counted, before it.
+            let is_answered = profile.timed_ios() > 0 || self.answers[index] != answers;
+            profile.answers = Some(Box::new(answers.clone()));
+            self.answers[index] = answers;
             bound_starts(&mut profile);
-            if profile.ios() > 0 || misses != Misses::default() {
+            if profile.ios() > 0 || misses != Misses::default() || is_answered {
                 reading
                     .misses
                     .entry(profile.device.clone())
@@ -153,6 +162,76 @@ impl Readings {
         reading.of_unlisted_process = grown(&totals.processes_lost, &mut self.totals[2]);
         self.read_at_ns = present_ns;
         reading
+    }
+
+    /// The slowest and the first failed I/O of a device since the watch began.
+    fn answers(&self, index: usize) -> Answers {
+        let first = 2 * abi::KEPT * index;
+        let kept = |range: std::ops::Range<usize>| {
+            self.counters.kept[first + range.start..first + range.end]
+                .iter()
+                .filter_map(|io| self.single(io))
+        };
+        let mut slowest: Vec<SingleIo> = kept(0..abi::KEPT).collect();
+        slowest.sort_by(|a, b| b.cmp(a));
+        let mut failed: Vec<SingleIo> = kept(abi::KEPT..2 * abi::KEPT).collect();
+        failed.sort_by_key(|io| io.at_ns);
+        Answers {
+            slowest,
+            failed,
+            ..Answers::default()
+        }
+    }
+
+    /// An I/O that was kept; `None` for a free place, and for one that is written meanwhile.
+    fn single(&self, io: &abi::Kept) -> Option<SingleIo> {
+        let ns = now(&io.ns);
+        let len_bytes = u64::from(io.sectors.load(Ordering::Acquire)) * 512;
+        let single = SingleIo {
+            ns,
+            at_ns: now(&io.ended_ns),
+            op: Op::from_code(io.op.load(Ordering::Acquire) as u8)?,
+            start_bytes: (now(&io.end) * 512).checked_sub(len_bytes)?,
+            len_bytes,
+            sender: self.sender(io.process.load(Ordering::Acquire)),
+            error: IoError::from_kernel(io.error.load(Ordering::Acquire)),
+        };
+        (ns > 0 && now(&io.ns) == ns).then_some(single)
+    }
+
+    fn sender(&self, process: u32) -> Option<Sender> {
+        let process = self.counters.processes.get(process as usize)?;
+        let pid = now(&process.dev_tgid) as u32;
+        (pid > 0).then(|| Sender {
+            comm: name_of_process(&process.comm),
+            pid,
+        })
+    }
+
+    /// The oldest I/O of a disk that is in flight.
+    pub(crate) fn oldest(&self, dev: u32) -> Option<SingleIo> {
+        let present_ns = present_ns();
+        let is_of_disk = |flight: &&abi::Flight| {
+            let device = flight.device.load(Ordering::Acquire) as usize;
+            now(&flight.address) != 0
+                && self
+                    .counters
+                    .devices
+                    .get(device)
+                    .is_some_and(|device| device.dev.load(Ordering::Relaxed) == dev)
+        };
+        let in_flight = self.counters.flights.iter().filter(is_of_disk);
+        let oldest = in_flight.min_by_key(|flight| now(&flight.issued_ns))?;
+        let len_bytes = u64::from(oldest.sectors.load(Ordering::Acquire)) * 512;
+        Some(SingleIo {
+            ns: present_ns.saturating_sub(now(&oldest.issued_ns)),
+            at_ns: present_ns,
+            op: Op::from_code(oldest.op.load(Ordering::Acquire) as u8)?,
+            start_bytes: (now(&oldest.end) * 512).checked_sub(len_bytes)?,
+            len_bytes,
+            sender: self.sender(oldest.process.load(Ordering::Acquire)),
+            error: None,
+        })
     }
 
     fn table(&self) -> Table {

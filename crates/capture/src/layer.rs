@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use aya::{Btf, Ebpf};
+use plumb_profile::SingleIo;
 use plumb_trace::Layer;
 
 use crate::abi;
@@ -67,6 +68,9 @@ pub(crate) struct BlockCounters {
     pub(crate) threads: Shared<abi::Thread>,
     /// Of each lane as many as there are processes.
     pub(crate) sent: Shared<abi::Sent>,
+    /// Of each device the slowest, then the first that failed.
+    pub(crate) kept: Shared<abi::Kept>,
+    pub(crate) flights: Shared<abi::Flight>,
     pub(crate) totals: Shared<abi::Totals>,
     pub(crate) lanes: usize,
 }
@@ -175,6 +179,11 @@ impl WatchedLayer {
     pub(crate) fn read(&mut self) -> Reading {
         self.readings.next()
     }
+
+    /// The oldest I/O of a disk that is in flight, by those that were seen to begin.
+    pub(crate) fn oldest(&self, dev: u32) -> Option<SingleIo> {
+        self.readings.oldest(dev)
+    }
 }
 
 fn load(
@@ -207,6 +216,7 @@ fn load(
         ("stream_mask", mask(STREAMS)),
         ("process_mask", mask(PROCESSES)),
         ("thread_mask", mask(THREADS)),
+        ("kept_mask", mask(2 * abi::KEPT * devices)),
         ("only_wanted", u32::from(!wanted.devices.is_empty())),
     ];
     let mut entries = vec![
@@ -220,6 +230,7 @@ fn load(
         ("processes", PROCESSES),
         ("threads", THREADS),
         ("sent", lanes * PROCESSES),
+        ("kept", 2 * abi::KEPT * devices),
     ];
     if wanted.layer == Layer::Bio {
         constants.push(("bios_mask", mask(flights / abi::BIOS)));
@@ -282,6 +293,8 @@ impl BlockCounters {
             processes: shared(programs, "processes")?,
             threads: shared(programs, "threads")?,
             sent: shared(programs, "sent")?,
+            kept: shared(programs, "kept")?,
+            flights: shared(programs, "flights")?,
             totals: shared(programs, "totals")?,
             lanes,
         })

@@ -17,6 +17,7 @@ mod program;
 mod reading;
 mod record;
 mod shared;
+mod silence;
 mod tracefs;
 mod vfs;
 

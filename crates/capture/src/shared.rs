@@ -32,6 +32,10 @@ unsafe impl Words for abi::Sent {}
 // SAFETY: as above.
 unsafe impl Words for abi::Asker {}
 // SAFETY: as above.
+unsafe impl Words for abi::Flight {}
+// SAFETY: as above.
+unsafe impl Words for abi::Kept {}
+// SAFETY: as above.
 unsafe impl Words for abi::Totals {}
 // SAFETY: as above.
 unsafe impl Words for crate::record::abi::Open {}

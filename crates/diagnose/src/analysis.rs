@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::{Part, Reason, Target};
+use plumb_profile::answers::Answers;
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
@@ -214,6 +215,8 @@ pub struct Analysis {
     pub random_by_size: Vec<RandomBySize>,
     /// In flight; absent when no latency is known.
     pub in_flight: Option<InFlightSummary>,
+    /// How the device answered while it was watched; absent where nobody watched.
+    pub answers: Option<Answers>,
     /// Processes with the most I/O.
     pub processes: Vec<ProcessCount>,
     /// Whether names were shortened, so that these counts are upper bounds.
@@ -310,6 +313,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
         run_ios: profile.ordered.run_ios,
         random_by_size: random_by_size.collect(),
         in_flight: in_flight(profile).filter(|_| !pairing_unsound),
+        answers: profile.answers.as_deref().cloned(),
         processes: most
             .into_iter()
             .map(|(comm, share)| ProcessCount {

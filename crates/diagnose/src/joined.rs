@@ -11,9 +11,10 @@ use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
+use crate::contents;
 use crate::layout::{self, Known};
 use crate::question::{GridSource, Questions};
-use crate::rules::{Diagnosis, IOS_MIN, diagnose};
+use crate::rules::{Diagnosis, IOS_MIN, diagnose, diagnose_answers};
 
 /// Findings about a start: they explain why I/O behind it are off.
 const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPartitionDrift];
@@ -55,7 +56,7 @@ pub fn join<'a>(
     for profile in profiles
         .into_iter()
         .flat_map(ProfileSet::iter)
-        .filter(|profile| profile.ios() > 0)
+        .filter(|profile| profile.ios() > 0 || profile.answers.is_some())
     {
         let questions = questions(stack, &of_layout, profile, given);
         let mut analysis = analyze(profile, None, &questions);
@@ -63,12 +64,18 @@ pub fn join<'a>(
             analysis.target.node = Some(id);
             analysis.target.identity = stack.identity(id);
         }
-        if profile.placed_ios() < IOS_MIN {
+        // A device that fails or stalls need not have answered many I/O.
+        let is_judged = profile.placed_ios() >= IOS_MIN;
+        let of_profile = match is_judged {
+            true => diagnose(profile, &analysis, &questions),
+            false => diagnose_answers(profile, &analysis, &questions),
+        };
+        joined.diagnosis.absorb(of_profile);
+        if profile.ios() == 0 {
+            continue;
+        }
+        if !is_judged {
             joined.too_few.push(&profile.device);
-        } else {
-            joined
-                .diagnosis
-                .absorb(diagnose(profile, &analysis, &questions));
         }
         joined.seen.push((profile, analysis));
     }
@@ -99,6 +106,13 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
     if let Some(disk) = disk {
         questions.stated = stated(stack, found, disk);
         questions.explained = explained(stack, found, profile, disk);
+        let names = std::iter::once(&profile.device).chain(profile.partitions.keys());
+        questions.file_systems = names
+            .filter_map(|name| {
+                let on_it = contents::file_systems(stack, stack.find(name)?)?;
+                Some((name.clone(), on_it))
+            })
+            .collect();
     }
     questions
 }

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod compare;
+pub mod contents;
 pub mod joined;
 pub mod layout;
 pub mod prove;
@@ -18,5 +19,5 @@ pub use plumb_model::{Finding, Reason, RuleId, Severity, Target, TargetLayer, Un
 pub use prove::Prover;
 pub use question::{GridSource, Questions};
 pub use rules::throughput_inflation::{Flow, Throughput};
-pub use rules::{Diagnosis, RULES, diagnose, diagnose_throughput};
+pub use rules::{Diagnosis, RULES, diagnose, diagnose_answers, diagnose_throughput};
 pub use share::Share;

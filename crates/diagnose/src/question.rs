@@ -1,6 +1,6 @@
 //! What the user asks of a profile: grids, and layouts to try.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
 use plumb_profile::Settings;
@@ -8,6 +8,8 @@ use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
 use plumb_profile::what_if::moved_back;
 
 pub use plumb_model::facts::GridSource;
+
+use crate::contents::PlacedFileSystem;
 
 /// What is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +21,8 @@ pub struct Questions {
     pub stated: Vec<(Grid, GridSource)>,
     /// Partitions, or the device itself, whose own start was found to be off a grid: that is why I/O through them are.
     pub explained: BTreeSet<String>,
+    /// File systems on the device and on its partitions, by the name of these, where the stack knows all that stands there.
+    pub file_systems: BTreeMap<String, Vec<PlacedFileSystem>>,
     /// Chunk of a stripe beneath or to be.
     pub chunk: Option<Grid>,
     /// Members of that stripe.

@@ -151,6 +151,10 @@ rules! {
         "the device moves far more bytes than applications asked for", "`plumb watch --app`";
     FailingIo(FailingIo) "failing-io", Io, false, None,
         "reads, writes or flushes fail", "a source that notes errors";
+    StalledIo(StalledIo) "stalled-io", Io, false, None,
+        "I/O wait for seconds", "a watch, or a source with times of completion";
+    SaturatedDevice(SaturatedDevice) "saturated-device", Io, false, None,
+        "the device is busy all the time and I/O wait for each other", "a watch, or a source with times of completion";
     MisalignedTarget(MisalignedTarget) "misaligned-target", Io, true, None,
         "blocks start at an offset, measured", "`plumb probe`";
     MisalignedPartition(MisalignedPartition) "misaligned-partition", Layout, true, Some(Start),

@@ -13,6 +13,7 @@ mod cli;
 mod collect;
 mod compare;
 mod convert;
+mod device_reader;
 mod diagnose;
 mod exit;
 mod failure;
@@ -41,6 +42,9 @@ mod watch;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).as_deref() == Some(device_reader::ARGUMENT.as_ref()) {
+        return device_reader::serve().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     // Without it a signal leaves a file behind that is not whole, which is no reason not to work.
     let _ = plumb_sys::signals::remove_unfinished_at_the_end();
     this_run::note_host();

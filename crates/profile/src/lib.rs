@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answers;
 mod bounded;
 pub mod codec;
 pub mod collector;
@@ -21,6 +22,7 @@ pub mod timeline;
 pub mod top;
 pub mod what_if;
 
+pub use answers::{Answers, SingleIo};
 pub use collector::{Collector, Settings};
 pub use fit::{FitTally, Select, Unknown};
 pub use profile::{Places, Profile, ProfileSet};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use plumb_trace::{Layer, Op};
 
+use crate::answers::Answers;
 use crate::histogram::{Counts, Distances};
 use crate::imported::Imported;
 use crate::in_flight::InFlight;
@@ -222,6 +223,9 @@ pub struct Profile {
     pub losses: Losses,
     /// What came ready-made and cannot be broken down further.
     pub imported: Imported,
+    /// How the device answered, if a live watch tells. It is not saved.
+    #[serde(skip)]
+    pub answers: Option<Box<Answers>>,
 }
 
 impl Profile {
@@ -246,6 +250,7 @@ impl Profile {
             timeline: Timeline::default(),
             losses: Losses::default(),
             imported: Imported::default(),
+            answers: None,
         }
     }
 
@@ -395,6 +400,11 @@ impl Profile {
         self.top.merge(&other.top);
         self.losses.merge(&other.losses);
         self.imported.merge(&other.imported);
+        match (&mut self.answers, &other.answers) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
+        }
         self.merge_times(other);
     }
 

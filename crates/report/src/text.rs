@@ -252,6 +252,7 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
     if analysis.timed > 0 || !measures::is_latency_imported(profile) {
         measures::latency(page, analysis);
     }
+    measures::single_ios(page, analysis);
     measures::processes(page, analysis);
     measures::imported(page, profile);
 }

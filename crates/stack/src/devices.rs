@@ -40,8 +40,8 @@ impl Open for Here {
     }
 }
 
-/// Reads labels and superblocks of all devices of a host that can be opened; returns those that the
-/// user may not open, and what the system said.
+/// Reads labels and superblocks of all devices of a host that can be opened; returns those that the user may not open or
+/// that do not answer, and what the system said.
 pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Error)> {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
@@ -57,8 +57,13 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
                 }
                 disks.counted(&name, &scan.take_counted());
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                refused.push((name, error))
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::TimedOut
+                ) =>
+            {
+                refused.push((name, error));
             }
             // Nodes of devices that the kernel shows may be missing: nothing is known then that was not before.
             Err(_) => {}
@@ -70,17 +75,25 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
 
 /// Notes once of which devices nothing was read.
 pub fn note(builder: &mut Builder, refused: &[(String, io::Error)]) {
-    let Some((name, error)) = refused.first() else {
-        return;
-    };
-    let more = if refused.len() > 1 {
-        format!(" and {} more", refused.len() - 1)
-    } else {
-        String::new()
-    };
-    builder.note(format!(
-        "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
-    ));
+    let (late, closed): (Vec<_>, Vec<_>) = refused
+        .iter()
+        .partition(|(_, error)| error.kind() == io::ErrorKind::TimedOut);
+    for (devices, help) in [
+        (late, ""),
+        (closed, "; that takes root, or the group of disks"),
+    ] {
+        let Some((name, error)) = devices.first() else {
+            continue;
+        };
+        let more = if devices.len() > 1 {
+            format!(" and {} more", devices.len() - 1)
+        } else {
+            String::new()
+        };
+        builder.note(format!(
+            "labels and superblocks of {name}{more} were not read: {error}{help}"
+        ));
+    }
 }
 
 /// Tells where a file lies and how the disk of a guest lies in it, without looking at what the guest has there.

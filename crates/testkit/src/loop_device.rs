@@ -4,6 +4,7 @@
 //! and `plumb check` of another test reads all disks. A test that counts I/O takes [`LoopDevice::attach_hidden`].
 
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -130,6 +131,20 @@ impl LoopDevice {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// `/dev/loop3p1`, as soon as its node is there.
+    ///
+    /// # Panics
+    /// When there is no such partition.
+    #[must_use]
+    pub fn partition(&self, number: u32) -> PathBuf {
+        let path = PathBuf::from(format!("{}p{number}", self.path.display()));
+        let what = format!("{} is a block device", path.display());
+        wait::until(&what, LOOKS, || {
+            fs::metadata(&path).is_ok_and(|found| found.file_type().is_block_device())
+        });
+        path
     }
 
     /// `loop3`.

@@ -1,5 +1,7 @@
 //! What a rule looks at, and what all rules share: shares, doubts, lost events.
 
+use plumb_geometry::Grid;
+use plumb_model::facts::FileSystemBlock;
 use plumb_model::reason::Counting;
 use plumb_model::{Confidence, CountedShare, Facts, Finding, LostEvents, Reason, Severity, Target};
 use plumb_profile::Profile;
@@ -8,7 +10,7 @@ use plumb_trace::Layer;
 
 use super::throughput_inflation::Throughput;
 use super::{IOS_MIN, Outcome, SHARE_MIN, SHARE_WARNING};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, PlaceAnalysis};
 use crate::question::Questions;
 use crate::share::Share;
 
@@ -60,6 +62,29 @@ pub(crate) fn too_few_ios(seen: u64) -> Reason {
 }
 
 impl Context<'_> {
+    /// The file systems in a place, when the stack knows all that stands there and all of it begins on the grid. On a device with
+    /// partitions, the partitions that received I/O count.
+    pub(crate) fn file_systems_in(
+        &self,
+        place: &PlaceAnalysis,
+        grid: &Grid,
+    ) -> Option<Vec<FileSystemBlock>> {
+        let parts = self.analysis.places.get(1..).unwrap_or_default();
+        let places = match place.name {
+            None if !parts.is_empty() => parts,
+            _ => std::slice::from_ref(place),
+        };
+        let mut found = Vec::new();
+        for place in places {
+            let name = place.name.as_ref().unwrap_or(&self.profile.device);
+            for one in self.questions.file_systems.get(name)? {
+                one.is_on(grid, place.first_byte).then_some(())?;
+                found.push(one.block.clone());
+            }
+        }
+        Some(found)
+    }
+
     /// Why there is too little to judge; `None` if there is enough.
     pub(crate) fn too_few(&self, ios: u64) -> Option<Outcome> {
         if ios >= IOS_MIN {

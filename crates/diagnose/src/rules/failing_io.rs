@@ -39,7 +39,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if ops.is_empty() {
         return vec![Outcome::NotAsked];
     }
-    let facts = Facts::FailingIo(FailingIo { ops });
+    let answers = context.profile.answers.as_ref();
+    let first = answers.map_or_else(Vec::new, |answers| answers.failed.clone());
+    let facts = Facts::FailingIo(FailingIo { ops, first });
     vec![Outcome::found(context.finding(
         facts,
         Severity::Critical,

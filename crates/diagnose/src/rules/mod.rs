@@ -14,8 +14,10 @@ pub mod member_skew;
 pub mod misaligned_io;
 pub mod odd_length_io;
 pub mod record_mismatch;
+pub mod saturated_device;
 pub mod small_random_writes;
 pub mod split_io;
+pub mod stalled_io;
 pub mod throughput_inflation;
 
 pub use context::Context;
@@ -91,6 +93,8 @@ fn thresholds_with_warning() -> Vec<String> {
 /// All rules, in the order in which findings of one severity are shown.
 pub static RULES: &[IoRule] = &[
     failing_io::RULE,
+    stalled_io::RULE,
+    saturated_device::RULE,
     misaligned_io::RULE,
     split_io::RULE,
     record_mismatch::RULE,
@@ -174,6 +178,26 @@ pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -
         throughput: None,
     };
     apply(RULES, &context)
+}
+
+/// Judges how a device answers: whether it fails I/O, or leaves them waiting. A device that does so answers few.
+#[must_use]
+pub fn diagnose_answers(
+    profile: &Profile,
+    analysis: &Analysis,
+    questions: &Questions,
+) -> Diagnosis {
+    let context = Context {
+        target: &analysis.target,
+        profile,
+        analysis,
+        questions,
+        throughput: None,
+    };
+    apply(
+        &[failing_io::RULE, stalled_io::RULE, saturated_device::RULE],
+        &context,
+    )
 }
 
 /// Judges what was asked of a file system by what its devices moved for it. The other rules judge its profile when that is

@@ -7,8 +7,8 @@ use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
 use super::context::table;
-use super::{Context, IoRule, Outcome, severity_of, thresholds_with_warning};
-use crate::analysis::GridFit;
+use super::{Context, IOS_MIN, IoRule, Outcome, severity_of, thresholds_with_warning};
+use crate::analysis::{GridFit, PlaceAnalysis};
 use crate::share::Share;
 
 /// The rule.
@@ -32,8 +32,20 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     device
         .grids
         .iter()
+        .filter(|fit| !is_told_by_starts(context, device, fit))
         .map(|fit| judge_grid(context, fit))
         .collect()
+}
+
+/// Whether `misaligned-io` says that a file system's blocks are shorter than the grid. Lengths have the same cause.
+fn is_told_by_starts(context: &Context<'_>, device: &PlaceAnalysis, fit: &GridFit) -> bool {
+    let is_misaligned = fit.all.as_ref().is_ok_and(|tally| {
+        tally.ios >= IOS_MIN && severity_of(Share::between(tally.misaligned, tally.ios)).is_some()
+    });
+    let granularity = fit.grid.granularity().0;
+    let file_systems = context.file_systems_in(device, &fit.grid);
+    let mut file_systems = file_systems.iter().flatten();
+    is_misaligned && file_systems.any(|one| !one.block_bytes.0.is_multiple_of(granularity))
 }
 
 fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {

@@ -1,13 +1,16 @@
 //! Three fixtures for each rule: it fires, it stays silent, there is not enough to tell.
 
-use crate::common::{Io, Random, RuleBench, few, number};
+use crate::common::{Io, Judged, Random, RuleBench, few, number};
 use crate::facts;
 use plumb_diagnose::{Flow, Reason, RuleId, Severity, Throughput};
 use plumb_geometry::{Bounds, Bytes, Grid};
 use plumb_model::Confidence;
-use plumb_model::facts::{Direction, FailedIos, FailingOp, GridSource, OfLength, RecordMismatch};
+use plumb_model::facts::{
+    Direction, FailedIos, FailingOp, GridSource, OfLength, RecordMismatch, Stall,
+};
 use plumb_model::reason::Counting;
 use plumb_profile::fit::Unknown;
+use plumb_profile::{Answers, Profile, SingleIo, Table};
 use plumb_trace::Op::{Read, Write};
 use plumb_trace::{Event, Layer, Op, flags};
 
@@ -340,6 +343,180 @@ fn failing_io() {
             "{ops:?}"
         );
     }
+}
+
+fn one_io(ns: u64) -> SingleIo {
+    SingleIo {
+        ns,
+        at_ns: 0,
+        op: Read,
+        start_bytes: 8192,
+        len_bytes: 8192,
+        sender: None,
+        error: None,
+    }
+}
+
+/// A device that a watch saw answer like this, without an I/O of which the watch saw issue and completion.
+fn judge_answers(answers: Answers) -> Judged {
+    let mut profile = Profile::new("8,0", Layer::Request, Table::default());
+    profile.answers = Some(Box::new(answers));
+    RuleBench::default().judge(profile)
+}
+
+/// A silence counts while I/O are in flight: 2 s of it, or one I/O that is 5 s old. The kernel's count decides whether any is.
+#[test]
+fn stalled_io_of_a_watch() {
+    let second = 1_000_000_000;
+    let hung = judge_answers(Answers {
+        in_flight: 3,
+        present_silence_ns: 2 * second,
+        longest_silence_ns: 2 * second,
+        oldest: Some(one_io(9 * second)),
+        ..Answers::default()
+    });
+    let finding = hung.finding("stalled-io");
+    assert_eq!(finding.severity, Severity::Critical);
+    assert_eq!(
+        facts!(finding, StalledIo).stall,
+        Stall::Silent {
+            in_flight: 3,
+            for_ns: 2 * second,
+            oldest: Some(one_io(9 * second))
+        }
+    );
+    let left_behind = judge_answers(Answers {
+        in_flight: 1,
+        oldest: Some(one_io(5 * second)),
+        ..Answers::default()
+    });
+    assert!(matches!(
+        facts!(left_behind.finding("stalled-io"), StalledIo).stall,
+        Stall::LeftBehind { in_flight: 1, .. }
+    ));
+    let over = judge_answers(Answers {
+        longest_silence_ns: 3 * second,
+        ..Answers::default()
+    });
+    let finding = over.finding("stalled-io");
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(
+        facts!(finding, StalledIo).stall,
+        Stall::WasSilent {
+            for_ns: 3 * second,
+            slowest: None
+        }
+    );
+    for quiet in [
+        Answers {
+            in_flight: 3,
+            present_silence_ns: 2 * second - 1,
+            longest_silence_ns: 2 * second - 1,
+            ..Answers::default()
+        },
+        // Its completion was missed: the kernel has nothing in flight.
+        Answers {
+            oldest: Some(one_io(60 * second)),
+            ..Answers::default()
+        },
+    ] {
+        let judged = judge_answers(quiet);
+        assert!(judged.findings("stalled-io").next().is_none());
+    }
+}
+
+/// 300 reads, one after the other; those of the first `slow` take `slow_ns`, all others `ns`.
+fn reads_that_take(slow: u64, slow_ns: i64, ns: i64) -> Judged {
+    let mut at_ns = 0;
+    RuleBench::default().judge_events((0..300).map(|number| {
+        let device_ns = if number < slow { slow_ns } else { ns };
+        let event = Event {
+            device_ns: Some(device_ns),
+            ..Event::new(at_ns, 0, Layer::Request, Read, number * 1_000_000, 8192)
+        };
+        at_ns += device_ns + 1000;
+        event
+    }))
+}
+
+/// In a trace a few I/O of 2 s among fast ones are a stall; where all take as long, they are not.
+#[test]
+fn stalled_io_of_a_trace() {
+    let (slow_ns, fast_ns) = (3_000_000_000, 200_000);
+    let judged = reads_that_take(2, slow_ns, fast_ns);
+    let Stall::Slow {
+        ios,
+        longest_ns,
+        median_ns,
+        ..
+    } = facts!(judged.finding("stalled-io"), StalledIo).stall
+    else {
+        panic!("a stall of another kind");
+    };
+    assert_eq!(ios, 2);
+    // Buckets are a sixteenth of a power of two wide.
+    assert!(
+        (2_812_500_000..=3_000_000_000).contains(&longest_ns),
+        "{longest_ns}"
+    );
+    assert!((200_000..=212_500).contains(&median_ns), "{median_ns}");
+    for (slow, ns) in [(0, fast_ns), (300, fast_ns), (2, 50_000_000)] {
+        let judged = reads_that_take(slow, slow_ns, ns);
+        assert!(
+            judged.findings("stalled-io").next().is_none(),
+            "{slow} of 3 s, the others {ns} ns"
+        );
+    }
+}
+
+/// So many reads in flight at any time, each of which takes `ns`: by Little's law `depth` of them are served in that time.
+fn queue_of(depth: i64, ns: i64, count: i64) -> Judged {
+    RuleBench::default().judge_events((0..count).map(|number| Event {
+        device_ns: Some(ns),
+        ..Event::new(
+            number * ns / depth,
+            0,
+            Layer::Request,
+            Read,
+            number as u64 * 1_000_000,
+            8192,
+        )
+    }))
+}
+
+/// Busy, with a queue, and slow: all three.
+#[test]
+fn saturated_device() {
+    let rule = "saturated-device";
+    // 8 at a time, 40 ms each: one every 5 ms, over 5 s.
+    let judged = queue_of(8, 40_000_000, 1000);
+    let facts = *facts!(judged.finding(rule), SaturatedDevice);
+    assert!(facts.busy_share > 0.99, "{facts:?}");
+    assert!((7.5..=8.0).contains(&facts.depth_mean), "{facts:?}");
+    assert!((37.5e6..=40e6).contains(&facts.mean_ns), "{facts:?}");
+    assert!((4.9e6..=5.1e6).contains(&facts.served_ns), "{facts:?}");
+    assert!((196.0..=204.0).contains(&facts.ios_per_second), "{facts:?}");
+    for (words, judged) in [
+        ("fast", queue_of(8, 400_000, 100_000)),
+        ("one at a time", queue_of(1, 40_000_000, 300)),
+        ("a burst", queue_of(8, 40_000_000, 400)),
+    ] {
+        assert!(judged.findings(rule).next().is_none(), "{words}");
+    }
+    // Half of the time nothing is in flight.
+    let pauses = (0..1000_i64).map(|number| Event {
+        device_ns: Some(40_000_000),
+        ..Event::new(
+            number / 8 * 80_000_000 + number % 8,
+            0,
+            Layer::Request,
+            Read,
+            number as u64 * 1_000_000,
+            8192,
+        )
+    });
+    let judged = RuleBench::default().judge_events(pauses);
+    assert!(judged.findings(rule).next().is_none());
 }
 
 /// The fullest of many members has more than its part by chance alone: in 99 of 100 cases that is no finding.

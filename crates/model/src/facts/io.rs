@@ -1,6 +1,7 @@
 //! Facts about I/O.
 
 use plumb_geometry::{Bounds, Bytes, Grid};
+use plumb_profile::SingleIo;
 use plumb_profile::infer::InferenceVerdict;
 use plumb_profile::latency_fit::LatencyByFit;
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,15 @@ pub struct PartitionStart {
     pub past_bytes: Bytes,
 }
 
+/// A file system, and the length of its blocks. They are at multiples of this length from its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemBlock {
+    /// Its name.
+    pub name: String,
+    /// Length of a block.
+    pub block_bytes: Bytes,
+}
+
 /// What a move of the layout would do for I/O off a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -136,6 +146,11 @@ pub enum OffsetAdvice {
     NoShift,
     /// The blocks are on the grid, and the other I/O are off by themselves.
     OnGrid,
+    /// The device, its partitions and the file systems on them begin on the grid: no move aligns the I/O.
+    WithinFileSystems {
+        /// The file systems.
+        file_systems: Vec<FileSystemBlock>,
+    },
     /// A layout that starts later would align I/O.
     Shift {
         /// By so many bytes.
@@ -237,6 +252,9 @@ pub enum Direction {
 pub struct FailingIo {
     /// Operations with failed I/O, in the order of [`FailingOp`].
     pub ops: Vec<FailedIos>,
+    /// The first of them, as far as a watch kept them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub first: Vec<SingleIo>,
 }
 
 /// I/O of one operation that failed.
@@ -261,6 +279,75 @@ pub enum FailingOp {
     Write,
     /// Flushes of the write cache.
     Flush,
+}
+
+/// `stalled-io`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StalledIo {
+    /// The way in which I/O wait.
+    pub stall: Stall,
+}
+
+/// A way in which I/O wait. Times are lower ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Stall {
+    /// Nothing completes at the end of the watch.
+    Silent {
+        /// I/O in flight.
+        in_flight: u64,
+        /// Time without a completion.
+        for_ns: u64,
+        /// The oldest I/O in flight, if the watch saw its issue.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        oldest: Option<SingleIo>,
+    },
+    /// One I/O waits while others complete.
+    LeftBehind {
+        /// I/O in flight.
+        in_flight: u64,
+        /// The oldest.
+        oldest: SingleIo,
+    },
+    /// Nothing completed for a while, and the device has gone on since.
+    WasSilent {
+        /// Time without a completion.
+        for_ns: u64,
+        /// The slowest I/O, if the watch saw its issue.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        slowest: Option<SingleIo>,
+    },
+    /// A few I/O took far longer than most.
+    Slow {
+        /// I/O that took at least the limit.
+        ios: u64,
+        /// The limit.
+        limit_ns: u64,
+        /// Time of the longest.
+        longest_ns: u64,
+        /// Half of the I/O took at most so long.
+        median_ns: u64,
+        /// The slowest I/O, if the watch kept it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        slowest: Option<SingleIo>,
+    },
+}
+
+/// `saturated-device`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SaturatedDevice {
+    /// Share of the time with I/O in flight.
+    pub busy_share: f64,
+    /// Mean number of I/O in flight.
+    pub depth_mean: f64,
+    /// Mean time of a read or write in ns, with its time in the scheduler's queue.
+    pub mean_ns: f64,
+    /// Busy time for each read or write that completed, in ns.
+    pub served_ns: f64,
+    /// Reads and writes that completed in a second.
+    pub ios_per_second: f64,
+    /// Bytes of them.
+    pub bytes_per_second: f64,
 }
 
 /// `misaligned-target`.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::Path;
 
 use plumb_report::check::CheckInput;
@@ -14,6 +15,7 @@ use super::hosts::{self, Hosts};
 use super::image::{self, NoDisk};
 use super::target;
 use crate::cli::Check;
+use crate::device_reader::DeviceReader;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::inputs;
@@ -88,6 +90,7 @@ pub fn live(
 ) -> Result<HashMap<String, NodeId>, Failure> {
     let kernel = Live::default();
     let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
+    let reader = DeviceReader::default();
     let builder = &mut gathered.builder;
     let host = linux::collect(&root, builder).map_err(|error| {
         Failure::failed(&error).with_help("give what the tools of a host print with --from")
@@ -95,7 +98,7 @@ pub fn live(
     if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
     }
-    devices::of_guests(&[], &host, &root, builder, &devices::Here).map_err(|source| {
+    devices::of_guests(&[], &host, &root, builder, &reader).map_err(|source| {
         Failure::failed(&NoDisk {
             name: "the image of a guest".to_owned(),
             source,
@@ -105,7 +108,7 @@ pub fn live(
     for path in paths.iter().filter(|path| path.starts_with('/')) {
         let node = if Path::new(path).is_file() {
             let image = target::whole_path(Path::new(path))?;
-            let disk = devices::image_of_guest(&image, &host, &root, builder, &devices::Here);
+            let disk = devices::image_of_guest(&image, &host, &root, builder, &reader);
             Some(disk.map_err(|source| {
                 Failure::failed(&NoDisk {
                     name: image,
@@ -117,7 +120,11 @@ pub fn live(
         };
         nodes.extend(node.map(|node| (path.clone(), node)));
     }
-    gathered.unread = devices::of_host(builder, &devices::Here);
+    gathered.unread = devices::of_host(builder, &reader);
+    gathered.is_partial |= gathered
+        .unread
+        .iter()
+        .any(|(_, error)| error.kind() == io::ErrorKind::TimedOut);
     Ok(nodes)
 }
 

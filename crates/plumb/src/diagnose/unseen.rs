@@ -64,8 +64,9 @@ pub fn content(
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let again = again();
-    let even = if again.is_none() {
+    let is_late = error.kind() == std::io::ErrorKind::TimedOut;
+    let again = again().filter(|_| !is_late);
+    let even = if again.is_none() && !is_late {
         ", though the user is root"
     } else {
         ""

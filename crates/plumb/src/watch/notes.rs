@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use plumb_capture::{Filter, Reading};
 use plumb_geometry::group_digits;
+use plumb_profile::Profile;
 
 /// The sentences, none for an interval of which the figures say all.
 pub(super) fn notes(reading: &Reading, filter: &Filter) -> Vec<String> {
-    let mut notes = of_disks(reading);
+    let mut notes = silent(reading);
+    notes.extend(of_disks(reading));
     notes.extend(of_all(reading, filter));
     notes.extend(reading.seen_again.iter().map(|(device, on)| {
         format!(
@@ -16,6 +18,25 @@ pub(super) fn notes(reading: &Reading, filter: &Filter) -> Vec<String> {
         )
     }));
     notes
+}
+
+/// A silence is worth a line from here on.
+const SILENCE_NS_MIN: u64 = 1_000_000_000;
+
+/// Disks that complete nothing: their intervals without I/O are no sign of rest.
+fn silent(reading: &Reading) -> Vec<String> {
+    let silent = |profile: &Profile| {
+        let answers = profile.answers.as_ref()?;
+        (answers.in_flight > 0 && answers.present_silence_ns >= SILENCE_NS_MIN).then(|| {
+            format!(
+                "{} does not answer: {} I/O in flight, none completed for at least {:.1} s",
+                profile.device,
+                group_digits(answers.in_flight),
+                answers.present_silence_ns as f64 / 1e9
+            )
+        })
+    };
+    reading.profiles.iter().filter_map(silent).collect()
 }
 
 fn of_disks(reading: &Reading) -> Vec<String> {

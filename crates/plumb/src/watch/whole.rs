@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plumb_capture::{BlockWatch, Filter, Reading};
-use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
+use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose, diagnose_answers};
 use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_report::json::WholeTime;
@@ -113,6 +113,15 @@ impl Whole {
         let mut diagnosis = Diagnosis::default();
         for (profile, analysis) in profiles.iter().zip(&analyses) {
             diagnosis.absorb(diagnose(profile, analysis, questions));
+        }
+        let waiting = self
+            .saved
+            .profiles
+            .iter()
+            .filter(|profile| profile.ios() == 0);
+        for profile in waiting {
+            let analysis = analyze(profile, None, questions);
+            diagnosis.absorb(diagnose_answers(profile, &analysis, questions));
         }
         if let Some(app) = &self.app {
             diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));

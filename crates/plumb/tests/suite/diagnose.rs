@@ -75,14 +75,7 @@ impl Lab {
     }
 
     fn part(&self, number: u32) -> PathBuf {
-        let path = PathBuf::from(format!("{}p{number}", self.disk.path().display()));
-        for _ in 0..50 {
-            if is_block(&path) {
-                return path;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("{} is no block device", path.display());
+        self.disk.partition(number)
     }
 
     fn name(&self, number: u32) -> String {

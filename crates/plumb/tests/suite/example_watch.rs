@@ -160,11 +160,14 @@ fn await_programs(pid: u32) {
 /// What has to be alike: words and counts, without what hangs on the clock and on how lines break.
 fn comparable_lines(page: &str) -> Vec<String> {
     let mut told = Vec::new();
-    let mut in_latency = false;
+    let mut in_times = false;
     for line in page.lines() {
         let trimmed = line.trim_start();
-        in_latency = (in_latency && !trimmed.is_empty()) || trimmed.starts_with("Latency, ");
-        let is_timed = in_latency && !trimmed.starts_with("Latency, ");
+        let is_heading = ["Latency, ", "Slowest I/O"]
+            .iter()
+            .any(|w| trimmed.starts_with(w));
+        in_times = (in_times && !trimmed.is_empty()) || is_heading;
+        let is_timed = in_times && !is_heading;
         let is_timed = is_timed
             || [
                 "from first to last issue",

@@ -4,6 +4,7 @@
 mod analyze;
 mod bench;
 mod bench_files;
+mod causes;
 mod check_collection;
 mod check_dumps;
 mod check_fix;
@@ -46,6 +47,7 @@ mod record_layers;
 mod replay;
 mod sandbox;
 mod schema;
+mod stalled_disk;
 mod targets_refused;
 mod watch;
 mod watch_app;

@@ -17,6 +17,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
             random(m, profile, analysis);
         });
     });
+    slowest(m, analysis);
     processes(m, analysis);
 }
 
@@ -119,6 +120,35 @@ fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         m,
         "Random by request size",
         &columns,
+        &rows.collect::<Vec<_>>(),
+    );
+}
+
+/// The slowest I/O of a watch, one by one.
+fn slowest(m: &mut Markup, analysis: &Analysis) {
+    let Some(answers) = analysis
+        .answers
+        .as_ref()
+        .filter(|answers| !answers.slowest.is_empty())
+    else {
+        return;
+    };
+    let rows = answers.slowest.iter().map(|io| {
+        let sender = io.sender.as_ref();
+        vec![
+            format::ns(io.ns),
+            io.op.word().to_owned(),
+            format::count(io.start_bytes / 512),
+            format::bytes(io.len_bytes),
+            sender.map_or_else(String::new, |sender| {
+                format!("{} ({})", sender.comm, sender.pid)
+            }),
+        ]
+    });
+    table(
+        m,
+        "Slowest I/O",
+        &["time", "<operation", "sector", "length", "<process"],
         &rows.collect::<Vec<_>>(),
     );
 }

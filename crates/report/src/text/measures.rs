@@ -7,6 +7,7 @@ use plumb_profile::imported::{ForeignHistogram, Measured};
 
 use super::{Page, chart, length};
 use crate::format::{bytes, count, ns, percent, rate};
+use crate::words::single_io;
 
 /// What was seen, in a few lines; `span` says from when to when.
 pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
@@ -250,6 +251,29 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
             "      ",
             &words,
         );
+    }
+}
+
+/// Slow I/O that are shown one by one.
+const SLOWEST: usize = 3;
+
+/// The slowest I/O, and those that failed first.
+pub(super) fn single_ios(page: &mut Page, analysis: &Analysis) {
+    let Some(answers) = &analysis.answers else {
+        return;
+    };
+    for (heading, ios) in [
+        ("  Slowest I/O", &answers.slowest),
+        ("  First I/O that failed", &answers.failed),
+    ] {
+        if ios.is_empty() {
+            continue;
+        }
+        page.gap();
+        page.line(heading);
+        for io in ios.iter().take(SLOWEST) {
+            page.wrapped("    ", "      ", single_io(io));
+        }
     }
 }
 

@@ -4,15 +4,21 @@ use plumb_geometry::group_digits;
 use plumb_model::Target;
 use plumb_model::facts::{FailedIos, FailingIo, FailingOp};
 
+use super::single_io::single_io;
 use super::{Sentences, target};
 use crate::format::percent;
+
+/// Failed I/O that are shown one by one.
+const SHOWN: usize = 3;
 
 /// The sentences of its finding.
 pub(super) fn words(on: &Target, facts: &FailingIo) -> Sentences {
     let failed: Vec<String> = facts.ops.iter().map(failed).collect();
     let has = |op: FailingOp| facts.ops.iter().any(|ios| ios.op == op);
     let device = target::name(on);
+    let first: Vec<String> = facts.first.iter().take(SHOWN).map(single_io).collect();
     Sentences::new(format!("{device} fails I/O: {}.", failed.join(", ")))
+        .and((!first.is_empty()).then(|| format!("The first: {}.", first.join("; "))))
         .and(has(FailingOp::Read).then(|| {
             "The application gets an error in place of its data. Make sure that you have a backup before you do anything else."
                 .to_owned()

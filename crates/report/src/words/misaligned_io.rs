@@ -3,7 +3,8 @@
 use plumb_geometry::{Bytes, Grid, SECTOR, group_digits, plural};
 use plumb_model::Target;
 use plumb_model::facts::{
-    GridSource, IoOffset, KnownStart, MisalignedIo, OffsetAdvice, OtherOffset, PartitionStart,
+    FileSystemBlock, GridSource, IoOffset, KnownStart, MisalignedIo, OffsetAdvice, OtherOffset,
+    PartitionStart,
 };
 use plumb_profile::infer::{InferenceVerdict, Phase};
 
@@ -161,6 +162,7 @@ fn advice(advice: &OffsetAdvice, verdict: &InferenceVerdict, grid: &Grid) -> Opt
             ),
             _ => format!("No single shift puts them on {granularity}."),
         },
+        OffsetAdvice::WithinFileSystems { file_systems } => within(file_systems, granularity),
         OffsetAdvice::OnGrid => {
             "These are on the grid: the others are off by themselves, and no shift aligns them."
                 .to_owned()
@@ -183,4 +185,30 @@ fn advice(advice: &OffsetAdvice, verdict: &InferenceVerdict, grid: &Grid) -> Opt
             )
         }
     })
+}
+
+/// The cause of I/O that are off although all file systems begin on the grid.
+fn within(file_systems: &[FileSystemBlock], granularity: Bytes) -> String {
+    let is_short = |one: &&FileSystemBlock| !one.block_bytes.0.is_multiple_of(granularity.0);
+    let short: Vec<&FileSystemBlock> = file_systems.iter().filter(is_short).collect();
+    let blocks = |of: &[&FileSystemBlock]| {
+        let named: Vec<String> = of
+            .iter()
+            .map(|one| format!("{} has blocks of {}", one.name, one.block_bytes))
+            .collect();
+        named.join(", ")
+    };
+    if short.is_empty() {
+        let all: Vec<&FileSystemBlock> = file_systems.iter().collect();
+        return format!(
+            "No move of a partition aligns them: all file systems on it begin on the grid ({}). The application chooses these offsets in \
+             its files: set its block size or alignment to {granularity}.",
+            blocks(&all)
+        );
+    }
+    format!(
+        "No move of a partition aligns them: {}, and a block may begin anywhere in {granularity}. The length of a block is fixed when a \
+         file system is made: copy the files to a new one with blocks of {granularity}.",
+        blocks(&short)
+    )
 }

@@ -32,7 +32,9 @@ mod queue_setting;
 mod read_policy;
 mod reason;
 mod record_mismatch;
+mod saturated_device;
 mod seen;
+mod single_io;
 mod single_path;
 mod small_maxphys;
 mod small_random_writes;
@@ -42,6 +44,7 @@ mod soft_partition_drift;
 mod software_raid5;
 mod software_stripe_on_hardware_raid;
 mod split_io;
+mod stalled_io;
 mod stripe_segment_mismatch;
 mod target;
 mod throughput_inflation;
@@ -55,6 +58,7 @@ pub use obstacle::{doubt, obstacle};
 pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
+pub(crate) use single_io::single_io;
 pub use target::{part, target};
 
 /// The share of I/O that a finding counts: `12 of 34 (35.3 %)`; `None` for findings that count none.
@@ -123,6 +127,8 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::SmallRandomWrites(facts) => small_random_writes::words(on, facts),
         Facts::LooksSequential(facts) => looks_sequential::words(on, facts),
         Facts::FailingIo(facts) => failing_io::words(on, facts),
+        Facts::StalledIo(facts) => stalled_io::words(on, facts),
+        Facts::SaturatedDevice(facts) => saturated_device::words(on, facts),
         Facts::MemberSkew(facts) => member_skew::words(on, facts),
         Facts::ThroughputInflation(facts) => throughput_inflation::words(on, facts),
         Facts::MisalignedTarget(facts) => misaligned_target::words(on, facts),

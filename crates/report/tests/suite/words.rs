@@ -11,12 +11,33 @@ use plumb_model::{
     HostLayer, IoSize, IoSizeBasis, LostEvents, Measurement, Obstacle, Place, Precondition, RULES,
     Reason, Remedy, RestsOn, RuleId, Seen, Severity, Target, TargetLayer,
 };
+use plumb_profile::SingleIo;
+use plumb_profile::answers::{IoError, Sender};
 use plumb_profile::infer::{InferenceVerdict, Phase};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::words;
 use plumb_stack::node_facts::{ContentKind, MirrorReads, VolumeManager};
 use plumb_stack::{CellKind, Kind, Source};
-use plumb_trace::Layer;
+use plumb_trace::{Layer, Op};
+
+fn single(ns: u64, error: Option<IoError>) -> SingleIo {
+    SingleIo {
+        ns,
+        at_ns: 7_000_000_000,
+        op: Op::Read,
+        start_bytes: 1 << 20,
+        len_bytes: 8192,
+        sender: Some(Sender {
+            comm: "postgres".to_owned(),
+            pid: 712,
+        }),
+        error,
+    }
+}
+
+fn stalled(stall: Stall) -> Facts {
+    Facts::StalledIo(StalledIo { stall })
+}
 
 fn kernel() -> Source {
     Source::Kernel {
@@ -600,6 +621,12 @@ fn misaligned_io() -> Vec<Facts> {
         misaligned: Bounds::exact(12),
         ios: 1000,
     };
+    let within = |block| OffsetAdvice::WithinFileSystems {
+        file_systems: vec![FileSystemBlock {
+            name: "/srv/mail".to_owned(),
+            block_bytes: Bytes(block),
+        }],
+    };
     let other = |continues_streams| OtherOffset {
         offset_bytes: sectors(4),
         ios: 120,
@@ -643,7 +670,12 @@ fn misaligned_io() -> Vec<Facts> {
             GridSource::User,
             Some(offset(one.clone(), OffsetAdvice::NoShift)),
         ),
-        (GridSource::User, Some(offset(one, OffsetAdvice::InFiles))),
+        (
+            GridSource::User,
+            Some(offset(one.clone(), OffsetAdvice::InFiles)),
+        ),
+        (GridSource::Stated, Some(offset(one.clone(), within(4096)))),
+        (GridSource::Stated, Some(offset(one, within(1024)))),
         (GridSource::Tested, None),
     ];
     let latency = LatencyByFit::Difference {
@@ -742,6 +774,7 @@ fn io() -> Vec<Facts> {
                     ios: 7,
                 },
             ],
+            first: vec![single(15_000_000, Some(IoError::Medium))],
         }),
         Facts::FailingIo(FailingIo {
             ops: vec![FailedIos {
@@ -749,6 +782,35 @@ fn io() -> Vec<Facts> {
                 failed: 3,
                 ios: 1000,
             }],
+            first: Vec::new(),
+        }),
+        stalled(Stall::Silent {
+            in_flight: 4,
+            for_ns: 3_020_000_000,
+            oldest: Some(single(3_400_000_000, None)),
+        }),
+        stalled(Stall::LeftBehind {
+            in_flight: 1,
+            oldest: single(6_000_000_000, None),
+        }),
+        stalled(Stall::WasSilent {
+            for_ns: 3_600_000_000,
+            slowest: None,
+        }),
+        stalled(Stall::Slow {
+            ios: 2,
+            limit_ns: 2_000_000_000,
+            longest_ns: 3_000_000_000,
+            median_ns: 212_000,
+            slowest: Some(single(3_050_000_000, None)),
+        }),
+        Facts::SaturatedDevice(SaturatedDevice {
+            busy_share: 0.998,
+            depth_mean: 31.4,
+            mean_ns: 161e6,
+            served_ns: 5.1e6,
+            ios_per_second: 196.0,
+            bytes_per_second: 1.6e6,
         }),
         Facts::MisalignedTarget(MisalignedTarget {
             granularity_bytes: Bytes(4096),
@@ -769,6 +831,8 @@ fn target(facts: &Facts) -> Target {
         | Facts::LooksSequential(_)
         | Facts::MemberSkew(_)
         | Facts::FailingIo(_)
+        | Facts::StalledIo(_)
+        | Facts::SaturatedDevice(_)
         | Facts::ThroughputInflation(_)
         | Facts::RecordMismatch(RecordMismatch::Requests(_)) => target,
         Facts::SplitIo(facts) if facts.trace.is_some() => target,

@@ -39,7 +39,10 @@ pub(super) fn of_place(
         InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
     // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
-    let is_guessed = context.profile.layer != Layer::Vfs && context.analysis.places.len() == 1;
+    let within = context.file_systems_in(place, &fit.grid);
+    let is_guessed = context.profile.layer != Layer::Vfs
+        && context.analysis.places.len() == 1
+        && within.is_none();
     let known_starts = phases
         .iter()
         .map(|phase| known_start(phase).filter(|_| is_guessed));
@@ -50,6 +53,9 @@ pub(super) fn of_place(
         continues_streams: other.heads * 100 < inference.heads * LAYOUT_HEADS_PERCENT_MIN,
     });
     let (advice, again) = match &inference.verdict {
+        _ if let Some(file_systems) = within => {
+            (OffsetAdvice::WithinFileSystems { file_systems }, None)
+        }
         InferenceVerdict::One { phase } => advise(context, place, fit, tally, phase),
         InferenceVerdict::Two { .. }
             if place.name.is_none() && context.profile.layer != Layer::Vfs =>

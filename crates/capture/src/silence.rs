@@ -1,0 +1,215 @@
+//! Times in which a device has I/O in flight and completes none, by the kernel's own counters. They also count I/O that were
+//! issued before anybody watched.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// The kernel's counters of all disks and partitions.
+const DISKSTATS: &str = "/proc/diskstats";
+/// Time between two looks.
+const EACH: Duration = Duration::from_millis(100);
+/// No line of a disk is longer.
+const LINE_BYTES: usize = 512;
+/// As the kernel packs numbers of devices.
+const MINOR_BITS: u32 = 20;
+
+/// What the kernel counts of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    /// Reads, writes, discards and flushes that completed.
+    completed: u64,
+    in_flight: u64,
+}
+
+/// How long a device has been silent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) in_flight: u64,
+    pub(crate) longest: Duration,
+    pub(crate) present: Duration,
+}
+
+struct Watched {
+    seen: Counted,
+    /// When a look first found these counts with I/O in flight.
+    since: Option<Instant>,
+    /// Whether I/O were in flight at any look.
+    was_in_use: bool,
+    silence: Silence,
+}
+
+/// Looks at the counters again and again.
+pub(crate) struct Silences {
+    /// None where the kernel shows no counters.
+    file: Option<File>,
+    text: Vec<u8>,
+    devices: BTreeMap<u32, Watched>,
+    looked: Option<Instant>,
+}
+
+impl Silences {
+    pub(crate) fn new() -> Silences {
+        let mut silences = Silences {
+            file: File::open(DISKSTATS).ok(),
+            text: vec![0; 64 * LINE_BYTES],
+            devices: BTreeMap::new(),
+            looked: None,
+        };
+        silences.look(Instant::now());
+        silences
+    }
+
+    /// Looks if it is time.
+    pub(crate) fn keep_up(&mut self) {
+        let now = Instant::now();
+        if self.looked.is_none_or(|looked| now - looked >= EACH) {
+            self.look(now);
+        }
+    }
+
+    /// What is known now of the devices that had I/O in flight at any look.
+    pub(crate) fn read(&mut self) -> Vec<(u32, Silence)> {
+        self.look(Instant::now());
+        let was_in_use = self
+            .devices
+            .iter()
+            .filter(|(_, watched)| watched.was_in_use);
+        was_in_use
+            .map(|(dev, watched)| (*dev, watched.silence))
+            .collect()
+    }
+
+    fn look(&mut self, now: Instant) {
+        self.looked = Some(now);
+        let Some(len) = self
+            .file
+            .as_ref()
+            .and_then(|file| whole(file, &mut self.text))
+        else {
+            return;
+        };
+        for (dev, counted) in std::str::from_utf8(&self.text[..len])
+            .unwrap_or_default()
+            .lines()
+            .filter_map(parse)
+        {
+            self.devices
+                .entry(dev)
+                .or_insert_with(|| Watched {
+                    seen: Counted::default(),
+                    since: None,
+                    was_in_use: false,
+                    silence: Silence::default(),
+                })
+                .see(counted, now);
+        }
+    }
+}
+
+impl Watched {
+    fn see(&mut self, counted: Counted, now: Instant) {
+        let goes_on = self.seen.completed == counted.completed
+            && self.seen.in_flight > 0
+            && counted.in_flight > 0;
+        self.since = match self.since {
+            Some(since) if goes_on => Some(since),
+            _ => (counted.in_flight > 0).then_some(now),
+        };
+        let present = self.since.map_or(Duration::ZERO, |since| now - since);
+        self.was_in_use |= counted.in_flight > 0;
+        self.silence.in_flight = counted.in_flight;
+        self.silence.present = present;
+        self.silence.longest = self.silence.longest.max(present);
+        self.seen = counted;
+    }
+}
+
+/// Reads the file from its beginning; how long it is.
+fn whole(file: &File, text: &mut Vec<u8>) -> Option<usize> {
+    let mut len = 0;
+    loop {
+        match file.read_at(&mut text[len..], len as u64).ok()? {
+            0 => return Some(len),
+            more => len += more,
+        }
+        if len == text.len() {
+            text.resize(2 * len, 0);
+        }
+    }
+}
+
+/// `MAJOR MINOR NAME` and the counters of `Documentation/admin-guide/iostats.rst`: reads are the 1st, writes the 5th, in flight
+/// the 9th, discards the 12th, flushes the 16th. Older kernels end with the 11th.
+fn parse(line: &str) -> Option<(u32, Counted)> {
+    let mut words = line.split_ascii_whitespace();
+    let major: u32 = words.next()?.parse().ok()?;
+    let minor: u32 = words.next()?.parse().ok()?;
+    let counters: Vec<u64> = words
+        .skip(1)
+        .map(|word| word.parse().unwrap_or(0))
+        .collect();
+    let counter = |number: usize| counters.get(number - 1).copied();
+    let completed = [1, 5, 12, 16].into_iter().filter_map(counter);
+    Some((
+        major << MINOR_BITS | minor,
+        Counted {
+            completed: completed.fold(0, u64::wrapping_add),
+            in_flight: counter(9)?,
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_old_and_new_kernels() {
+        let counted = |completed, in_flight| Counted {
+            completed,
+            in_flight,
+        };
+        let new = "   8       1 sda1 10 0 80 5 20 0 160 7 3 12 12 4 0 32 1 6 2";
+        assert_eq!(parse(new), Some((8 << 20 | 1, counted(40, 3))));
+        let old = " 253 0 dm-0 10 0 80 5 20 0 160 7 0 12 12";
+        assert_eq!(parse(old), Some((253 << 20, counted(30, 0))));
+        assert_eq!(parse("8 1 sda1 10 0"), None);
+    }
+
+    #[test]
+    fn silence_lasts_while_nothing_completes() {
+        let began = Instant::now();
+        let at = |ms| began + Duration::from_millis(ms);
+        let mut watched = Watched {
+            seen: Counted::default(),
+            since: None,
+            was_in_use: false,
+            silence: Silence::default(),
+        };
+        // Time in ms, completed, in flight, then the silence that is expected in ms: up to now, and the longest.
+        for (ms, completed, in_flight, present, longest) in [
+            (0, 5, 0, 0, 0),
+            (100, 5, 2, 0, 0),
+            (200, 5, 3, 100, 100),
+            (900, 5, 3, 800, 800),
+            (1000, 6, 3, 0, 800),
+            (1100, 6, 3, 100, 800),
+            (1200, 6, 0, 0, 800),
+            (1300, 6, 1, 0, 800),
+        ] {
+            let counted = Counted {
+                completed,
+                in_flight,
+            };
+            watched.see(counted, at(ms));
+            let found = (watched.silence.present, watched.silence.longest);
+            let expected = (
+                Duration::from_millis(present),
+                Duration::from_millis(longest),
+            );
+            assert_eq!(found, expected, "at {ms} ms");
+        }
+    }
+}
