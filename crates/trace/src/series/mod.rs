@@ -6,7 +6,7 @@
 //! `-j`, which do not tell reads and writes apart; the JSON of fio; and intervals, averages and flat files of Vdbench.
 //! `plumb_iostat` knows headings and columns. Left out are `-I` of Solaris, which prints counts in place of rates, `-h` of
 //! sysstat, which rounds to units, and the XML of sadf. All were held against
-//! real prints, with one exception: the columns of Vdbench's flat file are those of its manual.
+//! real prints, with one exception: no real flat file of Vdbench was at hand, so its columns are **unverified**.
 
 mod cells;
 mod fio;
