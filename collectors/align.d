@@ -1,7 +1,8 @@
 #!/usr/sbin/dtrace -qs
 /*
  * Every 5 s, for each disk of the driver sd: I/O issued, those that start off a unit and by how much on average,
- * those whose length is no multiple of it, and how many started so many sectors off.
+ * those whose length is no multiple of it, and how many started so many sectors off. At the end the exact count
+ * of each length.
  *
  *   dtrace -qs align.d          units of 4 KiB: 8 sectors of 512 bytes; end it with Ctrl-C
  *
@@ -33,6 +34,7 @@ fbt:sd:sd_core_iostart:entry
 	@bytes[this->disk] = avg(this->off * 512);
 	@odd[this->disk] = sum(this->bp->b_bcount % (UNIT * 512) ? 1 : 0);
 	@off[this->disk] = lquantize(this->off, 0, UNIT, 1);
+	@lengths[this->disk, this->bp->b_bcount] = count();
 }
 
 tick-5sec, END
@@ -42,4 +44,10 @@ tick-5sec, END
 	    @issued, @misaligned, @blocks, @bytes, @odd, @off);
 	trunc(@issued); trunc(@misaligned); trunc(@blocks); trunc(@bytes); trunc(@odd); trunc(@off);
 	began = timestamp;
+}
+
+END
+{
+	printf("IO size Count\n\n");
+	printa("sd%d %8d %@8d\n", @lengths);
 }

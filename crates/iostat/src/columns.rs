@@ -15,6 +15,8 @@ pub enum Tool {
     Solaris,
     /// `iostat` of Linux, from sysstat.
     Sysstat,
+    /// `sar -d` of Linux, from sysstat.
+    Sar,
 }
 
 impl Tool {
@@ -24,17 +26,19 @@ impl Tool {
         match self {
             Tool::Solaris => "iostat of Solaris",
             Tool::Sysstat => "iostat of sysstat",
+            Tool::Sar => "sar of sysstat",
         }
     }
 }
 
 /// The stretch of an I/O that a latency covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Span {
     /// Issue to complete: `asvc_t`, or the time within the device.
     Device,
     /// Insert to complete: `svc_t`, `await`.
+    #[default]
     Response,
 }
 
@@ -58,6 +62,8 @@ pub enum ColumnMeaning {
     Device,
     /// I/O a second.
     Rate(Operation),
+    /// I/O a second of all operations together.
+    AllRate,
     /// Bytes a second, in units of this number of bytes.
     Bytes(Operation, u32),
     /// Mean latency of one operation, ms.
@@ -81,6 +87,8 @@ pub enum ColumnMeaning {
 pub struct IostatColumns {
     tool: Tool,
     columns: Vec<ColumnMeaning>,
+    /// Words of the time in front of each row.
+    lead: usize,
     /// Columns of processors and terminals behind those of the first device.
     further: usize,
     span: Span,
@@ -116,6 +124,7 @@ impl IostatColumns {
             return Some(IostatColumns {
                 tool: Tool::Sysstat,
                 columns,
+                lead: 0,
                 further: 0,
                 span: Span::Response,
             });
@@ -142,9 +151,43 @@ impl IostatColumns {
             .then_some(IostatColumns {
                 tool: Tool::Solaris,
                 columns,
+                lead: 0,
                 further,
                 span,
             })
+    }
+
+    /// The columns of a heading that does not tell reads and writes apart: of `iostat` without `-x` and of `sar -d`, both of
+    /// sysstat; `None` for any other line.
+    #[must_use]
+    pub fn of_brief_heading(line: &str) -> Option<IostatColumns> {
+        let words = words(line);
+        let rate = words.iter().position(|word| *word == "tps")?;
+        let (tool, lead) = match words.first() {
+            Some(&"Device" | &"Device:") => (Tool::Sysstat, 0),
+            Some(first) if is_clock(first) => {
+                let device = words.iter().position(|word| *word == "DEV")?;
+                (Tool::Sar, rate.min(device))
+            }
+            _ => return None,
+        };
+        let columns: Vec<ColumnMeaning> = words[lead..]
+            .iter()
+            .map(|word| match *word {
+                "DEV" => ColumnMeaning::Device,
+                word => column_of_sysstat(word.trim_end_matches(':')),
+            })
+            .collect();
+        let has_bytes = columns
+            .iter()
+            .any(|column| matches!(column, ColumnMeaning::Bytes(..)));
+        has_bytes.then_some(IostatColumns {
+            tool,
+            columns,
+            lead,
+            further: 0,
+            span: Span::Response,
+        })
     }
 
     /// The tool that prints such a heading.
@@ -159,6 +202,20 @@ impl IostatColumns {
         self.span
     }
 
+    /// The time in front of a row; `None` where rows have none, and for a row of averages.
+    #[must_use]
+    pub fn time_of_row(&self, line: &str) -> Option<String> {
+        let words = words(line);
+        let is_timed = self.lead > 0 && words.first().is_some_and(|word| is_clock(word));
+        is_timed.then(|| words[..self.lead.min(words.len())].join(" "))
+    }
+
+    /// Whether rows begin with their time.
+    #[must_use]
+    pub const fn has_times(&self) -> bool {
+        self.lead > 0
+    }
+
     /// Columns of a device, its name included.
     #[must_use]
     pub const fn width(&self) -> usize {
@@ -169,7 +226,11 @@ impl IostatColumns {
     /// row of a report goes on with processors and terminals; those are left out.
     #[must_use]
     pub fn cells<'a>(&self, line: &'a str) -> Option<Vec<(ColumnMeaning, &'a str)>> {
-        let words = words(line);
+        let mut words = words(line);
+        if words.len() < self.lead {
+            return None;
+        }
+        words.drain(..self.lead);
         let width = self.width();
         let is_row =
             words.len() == width || self.further > 0 && words.len() == width + self.further;
@@ -190,6 +251,13 @@ impl IostatColumns {
             [rate(Operation::Read)?, rate(Operation::Write)?],
         ))
     }
+}
+
+/// `20:25:47`.
+fn is_clock(word: &str) -> bool {
+    let parts: Vec<&str> = word.split(':').collect();
+    let is_two = |part: &&str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 3 && parts.iter().all(is_two)
 }
 
 fn column_of_solaris(word: &str) -> ColumnMeaning {
@@ -217,6 +285,16 @@ pub fn column_of_sysstat(word: &str) -> ColumnMeaning {
         "Device" => ColumnMeaning::Device,
         "await" => ColumnMeaning::Ms,
         "avgqu-sz" | "aqu-sz" => ColumnMeaning::InFlight,
+        "tps" => ColumnMeaning::AllRate,
+        "kB_read/s" | "rkB" => ColumnMeaning::Bytes(Operation::Read, 1 << 10),
+        "kB_wrtn/s" | "wkB" => ColumnMeaning::Bytes(Operation::Write, 1 << 10),
+        "kB_dscd/s" | "dkB" => ColumnMeaning::Bytes(Operation::Discard, 1 << 10),
+        "MB_read/s" => ColumnMeaning::Bytes(Operation::Read, 1 << 20),
+        "MB_wrtn/s" => ColumnMeaning::Bytes(Operation::Write, 1 << 20),
+        "MB_dscd/s" => ColumnMeaning::Bytes(Operation::Discard, 1 << 20),
+        "Blk_read/s" | "rd_sec/s" | "rd_sec" => ColumnMeaning::Bytes(Operation::Read, 512),
+        "Blk_wrtn/s" | "wr_sec/s" | "wr_sec" => ColumnMeaning::Bytes(Operation::Write, 512),
+        "Blk_dscd/s" | "dc_sec/s" | "dc_sec" => ColumnMeaning::Bytes(Operation::Discard, 512),
         _ => {
             let Some(letter) = word.chars().next() else {
                 return ColumnMeaning::Other;
@@ -296,5 +374,29 @@ mod tests {
         assert_eq!(tool(SOLARIS), Some(Tool::Solaris));
         assert_eq!(tool(SYSSTAT), Some(Tool::Sysstat));
         assert_eq!(tool("Device tps kB_read/s kB_wrtn/s"), None);
+        let brief = |line| IostatColumns::of_brief_heading(line);
+        let tool = |line| brief(line).map(|columns| columns.tool());
+        assert_eq!(
+            tool("Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn"),
+            Some(Tool::Sysstat)
+        );
+        let morning = brief("08:25:47 AM DEV tps rkB/s wkB/s areq-sz aqu-sz await %util");
+        assert_eq!(
+            morning.map(|columns| (columns.tool(), columns.width())),
+            Some((Tool::Sar, 8))
+        );
+        let last = brief("20:25:47 tps rkB/s wkB/s areq-sz aqu-sz await %util DEV");
+        assert_eq!(
+            last.and_then(|columns| columns.time_of_row("20:25:48 1 2 3 4 5 6 7 sda")),
+            Some("20:25:48".to_owned())
+        );
+        for other in [
+            "20:25:47 IFACE rxpck/s tps",
+            "Average: DEV tps rkB/s wkB/s",
+            "Device tps",
+            SYSSTAT,
+        ] {
+            assert_eq!(tool(other), None, "{other}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Lines that `iostat -x` prints, of Solaris and of sysstat: headings, the columns below them, and the numbers of a row.
+//! Lines that `iostat -x` of Solaris and `iostat` and `sar -d` of sysstat print: headings, the columns below them, and the numbers of a row.
 //!
 //! Two readers share this crate. The interval series (`plumb_trace::series`) keep each report for `plumb compare`; the dump
 //! readers of `plumb_stack` take the mean rates of each device for a check. Left out: reports, and the average since boot,

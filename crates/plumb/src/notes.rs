@@ -1,7 +1,7 @@
 //! What is said of a source: a line on what it is, and sentences on how far it can be believed.
 
-use plumb_geometry::group_digits;
-use plumb_trace::{Latency, SourceInfo};
+use plumb_geometry::{Bytes, group_digits};
+use plumb_trace::{Contradiction, Latency, SourceInfo};
 
 /// What a source is, in one line.
 #[must_use]
@@ -74,6 +74,14 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
     for damage in &info.damages {
         notes.push(format!("{}, {damage}", info.path));
     }
+    let contradictions = info.contradictions.iter();
+    notes.extend(contradictions.map(|found| {
+        format!(
+            "{}: the source contradicts itself: {}",
+            info.path,
+            contradiction(found)
+        )
+    }));
     if info.completions_only {
         notes.push(format!(
             "{}: only completions were recorded; order and times are those of completion",
@@ -96,4 +104,67 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What cannot be true beside the rest.
+fn contradiction(found: &Contradiction) -> String {
+    match *found {
+        Contradiction::ImpossibleRemainder {
+            line,
+            from_sectors,
+            unit_sectors,
+            ios,
+        } => format!(
+            "the histogram on line {line} has {} I/O in the row {from_sectors}, and a remainder modulo {unit_sectors} is \
+             {} at most",
+            group_digits(ios),
+            unit_sectors.saturating_sub(1)
+        ),
+        Contradiction::Misaligned {
+            line,
+            counted,
+            printed,
+            issued,
+        } => format!(
+            "the histogram on line {line} counts {} I/O off the unit, and the lines above it {} of {}",
+            group_digits(counted),
+            group_digits(printed),
+            group_digits(issued)
+        ),
+        Contradiction::HistogramSum {
+            line,
+            counted,
+            issued,
+        } => format!(
+            "the rows of the histogram on line {line} add up to {} I/O where {} were issued; it is left out",
+            group_digits(counted),
+            group_digits(issued)
+        ),
+        Contradiction::MeanOffset {
+            line,
+            counted_low,
+            counted_high,
+            printed,
+        } => format!(
+            "the mean offset is {} bytes as printed, and {} to {} bytes by the histogram on line {line}",
+            group_digits(printed),
+            group_digits(counted_low),
+            group_digits(counted_high)
+        ),
+        Contradiction::LengthSum { counted, issued } => format!(
+            "the counts of each length add up to {} I/O where {} were issued",
+            group_digits(counted),
+            group_digits(issued)
+        ),
+        Contradiction::OddLengths {
+            counted,
+            printed,
+            unit_bytes,
+        } => format!(
+            "{} I/O have a length that is no multiple of {} by the counts of each length, and {} as printed",
+            group_digits(counted),
+            Bytes(unit_bytes),
+            group_digits(printed)
+        ),
+    }
 }

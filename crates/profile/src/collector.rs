@@ -136,7 +136,7 @@ impl Collector {
             }
             Fill::Totals(totals) => {
                 self.ready_made
-                    .entry("all devices", layer, table)
+                    .entry(&totals.subject, layer, table)
                     .imported
                     .add_totals(totals);
             }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_model::{Finding, RuleId, Unjudged};
-use plumb_trace::{Latency, SourceInfo};
+use plumb_trace::{Contradiction, Latency, SourceInfo};
 
 use crate::Report;
 use crate::run::Run;
@@ -43,6 +43,7 @@ pub(crate) struct TraceInput<'a> {
     out_of_order: u64,
     tallies: &'a std::collections::BTreeMap<&'static str, u64>,
     damages: Vec<DamageEntry>,
+    contradictions: &'a [Contradiction],
     notes: &'a [String],
     cannot_tell: &'a [&'static str],
 }
@@ -139,6 +140,7 @@ pub(crate) fn input(info: &SourceInfo) -> TraceInput<'_> {
                 expected: damage.expected.clone(),
             })
             .collect(),
+        contradictions: &info.contradictions,
         notes: &info.notes,
         cannot_tell: &info.cannot_tell,
     }

@@ -171,9 +171,14 @@ pub struct Distribution {
     pub min_max_mean: Option<(i64, i64, i64)>,
 }
 
+/// The subject of counts that a source does not tell apart by device.
+pub const ALL_DEVICES: &str = "all devices";
+
 /// Totals that a source hands over ready-made, as `align.d` prints them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlignTotals {
+    /// Device as the source names it, or [`ALL_DEVICES`].
+    pub subject: String,
     /// Length of the observation in ns; `None` when the source does not tell.
     pub elapsed_ns: Option<i64>,
     /// I/O issued.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::error::Damage;
 use crate::op::Layer;
 
@@ -77,6 +79,73 @@ pub enum Latency {
     None(String),
 }
 
+/// Two statements of one source that cannot both be true. Lines are those of a histogram's heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Contradiction {
+    /// A histogram of remainders counts I/O in a row that no remainder can be in.
+    ImpossibleRemainder {
+        /// Line.
+        line: u64,
+        /// The lowest value of the row, in sectors.
+        from_sectors: i64,
+        /// The divisor: remainders are smaller.
+        unit_sectors: u64,
+        /// I/O in the row.
+        ios: u64,
+    },
+    /// A histogram counts other I/O off the unit than the source printed as misaligned.
+    Misaligned {
+        /// Line.
+        line: u64,
+        /// Off the unit by the histogram.
+        counted: u64,
+        /// Misaligned as printed.
+        printed: u64,
+        /// I/O issued.
+        issued: u64,
+    },
+    /// The rows of a histogram do not add up to the I/O issued.
+    HistogramSum {
+        /// Line.
+        line: u64,
+        /// Sum of the rows.
+        counted: u64,
+        /// I/O issued.
+        issued: u64,
+    },
+    /// The mean offset lies outside of the bounds that the histogram sets.
+    MeanOffset {
+        /// Line.
+        line: u64,
+        /// Least mean by the histogram, bytes.
+        counted_low: u64,
+        /// Largest mean by the histogram, bytes.
+        counted_high: u64,
+        /// As printed, bytes.
+        printed: u64,
+    },
+    /// The counts of each length do not add up to the I/O issued.
+    LengthSum {
+        /// Sum of the counts.
+        counted: u64,
+        /// I/O issued.
+        issued: u64,
+    },
+    /// The counts of each length hold other odd lengths than the source printed.
+    OddLengths {
+        /// I/O of odd length by the counts.
+        counted: u64,
+        /// As printed.
+        printed: u64,
+        /// Unit of the length, bytes.
+        unit_bytes: u64,
+    },
+}
+
+/// How many contradictions are kept: two histograms a run have six at most.
+pub const CONTRADICTIONS_KEPT: usize = 24;
+
 /// How many damaged places are kept in full; the rest is only counted.
 pub const DAMAGES_KEPT: usize = 5;
 
@@ -107,6 +176,8 @@ pub struct SourceInfo {
     pub tallies: BTreeMap<&'static str, u64>,
     /// The first damaged places; see [`Counts::damaged`] for how many there were.
     pub damages: Vec<Damage>,
+    /// Statements of the source that cannot both be true, the first ones.
+    pub contradictions: Vec<Contradiction>,
     /// Everything else that a reader of the result must know, a sentence each.
     pub notes: Vec<String>,
     /// What this source cannot tell, for instance "start alignment".
@@ -119,6 +190,13 @@ impl SourceInfo {
         self.counts.damaged += 1;
         if self.damages.len() < DAMAGES_KEPT {
             self.damages.push(damage);
+        }
+    }
+
+    /// Keeps a contradiction if it is among the first.
+    pub fn contradict(&mut self, found: Contradiction) {
+        if self.contradictions.len() < CONTRADICTIONS_KEPT {
+            self.contradictions.push(found);
         }
     }
 
@@ -157,11 +235,12 @@ impl SourceInfo {
         }
     }
 
-    /// Whether everything in the input was understood and nothing was lost.
+    /// Whether everything in the input was understood, nothing was lost, and nothing contradicts the rest.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let counts = &self.counts;
-        counts.damaged == 0
+        self.contradictions.is_empty()
+            && counts.damaged == 0
             && counts.lost == 0
             && counts.skipped_bytes == 0
             && counts.missing_files == 0

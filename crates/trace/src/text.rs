@@ -50,6 +50,8 @@ pub struct Sink {
     pub names: Names,
     /// What is known of the source.
     pub info: SourceInfo,
+    /// Number of the line that is read, from 1.
+    pub line: u64,
     /// Ready-made things that are handed on one by one after the events.
     pub extras: std::collections::VecDeque<Fill>,
     names_seen: (usize, usize, usize),
@@ -287,6 +289,7 @@ impl Lines {
             return Ok(());
         }
         sink.info.counts.records += 1;
+        sink.line = self.read;
         match format.line(line, sink) {
             Ok(()) => {
                 self.good += 1;

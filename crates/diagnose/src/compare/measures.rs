@@ -101,9 +101,8 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
         let side = |side: &Observed| side.slices.iter().filter_map(value).collect::<Vec<f64>>();
         measure(name, unit, &side(before), &side(after), terms)
     };
-    let of_op = |op: usize| move |slice: &TimeSlice| Some(slice.ios[op] / slice.seconds);
-    let bytes_of_op =
-        |op: usize| move |slice: &TimeSlice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
+    let of_op = |op: usize| move |slice: &TimeSlice| slice.ios_per_second_of(op);
+    let bytes_of_op = |op: usize| move |slice: &TimeSlice| slice.bytes_per_second_of(op);
     let mut measures = vec![
         sampled(RATE, MeasureUnit::PerSecond, &|slice| {
             Some(slice.ios_per_second())

@@ -240,6 +240,7 @@ fn slice(interval: &DocumentInterval, total: &DocumentMeasured) -> TimeSlice {
             .as_ref()
             .map_or(0.0, |time| time.ios * time.mean_ns),
         in_flight_seconds: Some(interval.in_flight_mean * interval.seconds),
+        ..TimeSlice::default()
     }
 }
 

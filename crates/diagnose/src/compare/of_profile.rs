@@ -113,7 +113,7 @@ fn slice(window: &Window, seconds: f64) -> TimeSlice {
         ],
         timed: window.timed as f64,
         ns_sum: window.ns_sum as f64,
-        in_flight_seconds: None,
+        ..TimeSlice::default()
     }
 }
 

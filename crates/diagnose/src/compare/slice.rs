@@ -7,8 +7,12 @@ pub struct TimeSlice {
     pub seconds: f64,
     /// Reads and writes.
     pub ios: [f64; 2],
+    /// I/O of which the source does not tell whether they read or write.
+    pub undivided: f64,
     /// Bytes read and written; `None` where unknown.
     pub bytes: [Option<f64>; 2],
+    /// Bytes of which the source does not tell whether they were read or written.
+    pub undivided_bytes: f64,
     /// Reads and writes of which the latency is known.
     pub timed: f64,
     /// Sum of their latencies, ns.
@@ -27,20 +31,40 @@ impl TimeSlice {
     /// Reads and writes a second.
     #[must_use]
     pub fn ios_per_second(&self) -> f64 {
-        (self.ios[0] + self.ios[1]) / self.seconds
+        self.all_ios() / self.seconds
+    }
+
+    fn all_ios(&self) -> f64 {
+        self.ios[0] + self.ios[1] + self.undivided
+    }
+
+    fn all_bytes(&self) -> Option<f64> {
+        Some(self.bytes[0]? + self.bytes[1]? + self.undivided_bytes)
+    }
+
+    /// Reads, or writes, a second; `None` where the source does not tell them apart.
+    #[must_use]
+    pub fn ios_per_second_of(&self, op: usize) -> Option<f64> {
+        (self.undivided <= 0.0).then(|| self.ios[op] / self.seconds)
+    }
+
+    /// Bytes read, or written, a second; `None` where unknown.
+    #[must_use]
+    pub fn bytes_per_second_of(&self, op: usize) -> Option<f64> {
+        let bytes = self.bytes[op].filter(|_| self.undivided_bytes <= 0.0)?;
+        Some(bytes / self.seconds)
     }
 
     /// Bytes a second; `None` where unknown.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
-        Some((self.bytes[0]? + self.bytes[1]?) / self.seconds)
+        Some(self.all_bytes()? / self.seconds)
     }
 
     /// Mean length of an I/O in bytes; `None` where that is unknown, and without I/O.
     #[must_use]
     pub fn len_bytes(&self) -> Option<f64> {
-        let ios = self.ios[0] + self.ios[1];
-        let bytes = self.bytes[0]? + self.bytes[1]?;
+        let (ios, bytes) = (self.all_ios(), self.all_bytes()?);
         (ios > 0.0).then(|| bytes / ios)
     }
 
@@ -63,6 +87,8 @@ impl TimeSlice {
             self.ios[op] += other.ios[op];
             self.bytes[op] = both(self.bytes[op], other.bytes[op]);
         }
+        self.undivided += other.undivided;
+        self.undivided_bytes += other.undivided_bytes;
         self.timed += other.timed;
         self.ns_sum += other.ns_sum;
         self.in_flight_seconds = both(self.in_flight_seconds, other.in_flight_seconds);
@@ -100,6 +126,8 @@ mod tests {
         TimeSlice {
             seconds: 2.0,
             ios: [ios, 1.0],
+            undivided: 0.0,
+            undivided_bytes: 0.0,
             bytes: [Some(ios * 4096.0), None],
             timed: ios,
             ns_sum: ios * 1e6,

@@ -18,6 +18,7 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
         timed: *rate,
         ns_sum: rate * ms * 1e6,
         in_flight_seconds: Some(rate * ms / 1e3),
+        ..TimeSlice::default()
     });
     Observed {
         device: "sda".to_owned(),

@@ -20,7 +20,7 @@ Exit status: 0 better or no difference, 1 worse, 2 usage, 3 not comparable, inco
 permitted, 5 failed."
 )]
 pub struct Compare {
-    /// Before the change: a saved profile, a trace of any known format, or what iostat -x or plumb bench --json printed
+    /// Before the change: a saved profile, a trace of any known format, or the output of iostat, sar, sadf, Vdbench, fio (JSON) or plumb bench --json
     #[arg(value_name = "BEFORE")]
     pub before: PathBuf,
     /// After it: the same

@@ -180,7 +180,7 @@ fn printed(path: &Path) -> Result<Option<Contents>, Failure> {
     if !is_bench && !series::sniff(head) {
         return match is_stdin {
             true => Err(Failure::usage(
-                "-: found neither output of iostat -x nor of plumb bench --json",
+                "-: found neither output of iostat, sar, fio or Vdbench nor of plumb bench --json",
             )
             .with_help("give traces and profiles as files")),
             false => Ok(None),

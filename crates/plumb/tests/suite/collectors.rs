@@ -185,6 +185,13 @@ fn each_device_has_its_block() {
         (312 + others, 312, 0),
         "{printed}"
     );
+    for (len, ios) in [(8192, 211), (4096, 101)] {
+        let row = format!("@lengths[{device}, {len}]: ");
+        let count = printed.lines().find_map(|line| line.strip_prefix(&row));
+        let count: u64 = count.and_then(|count| count.parse().ok()).expect("exact");
+        // Somebody may have looked at what is on the disk.
+        assert!((ios..=ios + others).contains(&count), "{printed}");
+    }
     let off_bytes = (211 * 2 + 101 * 7) * 512;
     assert!(
         (off_bytes - seen.issued..=off_bytes).contains(&seen.off_bytes),

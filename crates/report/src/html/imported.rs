@@ -18,7 +18,7 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     if imported.is_empty() {
         return;
     }
-    m.leaf("h3", &[], "CountedShare by the source");
+    m.leaf("h3", &[], "Counted by the source");
     totals(m, &imported.totals);
     m.class("div", "pair", |m| {
         for histogram in imported.histograms.iter().take(SHOWN_MAX) {

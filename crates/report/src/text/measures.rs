@@ -349,6 +349,13 @@ fn measured_words(measured: Measured) -> &'static str {
     }
 }
 
+/// A single length in bytes, where a larger unit would round it.
+fn exact(measured: Measured, value: i64) -> Option<String> {
+    let is_bytes = matches!(measured, Measured::LenBytes | Measured::ResidueBytes);
+    let is_rounded = value >= 1024 && value % 1024 != 0;
+    (is_bytes && is_rounded).then(|| format!("{} B", count(value.unsigned_abs())))
+}
+
 fn bucket(histogram: &ForeignHistogram, low: Option<i64>, high: Option<i64>) -> String {
     let show = |value: i64| match histogram.measured {
         Measured::LenBytes | Measured::ResidueBytes => bytes(value.unsigned_abs()),
@@ -362,7 +369,9 @@ fn bucket(histogram: &ForeignHistogram, low: Option<i64>, high: Option<i64>) -> 
         }
     };
     match (low, high) {
-        (Some(low), Some(high)) if low == high => show(low),
+        (Some(low), Some(high)) if low == high => {
+            exact(histogram.measured, low).unwrap_or_else(|| show(low))
+        }
         (_, Some(high)) => format!("to {}", show(high)),
         (Some(low), None) => format!("from {}", show(low)),
         (None, None) => "any".to_owned(),

@@ -289,6 +289,7 @@ fn what_a_source_counted_itself_is_shown_as_it_is() {
         min_max_mean: Some((-4096, 8192, 12)),
     };
     let totals = AlignTotals {
+        subject: "vm".to_owned(),
         elapsed_ns: Some(10_000_000_000),
         ios: 1_011,
         misaligned_ios: 997,

@@ -12,22 +12,28 @@
 //! 32 bits and is not used. The histogram is never cleared: the last one of a run holds all of it, so only that
 //! is handed on. Totals are handed on when no interval was; else they are compared with the intervals' sum.
 //!
-//! Verified against the two outputs printed in the paper; their histograms are broken in the copy at hand. A
-//! row that cannot be read is passed over, and a histogram that does not add up is left out.
+//! Verified against the two outputs printed in the paper; their histograms are broken in the copy at hand: labels and
+//! counts stand on lines of their own. A row that cannot be read is passed over, and a histogram that does not add up is
+//! left out. Counts, histogram and lengths of a run are held against each other, and what cannot be true beside the rest
+//! is reported as a [`Contradiction`].
 
 mod block;
+mod rows;
 
 use std::collections::BTreeMap;
 
 use self::block::{CountBlock, Fact, facts, parse_elapsed};
+use self::rows::{HistogramRows, RowTaken, parse_count};
 use crate::error::Error;
-use crate::format::quantize::{is_distribution, row_range};
+use crate::format::quantize::row_range;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
-use crate::number::{parse_i64, parse_ios, parse_u64};
+use crate::number::parse_u64;
 use crate::op::Layer;
-use crate::reader::{Bucket, Distribution, Fill, IOS_MAX, Measured, ReadOptions, Reader, Sniff};
-use crate::source::{Clock, Latency, SourceInfo};
+use crate::reader::{
+    ALL_DEVICES, AlignTotals, Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff,
+};
+use crate::source::{Clock, Contradiction, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, split_words};
 use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
 
@@ -84,14 +90,40 @@ enum CountTable {
 struct AlignD {
     block: CountBlock,
     in_totals: bool,
-    /// I/O in the intervals of this run that were handed on, and how many those are.
-    run_ios: u64,
+    /// The sum of the intervals of this run that were handed on, and how many those are.
+    run: RunSum,
     intervals: u64,
     table: CountTable,
     lengths: BTreeMap<i64, u64>,
-    /// Rows (sectors off, I/O) of the histogram that is being read, and of the last one of this run.
-    rows: BTreeMap<i64, u64>,
-    last_rows: BTreeMap<i64, u64>,
+    /// The histogram that is being read, and the last one of this run.
+    rows: HistogramRows,
+    last_rows: HistogramRows,
+}
+
+/// The counts of a run, as its intervals or its totals have them.
+#[derive(Clone, Copy, Default)]
+struct RunSum {
+    ios: u64,
+    misaligned_ios: u64,
+    odd_length_ios: u64,
+    /// Sum of the offsets in bytes: at least this, and less than this and one byte for each I/O, since the script rounds the
+    /// mean down.
+    offset_bytes: u128,
+}
+
+impl RunSum {
+    fn add(&mut self, totals: &AlignTotals) {
+        self.ios = self.ios.saturating_add(totals.ios);
+        self.misaligned_ios = self.misaligned_ios.saturating_add(totals.misaligned_ios);
+        self.odd_length_ios = self.odd_length_ios.saturating_add(totals.odd_length_ios);
+        self.offset_bytes += u128::from(totals.ios) * u128::from(totals.mean_offset_bytes);
+    }
+}
+
+/// The script's counters are not atomic, so that a little may be missing from them, and I/O come while it prints.
+fn differ(one: u64, other: u64) -> bool {
+    const STRAY_IOS: u64 = 10;
+    one.abs_diff(other) > one.max(other) / 100 + STRAY_IOS
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -130,9 +162,10 @@ impl LineFormat for AlignD {
                 Err(LineError::new(line, "nothing after the counts"))
             };
         }
-        if is_distribution(line) {
+        if rows::is_heading(line) {
             self.end_histogram(sink);
             self.table = CountTable::Histogram;
+            self.rows.line = sink.line;
         } else if split_words(line).eq([b"Totals"]) {
             self.end_histogram(sink);
             let before = self.end_block(sink);
@@ -175,13 +208,11 @@ impl AlignD {
             self.block.elapsed_ns = elapsed_ns.filter(|_| !self.in_totals);
             return Ok(());
         }
-        let misread = figure == b"O";
-        if misread {
+        if figure == b"O" {
             sink.info
                 .note("a letter O in place of a count was read as 0");
         }
-        let count = if misread { Some(0) } else { parse_ios(figure) };
-        let count = count.ok_or_else(|| LineError::new(figure, "a count"))?;
+        let count = parse_count(figure).ok_or_else(|| LineError::new(figure, "a count"))?;
         match fact {
             Fact::Issued => self.block.issued = Some(count),
             Fact::Misaligned => self.block.misaligned = Some(count),
@@ -195,38 +226,19 @@ impl AlignD {
 
     /// Takes a row of the table that is being read; says whether the line is one.
     fn row(&mut self, line: &[u8], sink: &mut Sink) -> bool {
-        let mut found = split_words(line);
-        let (Some(first), last) = (found.next(), found.last()) else {
-            return true;
+        let taken = match self.table {
+            CountTable::None => {
+                return split_words(line).next().is_none();
+            }
+            CountTable::Lengths => rows::take_length(&mut self.lengths, line),
+            CountTable::Histogram => self.rows.take(line),
         };
-        let value = parse_i64(first);
-        let count = last.and_then(|word| {
-            if word == b"O" {
-                Some(0)
-            } else {
-                parse_ios(word)
-            }
-        });
-        let table = match self.table {
-            CountTable::None => return false,
-            CountTable::Lengths => &mut self.lengths,
-            CountTable::Histogram => &mut self.rows,
-        };
-        let fits = |value: i64| self.table == CountTable::Lengths || row_range(value).is_some();
-        match (value.filter(|&value| fits(value)), count) {
-            (Some(value), Some(count)) => {
-                let sum = table.entry(value).or_insert(0);
-                *sum = sum.saturating_add(count).min(IOS_MAX);
-                true
-            }
-            _ if value.is_some() || first == b"|" => {
-                sink.info.tally("unreadable row");
-                sink.info
-                    .note("a row of a histogram could not be read and was passed over");
-                true
-            }
-            _ => false,
+        if taken == RowTaken::Unreadable {
+            sink.info.tally("unreadable row");
+            sink.info
+                .note("a row of a histogram could not be read and was passed over");
         }
+        taken != RowTaken::Other
     }
 
     /// A histogram of one run only grows; one that does not is of another run.
@@ -236,11 +248,7 @@ impl AlignD {
         if rows.is_empty() {
             return;
         }
-        let grows = self
-            .last_rows
-            .iter()
-            .all(|(value, ios)| rows.get(value).unwrap_or(&0) >= ios);
-        if !grows {
+        if !rows.continues(&self.last_rows) {
             self.end_run(sink);
         }
         self.last_rows = rows;
@@ -265,13 +273,14 @@ impl AlignD {
             sink.info.note(format!(
                 "the totals of a run count {ios} I/O, its intervals {}: what came after the last interval \
                  is in the histograms only",
-                self.run_ios
+                self.run.ios
             ));
-            self.run_ios = ios;
+            self.run = RunSum::default();
+            self.run.add(&totals);
             self.end_run(sink);
         } else {
             self.intervals += 1;
-            self.run_ios = self.run_ios.saturating_add(ios);
+            self.run.add(&totals);
             sink.extras.push_back(Fill::Totals(totals));
         }
         Ok(())
@@ -279,9 +288,12 @@ impl AlignD {
 
     /// Hands on what is known of a whole run: its lengths and its last histogram.
     fn end_run(&mut self, sink: &mut Sink) {
-        let ios = std::mem::take(&mut self.run_ios);
+        let run = std::mem::take(&mut self.run);
         self.intervals = 0;
         let lengths = std::mem::take(&mut self.lengths);
+        if !lengths.is_empty() {
+            compare_lengths(&lengths, &run, &mut sink.info);
+        }
         let exact = |(len, ios): (i64, u64)| Bucket {
             low: Some(len),
             high: Some(len),
@@ -293,14 +305,7 @@ impl AlignD {
             sink,
         );
         let rows = std::mem::take(&mut self.last_rows);
-        let sum = rows
-            .values()
-            .fold(0u64, |sum, ios| sum.saturating_add(*ios));
-        // The script's counters are not atomic, so a little may be missing from them.
-        if sum.abs_diff(ios) > ios / 100 {
-            sink.info.note(format!(
-                "a histogram was left out: its rows add up to {sum} where {ios} I/O were issued"
-            ));
+        if rows.is_empty() || !compare_histogram(&rows, &run, &mut sink.info) {
             return;
         }
         let sectors = |sectors: i64| Some(sectors.saturating_mul(512));
@@ -314,17 +319,83 @@ impl AlignD {
         };
         push(
             Measured::ResidueBytes,
-            rows.into_iter().filter_map(bucket).collect(),
+            rows.rows.into_iter().filter_map(bucket).collect(),
             sink,
         );
     }
 }
 
+/// Holds the counts of each length against those of the run.
+fn compare_lengths(lengths: &BTreeMap<i64, u64>, run: &RunSum, info: &mut SourceInfo) {
+    let sum = |wanted: fn(i64) -> bool| {
+        let of = lengths.iter().filter(|(len, _)| wanted(**len));
+        of.fold(0u64, |sum, (_, ios)| sum.saturating_add(*ios))
+    };
+    let counted = sum(|_| true);
+    if differ(counted, run.ios) {
+        info.contradict(Contradiction::LengthSum {
+            counted,
+            issued: run.ios,
+        });
+    }
+    let odd = sum(|len| len % block::LEN_UNIT_BYTES as i64 != 0);
+    if differ(odd, run.odd_length_ios) {
+        info.contradict(Contradiction::OddLengths {
+            counted: odd,
+            printed: run.odd_length_ios,
+            unit_bytes: block::LEN_UNIT_BYTES,
+        });
+    }
+}
+
+/// Holds the histogram against the counts of the run; says whether it adds up to them.
+fn compare_histogram(rows: &HistogramRows, run: &RunSum, info: &mut SourceInfo) -> bool {
+    let line = rows.line;
+    for (from, ios) in rows.impossible() {
+        info.contradict(Contradiction::ImpossibleRemainder {
+            line,
+            from_sectors: from,
+            unit_sectors: block::UNIT_SECTORS,
+            ios,
+        });
+    }
+    let counted = rows.off_unit();
+    if differ(counted, run.misaligned_ios) {
+        info.contradict(Contradiction::Misaligned {
+            line,
+            counted,
+            printed: run.misaligned_ios,
+            issued: run.ios,
+        });
+    }
+    let sum = rows.sum();
+    if differ(sum, run.ios) {
+        info.contradict(Contradiction::HistogramSum {
+            line,
+            counted: sum,
+            issued: run.ios,
+        });
+        return false;
+    }
+    let [low, high] = rows.offset_bytes();
+    let printed = run.offset_bytes;
+    let slack = |bytes: u128| bytes / 100 + 4096;
+    if low > printed + u128::from(run.ios) + slack(low) || high + slack(printed) < printed {
+        let mean = |bytes: u128| (bytes / u128::from(run.ios.max(1))) as u64;
+        info.contradict(Contradiction::MeanOffset {
+            line,
+            counted_low: mean(low),
+            counted_high: mean(high),
+            printed: mean(printed),
+        });
+    }
+    true
+}
+
 fn push(measured: Measured, buckets: Vec<Bucket>, sink: &mut Sink) {
     if !buckets.is_empty() {
-        let subject = "all disks".to_owned();
         let histogram = Distribution {
-            subject,
+            subject: ALL_DEVICES.to_owned(),
             measured,
             op: None,
             buckets,

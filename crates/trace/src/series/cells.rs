@@ -60,6 +60,7 @@ fn looks_cut(words: &[&str]) -> bool {
 #[derive(Default)]
 pub struct SeriesCells {
     ops: [OpRow; 4],
+    all: Option<Printed>,
     ms: Option<Printed>,
     queue_ms: Option<Printed>,
     active: Option<Printed>,
@@ -72,6 +73,7 @@ impl SeriesCells {
     fn put(&mut self, column: ColumnMeaning, printed: Printed) {
         match column {
             ColumnMeaning::Rate(op) => self.ops[op as usize].per_second = printed,
+            ColumnMeaning::AllRate => self.all = Some(printed),
             ColumnMeaning::Bytes(op, unit) => {
                 self.ops[op as usize].bytes_per_second = Some(printed.value * f64::from(unit))
             }
@@ -88,6 +90,11 @@ impl SeriesCells {
     /// The number of a member of sysstat's JSON; members have the names of columns.
     pub fn put_named(&mut self, name: &str, printed: Printed) {
         self.put(column_of_sysstat(name), printed);
+    }
+
+    /// Whether the rate of all I/O together is there.
+    pub const fn has_all_rate(&self) -> bool {
+        self.all.is_some()
     }
 
     pub fn into_row(self, line: u64) -> DeviceRow {
@@ -107,6 +114,13 @@ impl SeriesCells {
         DeviceRow {
             line,
             data: [read, write],
+            undivided: self.all.map(|per_second| OpRow {
+                per_second,
+                bytes_per_second: None,
+                ms: self.ms,
+            }),
+            seconds: None,
+            is_limited: false,
             others: [discard, flush],
             ms: self.ms.filter(|_| !is_apart),
             span,

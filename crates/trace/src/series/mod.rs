@@ -1,19 +1,55 @@
-//! Interval series: the figures that `iostat` prints of each device at regular intervals. They are no traces: they hold no
-//! single I/O and become no profile; `compare` sets them side by side.
+//! Interval series: the figures that a tool prints of each device, or of each run of a benchmark, at regular intervals. They
+//! are no traces: they hold no single I/O and become no profile; `compare` sets them side by side.
 //!
 //! Read are `iostat -x` of Solaris, with any of `-n -p -z -r -M -c -t -e -T d -T u`, and of sysstat, old columns and new ones,
-//! in kilobytes, megabytes or sectors, as text and as JSON; `plumb_iostat` knows headings and columns. Left out is `-I` of
-//! Solaris, which prints counts in place of rates. Both tools were held against real prints.
+//! in kilobytes, megabytes or sectors, as text and as JSON; `iostat` of both without `-x`, `sar -d` and `sadf -d`, `-p` and
+//! `-j`, which do not tell reads and writes apart; the JSON of fio; and intervals, averages and flat files of Vdbench.
+//! `plumb_iostat` knows headings and columns. Left out are `-I` of Solaris, which prints counts in place of rates, `-h` of
+//! sysstat, which rounds to units, and the XML of sadf. All were held against
+//! real prints, with one exception: no real flat file of Vdbench was at hand, so its columns are **unverified**.
 
 mod cells;
+mod fio;
 mod json;
+mod sadf;
 mod since_boot;
+mod solaris_brief;
 mod text;
+mod vdbench;
 
 use crate::error::{Damage, Error, Place, shown};
 
 pub use plumb_iostat::{Printed, Span, Tool};
 pub use since_boot::{FirstReport, SinceBoot};
+
+/// The tool that a series comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesTool {
+    /// `iostat` or `sar`, or `sadf` in its place.
+    Iostat(Tool),
+    /// `fio --output-format=json`.
+    Fio,
+    /// Vdbench.
+    Vdbench,
+}
+
+impl SeriesTool {
+    /// In words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            SeriesTool::Iostat(tool) => tool.title(),
+            SeriesTool::Fio => "fio",
+            SeriesTool::Vdbench => "Vdbench",
+        }
+    }
+
+    /// Whether it makes the I/O that it reports.
+    #[must_use]
+    pub const fn is_benchmark(self) -> bool {
+        matches!(self, SeriesTool::Fio | SeriesTool::Vdbench)
+    }
+}
 
 /// One operation of a device in one report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,12 +63,19 @@ pub struct OpRow {
 }
 
 /// One device in one report.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceRow {
     /// Line on which it stands; 0 where it stands on none of its own.
     pub line: u64,
     /// Reads and writes.
     pub data: [OpRow; 2],
+    /// All I/O, where the source does not tell reads and writes apart: their rates in `data` are 0 then, and their bytes are
+    /// there if the source has them apart.
+    pub undivided: Option<OpRow>,
+    /// Length of the interval; `None` where the source does not tell, and all are equally long.
+    pub seconds: Option<f64>,
+    /// Whether a benchmark was asked for a rate, and not for as much as the device gives.
+    pub is_limited: bool,
     /// Discards and flushes, for the check by Little's law.
     pub others: [OpRow; 2],
     /// Mean latency of reads and writes together, ms; `None` where only [`OpRow::ms`] is known.
@@ -62,7 +105,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Who printed it.
-    pub tool: Tool,
+    pub tool: SeriesTool,
     /// Reports in order.
     pub reports: Vec<Report>,
     /// The first line that could not be understood.
@@ -73,10 +116,12 @@ pub struct Series {
     pub has_banner: bool,
     /// Whether the command can be seen, and had the flag that leaves out the first report (`-y`).
     pub left_out_first: bool,
+    /// Intervals of a warm-up that were left out, since the tool's own averages leave them out.
+    pub warm_up_left_out: u64,
 }
 
 impl Series {
-    fn new(tool: Tool) -> Series {
+    fn new(tool: SeriesTool) -> Series {
         Series {
             tool,
             reports: Vec::new(),
@@ -84,6 +129,7 @@ impl Series {
             damaged: 0,
             has_banner: false,
             left_out_first: false,
+            warm_up_left_out: 0,
         }
     }
 
@@ -105,7 +151,7 @@ impl Series {
     }
 
     /// What each report has of a device; `None` where it has no line, since it had no I/O. Where that line may be the one
-    /// that could not be understood the report is left out.
+    /// that could not be understood the report is left out, and so are reports of a benchmark's other runs.
     pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a DeviceRow>> {
         self.reports.iter().filter_map(move |report| {
             let row = report
@@ -113,16 +159,29 @@ impl Series {
                 .iter()
                 .find(|(name, _)| name == device)
                 .map(|(_, row)| row);
-            (row.is_some() || !report.is_damaged).then_some(row)
+            let is_idle = !report.is_damaged && !self.tool.is_benchmark();
+            (row.is_some() || is_idle).then_some(row)
         })
     }
 }
 
 impl DeviceRow {
-    /// Reads and writes a second.
+    /// Reads and writes a second; all I/O where the source does not tell them apart.
     #[must_use]
     pub fn per_second(&self) -> f64 {
-        self.data.iter().map(|op| op.per_second.value).sum()
+        match self.undivided {
+            Some(all) => all.per_second.value,
+            None => self.data.iter().map(|op| op.per_second.value).sum(),
+        }
+    }
+
+    /// Bytes a second of these I/O; `None` where a column lacks.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        if let Some(bytes) = self.undivided.and_then(|all| all.bytes_per_second) {
+            return Some(bytes);
+        }
+        self.data.iter().map(|op| op.bytes_per_second).sum()
     }
 
     /// Mean latency of reads and writes, ms: as printed, or that of both by their rates. `None` without I/O, or where a
@@ -135,6 +194,9 @@ impl DeviceRow {
         }
         if let Some(ms) = self.ms {
             return Some(ms.value);
+        }
+        if self.undivided.is_some() {
+            return None;
         }
         let busy = self.data.iter().filter(|op| op.per_second.value > 0.0);
         let sum: Option<f64> = busy
@@ -150,7 +212,10 @@ impl DeviceRow {
     pub fn littles_law(&self) -> Option<LittlesLaw> {
         let in_flight = self.in_flight?;
         let parts: Vec<(Printed, Printed)> = match self.ms {
-            Some(ms) => self.data.iter().map(|op| (op.per_second, ms)).collect(),
+            Some(ms) => match self.undivided {
+                Some(all) => vec![(all.per_second, ms)],
+                None => self.data.iter().map(|op| (op.per_second, ms)).collect(),
+            },
             None => {
                 let all = self.data.iter().chain(&self.others);
                 all.filter_map(|op| op.ms.map(|ms| (op.per_second, ms)))
@@ -202,11 +267,35 @@ impl LittlesLaw {
 /// So many bytes are looked through for a heading: a page of processors may stand before it.
 pub const SNIFF_BYTES: usize = 16 * 1024;
 
+/// What a file looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    SysstatJson,
+    SadfText,
+    SysstatXml,
+    SolarisBrief,
+    Fio,
+    Vdbench,
+    Iostat,
+}
+
+fn shape(head: &[u8]) -> Option<Shape> {
+    let head = &head[..head.len().min(SNIFF_BYTES)];
+    let text = String::from_utf8_lossy(head);
+    let is = |is_it: bool, shape| is_it.then_some(shape);
+    is(json::sniff(head), Shape::SysstatJson)
+        .or_else(|| is(fio::sniff(head), Shape::Fio))
+        .or_else(|| is(sadf::is_xml(&text), Shape::SysstatXml))
+        .or_else(|| is(sadf::sniff(&text), Shape::SadfText))
+        .or_else(|| is(text::sniff(&text), Shape::Iostat))
+        .or_else(|| is(solaris_brief::sniff(&text), Shape::SolarisBrief))
+        .or_else(|| is(vdbench::sniff(&text), Shape::Vdbench))
+}
+
 /// Whether bytes begin like an interval series.
 #[must_use]
 pub fn sniff(head: &[u8]) -> bool {
-    let head = &head[..head.len().min(SNIFF_BYTES)];
-    json::sniff(head) || text::sniff(&String::from_utf8_lossy(head))
+    shape(head).is_some()
 }
 
 /// Reads a series; lines that cannot be understood are counted and passed over.
@@ -223,17 +312,23 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Series, Error> {
             path: name.to_owned(),
         });
     }
-    let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    let series = if json::sniff(head) {
-        json::read(bytes).map_err(malformed)?
-    } else {
-        text::read(&String::from_utf8_lossy(bytes))
+    let text = || String::from_utf8_lossy(bytes);
+    let series = match shape(bytes) {
+        Some(Shape::SysstatJson) => json::read(bytes).map_err(malformed)?,
+        Some(Shape::Fio) => fio::read(bytes).map_err(malformed)?,
+        Some(Shape::SadfText) => sadf::read(&text()),
+        Some(Shape::SysstatXml) => return Err(malformed(sadf::xml_damage())),
+        Some(Shape::SolarisBrief) => solaris_brief::read(&text()),
+        Some(Shape::Vdbench) => vdbench::read(&text()),
+        Some(Shape::Iostat) | None => text::read(&text()),
     };
     if series.reports.iter().all(|report| report.rows.is_empty()) {
         let nothing = Damage {
             place: Place::Line(1),
             found: shown(bytes),
-            expected: "rows of devices below `r/s w/s … device` or `Device r/s … %util`".to_owned(),
+            expected:
+                "rows of devices below a heading of iostat, sar or Vdbench, or results of fio"
+                    .to_owned(),
         };
         return Err(malformed(series.damage.unwrap_or(nothing)));
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Series, Tool};
+use super::{Series, SeriesTool, Tool};
 
 /// The others' rates may be so far beyond their own range and the first still be one of them, as a share of their mean:
 /// short runs vary by this much.
@@ -56,12 +56,15 @@ impl Series {
         match first {
             FirstReport::Keep => None,
             FirstReport::Drop => Some(SinceBoot::Asked),
-            FirstReport::Auto if self.tool == Tool::Sysstat => {
-                (self.has_banner && !self.left_out_first).then_some(SinceBoot::ByTheTool)
-            }
-            FirstReport::Auto => self
-                .is_unlike_the_others(device)
-                .then_some(SinceBoot::ByItsRate),
+            FirstReport::Auto => match self.tool {
+                SeriesTool::Iostat(Tool::Sysstat) => {
+                    (self.has_banner && !self.left_out_first).then_some(SinceBoot::ByTheTool)
+                }
+                SeriesTool::Iostat(Tool::Solaris) => self
+                    .is_unlike_the_others(device)
+                    .then_some(SinceBoot::ByItsRate),
+                SeriesTool::Iostat(Tool::Sar) | SeriesTool::Fio | SeriesTool::Vdbench => None,
+            },
         }
     }
 

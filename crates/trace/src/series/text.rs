@@ -1,30 +1,39 @@
-//! `iostat -x` as text: reports of rows below a heading, with lines of processors, terminals and dates between them.
+//! `iostat` and `sar -d` as text: reports of rows below a heading, with lines of processors, terminals and dates between them.
+//! Rows of `sar` begin with their time: those of one time are a report, and rows of averages are left out.
 
 use plumb_iostat::{IostatColumns, IostatLine, words};
 
 use super::cells::row;
-use super::{Report, Series, Tool};
+use super::{Report, Series, SeriesTool, Tool};
 use crate::error::{Damage, Place};
 
 /// Whether there is a heading among the first lines.
 pub fn sniff(head: &str) -> bool {
-    head.lines()
-        .any(|line| IostatColumns::of_heading(line).is_some())
+    head.lines().any(|line| heading(line).is_some())
+}
+
+fn heading(line: &str) -> Option<IostatColumns> {
+    IostatColumns::of_heading(line).or_else(|| IostatColumns::of_brief_heading(line))
 }
 
 /// Reads all reports.
 pub fn read(text: &str) -> Series {
     let tool = text
         .lines()
-        .find_map(IostatColumns::of_heading)
+        .find_map(heading)
         .map_or(Tool::Solaris, |columns| columns.tool());
     let mut reader = SeriesReader {
-        series: Series::new(tool),
+        series: Series::new(SeriesTool::Iostat(tool)),
         columns: None,
         at: None,
     };
     for (number, line) in (1..).zip(text.lines()) {
         reader.line(number, line);
+    }
+    // sar prints idle devices as well: a report without rows belongs to a restart, or to a heading at the end of a page.
+    if tool == Tool::Sar {
+        let reports = &mut reader.series.reports;
+        reports.retain(|report| report.is_damaged || !report.rows.is_empty());
     }
     reader.series
 }
@@ -38,7 +47,7 @@ struct SeriesReader {
 
 impl SeriesReader {
     fn line(&mut self, number: u64, line: &str) {
-        let shape = IostatLine::parse(line);
+        let shape = heading(line).map_or_else(|| IostatLine::parse(line), IostatLine::Heading);
         if let IostatLine::Heading(columns) = shape {
             self.columns = Some(columns);
             let at = self.at.take();
@@ -64,6 +73,29 @@ impl SeriesReader {
             IostatLine::Heading(_) | IostatLine::Other => {}
         }
         let Some(columns) = &self.columns else { return };
+        if columns.has_times() {
+            let Some(at) = columns.time_of_row(line) else {
+                return;
+            };
+            // Another table of `sar` begins.
+            if words(line)
+                .iter()
+                .any(|word| word.ends_with("/s") || word.starts_with('%'))
+            {
+                self.columns = None;
+                return;
+            }
+            let last = self.series.reports.last_mut();
+            match last {
+                Some(last) if last.at.as_ref() == Some(&at) => {}
+                Some(last) if last.rows.is_empty() && !last.is_damaged => last.at = Some(at),
+                _ => self.series.reports.push(Report {
+                    line: number,
+                    at: Some(at),
+                    ..Report::default()
+                }),
+            }
+        }
         match row(columns, line, number) {
             Ok(None) => {}
             Ok(Some(row)) => {

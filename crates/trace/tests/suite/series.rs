@@ -4,7 +4,9 @@ use plumb_testkit::{real_trace, require};
 use std::path::Path;
 use std::process::Command;
 
-use plumb_trace::series::{self, DeviceRow, FirstReport, Series, SinceBoot, Span, Tool};
+use plumb_trace::series::{
+    self, DeviceRow, FirstReport, Series, SeriesTool, SinceBoot, Span, Tool,
+};
 
 fn read(text: &str) -> Series {
     series::read("capture", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
@@ -34,7 +36,7 @@ fn the_paper() {
         let series = example(name);
         assert_eq!(
             (series.tool, series.reports.len(), series.damaged),
-            (Tool::Solaris, 3, 0),
+            (SeriesTool::Iostat(Tool::Solaris), 3, 0),
             "{name}"
         );
         for report in 0..3 {
@@ -202,7 +204,7 @@ fn one_run_as_text_and_as_json() {
         let series = example(name);
         assert_eq!(
             (series.tool, series.reports.len(), series.damaged),
-            (Tool::Sysstat, 13, 0),
+            (SeriesTool::Iostat(Tool::Sysstat), 13, 0),
             "{name}"
         );
         assert_eq!(

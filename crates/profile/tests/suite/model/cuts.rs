@@ -287,6 +287,7 @@ fn ready_made_residues_keep_their_modulus() {
 fn losses_stay_when_there_were_no_events() {
     use plumb_trace::{AlignTotals, Fill};
     let totals = AlignTotals {
+        subject: plumb_trace::ALL_DEVICES.to_owned(),
         elapsed_ns: None,
         ios: 10,
         misaligned_ios: 4,

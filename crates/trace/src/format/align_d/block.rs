@@ -1,11 +1,12 @@
 //! One block of counts of `align.d`: its figures, the words after each, and whether they agree.
 
 use crate::number::{parse_i64, parse_u64};
-use crate::reader::AlignTotals;
+use crate::reader::{ALL_DEVICES, AlignTotals};
 use crate::text::split_words;
 
-pub const START_UNIT_BYTES: u64 = 4096;
-const LEN_UNIT_BYTES: u64 = 8192;
+pub const UNIT_SECTORS: u64 = 8;
+const START_UNIT_BYTES: u64 = UNIT_SECTORS * 512;
+pub const LEN_UNIT_BYTES: u64 = 8192;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Between these an interval of 5 s that was printed late still lies.
@@ -82,6 +83,7 @@ impl CountBlock {
     /// The totals, when all of them were read and agree with each other.
     pub fn totals(&self) -> Option<AlignTotals> {
         let totals = AlignTotals {
+            subject: ALL_DEVICES.to_owned(),
             elapsed_ns: self.elapsed_ns,
             ios: self.issued?,
             misaligned_ios: self.misaligned?,
