@@ -205,6 +205,39 @@ def bench_csv(runs, events):
           ["command", "processors", "MB/s, median (spread)", "million events/s", "peak MiB", "wc -l MB/s"], rows)
 
 
+# Programs of awk that read the fields a summary of starts and lengths needs, and no more.
+AWK_SUMS = {
+    "disksim": "{ n++; bytes += $4 * 512; off += $3 % 8 != 0 } END { print n, bytes, off }",
+    "blkparse": '$6 == "D" { n++; bytes += $10 * 512; off += $8 % 8 != 0 } END { print n, bytes, off }',
+}
+
+
+def bench_text(runs, events):
+    """Text with blanks: one recording in order, and the same recording three times, so that its time jumps back twice."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, program in AWK_SUMS.items():
+        once = DATA / f"{name}.txt"
+        subprocess.run([TESTKIT, "generate", name, "--events", str(events), "--devices", "4", "--out", once],
+                       check=True, stderr=subprocess.DEVNULL)
+        appended = DATA / f"{name}-appended.txt"
+        subprocess.run(shell(f"cat {once} {once} {once} > {appended}"), check=True)
+        for file, title in ((once, name), (appended, f"{name} appended to itself twice")):
+            megabytes = file.stat().st_size / 1e6
+            warm([file])
+            ours, awk = [], []
+            for _ in range(runs):
+                ours.append(check(Run(plumb([file]), {0}), "plumb"))
+                awk.append(Run(["awk", program, str(file)], {0}))
+            rows.append([title, spread([megabytes / run.wall for run in ours], 0),
+                         spread([megabytes / run.cpu for run in ours], 0),
+                         f"{max(run.mib for run in ours):.0f}", spread([megabytes / run.wall for run in awk], 0)])
+            file.unlink()
+    table(f"Text with blanks, {events:,} I/O, to the full profile on one processor",
+          ["file", "plumb analyze, MB/s, median (spread)", "MB by second of processor", "peak MiB", "awk, three sums, MB/s"],
+          rows)
+
+
 def bench_check(runs):
     root = DATA / "host"
     if not root.exists():
@@ -713,10 +746,10 @@ def main():
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, probe, move, "
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, check, record, load, probe, move, "
                         "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load", "probe", "move"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "check", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -734,6 +767,8 @@ def main():
         bench_move(arguments.move_rounds, arguments.move_mib)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
+    if "text" in wanted:
+        bench_text(arguments.runs, arguments.events // 10)
     if "load" in wanted:
         bench_load(arguments.load_rounds, arguments.load_seconds)
     parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]

@@ -2,6 +2,9 @@
 //!
 //! An I/O is in flight from its issue until its latency later; I/O without a known latency do not count. The time
 //! between two issues is attributed to the later one (or to the end of the piece), which brings it to notice.
+//!
+//! Time does not go back: an I/O that comes late counts from the last issue on. Where hundreds in a row do, another
+//! recording begins; its I/O were never in flight together with those before.
 
 use pulp::{Arch, NullaryFnOnce};
 use serde::{Deserialize, Serialize};
@@ -48,6 +51,12 @@ pub(crate) const fn thread_of(pid: i32, tid: i32) -> i64 {
     (pid as i64) << 32 | tid.cast_unsigned() as i64
 }
 
+/// So many late I/O in a row are those of another recording. A reader has sorted what is late by less than its window.
+const LATE_IN_A_ROW: usize = BLOCK_EVENTS;
+
+/// An I/O: time of issue, how long it stays, thread.
+type Flight = (i64, i64, i64);
+
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
 pub struct InFlightIos {
@@ -69,6 +78,8 @@ pub struct InFlightIos {
     /// Issues in the block, and the time before the first of them.
     rows: usize,
     from_ns: i64,
+    /// The last I/O, where they were issued before `now_ns`: fewer than [`LATE_IN_A_ROW`].
+    late: Vec<Flight>,
     /// How long was looked at since this was last put into the sums, and for how long of that a thread was known.
     all_ns: u64,
     known_ns: u64,
@@ -140,6 +151,7 @@ impl Default for InFlightIos {
             known_from_ns: UNKNOWN_NS,
             rows: 0,
             from_ns: UNKNOWN_NS,
+            late: Vec::new(),
             all_ns: 0,
             known_ns: 0,
             block: Box::new(IssueBlock {
@@ -161,24 +173,59 @@ impl InFlightIos {
     }
 
     #[inline(always)]
-    fn issue_blocks(&mut self, ios: impl Iterator<Item = (i64, i64, i64)>) {
-        for (time_ns, device_ns, thread) in ios {
-            if self.now_ns == UNKNOWN_NS {
-                self.from_ns = time_ns;
-            }
-            self.is_issued = true;
-            self.now_ns = self.now_ns.max(time_ns);
-            let done_ns = self.now_ns.saturating_add(device_ns.max(0));
-            let of_thread = if thread == NO_THREAD {
-                Issue::NONE
+    fn issue_blocks(&mut self, ios: impl Iterator<Item = Flight>) {
+        for flight in ios {
+            if flight.0 < self.now_ns {
+                self.issue_late(flight);
             } else {
-                self.issue_of(thread, done_ns)
-            };
-            self.block.put(self.rows, self.now_ns, done_ns, of_thread);
-            self.rows += 1;
-            if self.rows == BLOCK_EVENTS {
-                self.go();
+                if !self.late.is_empty() {
+                    self.issue_late_ones();
+                }
+                self.issue(flight);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, (time_ns, device_ns, thread): Flight) {
+        if self.now_ns == UNKNOWN_NS {
+            self.from_ns = time_ns;
+        }
+        self.is_issued = true;
+        self.now_ns = self.now_ns.max(time_ns);
+        let done_ns = self.now_ns.saturating_add(device_ns.max(0));
+        let of_thread = if thread == NO_THREAD {
+            Issue::NONE
+        } else {
+            self.issue_of(thread, done_ns)
+        };
+        self.block.put(self.rows, self.now_ns, done_ns, of_thread);
+        self.rows += 1;
+        if self.rows == BLOCK_EVENTS {
+            self.go();
+        }
+    }
+
+    /// Puts off an I/O from before the last issue, until it is known whether another recording begins with it.
+    #[cold]
+    #[inline(never)]
+    fn issue_late(&mut self, flight: Flight) {
+        self.late.push(flight);
+        if self.late.len() == LATE_IN_A_ROW {
+            self.complete_all();
+            self.now_ns = UNKNOWN_NS;
+            // Those of the recording before are no threads of this one.
+            self.threads = Threads::default();
+            self.known_from_ns = UNKNOWN_NS;
+            self.issue_late_ones();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn issue_late_ones(&mut self) {
+        for flight in std::mem::take(&mut self.late) {
+            self.issue(flight);
         }
     }
 
@@ -263,6 +310,14 @@ impl InFlightIos {
 
     /// The end of the piece: everything in flight completes.
     pub fn finish(&mut self, sums: &mut InFlight) {
+        self.issue_late_ones();
+        self.complete_all();
+        self.put_into(sums);
+        *self = InFlightIos::default();
+    }
+
+    /// Goes on to the time when nothing is in flight any more.
+    fn complete_all(&mut self) {
         self.go_early();
         if let Some(end_ns) = self.ios.last_end_ns() {
             self.now_ns = self.now_ns.max(end_ns);
@@ -270,12 +325,11 @@ impl InFlightIos {
             self.rows = 1;
             self.go();
         }
-        self.put_into(sums);
-        *self = InFlightIos::default();
     }
 
     /// Puts what is kept here into the sums, which are not complete without.
     pub fn put_into(&mut self, sums: &mut InFlight) {
+        self.issue_late_ones();
         self.go_early();
         self.ios
             .put_times_into(std::mem::take(&mut self.all_ns), &mut sums.depth_ns);
@@ -298,7 +352,7 @@ struct IssueAll<'a, I> {
     ios: I,
 }
 
-impl<I: Iterator<Item = (i64, i64, i64)>> NullaryFnOnce for IssueAll<'_, I> {
+impl<I: Iterator<Item = Flight>> NullaryFnOnce for IssueAll<'_, I> {
     type Output = ();
 
     #[inline(always)]
@@ -353,6 +407,49 @@ mod tests {
             pending.finish(&mut sums);
             assert_eq!(sums.depth_max, depth_max as u64);
             assert!(sums.threads_max >= threads_max as u64);
+        }
+    }
+
+    /// Flights of a recording: two I/O every 10 ns, the second of which ends with the next two.
+    fn recording(ios: i64) -> impl Iterator<Item = Flight> {
+        (0..ios).map(|io| (io / 2 * 10, 3 + io % 2 * 9, io % 2))
+    }
+
+    fn in_flight(ios: impl Iterator<Item = Flight>) -> InFlight {
+        let (mut pending, mut sums) = (InFlightIos::default(), InFlight::default());
+        pending.issue_all(ios);
+        pending.finish(&mut sums);
+        sums
+    }
+
+    /// Recordings that were appended to each other were never in flight together: as if each had been counted alone.
+    #[test]
+    fn appended_recordings_add_up() {
+        let ios = 4 * LATE_IN_A_ROW as i64;
+        let once = in_flight(recording(ios));
+        assert_eq!((once.depth_max, once.threads_max), (3, 2));
+        let mut twice = once.clone();
+        twice.merge(&once);
+        let appended = recording(ios).chain(recording(ios));
+        assert_eq!(in_flight(appended), twice);
+    }
+
+    /// A few I/O that come late count from the last issue on, as if they had been issued then.
+    #[test]
+    fn late_ios_count_from_the_last_issue_on() {
+        let last_ns = 1_000;
+        for late in [1, 7, LATE_IN_A_ROW as i64 - 1] {
+            let before = [(0, 5, 1), (last_ns, 50, 2)];
+            let after = [(2_000, 5, 1)];
+            let flights = |time_ns: i64| {
+                let late = (0..late).map(move |io| (time_ns, 10 + io, 3));
+                before.into_iter().chain(late).chain(after)
+            };
+            assert_eq!(
+                in_flight(flights(500)),
+                in_flight(flights(last_ns)),
+                "{late}"
+            );
         }
     }
 

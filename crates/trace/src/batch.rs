@@ -210,14 +210,43 @@ impl Batch {
         }
     }
 
-    /// Sorts the events by time; those of the same time keep their order.
-    pub fn sort_by_time(&mut self) {
-        let mut events: Vec<Event> = self.events().collect();
-        events.sort_by_key(|event| event.time_ns);
-        self.clear();
-        for event in &events {
-            self.push(event);
-        }
+    /// Appends all events of another batch, column by column; the names stay what they are here.
+    pub fn append(&mut self, from: &Batch) {
+        let rows = (self.len(), from.len());
+        append_column(&mut self.queue_ns, &from.queue_ns, rows, UNKNOWN_NS);
+        append_column(&mut self.device_ns, &from.device_ns, rows, UNKNOWN_NS);
+        append_column(&mut self.pid, &from.pid, rows, UNKNOWN_PID);
+        append_column(&mut self.tid, &from.tid, rows, UNKNOWN_PID);
+        append_column(&mut self.comm, &from.comm, rows, 0);
+        append_column(&mut self.cgroup, &from.cgroup, rows, UNKNOWN_NS);
+        append_column(&mut self.file, &from.file, rows, 0);
+        self.time_ns.extend_from_slice(&from.time_ns);
+        self.device.extend_from_slice(&from.device);
+        self.layer.extend_from_slice(&from.layer);
+        self.op.extend_from_slice(&from.op);
+        self.flags.extend_from_slice(&from.flags);
+        self.start_bytes.extend_from_slice(&from.start_bytes);
+        self.len_bytes.extend_from_slice(&from.len_bytes);
+    }
+
+    /// Replaces all events of another batch, and its names, by rows of this one. Panics when a row is not below
+    /// [`Batch::len`].
+    pub fn pick_rows(&self, rows: &[u32], to: &mut Batch) {
+        pick_rows(&self.time_ns, rows, &mut to.time_ns);
+        pick_rows(&self.device, rows, &mut to.device);
+        pick_rows(&self.layer, rows, &mut to.layer);
+        pick_rows(&self.op, rows, &mut to.op);
+        pick_rows(&self.flags, rows, &mut to.flags);
+        pick_rows(&self.start_bytes, rows, &mut to.start_bytes);
+        pick_rows(&self.len_bytes, rows, &mut to.len_bytes);
+        pick_rows(&self.queue_ns, rows, &mut to.queue_ns);
+        pick_rows(&self.device_ns, rows, &mut to.device_ns);
+        pick_rows(&self.pid, rows, &mut to.pid);
+        pick_rows(&self.tid, rows, &mut to.tid);
+        pick_rows(&self.comm, rows, &mut to.comm);
+        pick_rows(&self.cgroup, rows, &mut to.cgroup);
+        pick_rows(&self.file, rows, &mut to.file);
+        to.names = Arc::clone(&self.names);
     }
 
     /// Keeps the rows for which `keep` says so; the order stays.
@@ -240,6 +269,24 @@ impl Batch {
         retain_rows(&mut self.comm, &rows);
         retain_rows(&mut self.cgroup, &rows);
         retain_rows(&mut self.file, &rows);
+    }
+}
+
+/// Appends to a column that may be absent, as the other may: rows of a column that is absent are unknown.
+fn append_column<T: Copy>(to: &mut Vec<T>, from: &[T], rows: (usize, usize), unknown: T) {
+    let (before, added) = rows;
+    if to.is_empty() && from.is_empty() {
+        return;
+    }
+    to.resize(before, unknown);
+    to.extend_from_slice(from);
+    to.resize(before + added, unknown);
+}
+
+fn pick_rows<T: Copy>(column: &[T], rows: &[u32], to: &mut Vec<T>) {
+    to.clear();
+    if !column.is_empty() {
+        to.extend(rows.iter().map(|&row| column[row as usize]));
     }
 }
 

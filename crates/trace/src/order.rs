@@ -1,9 +1,11 @@
 //! Puts events into the order of their issue when a source wrote them in another one.
 //!
-//! Tools that print at completion and traces merged from several recorders are out of order by a little.
+//! Tools that print at completion and traces merged from several recorders are out of order by a little;
+//! recordings that were appended to each other go back by all of a recording.
 //! A window of events is held back and sorted by time, stably; what is older still is passed on where it
 //! stands and counted. Batches that come in order are handed through as they are: the window costs nothing
-//! but its memory then.
+//! but its memory then. Sorting spares them, too: a batch that is in order and overlaps no other one in time changes
+//! its place and none of its events, so that between two jumps back in time no event is copied.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,19 +22,89 @@ pub const WINDOW_EVENTS: usize = 1 << 16;
 pub struct Ordered {
     inner: Box<dyn Reader>,
     /// Batches held back; together in order unless `mixed`.
-    held: VecDeque<Batch>,
+    held: VecDeque<HeldBatch>,
     held_events: usize,
     /// Latest time held.
     latest_ns: i64,
     mixed: bool,
     /// Emptied batches, for their memory.
     spare: Vec<Batch>,
+    /// Batches that are sorted as one.
+    joined: Batch,
     info: SourceInfo,
     /// Latest time handed on.
     passed_ns: i64,
     out_of_order: u64,
     /// What ended the events for now, once those held are handed on.
     after: Option<Result<Fill, Error>>,
+}
+
+/// Events that are held back, at least one.
+struct HeldBatch {
+    batch: Batch,
+    earliest_ns: i64,
+    latest_ns: i64,
+    is_in_order: bool,
+}
+
+impl HeldBatch {
+    /// `None` of a batch without events.
+    fn new(batch: &mut Batch) -> Option<HeldBatch> {
+        let is_in_order = batch.is_in_order();
+        let (earliest_ns, latest_ns) = if is_in_order {
+            (*batch.time_ns.first()?, *batch.time_ns.last()?)
+        } else {
+            let times_ns = batch.time_ns.iter().copied();
+            (times_ns.clone().min()?, times_ns.max()?)
+        };
+        Some(HeldBatch {
+            batch: std::mem::take(batch),
+            earliest_ns,
+            latest_ns,
+            is_in_order,
+        })
+    }
+}
+
+/// Batches, by the number of their arrival, that overlap in time and must be sorted as one.
+struct Overlap {
+    arrivals: Vec<usize>,
+    last_arrival: usize,
+    latest_ns: i64,
+}
+
+/// Groups batches that overlap in time, the earliest first. Of equal times those that came first stay first.
+fn overlaps(batches: &[HeldBatch]) -> Vec<Overlap> {
+    let mut by_time: Vec<usize> = (0..batches.len()).collect();
+    by_time.sort_by_key(|&arrival| batches[arrival].earliest_ns);
+    let mut found: Vec<Overlap> = Vec::new();
+    for arrival in by_time {
+        let HeldBatch {
+            earliest_ns,
+            latest_ns,
+            ..
+        } = batches[arrival];
+        match found.last_mut() {
+            Some(overlap) if overlap.must_include(earliest_ns, arrival) => {
+                overlap.arrivals.push(arrival);
+                overlap.last_arrival = overlap.last_arrival.max(arrival);
+                overlap.latest_ns = overlap.latest_ns.max(latest_ns);
+            }
+            _ => found.push(Overlap {
+                arrivals: vec![arrival],
+                last_arrival: arrival,
+                latest_ns,
+            }),
+        }
+    }
+    found
+}
+
+impl Overlap {
+    /// Whether some events of a batch must come before some of those that are here.
+    fn must_include(&self, earliest_ns: i64, arrival: usize) -> bool {
+        (earliest_ns, arrival) < (self.latest_ns, self.last_arrival)
+    }
 }
 
 impl Ordered {
@@ -47,6 +119,7 @@ impl Ordered {
             latest_ns: i64::MIN,
             mixed: false,
             spare: Vec::new(),
+            joined: Batch::default(),
             info,
             passed_ns: i64::MIN,
             out_of_order: 0,
@@ -76,55 +149,75 @@ impl Ordered {
         let ready = if self.mixed {
             WINDOW_EVENTS
         } else {
-            self.held.front().map_or(1, Batch::len)
+            self.held.front().map_or(1, |first| first.batch.len())
         };
         WINDOW_EVENTS + ready
     }
 
-    fn hold(&mut self, batch: Batch) {
-        let (Some(&first_ns), Some(&last_ns)) = (batch.time_ns.first(), batch.time_ns.last())
-        else {
+    fn hold(&mut self, mut batch: Batch) {
+        let Some(held) = HeldBatch::new(&mut batch) else {
             self.spare.push(batch);
             return;
         };
-        self.held_events += batch.len();
-        if first_ns < self.latest_ns || !batch.is_in_order() {
-            self.mixed = true;
-        }
-        self.latest_ns = self.latest_ns.max(last_ns);
-        self.held.push_back(batch);
+        self.held_events += held.batch.len();
+        self.mixed |= held.earliest_ns < self.latest_ns || !held.is_in_order;
+        self.latest_ns = self.latest_ns.max(held.latest_ns);
+        self.held.push_back(held);
     }
 
+    /// Puts the batches held into order, and sorts the events of those that overlap in time.
     fn sort(&mut self) {
-        let mut all = self.spare.pop().unwrap_or_default();
-        all.clear();
-        for batch in &self.held {
-            batch.copy_rows(0..batch.len(), &mut all);
+        let Some(last) = self.held.back() else {
+            return;
+        };
+        // Names only grow, so those of the last batch serve for all.
+        let names = Arc::clone(&last.batch.names);
+        let mut batches = Vec::from(std::mem::take(&mut self.held));
+        for held in &mut batches {
+            held.batch.names = Arc::clone(&names);
         }
-        if let Some(last) = self.held.back() {
-            // Names only grow, so those of the last batch serve for all.
-            all.names = Arc::clone(&last.names);
+        let overlaps = overlaps(&batches);
+        let mut batches: Vec<Option<HeldBatch>> = batches.into_iter().map(Some).collect();
+        for mut overlap in overlaps {
+            overlap.arrivals.sort_unstable();
+            let taken = overlap.arrivals.iter().filter_map(|&at| batches[at].take());
+            let mut taken: Vec<HeldBatch> = taken.collect();
+            match &taken[..] {
+                [alone] if alone.is_in_order => self.held.append(&mut taken.into()),
+                _ => self.sort_events(taken.drain(..).map(|held| held.batch)),
+            }
         }
-        all.sort_by_time();
-        self.spare.extend(self.held.drain(..));
-        for start in (0..all.len()).step_by(BATCH_EVENTS) {
-            let mut part = self.spare.pop().unwrap_or_default();
-            part.clear();
-            all.copy_rows(start..all.len().min(start + BATCH_EVENTS), &mut part);
-            part.names = Arc::clone(&all.names);
-            self.held.push_back(part);
-        }
-        self.latest_ns = all.time_ns.last().copied().unwrap_or(self.latest_ns);
         self.mixed = false;
     }
 
-    fn count_order(&mut self, batch: &Batch) {
-        for &time_ns in &batch.time_ns {
-            if time_ns < self.passed_ns {
-                self.out_of_order += 1;
-            } else {
-                self.passed_ns = time_ns;
-            }
+    /// Sorts the events of batches, given as they came, and holds them. The library's sort finds runs that are in
+    /// order and merges them.
+    fn sort_events(&mut self, batches: impl Iterator<Item = Batch>) {
+        self.joined.clear();
+        for batch in batches {
+            self.joined.append(&batch);
+            self.joined.names = Arc::clone(&batch.names);
+            self.spare.push(batch);
+        }
+        let times_ns = self.joined.time_ns.iter().copied();
+        let mut rows: Vec<(i64, u32)> = times_ns.zip(0..).collect();
+        rows.sort_by_key(|&(time_ns, _)| time_ns);
+        let rows: Vec<u32> = rows.into_iter().map(|(_, row)| row).collect();
+        for rows in rows.chunks(BATCH_EVENTS) {
+            let mut part = self.spare.pop().unwrap_or_default();
+            self.joined.pick_rows(rows, &mut part);
+            self.held.extend(HeldBatch::new(&mut part));
+        }
+    }
+
+    fn count_order(&mut self, held: &HeldBatch) {
+        if held.is_in_order && held.earliest_ns >= self.passed_ns {
+            self.passed_ns = held.latest_ns;
+            return;
+        }
+        for &time_ns in &held.batch.time_ns {
+            self.out_of_order += u64::from(time_ns < self.passed_ns);
+            self.passed_ns = self.passed_ns.max(time_ns);
         }
     }
 }
@@ -138,11 +231,11 @@ impl Reader for Ordered {
             self.info.counts.out_of_order = self.out_of_order;
         }
         if let Some(mut front) = self.held.pop_front() {
-            self.held_events -= front.len();
+            self.held_events -= front.batch.len();
             self.count_order(&front);
             self.info.counts.out_of_order = self.out_of_order;
-            std::mem::swap(batch, &mut front);
-            self.spare.push(front);
+            std::mem::swap(batch, &mut front.batch);
+            self.spare.push(front.batch);
             return Ok(Fill::Events);
         }
         match self.after.take() {
@@ -161,6 +254,8 @@ impl Reader for Ordered {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::batch::Event;
     use crate::op::{Layer, Op};
@@ -255,6 +350,82 @@ mod tests {
         assert!(numbers.into_iter().eq(0..300_000));
     }
 
+    /// Recordings of a few runs each, appended: times that jump back by less and by more than a batch.
+    fn appended_runs() -> impl Strategy<Value = Vec<i64>> {
+        let run = (0i64..5_000, 1usize..3_000, 0i64..4);
+        prop::collection::vec(run, 1..20).prop_map(|runs| {
+            let times = runs.into_iter().flat_map(|(first_ns, events, step_ns)| {
+                (0..events as i64).map(move |event| first_ns + event * step_ns)
+            });
+            times.collect()
+        })
+    }
+
+    proptest! {
+        /// Whatever the window takes in comes out as the library's stable sort of all events has it.
+        #[test]
+        fn appended_runs_come_out_as_a_stable_sort_has_them(
+            times in appended_runs(),
+            batch_events in prop::sample::select(vec![1usize, 7, 100, 1_000, 4_096, 10_000]),
+        ) {
+            let (found, out_of_order) = order(&times, batch_events);
+            let mut expected: Vec<(i64, u64)> = times.into_iter().zip(0..).collect();
+            expected.sort_by_key(|event| event.0);
+            prop_assert!(found == expected);
+            prop_assert_eq!(out_of_order, 0);
+        }
+
+        /// A column that only some batches have is unknown in the events of the others, wherever those go.
+        #[test]
+        fn sorted_rows_keep_their_columns(
+            parts in prop::collection::vec((prop::collection::vec(0i64..50, 1..20), any::<bool>()), 1..8),
+        ) {
+            let (mut joined, mut expected) = (Batch::default(), Vec::new());
+            for (times, has_pids) in parts {
+                let mut part = Batch::default();
+                for time_ns in times {
+                    let mut event = Event::new(time_ns, 1, Layer::Bio, Op::Write, time_ns as u64, 3);
+                    event.pid = has_pids.then_some(time_ns as i32);
+                    part.push(&event);
+                    expected.push(event);
+                }
+                if !has_pids {
+                    part.pid.clear();
+                }
+                joined.append(&part);
+            }
+            let rows: Vec<u32> = (0..expected.len() as u32).rev().collect();
+            let mut picked = Batch::default();
+            joined.pick_rows(&rows, &mut picked);
+            expected.reverse();
+            prop_assert_eq!(picked.events().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    /// Recordings that are longer than the window, each of which goes back by all of the one before. Every event comes
+    /// out, and those that are counted are those behind one that was handed on before.
+    #[test]
+    fn long_recordings_that_were_appended_stay_in_order_between_jumps() {
+        let recording: Vec<i64> = (0..200_000).collect();
+        let times = [&recording[..], &recording[..], &recording[..]].concat();
+        for batch_events in [100, 4096] {
+            let (found, out_of_order) = order(&times, batch_events);
+            let mut passed_ns = i64::MIN;
+            let mut late = 0;
+            for &(time_ns, _) in &found {
+                late += u64::from(time_ns < passed_ns);
+                passed_ns = passed_ns.max(time_ns);
+            }
+            assert_eq!(out_of_order, late);
+            // A window that holds the end of one and the beginning of the next may go back twice.
+            let jumps = found.windows(2).filter(|pair| pair[1].0 < pair[0].0);
+            assert!((2..=4).contains(&jumps.count()));
+            let mut numbers: Vec<u64> = found.iter().map(|event| event.1).collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..600_000));
+        }
+    }
+
     #[test]
     fn batches_in_order_are_handed_through() {
         let batches = (0..40)
@@ -270,7 +441,7 @@ mod tests {
         let held: Vec<*const i64> = reader
             .held
             .iter()
-            .map(|batch| batch.time_ns.as_ptr())
+            .map(|held| held.batch.time_ns.as_ptr())
             .collect();
         assert_eq!(held.len(), 16, "the window, and no more");
         for memory in held {

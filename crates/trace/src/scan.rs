@@ -165,15 +165,47 @@ impl<'line> Scan<'line> {
     /// When the next field is anything else, or missing.
     #[inline]
     pub fn u64(&mut self, expected: &'static str) -> Result<u64, LineError> {
-        let rest = self.rest();
-        if let Some((value, digits)) = leading_digits(rest)
-            && digits > 0
-            && rest.get(digits).is_none_or(|&byte| byte == self.separator)
-        {
-            self.advance(digits + 1);
-            return Ok(value);
+        match self.plain_u64() {
+            Some(value) => Ok(value),
+            None => self.slow(expected, parse_u64),
         }
-        self.slow(expected, parse_u64)
+    }
+
+    /// A field of digits alone; `None`, with nothing taken, when the field is anything else.
+    #[inline]
+    pub fn plain_u64(&mut self) -> Option<u64> {
+        let rest = self.rest();
+        let (value, digits) = leading_digits(rest)?;
+        if digits == 0 || rest.get(digits).is_some_and(|&byte| byte != self.separator) {
+            return None;
+        }
+        self.advance(digits + 1);
+        Some(value)
+    }
+
+    /// Whole seconds, a point and nine digits; `None`, with nothing taken, when the field is anything else.
+    #[inline]
+    pub fn seconds_and_ns(&mut self) -> Option<(u64, u64)> {
+        let rest = self.rest();
+        let (seconds, digits) = leading_digits(rest)?;
+        if digits == 0 || rest.get(digits) != Some(&b'.') {
+            return None;
+        }
+        let fraction = &rest[digits + 1..];
+        let (ns, places) = leading_digits(fraction)?;
+        let is_whole_field = fraction.get(9).is_none_or(|&byte| byte == self.separator);
+        if places != 9 || !is_whole_field {
+            return None;
+        }
+        self.advance(digits + 11);
+        Some((seconds, ns))
+    }
+
+    /// All fields that were not taken, as they stand.
+    #[inline]
+    #[must_use]
+    pub fn remaining(&self) -> &'line [u8] {
+        self.rest()
     }
 
     /// A decimal number times `10^scale`, exactly; see [`parse_decimal`].

@@ -14,6 +14,7 @@ use crate::input::{Input, SNIFF_BYTES};
 use crate::number::{parse_i64, parse_u64};
 use crate::op::parse_rwbs;
 use crate::reader::{ReadOptions, Reader, Sniff};
+use crate::scan::Scan;
 use crate::source::{Clock, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, split_words, whole_lines};
 use crate::{batch::BATCH_EVENTS, error::Error};
@@ -77,6 +78,7 @@ const WRAP_SECONDS: i64 = 1_266_874_889;
 /// Nanoseconds that belong to them.
 const WRAP_NS: i64 = 709_551_616;
 
+#[derive(Debug, PartialEq, Eq)]
 struct BlkparseLine<'line> {
     record: RawRecord<'line>,
     /// Number of the action; see [`action_of`].
@@ -84,6 +86,7 @@ struct BlkparseLine<'line> {
     remap: Option<(&'line [u8], u64)>,
 }
 
+#[derive(Debug, PartialEq, Eq)]
 struct RawRecord<'line> {
     device: &'line [u8],
     action: Action,
@@ -137,6 +140,65 @@ fn parse_time(text: &[u8]) -> Option<i64> {
         time_ns - (WRAP_SECONDS * 1_000_000_000 + WRAP_NS)
     } else {
         time_ns
+    })
+}
+
+/// Lines of the usual form in one pass: numbers without a sign, `SECTOR + SECTORS`, no remap. `None` for all others,
+/// which [`parse`] understands or names what is wrong with.
+#[inline]
+fn parse_usual(line: &[u8]) -> Option<BlkparseLine<'_>> {
+    let mut scan = Scan::new(line, b' ');
+    let device = scan.field()?;
+    let comma = device.iter().position(|&byte| byte == b',')?;
+    let is_number =
+        |digits: &[u8]| (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    if !is_number(&device[..comma]) || !is_number(&device[comma + 1..]) {
+        return None;
+    }
+    scan.plain_u64()?;
+    scan.plain_u64()?;
+    let (seconds, ns) = scan.seconds_and_ns()?;
+    // Later ones may be wrapped.
+    if seconds >= (WRAP_SECONDS - 60) as u64 {
+        return None;
+    }
+    let pid = i32::try_from(scan.plain_u64()?).ok()?;
+    let (action, number) = match scan.letter()? {
+        b'Q' => (Action::Queue, 0),
+        b'F' => (Action::FrontMerge, 1),
+        b'R' => (Action::Requeue, 2),
+        b'D' => (Action::Issue, 3),
+        b'C' => (Action::Complete, 4),
+        b'I' => (Action::Insert, 5),
+        b'M' => (Action::Other, 7),
+        b'G' => (Action::Other, 8),
+        _ => return None,
+    };
+    let rwbs = scan.field()?;
+    if !rwbs.iter().all(u8::is_ascii_alphabetic) {
+        return None;
+    }
+    let sector = scan.plain_u64()?;
+    if scan.letter()? != b'+' {
+        return None;
+    }
+    let sectors = scan.plain_u64()?;
+    let mut record = RawRecord {
+        device,
+        action,
+        time_ns: (seconds * 1_000_000_000 + ns) as i64,
+        pid: Some(pid),
+        rwbs,
+        sector,
+        sectors,
+        comm: b"",
+        failed: false,
+    };
+    bracketed(scan.remaining(), &mut record);
+    Some(BlkparseLine {
+        record,
+        number,
+        remap: None,
     })
 }
 
@@ -364,11 +426,12 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
 
 impl LineFormat for Blkparse {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        if is_around(line) {
-            return Ok(());
-        }
         let text = line;
-        let line = parse(text)?;
+        let line = match parse_usual(text) {
+            Some(line) => line,
+            None if is_around(text) => return Ok(()),
+            None => parse(text)?,
+        };
         let raw = &line.record;
         let end = raw
             .sector
@@ -412,5 +475,65 @@ impl LineFormat for Blkparse {
     fn end(&mut self, sink: &mut Sink) {
         self.events
             .drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINES: [&str; 10] = [
+        "  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]",
+        "259,12   0  9999999  1234.567890123 0  C  WS 20513 + 1 [0]",
+        "  8,0    3       11     0.009507758   697  I FWFS 18446744073709551615 + 8 [a [b] c]",
+        "  8,0    3       12 1266874889.709551615 697 D R 223490 + 56 []",
+        "  8,0    3       13     1.000000000   697  F  RA 1 + 1",
+        "  8,0    3       14     1.000000000    -1  M  RA 1 + 1 [(null)]",
+        "  8,0    3       15     1.000000000     5  U   N [fio] 1",
+        "  8,0    3       16     1.000000000     5  A   W 5 + 8 <- (8,1) 3",
+        "  8,0    3       17     1.000000000     5  R   N 0 [5]",
+        "  8,0    3       18     1.000000000     5  G   W 7 / 9 [x]",
+    ];
+
+    #[test]
+    fn the_numbers_of_usual_lines_are_those_of_the_letters() {
+        for letter in ["Q", "F", "R", "D", "C", "I", "M", "G"] {
+            let line = format!("8,0 3 1 0.000000001 697 {letter} W 223490 + 8 [k]");
+            let (_, action, number) = action_of(letter.as_bytes()).unwrap();
+            let usual = parse_usual(line.as_bytes()).unwrap();
+            assert_eq!(
+                (usual.record.action, usual.number),
+                (action, number),
+                "{letter}"
+            );
+        }
+    }
+
+    proptest! {
+        /// Whatever bytes a line has, the way of usual lines gives what the other one does, or nothing.
+        #[test]
+        fn the_usual_way_agrees_with_the_general_one(
+            line in prop::sample::select(&LINES[..]),
+            changes in prop::collection::vec(
+                (any::<prop::sample::Index>(), prop::sample::select(&b"0159 \t,.+-[]()/QDCMmRWx\xff"[..]), 0..3),
+                0..4,
+            ),
+        ) {
+            let mut line = line.as_bytes().to_vec();
+            for (at, byte, change) in changes {
+                let at = at.index(line.len());
+                match change {
+                    0 => line[at] = byte,
+                    1 => line.insert(at, byte),
+                    _ => drop(line.remove(at)),
+                }
+            }
+            if let Some(usual) = parse_usual(&line) {
+                prop_assert!(!is_around(&line));
+                prop_assert_eq!(Ok(usual), parse(&line));
+            }
+        }
     }
 }

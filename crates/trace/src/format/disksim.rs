@@ -12,7 +12,6 @@ use crate::batch::Event;
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
-use crate::number::parse_decimal;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::scan::{DeviceKeys, Scan, extent, ns};
@@ -67,24 +66,30 @@ fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
     const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
     const TYPE: &str = "0 (write) or 1 (read)";
     let mut scan = Scan::new(line, b' ');
-    // A failed attempt at a whole number would copy the line for its error.
-    let (time_ns, unit) = if is_decimal(line) {
-        let word = scan.word(TIME)?;
-        let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
-        (
-            time_ns.ok_or_else(|| LineError::new(word, TIME))?,
-            Some(TimeUnit::Ms),
-        )
+    let (time_ns, unit) = if let Some(value) = scan.plain_u64() {
+        (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
+    } else if is_decimal(line) {
+        let mut ahead = scan.clone();
+        let time_ns = scan.decimal(MS_SCALE, TIME)?;
+        if time_ns < 0 {
+            return Err(LineError::new(ahead.word(TIME)?, TIME));
+        }
+        (time_ns, Some(TimeUnit::Ms))
     } else {
         let value = scan.u64(TIME)?;
         (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
     };
     let device = scan.u64("a device number")?;
     let (start, len) = (scan.u64("a start sector")?, scan.u64("a count of sectors")?);
-    let op = match scan.u64(TYPE)? {
-        0 => Op::Write,
-        1 => Op::Read,
-        other => return Err(LineError::new(other.to_string().as_bytes(), TYPE)),
+    let op = match scan.letter() {
+        Some(b'0') => Op::Write,
+        Some(b'1') => Op::Read,
+        Some(other) => return Err(LineError::new(&[other], TYPE)),
+        None => match scan.u64(TYPE)? {
+            0 => Op::Write,
+            1 => Op::Read,
+            other => return Err(LineError::new(other.to_string().as_bytes(), TYPE)),
+        },
     };
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
