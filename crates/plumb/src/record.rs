@@ -117,6 +117,7 @@ fn write(
 ) -> Result<(), Failure> {
     let none = Batch::default();
     let mut last: Option<Arc<SourceInfo>> = None;
+    let mut looked = Instant::now();
     loop {
         let written = match parts.recv_timeout(WRITER_TICK) {
             Ok(RecordPart { batch, info }) => {
@@ -131,6 +132,13 @@ fn write(
                 .map_or(Ok(()), |info| files.write(&none, info, began.elapsed())),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
+        let written = written.and_then(|()| match looked.elapsed() >= WRITER_TICK {
+            true => {
+                looked = Instant::now();
+                files.must_be_there()
+            }
+            false => Ok(()),
+        });
         state.events.store(files.events(), Ordering::Relaxed);
         state.bytes.store(files.bytes(), Ordering::Relaxed);
         if written.is_err() || files.is_full() {

@@ -1,6 +1,7 @@
 //! The files of a recording: one, or several of bounded size of which the last ones are kept.
 
 use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct Files {
     number: u32,
     /// `None` between the last write and the end.
     writer: Option<GrowingWriter>,
+    /// Device and inode of the present file.
+    identity: Option<(u64, u64)>,
     /// What the source said when the file was begun: its counts are those since then.
     before: SourceInfo,
     began: Duration,
@@ -45,6 +48,7 @@ impl Files {
             keep: args.files,
             number: 0,
             writer: None,
+            identity: None,
             before: info.clone(),
             began: Duration::ZERO,
             done: Vec::new(),
@@ -117,6 +121,7 @@ impl Files {
     /// As [`Files::write`].
     pub fn end(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
         let told = self.since_begun(info);
+        self.must_be_there()?;
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };
@@ -143,7 +148,27 @@ impl Files {
         let writer =
             GrowingWriter::create(&self.path(), &told).map_err(|error| Failure::failed(&error))?;
         self.writer = Some(writer);
+        self.identity = identity(&self.path());
         Ok(())
+    }
+
+    /// Checks that the name of the present file still leads to it.
+    ///
+    /// # Errors
+    /// When another program deleted, renamed or replaced the file: what is written to it is lost.
+    pub fn must_be_there(&self) -> Result<(), Failure> {
+        let path = self.path();
+        if self.writer.is_none() || identity(&path) == self.identity {
+            return Ok(());
+        }
+        let found = match path.symlink_metadata() {
+            Ok(_) => "another file",
+            Err(_) => "no file",
+        };
+        Err(Failure::failed(&std::io::Error::other(format!(
+            "{}: found {found}, expected the recording: it was deleted, renamed or replaced",
+            path.display()
+        ))))
     }
 
     /// Deletes the oldest files when there are too many.
@@ -189,6 +214,11 @@ impl Files {
             .map_or(0, GrowingWriter::committed_events);
         unwritten(error, &self.path().display().to_string(), committed)
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let file = path.symlink_metadata().ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 fn unwritten(error: &plumb_trace::Error, path: &str, committed: u64) -> Failure {

@@ -71,6 +71,7 @@ fn show(
         terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
         let left = next.saturating_duration_since(Instant::now());
         match events.recv_timeout(left.min(GLANCE)) {
+            Ok(event) if is_suspend(&event) => suspend(terminal).map_err(failed)?,
             Ok(event) => match key_of(&event).map_or(Wish::None, |key| screen.press(key)) {
                 Wish::Quit => ended.store(true, Ordering::Relaxed),
                 Wish::Save => screen.notice = Some(save(&mut saved_as, whole)),
@@ -111,6 +112,27 @@ fn show(
             next = following(next, args.interval);
         }
     }
+}
+
+/// Ctrl-Z: a raw terminal sends no signal for it.
+fn is_suspend(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Key(KeyEvent {
+            code: KeyCode::Char('z'),
+            modifiers: KeyModifiers::CONTROL,
+            kind: KeyEventKind::Press,
+            ..
+        })
+    )
+}
+
+/// Gives the terminal back and stops, as any program does at Ctrl-Z; goes on where the shell says so (`fg`).
+fn suspend(terminal: &mut ratatui::DefaultTerminal) -> std::io::Result<()> {
+    ratatui::try_restore()?;
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
+    *terminal = ratatui::try_init()?;
+    Ok(())
 }
 
 /// What is pressed, read by a thread of its own: crossterm 0.29 never comes back from a terminal that has hung up, and the

@@ -306,6 +306,32 @@ fn a_recording_ends_where_its_file_is_full() {
     );
 }
 
+/// What is written to a file without a name is lost: the recording ends soon, and not with success.
+#[test]
+fn a_recording_whose_file_is_deleted_fails() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-deleted");
+    let disk = disk(&folder);
+    for replacement in [None, Some("another file")] {
+        let file = folder.path("deleted.parquet");
+        let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+        fio(disk.path(), "randread", 101);
+        std::fs::remove_file(&file).expect("it is there");
+        if let Some(text) = replacement {
+            std::fs::write(&file, text).expect("room for a file");
+        }
+        let output = recording.output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        let found = replacement.unwrap_or("no file");
+        assert!(
+            said.contains(&format!("found {found}, expected the")),
+            "{said}"
+        );
+        let _ = std::fs::remove_file(&file);
+    }
+}
+
 #[test]
 fn a_full_disk_leaves_what_was_written() {
     require!(Bpf, Loop, Tool("fio"));

@@ -171,6 +171,27 @@ fn keys_do_what_the_last_line_says() {
     terminal.is_restored();
 }
 
+/// Ctrl-Z gives the terminal back to the shell, and `fg` brings the view back.
+#[test]
+fn ctrl_z_stops_and_fg_goes_on() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("dd"));
+    let disks = Disks::new("terminal-stop");
+    let terminal = Terminal::open("stop", 80, 24, "");
+    terminal.press(&[&disks.watch(""), "Enter"]);
+    terminal.shows("q quit");
+    terminal.press(&["C-z"]);
+    terminal.shows("Stopped");
+    terminal.press(&["echo $((40+2))now", "Enter"]);
+    terminal.shows("42now");
+    terminal.press(&["fg", "Enter"]);
+    terminal.until("the view", |screen| {
+        !screen.contains("42now") && screen.contains("q quit")
+    });
+    terminal.press(&["q"]);
+    terminal.shows("ready:");
+    terminal.is_restored();
+}
+
 #[test]
 fn a_terminal_that_changes_its_size() {
     require!(Bpf, Loop, Tool("tmux"), Tool("dd"));
