@@ -188,7 +188,7 @@ fn ctrl_z_stops_and_fg_goes_on() {
         !screen.contains("42now") && screen.contains("q quit")
     });
     terminal.press(&["q"]);
-    terminal.shows("Source");
+    terminal.shows("ready:");
     // The words of the command line behind it were printed when it stopped.
     terminal.press(&["clear; echo status here", "Enter"]);
     terminal.is_restored();
