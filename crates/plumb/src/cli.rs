@@ -34,7 +34,7 @@ pub use record::Record;
 pub use replay::Replay;
 pub use watch::Watch;
 
-/// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
+/// Finds I/O that does not fit the storage below it, and measures the cost.
 #[derive(Debug, Parser)]
 #[command(
     name = "plumb",
@@ -51,33 +51,33 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do
+    /// Find storage problems: check every layer, watch I/O, recommend fixes
     Diagnose(Box<Diagnose>),
-    /// Read traces of any known format: which I/O does not fit, by how much, at which offset
+    /// Analyze traces of any known format for misaligned and split I/O
     Analyze(Box<Analyze>),
-    /// How each layer of each stack of storage stands on the layers below: no load, no writing
+    /// Check the alignment of every storage layer (read-only)
     Check(Box<Check>),
-    /// Did it help: the same measures before and after a change, with intervals and a verdict
+    /// Compare measurements before and after a change, with a verdict
     Compare(Box<Compare>),
     /// Write a trace in another format
     Convert(Convert),
-    /// Write every I/O of this host's disks to a file, with who sent it and how long it took
+    /// Record every I/O of the disks to a file, with sender and latency
     Record(Box<Record>),
-    /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
+    /// Show the I/O of the disks live: misalignment, latency, senders
     Watch(Box<Watch>),
-    /// Measure which grid a device really has, and what reads off it cost; writes only with --write
+    /// Measure the block grid of a device and the cost of misaligned I/O
     Probe(Box<Probe>),
-    /// Load devices or files, and say how fast they are
+    /// Load devices or files and measure their speed
     Bench(Box<Bench>),
-    /// Send the I/O of a trace again, to the same places or to where a plan would have them
+    /// Send the I/O of a trace again, as it was or as a plan places it
     Replay(Box<Replay>),
-    /// Work out a layout: where to start, how large, and the commands for it
+    /// Compute a layout: starts, sizes, and the commands that make it
     Plan(plan::Plan),
-    /// Change labels, mend them, and move partitions with their data to where they should begin
+    /// Repair labels, and move partitions with their data, crash-safely
     Fix(fix::Fix),
-    /// Explain a finding: its meaning, how Plumb sees it, what it costs, and how to fix it
+    /// Explain a finding: its meaning, its cost, and its fix
     Explain(Explain),
-    /// Print the version, and with --verbose how Plumb protects this host while it reads files
+    /// Print the version; --verbose also prints active protections
     Version(Version),
     /// Write manual pages, shell completions and other generated files
     #[command(hide = true)]

@@ -16,13 +16,13 @@ const UNSEEN_COMMANDS: usize = 2;
 /// A report with fewer lines needs no verdict at its end.
 const LINES_SHORT: usize = 8;
 
-/// The whole of it.
+/// The whole of it; `limits` prints what the judgement does not include.
 pub(crate) fn lines(
     page: &mut Page,
     verdict: &Verdict,
     outcome: Outcome,
     findings: &[Finding],
-    unseen: &[Unseen],
+    limits: impl FnOnce(&mut Page),
 ) {
     first_line(page, verdict);
     let shown = match (outcome, serious(findings)) {
@@ -41,7 +41,7 @@ pub(crate) fn lines(
         let notes: Vec<&Finding> = findings.iter().filter(|one| !is_shown(one)).collect();
         notes_line(page, &notes);
     }
-    unseen_lines(page, verdict.word, unseen);
+    limits(page);
     last_line(page, verdict);
 }
 
@@ -172,7 +172,7 @@ fn notes_line(page: &mut Page, notes: &[&Finding]) {
 }
 
 /// Everything that was not visible in one sentence, and commands that show it.
-fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
+pub(crate) fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
     let has_commands = unseen.iter().any(|one| !one.commands.is_empty());
     if unseen.is_empty() || word == Word::Unknown && !has_commands {
         return;

@@ -130,8 +130,9 @@ pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
     let verdict = check.verdict();
     if detail == Detail::Brief {
         let findings = &check.diagnosis.findings;
-        brief::lines(&mut page, &verdict, check.outcome, findings, &[]);
-        unread(&mut page, check.inputs);
+        brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
+            unread(page, check.inputs);
+        });
         return page.text;
     }
     brief::first_line(&mut page, &verdict);
@@ -152,6 +153,9 @@ pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
 
 /// Inputs that could not be read.
 fn unread(page: &mut Page, inputs: &[CheckInput]) {
+    if inputs.iter().any(|input| input.error.is_some()) {
+        page.gap();
+    }
     for input in inputs {
         if let Some(error) = &input.error {
             page.wrapped("Not read: ", "  ", format!("{}: {error}", input.path));

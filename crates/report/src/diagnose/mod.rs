@@ -182,13 +182,9 @@ pub fn text(diagnose: &Diagnose<'_>, detail: Detail, color: Color) -> String {
     let check = &diagnose.check;
     if detail == Detail::Brief {
         let findings = &check.diagnosis.findings;
-        brief::lines(
-            &mut page,
-            &verdict,
-            check.outcome,
-            findings,
-            diagnose.unseen,
-        );
+        brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
+            brief::unseen_lines(page, verdict.word, diagnose.unseen);
+        });
         return page.text;
     }
     brief::first_line(&mut page, &verdict);
