@@ -153,7 +153,7 @@ impl Diagnosing {
             if links != before {
                 (before, since) = (links, Instant::now());
             }
-            if links >= 3 && since.elapsed() > Duration::from_secs(1) {
+            if links >= 3 && since.elapsed() > Duration::from_secs(3) {
                 return diagnosing;
             }
             let ended = diagnosing.0.try_wait().expect("a child");

@@ -149,7 +149,8 @@ fn await_programs(pid: u32) {
     };
     let mut before = 0;
     wait::until("its programs are attached", Duration::from_secs(60), || {
-        std::thread::sleep(Duration::from_millis(200));
+        // On a busy machine the kernel takes long from one program to the next.
+        std::thread::sleep(Duration::from_millis(700));
         let now = attached();
         let is_last = now > 0 && now == before;
         before = now;
