@@ -281,8 +281,9 @@ fn claims_of_length_take_no_memory() {
     if let (Some(before), Some(after)) = (before, resident_peak_kib()) {
         let bodies: usize = bodies.iter().map(Vec::len).sum();
         let grown = (after - before) as usize * 1024;
+        // Other tests of this program run meanwhile; a claim that is believed takes a GiB and more.
         assert!(
-            grown < bodies + 64 * MIB,
+            grown < bodies + 192 * MIB,
             "{grown} bytes more in use at most"
         );
     }
