@@ -24,8 +24,6 @@ pub(crate) struct Readings {
     rows: Vec<PreviousRow>,
     counts: Vec<u64>,
     devices: Vec<PreviousDevice>,
-    /// Answers of each device.
-    answers: Vec<Answers>,
     /// Bytes, and I/O by alignment, of each process in each lane.
     sent: Vec<(u64, [u64; 12])>,
     totals: [u64; 3],
@@ -107,7 +105,6 @@ impl Readings {
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![PreviousDevice::default(); counters.devices.len()],
-            answers: vec![Answers::default(); counters.devices.len()],
             sent: vec![(0, [0; 12]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
@@ -132,11 +129,9 @@ impl Readings {
             let misses = self.add_order(index, &mut profile);
             self.add_histograms(index, &mut profile);
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
-            let answers = self.answers(index);
+            profile.answers = Some(Box::new(self.answers(index)));
             // An I/O that completed since the last reading may have been issued, and counted, before it.
-            let is_answered = profile.timed_ios() > 0 || self.answers[index] != answers;
-            profile.answers = Some(Box::new(answers.clone()));
-            self.answers[index] = answers;
+            let is_answered = profile.ops.iter().any(|op| op.device_ns.total() > 0);
             bound_starts(&mut profile);
             if profile.ios() > 0 || misses != Misses::default() || is_answered {
                 reading

@@ -15,7 +15,7 @@ const LINE_BYTES: usize = 512;
 /// As the kernel packs numbers of devices.
 const MINOR_BITS: u32 = 20;
 
-/// What the kernel counts of a device.
+/// Counters of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
     /// Reads, writes, discards and flushes that completed.
@@ -31,6 +31,7 @@ pub(crate) struct Silence {
     pub(crate) present: Duration,
 }
 
+#[derive(Default)]
 struct Watched {
     seen: Counted,
     /// When a look first found these counts with I/O in flight.
@@ -69,7 +70,7 @@ impl Silences {
         }
     }
 
-    /// What is known now of the devices that had I/O in flight at any look.
+    /// The silence of each device that had I/O in flight at any look.
     pub(crate) fn read(&mut self) -> Vec<(u32, Silence)> {
         self.look(Instant::now());
         let was_in_use = self
@@ -95,15 +96,7 @@ impl Silences {
             .lines()
             .filter_map(parse)
         {
-            self.devices
-                .entry(dev)
-                .or_insert_with(|| Watched {
-                    seen: Counted::default(),
-                    since: None,
-                    was_in_use: false,
-                    silence: Silence::default(),
-                })
-                .see(counted, now);
+            self.devices.entry(dev).or_default().see(counted, now);
         }
     }
 }
@@ -182,12 +175,7 @@ mod tests {
     fn silence_lasts_while_nothing_completes() {
         let began = Instant::now();
         let at = |ms| began + Duration::from_millis(ms);
-        let mut watched = Watched {
-            seen: Counted::default(),
-            since: None,
-            was_in_use: false,
-            silence: Silence::default(),
-        };
+        let mut watched = Watched::default();
         // Time in ms, completed, in flight, then the silence that is expected in ms: up to now, and the longest.
         for (ms, completed, in_flight, present, longest) in [
             (0, 5, 0, 0, 0),
