@@ -1,4 +1,4 @@
-//! What a stack knows to stand on a device and its partitions: where its file systems begin, and the length of their blocks.
+//! File systems on a device and its partitions as a stack knows them: their first bytes, and the length of their blocks.
 //!
 //! I/O that are off a grid while all these begin on it are not the fault of a layout: either the blocks of the file system are
 //! shorter than the grid, or the application chooses the offsets in its files.

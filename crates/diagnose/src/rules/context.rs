@@ -61,6 +61,23 @@ pub(crate) fn too_few_ios(seen: u64) -> Reason {
     }
 }
 
+impl<'a> Context<'a> {
+    /// A whole device, by its own I/O alone.
+    pub(crate) fn new(
+        profile: &'a Profile,
+        analysis: &'a Analysis,
+        questions: &'a Questions,
+    ) -> Context<'a> {
+        Context {
+            target: &analysis.target,
+            profile,
+            analysis,
+            questions,
+            throughput: None,
+        }
+    }
+}
+
 impl Context<'_> {
     /// The file systems in a place, when the stack knows all that stands there and all of it begins on the grid. On a device with
     /// partitions, the partitions that received I/O count.

@@ -170,14 +170,7 @@ impl Diagnosis {
 /// Applies all rules to a profile.
 #[must_use]
 pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -> Diagnosis {
-    let context = Context {
-        target: &analysis.target,
-        profile,
-        analysis,
-        questions,
-        throughput: None,
-    };
-    apply(RULES, &context)
+    apply(RULES, &Context::new(profile, analysis, questions))
 }
 
 /// Judges how a device answers: whether it fails I/O, or leaves them waiting. A device that does so answers few.
@@ -187,16 +180,9 @@ pub fn diagnose_answers(
     analysis: &Analysis,
     questions: &Questions,
 ) -> Diagnosis {
-    let context = Context {
-        target: &analysis.target,
-        profile,
-        analysis,
-        questions,
-        throughput: None,
-    };
     apply(
         &[failing_io::RULE, stalled_io::RULE, saturated_device::RULE],
-        &context,
+        &Context::new(profile, analysis, questions),
     )
 }
 
@@ -210,11 +196,8 @@ pub fn diagnose_throughput(
     throughput: &Throughput,
 ) -> Diagnosis {
     let context = Context {
-        target: &analysis.target,
-        profile,
-        analysis,
-        questions,
         throughput: Some(throughput),
+        ..Context::new(profile, analysis, questions)
     };
     apply(&[throughput_inflation::RULE], &context)
 }

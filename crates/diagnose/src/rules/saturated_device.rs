@@ -12,11 +12,11 @@ use super::{Context, IoRule, Outcome};
 const BUSY_MIN: f64 = 0.95;
 /// Mean number of I/O in flight.
 const DEPTH_MIN: f64 = 4.0;
-/// Mean time of an I/O, waiting included: what a person notices in a page of a database that takes ten of them.
+/// Mean time of an I/O, with waiting. A person notices it in a page of a database that takes ten of them.
 const MEAN_NS_MIN: f64 = 20_000_000.0;
 /// Shorter bursts are the business of caches.
 const OBSERVED_NS_MIN: u64 = 3_000_000_000;
-/// I/O, of which the mean is a good one: a slow device serves few.
+/// The mean of fewer I/O says little. A slow device serves few, so the limit is low.
 const SERVED_MIN: u64 = 30;
 
 /// The rule.
@@ -35,11 +35,12 @@ pub const RULE: IoRule = IoRule {
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let profile = context.profile;
-    let has_depth = profile.ordered.in_flight.depth_ns.iter().next().is_some();
-    if profile.layer == Layer::Vfs || !has_depth || context.analysis.pairing_unsound {
-        return vec![Outcome::NotAsked];
-    }
-    if profile.timed_ios() < SERVED_MIN {
+    let has_depth = profile.ordered.in_flight.depth_ns.total() > 0;
+    if profile.layer == Layer::Vfs
+        || !has_depth
+        || context.analysis.pairing_unsound
+        || profile.timed_ios() < SERVED_MIN
+    {
         return vec![Outcome::NotAsked];
     }
     let Some(facts) = saturation(profile) else {
@@ -55,22 +56,17 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 
 fn saturation(profile: &Profile) -> Option<SaturatedDevice> {
     let depths = &profile.ordered.in_flight.depth_ns;
-    let observed_ns: u64 = depths.iter().map(|(_, ns)| ns).sum();
-    let idle_ns = depths.get(0);
-    let busy_ns = observed_ns - idle_ns;
+    let observed_ns = depths.total();
+    let busy_ns = observed_ns - depths.get(0);
     let busy_share = busy_ns as f64 / observed_ns.max(1) as f64;
     if observed_ns < OBSERVED_NS_MIN || busy_share < BUSY_MIN {
         return None;
     }
-    let weighted: f64 = depths
-        .iter()
-        .map(|(depth, ns)| log_linear_bounds(depth).0 as f64 * ns as f64)
-        .sum();
-    let depth_mean = weighted / observed_ns as f64;
+    let depth_mean = low_sum(depths) / observed_ns as f64;
     let (mut ios, mut ns_sum) = (0, 0.0);
     for op in [Op::Read, Op::Write] {
         let totals = profile.op(op);
-        ios += totals.device_ns.iter().map(|(_, ios)| ios).sum::<u64>();
+        ios += totals.device_ns.total();
         ns_sum += low_sum(&totals.device_ns) + low_sum(&totals.queue_ns);
     }
     let mean_ns = ns_sum / ios.max(1) as f64;
@@ -88,6 +84,6 @@ fn saturation(profile: &Profile) -> Option<SaturatedDevice> {
 fn low_sum(histogram: &Counts) -> f64 {
     let lows = histogram
         .iter()
-        .map(|(bucket, ios)| log_linear_bounds(bucket).0 as f64 * ios as f64);
+        .map(|(bucket, weight)| log_linear_bounds(bucket).0 as f64 * weight as f64);
     lows.sum()
 }

@@ -9,12 +9,12 @@ use plumb_trace::{Layer, Op};
 
 use super::{Context, IOS_MIN, IoRule, Outcome};
 
-/// A device that completes nothing for so long, with I/O in flight, stalls. A disk that spins up takes longer; a working one
+/// A device stalls if it completes nothing for this time with I/O in flight. A disk that spins up takes longer; a working one
 /// answers within a second even with a full queue.
 const SILENCE_NS_MIN: u64 = 2_000_000_000;
-/// An I/O that is so old while others complete has been left behind.
+/// An I/O of this age has been left behind if others complete meanwhile.
 const AGE_NS_MIN: u64 = 5_000_000_000;
-/// Slow I/O stand out from the others if they took so many times the median.
+/// Slow I/O stand out if they took this multiple of the median.
 const TIMES_MEDIAN_MIN: u64 = 50;
 
 /// The rule.
@@ -86,7 +86,7 @@ fn by_watch(answers: &Answers) -> Option<Stall> {
     })
 }
 
-/// A few I/O that took far longer than most. Where all are slow the device is saturated, and that is another finding.
+/// A few I/O took far longer than most. If all are slow, the device is saturated: another finding.
 fn by_latency(context: &Context<'_>) -> Option<Stall> {
     let profile = context.profile;
     if context.analysis.pairing_unsound || profile.timed_ios() < IOS_MIN {
@@ -122,12 +122,5 @@ fn slow(profile: &Profile) -> Option<(u64, u64)> {
 fn median_ns(profile: &Profile) -> Option<u64> {
     let mut all = profile.op(Op::Read).device_ns.clone();
     all.merge(&profile.op(Op::Write).device_ns);
-    let timed: u64 = all.iter().map(|(_, ios)| ios).sum();
-    let mut below = 0;
-    all.iter()
-        .find(|(_, ios)| {
-            below += ios;
-            2 * below >= timed
-        })
-        .map(|(bucket, _)| log_linear_bounds(bucket).1)
+    all.log_linear_quantile(1, 2).map(|(_, high)| high)
 }

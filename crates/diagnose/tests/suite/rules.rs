@@ -439,7 +439,7 @@ fn reads_that_take(slow: u64, slow_ns: i64, ns: i64) -> Judged {
     }))
 }
 
-/// In a trace a few I/O of 2 s among fast ones are a stall; where all take as long, they are not.
+/// A trace with a few I/O of 2 s among fast ones shows a stall. A trace in which all take as long shows none.
 #[test]
 fn stalled_io_of_a_trace() {
     let (slow_ns, fast_ns) = (3_000_000_000, 200_000);
@@ -469,7 +469,7 @@ fn stalled_io_of_a_trace() {
     }
 }
 
-/// So many reads in flight at any time, each of which takes `ns`: by Little's law `depth` of them are served in that time.
+/// Reads of `ns` each, `depth` of them in flight at any time: by Little's law the device serves `depth` of them in `ns`.
 fn queue_of(depth: i64, ns: i64, count: i64) -> Judged {
     RuleBench::default().judge_events((0..count).map(|number| Event {
         device_ns: Some(ns),

@@ -38,8 +38,8 @@ pub(super) fn of_place(
         InferenceVerdict::Two { phases } => phases,
         InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
-    // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
     let within = context.file_systems_in(place, &fit.grid);
+    // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
     let is_guessed = context.profile.layer != Layer::Vfs
         && context.analysis.places.len() == 1
         && within.is_none();
@@ -52,12 +52,10 @@ pub(super) fn of_place(
         heads: other.heads,
         continues_streams: other.heads * 100 < inference.heads * LAYOUT_HEADS_PERCENT_MIN,
     });
-    let (advice, again) = match &inference.verdict {
-        _ if let Some(file_systems) = within => {
-            (OffsetAdvice::WithinFileSystems { file_systems }, None)
-        }
-        InferenceVerdict::One { phase } => advise(context, place, fit, tally, phase),
-        InferenceVerdict::Two { .. }
+    let (advice, again) = match (within, &inference.verdict) {
+        (Some(file_systems), _) => (OffsetAdvice::WithinFileSystems { file_systems }, None),
+        (None, InferenceVerdict::One { phase }) => advise(context, place, fit, tally, phase),
+        (None, InferenceVerdict::Two { .. })
             if place.name.is_none() && context.profile.layer != Layer::Vfs =>
         {
             (OffsetAdvice::EachPart, None)
