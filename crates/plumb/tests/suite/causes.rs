@@ -85,9 +85,18 @@ impl Drop for Mounted {
     }
 }
 
-fn misaligned(findings: &[Value]) -> &Value {
+/// The offset in `misaligned-io`, which names a file system with blocks of this length and advises no move.
+fn offset_within_blocks(findings: &[Value], block_bytes: u64) -> &Value {
     let found = findings.iter().find(|one| one["rule"] == "misaligned-io");
-    found.unwrap_or_else(|| panic!("no misaligned-io: {findings:?}"))
+    let finding = found.unwrap_or_else(|| panic!("no misaligned-io: {findings:?}"));
+    let offset = &finding["facts"]["offset"];
+    assert_eq!(offset["advice"]["kind"], "within-file-systems");
+    assert_eq!(
+        offset["advice"]["file_systems"][0]["block_bytes"],
+        block_bytes
+    );
+    assert_eq!(finding["fix"].as_array().map(Vec::len), Some(0));
+    offset
 }
 
 /// By the block size alone: writes of 1 KiB are at multiples of 1 KiB, three quarters of them off 4 KiB.
@@ -103,11 +112,7 @@ fn short_blocks_of_a_file_system_are_named() {
     );
     let disk = Mounted::new("1024");
     let findings = disk.findings(&["--rw=randwrite", "--bs=1k"]);
-    let finding = misaligned(&findings);
-    let advice = &finding["facts"]["offset"]["advice"];
-    assert_eq!(advice["kind"], "within-file-systems");
-    assert_eq!(advice["file_systems"][0]["block_bytes"], 1024);
-    assert_eq!(finding["fix"].as_array().map(Vec::len), Some(0));
+    offset_within_blocks(&findings, 1024);
     // One cause, told once.
     let odd = findings.iter().find(|one| one["rule"] == "odd-length-io");
     assert_eq!(odd, None);
@@ -126,11 +131,7 @@ fn offsets_that_the_application_chooses_are_no_fault_of_the_partition() {
     );
     let disk = Mounted::new("4096");
     let findings = disk.findings(&["--rw=randread", "--bs=4k", "--offset=512"]);
-    let finding = misaligned(&findings);
-    let offset = &finding["facts"]["offset"];
-    assert_eq!(offset["advice"]["kind"], "within-file-systems");
-    assert_eq!(offset["advice"]["file_systems"][0]["block_bytes"], 4096);
+    let offset = offset_within_blocks(&findings, 4096);
     assert_eq!(offset["known_starts"], serde_json::json!([null]));
     assert_eq!(offset["partitions"][0]["past_bytes"], 0);
-    assert_eq!(finding["fix"].as_array().map(Vec::len), Some(0));
 }
