@@ -5,8 +5,9 @@ use plumb_model::{Effect, Finding};
 
 use crate::check::listed;
 use crate::diagnose::Unseen;
+use crate::text::alike::kinds;
 use crate::text::page::Page;
-use crate::verdict::{Outcome, Verdict, Word, serious};
+use crate::verdict::{Outcome, Verdict, Word, devices, reported};
 use crate::words;
 
 /// Kinds of findings with a block of lines each. The others have a line each.
@@ -25,11 +26,8 @@ pub(crate) fn lines(
     limits: impl FnOnce(&mut Page),
 ) {
     first_line(page, verdict);
-    let shown = match (outcome, serious(findings)) {
-        (Outcome::Findings, few) if few.is_empty() => findings.iter().collect(),
-        (_, few) => few,
-    };
-    let kinds = kinds(&shown);
+    let shown = reported(outcome, findings);
+    let kinds = kinds(shown.iter().copied());
     for alike in kinds.iter().take(BLOCKS) {
         block(page, alike);
     }
@@ -72,23 +70,6 @@ fn painted(page: &Page, word: Word) -> crate::text::page::Painted {
         Word::Unknown => "36",
     };
     page.painted(color, word.text())
-}
-
-/// Findings of one rule and severity, in the order of the first of each.
-fn kinds<'a>(findings: &[&'a Finding]) -> Vec<Vec<&'a Finding>> {
-    let mut kinds: Vec<Vec<&Finding>> = Vec::new();
-    for finding in findings {
-        let is_alike = |alike: &&mut Vec<&Finding>| {
-            alike.first().is_some_and(|first| {
-                (first.rule(), first.severity) == (finding.rule(), finding.severity)
-            })
-        };
-        match kinds.iter_mut().find(is_alike) {
-            Some(alike) => alike.push(finding),
-            None => kinds.push(vec![finding]),
-        }
-    }
-    kinds
 }
 
 fn block(page: &mut Page, alike: &[&Finding]) {
@@ -149,24 +130,15 @@ fn one_line(page: &mut Page, alike: &[&Finding]) {
     let Some(first) = alike.first() else { return };
     page.gap();
     let severity = page.severity(first.severity);
-    let devices = alike.iter().map(|one| one.target.device.as_str());
-    let words = format!("{}: {} (-v)", first.rule(), listed(devices.collect()));
+    let words = format!("{}: {} (-v)", first.rule(), listed(devices(alike)));
     page.wrapped(severity + "  ", "  ", words);
 }
 
 fn notes_line(page: &mut Page, notes: &[&Finding]) {
     page.gap();
-    let named: Vec<String> = kinds(notes)
+    let named: Vec<String> = kinds(notes.iter().copied())
         .iter()
-        .filter_map(|alike| {
-            let mut devices: Vec<&str> = Vec::new();
-            for one in alike {
-                if !devices.contains(&one.target.device.as_str()) {
-                    devices.push(&one.target.device);
-                }
-            }
-            Some(format!("{} on {}", alike.first()?.rule(), listed(devices)))
-        })
+        .map(|alike| format!("{} on {}", alike[0].rule(), listed(devices(alike))))
         .collect();
     page.wrapped("Notes (-v): ", "  ", named.join("; ") + ".");
 }

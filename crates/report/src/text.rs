@@ -11,7 +11,7 @@ use crate::Report;
 use crate::format::{count, count_within, factor_within, percent, share_within};
 use crate::words;
 
-mod alike;
+pub(crate) mod alike;
 mod app;
 mod chart;
 mod interval;

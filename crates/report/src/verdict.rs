@@ -95,7 +95,7 @@ pub(crate) struct Grounds<'a> {
 impl Grounds<'_> {
     pub(crate) fn verdict(&self) -> Verdict {
         match self.outcome {
-            Outcome::Findings => found(&serious(self.findings)),
+            Outcome::Findings => found(&reported(self.outcome, self.findings)),
             Outcome::Clean => self.clean(),
             Outcome::Unknown(why) => self.unknown(why),
         }
@@ -151,17 +151,10 @@ impl Grounds<'_> {
     }
 }
 
-/// Findings that a person acts on: warnings and worse; all of them when there are none.
-pub(crate) fn serious(findings: &[Finding]) -> Vec<&Finding> {
-    findings
-        .iter()
-        .filter(|finding| finding.severity >= Severity::Warning)
-        .collect()
-}
-
-fn found(serious: &[&Finding]) -> Verdict {
+/// The devices of findings, each once.
+pub(crate) fn devices<'a>(findings: &[&'a Finding]) -> Vec<&'a str> {
     let mut devices: Vec<&str> = Vec::new();
-    for finding in serious {
+    for finding in findings {
         let device = match finding.target.is_host() {
             true => "the host",
             false => finding.target.device.as_str(),
@@ -170,15 +163,35 @@ fn found(serious: &[&Finding]) -> Verdict {
             devices.push(device);
         }
     }
-    let word = match serious.iter().all(|finding| is_problem(finding)) {
+    devices
+}
+
+/// Findings that a report shows: warnings and worse. If only notes reach the limit of `--fail-on`, it shows the notes.
+pub(crate) fn reported(outcome: Outcome, findings: &[Finding]) -> Vec<&Finding> {
+    match (outcome, serious(findings)) {
+        (Outcome::Findings, few) if few.is_empty() => findings.iter().collect(),
+        (_, few) => few,
+    }
+}
+
+/// Warnings and worse.
+fn serious(findings: &[Finding]) -> Vec<&Finding> {
+    findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Warning)
+        .collect()
+}
+
+fn found(findings: &[&Finding]) -> Verdict {
+    let devices = devices(findings);
+    let word = match findings.iter().all(|finding| is_problem(finding)) {
         true => Word::Problem,
         false => Word::Misfit,
     };
-    let worst = serious
+    let worst = findings
         .first()
         .map_or_else(String::new, |finding| brief::summary(finding));
-    let sentence = match serious.len() {
-        0 => "findings reach the limit of --fail-on.".to_owned(),
+    let sentence = match findings.len() {
         1 => worst,
         number => format!(
             "{} on {}. The worst: {worst}",

@@ -1,6 +1,6 @@
 //! The report of `plumb check`: findings first, then how many layers stand how, then the stack as a tree.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use plumb_diagnose::Diagnosis;
 use plumb_geometry::plural;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::brief;
 use crate::format::count;
 use crate::run::Run;
+use crate::text::alike::kinds;
 use crate::text::page::Page;
 use crate::text::{Color, Detail, finding_lines};
 use crate::verdict::{Grounds, Outcome, Verdict};
@@ -182,16 +183,7 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
 
 /// Findings of one kind and severity one after the other: the first in full, the others by name.
 pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
-    let kind = |finding: &Finding| (finding.rule(), finding.severity);
-    let mut shown = BTreeSet::new();
-    for finding in findings {
-        if !shown.insert(kind(finding)) {
-            continue;
-        }
-        let alike: Vec<&Finding> = findings
-            .iter()
-            .filter(|other| kind(other) == kind(finding))
-            .collect();
+    for alike in kinds(findings) {
         let full = if alike.len() > FINDINGS_IN_FULL + 1 {
             FINDINGS_IN_FULL
         } else {
@@ -210,7 +202,7 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
             page.wrapped(
                 "  ",
                 "  ",
-                format!("{many} more of {}: {others}", finding.rule()),
+                format!("{many} more of {}: {others}", alike[0].rule()),
             );
         }
     }

@@ -9,6 +9,19 @@ use plumb_profile::infer::InferenceVerdict;
 
 /// Findings by likeness, in the order of the first of each.
 pub(super) fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    gathered(findings, is_alike)
+}
+
+/// Findings by rule and severity, in the order of the first of each.
+pub(crate) fn kinds<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<&'a Finding>> {
+    let kind = |finding: &Finding| (finding.rule(), finding.severity);
+    gathered(findings, |one, other| kind(one) == kind(other))
+}
+
+fn gathered<'a>(
+    findings: impl IntoIterator<Item = &'a Finding>,
+    is_alike: impl Fn(&Finding, &Finding) -> bool,
+) -> Vec<Vec<&'a Finding>> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     for finding in findings {
         match groups.iter_mut().find(|group| is_alike(group[0], finding)) {

@@ -170,6 +170,18 @@ fn three_findings() {
     insta::assert_snapshot!(text);
 }
 
+/// Notes that reach the limit of `--fail-on note` are the answer.
+#[test]
+fn notes_can_be_the_answer() {
+    let note = cut_requests("sd0", Severity::Note);
+    let text = brief(1, vec![note], Outcome::Findings);
+    assert!(
+        text.starts_with("PROBLEM: Requests to sd0 are cut"),
+        "{text}"
+    );
+    assert!(text.contains("\nNOTE  queue-setting: "), "{text}");
+}
+
 /// A block names the devices after the first six by their number, whatever their number.
 #[test]
 fn forty_disks_are_no_more_lines_than_one() {
