@@ -190,10 +190,11 @@ fn a_source_that_contradicts_itself_is_no_whole_source() {
                     printed: 0,
                     issued,
                 },
+                // 3,000 × 1,024 to 1,536 bytes, and 1,500 × 2,048 to 3,584.
                 Contradiction::MeanOffset {
                     line,
                     counted_low: 512,
-                    counted_high: 704,
+                    counted_high: 832,
                     printed: 0,
                 },
             ],
@@ -211,7 +212,7 @@ fn a_source_that_contradicts_itself_is_no_whole_source() {
             vec![Contradiction::MeanOffset {
                 line,
                 counted_low: 512,
-                counted_high: 704,
+                counted_high: 832,
                 printed: 900,
             }],
         ),
