@@ -173,7 +173,7 @@ rules! {
     IndirectionUnit(IndirectionUnit) "indirection-unit", Layout, true, None,
         "writes are smaller than the unit of the flash below", "a unit; `--page`, an ashift or a profile";
     GeometryMismatch(GeometryMismatch) "geometry-mismatch", Layout, true, Some(FileSystem),
-        "a file system was told another stripe than the one below it", "its superblock";
+        "a file system is configured for another stripe than the one below it", "its superblock";
     DiscardMisaligned(DiscardMisaligned) "discard-misaligned", Layout, true, None,
         "data start off the unit of discards", "nothing";
     ImplausibleHint(ImplausibleHint) "implausible-hint", Layout, true, None,
@@ -182,13 +182,13 @@ rules! {
         "an export states another grid than the one below it",
         "a target's configfs, or a virtual disk joined with the layers below";
     QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(Queue),
-        "read-ahead, request size or scheduler do harm", "a live Linux host";
+        "read-ahead, request size or scheduler costs performance", "a live Linux host";
     TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
         "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";
     SinglePath(SinglePath) "single-path", Setting, false, None,
         "a LUN of an array has one path, or several unjoined", "nothing";
     SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid) "software-stripe-on-hardware-raid", Layout, true, None,
-        "software stripes what an array stripes already", "nothing";
+        "a software stripe consists of LUNs that an array already stripes", "nothing";
     SoftwareRaid5(SoftwareRaid5) "software-raid5", Layout, true, None,
         "parity is computed in software", "nothing";
     ReadPolicy(ReadPolicy) "read-policy", Setting, false, None,
