@@ -1,4 +1,4 @@
-//! Keeps the worked sessions true: runs the commands in `examples/*.md` and compares what they print.
+//! Runs the commands in `examples/*.md` and `docs/jobs/*.md`, and compares their output with the pages.
 //!
 //! In a fenced block a line that begins with `$ plumb` is a command, and what follows up to the next `$` or the
 //! end of the fence is its output, standard error included. `$ echo $?` shows how it ended. Other commands are
@@ -115,8 +115,10 @@ fn first_difference(was: &str, now: &str) -> String {
 
 #[test]
 fn sessions_print_what_the_pages_say() {
-    let mut pages: Vec<PathBuf> = std::fs::read_dir(root().join("examples"))
-        .expect("the examples")
+    let folders = ["examples", "docs/jobs"].map(|folder| root().join(folder));
+    let mut pages: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder of pages"))
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         // A disk that is watched has to be there: example_watch.rs.
