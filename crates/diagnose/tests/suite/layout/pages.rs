@@ -107,12 +107,7 @@ fn each_rule_has_a_page_with_its_thresholds() {
 fn each_rule_on_io_has_a_page_with_its_thresholds() {
     for rule in RULES {
         check(rule.id.name(), "Threshold: ", &(rule.thresholds)());
-        let parts = [
-            "Cost",
-            "When to ignore it",
-            "How to fix it",
-            "Sources",
-        ];
+        let parts = ["Cost", "When to ignore it", "How to fix it", "Sources"];
         assert_has_parts(rule.id.name(), &parts);
         assert!(
             read(&format!("{}.md", rule.id.name())).contains("estimate"),

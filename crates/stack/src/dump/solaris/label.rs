@@ -64,7 +64,7 @@ pub(super) struct SolarisLabel {
     pub(super) cylinder_sectors: Option<u64>,
     /// Sectors of the disk; a VTOC does not tell.
     pub(super) sectors: Option<u64>,
-    /// First sector behind what slices may take, if it is said.
+    /// First sector behind the space for slices, if it is printed.
     pub(super) end: Option<u64>,
     pub(super) slices: Vec<PrintedSlice>,
 }
