@@ -1,5 +1,5 @@
-//! What a file system has to be told of what is below it, when it is made and afterwards: the stripe, where there is one,
-//! and the physical block.
+//! The parameters that a file system needs of the layers below, when it is made and afterwards: the stripe, if there is
+//! one, and the physical block.
 //!
 //! The stripe is the true stripe, chunk × members with data: the hints of the kernel are joined with those of the members, and
 //! `mkfs` copies them without asking. md RAID 5 of three disks that state 512 KiB shows 524,288 where 131,072 is true.
@@ -78,11 +78,11 @@ impl Type {
 pub struct FilesystemRequest {
     /// Kind.
     pub kind: Type,
-    /// Where it is, or will be: a device node; for ZFS a pool or data set.
+    /// Its device node; for ZFS a pool or data set.
     pub device: String,
-    /// Where it is mounted, if it is.
+    /// Its mount point, if it is mounted.
     pub mount: Option<String>,
-    /// Chunk of the stripe; `None` where there is none.
+    /// Chunk of the stripe; `None` without a stripe.
     pub chunk: Option<Bytes>,
     /// Members that hold data: members without parity, and each copy once.
     pub data_members: u64,
@@ -111,7 +111,7 @@ fn check_pool(name: &str) -> Result<(), PlanError> {
     })
 }
 
-/// Whether a tool takes a size, and what it takes in words.
+/// Whether a tool accepts a size, and the accepted sizes in words.
 pub(crate) fn check_power(
     what: &'static str,
     size: Bytes,
@@ -219,7 +219,7 @@ fn check_page(request: &FilesystemRequest) -> Result<(), PlanError> {
     }
 }
 
-/// The sector of XFS: what the log and the headers are written in, and no longer than the block.
+/// The sector of XFS, the unit of the log and the headers, and no longer than the block.
 fn xfs_sector(request: &FilesystemRequest, block: Bytes) -> u64 {
     request
         .physical

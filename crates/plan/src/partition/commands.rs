@@ -1,8 +1,8 @@
 //! The commands of each tool, with its traps.
 //!
 //! `sgdisk` rounds a start down to its own alignment first, and knows no alignment offset: `-a 1` and the exact sector.
-//! `sfdisk` keeps sectors that it is given, but none below the `first-lba` of the label. `parted` moves what it does
-//! not like: `-a none`. `format` and `fmthard` check nothing.
+//! `sfdisk` keeps given sectors, but none below the `first-lba` of the label. `parted` moves misaligned starts: `-a
+//! none`. `format` and `fmthard` check nothing.
 
 mod shift;
 
@@ -47,7 +47,7 @@ const LOST: &str =
 const SMALLER: &str =
     "it becomes smaller: a copy of the whole partition does not fit back, a copy of its files does";
 
-/// What has to be done before a partition can become smaller; nothing where it keeps its length.
+/// The steps before a partition can shrink; empty if it keeps its length.
 ///
 /// # Errors
 /// Why it cannot be done, in words.
@@ -103,7 +103,7 @@ impl PartitionWork<'_> {
         }
     }
 
-    /// What tools that number partitions by themselves cannot do.
+    /// Limits of tools that number partitions by themselves.
     fn numbered(&self, remedy: Remedy) -> Remedy {
         if self.request.current.is_none()
             && (!self.request.is_new_label || self.request.number != 1)
@@ -129,7 +129,7 @@ impl PartitionWork<'_> {
         Step::save(self.dump().to_file(self.dump_file()))
     }
 
-    /// Keeps what a new label takes the place of. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
+    /// Saves the label that a new one replaces. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
     /// would come back as a GPT.
     fn save_label(&self) -> Result<Step, NoCommand> {
         let none = Command::echo("no label there: nothing to go back to");

@@ -243,7 +243,7 @@ mod tests {
         tree.add_file(ANSWERS, b"{}".to_vec()).expect("room");
     }
 
-    /// A collection with links to files of the reading host is refused, and reveals none of them.
+    /// A collection with links to files of the reading host is refused, and reveals nothing of them.
     #[test]
     fn links_are_not_followed() {
         let said = message(Vec::new(), |tree| {

@@ -54,8 +54,8 @@ pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
 /// Devices of each btrfs.
 const BTRFS: &str = "sys/fs/btrfs";
-/// Tools, and the name of the file for their output. None of them writes. They provide the facts that a check does not
-/// read itself: the data sets of ZFS.
+/// Tools, and the name of the file for their output. No tool writes. They provide the facts that a check does not read
+/// itself: the data sets of ZFS.
 const TOOLS: [(&str, &[&str]); 3] = [
     ("zpool-status", &["zpool", "status"]),
     ("zdb-C", &["zdb", "-C"]),

@@ -41,7 +41,7 @@ impl PartitionWork<'_> {
         self.request.file_system.as_ref()?.mount.as_deref()
     }
 
-    /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
+    /// The steps that shorten it to the available length; none if it fits. `None` if that is impossible.
     fn made_smaller(&self) -> Option<Vec<Result<Step, NoCommand>>> {
         let mut steps = smaller(self.request, self.layout).ok()?;
         let (Some(now), Some(_)) = (self.request.current, self.request.smaller_by) else {
@@ -104,7 +104,7 @@ impl PartitionWork<'_> {
                 .flags("--to")
                 .arg(&to)
         };
-        // What is typed with --yes is the kernel's name, which a link does not show.
+        // The name for --yes is the kernel's name, which a link does not show.
         let name = node
             .strip_prefix("/dev/")
             .filter(|name| !name.contains('/'));
