@@ -1,6 +1,6 @@
 //! Options of fio that are refused, and why.
 
-/// What is refused although fio has it, and why. Whatever stands in neither list is unknown.
+/// Options of fio that are refused, with the reason. An option in neither list is unknown.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("allow_mounted_write", "lets fio write to what is mounted"),
     ("bsrange", "draws lengths from a range: see bssplit"),

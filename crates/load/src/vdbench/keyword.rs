@@ -1,10 +1,10 @@
-//! Keywords: which word a beginning stands for, what is refused and why, and values with their bounds.
+//! Keywords: abbreviations, refused words with the reason, and values with their bounds.
 
 use super::text::Parameter;
 use super::value::{Number, NumberUnit};
 use crate::job_file::{JobFileError, listed};
 
-/// What a word of Vdbench is to Plumb.
+/// The meaning of a word of Vdbench.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meaning<K> {
     Taken(K),
@@ -153,7 +153,7 @@ pub(super) fn whole(number: Number, min: u64, max: u64) -> Option<u64> {
         .filter(|value| (min..=max).contains(value))
 }
 
-/// Which parameters a definition has had.
+/// The parameters given in a definition.
 #[derive(Debug, Default)]
 pub(super) struct GivenParameters(Vec<(&'static str, usize)>);
 

@@ -11,7 +11,7 @@ pub(super) const FILE_SYSTEMS: &str =
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum General {
-    /// Only what happens here anyway: `no`.
+    /// Only the fixed value here: `no`.
     No,
 }
 
