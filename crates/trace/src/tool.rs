@@ -40,10 +40,10 @@ impl Tables {
         Some(header)
     }
 
-    /// A line that is no header as a row, or `None` for what stands around the rows; both are counted.
+    /// A line that is no header as a row, or `None` for lines around the rows; both are counted.
     ///
     /// # Errors
-    /// When it is a row of which something is broken.
+    /// If it is a row with a broken part.
     pub fn row<'line>(
         &self,
         line: &'line [u8],
@@ -58,7 +58,7 @@ impl Tables {
     }
 }
 
-/// The answer of a format whose distinctive line may stand below prose.
+/// The answer of a format whose distinctive line may be below prose.
 #[must_use]
 pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) -> bool) -> Sniff {
     if whole_lines(prefix, complete).any(is_it) {
@@ -72,7 +72,7 @@ pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) ->
     }
 }
 
-/// Counts what turned out to be damaged only when the last line had come.
+/// Counts damage that is only known after the last line.
 pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
     let place = Place::Line(info.counts.records);
     info.damage(Damage {
