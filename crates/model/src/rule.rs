@@ -1,6 +1,6 @@
 //! The registry of rules. Exit statuses, the index of findings, schemas and completions are derived from it.
 //!
-//! How a rule judges, and by which thresholds, stands in `diagnose`: constants belong beside the code that they steer.
+//! The judgement and the thresholds of a rule are in `diagnose`: constants belong beside their code.
 
 use plumb_stack::ProblemId;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::*;
 use crate::io_size::IoSize;
 
-/// What a rule looks at.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -26,7 +26,7 @@ pub enum Category {
 pub enum PlanKind {
     /// The start of a partition, or of all soft partitions of a component.
     Start,
-    /// The stripe that a file system is told.
+    /// The stripe configured in a file system.
     FileSystem,
     /// The chunk of a stripe.
     Chunk,
@@ -47,7 +47,7 @@ pub struct Rule {
     pub name: &'static str,
     /// The defect in one line, for the index of findings.
     pub title: &'static str,
-    /// What it looks at.
+    /// Its subject.
     pub category: Category,
     /// Input that it needs beside a trace or a layout, in Markdown, for the index of findings.
     pub needs: &'static str,
@@ -81,7 +81,7 @@ macro_rules! rules {
             )*
         }
 
-        /// What a rule found.
+        /// The facts of a rule.
         #[allow(clippy::large_enum_variant, reason = "a report holds tens of findings, and each is moved a few times")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "rule", content = "facts")]
