@@ -40,7 +40,7 @@ seeds writes a short trace of each format, TARGET/NAME, for the fuzzer.
 nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
 npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
-/// What ends the program early.
+/// The reason for an early end of the program.
 enum Stop {
     Usage(String),
     Failed(Box<dyn Error>),
