@@ -293,7 +293,7 @@ impl fmt::Display for Problem {
                     group_digits(*device_lbas)
                 )
             }
-            Self::NoProtectiveMbr => f.write_str("no protective MBR stands before the GPT"),
+            Self::NoProtectiveMbr => f.write_str("there is no protective MBR before the GPT"),
             Self::HybridMbr => f.write_str("the protective MBR names partitions of its own"),
             Self::LeftoverGpt { good: true } => {
                 f.write_str("a whole GPT is left beside the label in use")

@@ -75,13 +75,13 @@ pub fn apply(steps: &[WriteStep], image: &mut [u8]) -> Result<(), EncodeError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A place that no byte address reaches.
-    #[error("LBA {lba} lies beyond 64 bits of bytes: expected an address on the disk")]
+    #[error("the byte address of LBA {lba} exceeds 64 bits: expected an address on the disk")]
     Beyond64Bits {
         /// The address.
         lba: u64,
     },
     /// A part of the label would be beyond the end of the disk.
-    #[error("{len} at byte {} lie beyond the end: expected a disk larger than {disk}; move the backup to the end first", at.0)]
+    #[error("{len} at byte {} are beyond the end: expected a disk larger than {disk}; move the backup to the end first", at.0)]
     OutsideDisk {
         /// Its position.
         at: Bytes,
@@ -91,7 +91,7 @@ pub enum EncodeError {
         disk: Bytes,
     },
     /// Two parts of the label, or one and a partition, would overlap.
-    #[error("{what} at LBA {lba} lies on {other}: expected a place of its own")]
+    #[error("{what} at LBA {lba} overlaps {other}: expected a place of its own")]
     InTheWay {
         /// The part that was to be written.
         what: &'static str,

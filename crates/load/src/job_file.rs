@@ -110,7 +110,7 @@ pub enum JobFileError {
         first: usize,
     },
     /// A name that nothing has.
-    #[error("{place}: found {kind}={name}, of which there is none, expected one of: {known}")]
+    #[error("{place}: found {kind}={name}, which is not defined, expected one of: {known}")]
     NoSuch {
         /// The position.
         place: FileLine,

@@ -26,7 +26,7 @@ impl MayWrite {
 #[derive(Debug, Error)]
 pub enum WriteRefused {
     /// The name that was typed is another one.
-    #[error("{}: found `{typed}` as the name of what may be overwritten, expected `{}`", path.display(), path.display())]
+    #[error("{}: found `{typed}` as the name of the target to overwrite, expected `{}`", path.display(), path.display())]
     OtherName {
         /// The target.
         path: PathBuf,

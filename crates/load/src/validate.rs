@@ -64,7 +64,7 @@ fn job_must_fit(job: &Job<'_>) -> Result<(), WorkloadError> {
         return out(
             "batch",
             job.batch.to_string(),
-            "1 at a rate: what waits for others is late",
+            "1 at a rate: an I/O that waits for others is late",
         );
     }
     Ok(())

@@ -362,14 +362,14 @@ fn figures(plan: &mut Plan, request: &DisksRequest, counts: &DiskCounts, chosen:
         "response_ms",
         chosen.response_ms,
         Unit::Ms,
-        "it takes on average with what waits before it",
+        "average response time, with the wait in the queue",
     );
 }
 
 /// The numbers around the chosen one.
 fn table(request: &DisksRequest, counts: &DiskCounts) -> Table {
     let mut table = Table::new(
-        "What a number of disks gives",
+        "Figures per number of disks",
         &[
             ("disks", "disks", Unit::Count),
             ("capacity_per_second", "I/O a second", Unit::PerSecond),

@@ -73,8 +73,8 @@ pub enum PlanError {
     },
     /// Two extents of soft partitions over each other, or without room for a header between them.
     #[error(
-        "{} overlap: {one} takes sectors {} to {}, and {} begins at sector {} with a header in front; see which of them \
-         is right (metastat -p)",
+        "{} overlap: {one} takes sectors {} to {}, and {} begins at sector {} with a header in front; find the right one \
+         (metastat -p)",
         if one == other { format!("two extents of {one}") } else { format!("{one} and {other}") },
         group_digits(*first), group_digits(*last),
         if one == other { "another of them" } else { other.as_str() }, group_digits(*start)
@@ -107,7 +107,7 @@ pub enum PlanError {
         give: &'static str,
     },
     /// A label that is not to be written before it is whole.
-    #[error("mend the label of {disk} first ({problem})")]
+    #[error("repair the label of {disk} first ({problem})")]
     LabelProblem {
         /// The device with the label.
         disk: String,

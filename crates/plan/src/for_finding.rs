@@ -210,7 +210,7 @@ fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanErr
         let plan = partition::plan(&of_stack::partition(stack, id)?)?;
         return Ok(Answer { changes: id, plan });
     }
-    let give = "what stands on a whole disk has no start to choose";
+    let give = "a layer on a whole disk has no start to choose";
     Err(PlanError::Missing {
         what: "a partition or soft partition below it",
         give,

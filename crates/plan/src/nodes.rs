@@ -83,7 +83,7 @@ fn linux_after(names: &[String]) -> Steps {
         Step::look(links(names).pipe(Command::new("diff nodes.names -")))?,
         Step::new(
             Command::new("udevadm control --reload && udevadm trigger --action=change"),
-            "rules that match by start, size or UUID match no longer: mend them first",
+            "rules that match by start, size or UUID no longer match: correct them first",
             RESTORED,
         )?,
     ])

@@ -457,7 +457,7 @@ pub fn softpart(
     if existing.is_empty() {
         return Err(PlanError::Missing {
             what: "a soft partition",
-            give: "name what they are cut out of",
+            give: "name the component that they are cut from",
         });
     }
     for id in cut_out {
@@ -547,7 +547,7 @@ fn unit_and_base(
         .filter(|landing| stack.is_leaf(landing.on))
         .collect();
     let unknown = PlanError::Missing {
-        what: "where the component starts on its disk",
+        what: "the start of the component on its disk",
         give: "give the label of the disk as well: prtvtoc",
     };
     if !landings.lost.is_empty() {
@@ -578,7 +578,7 @@ fn unit_and_base(
             Ok((unit, past, is_assumed))
         }
         _ => Err(PlanError::OutOfRange {
-            what: "where the component starts",
+            what: "the start of the component",
             found: "not the same on all disks below".to_owned(),
             expected: "one phase: move its parts first",
         }),

@@ -245,7 +245,7 @@ pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
         Unit::Ratio,
         "bytes moved per byte read, at most",
     );
-    let words = "bytes moved per byte written, at most, with what is read first";
+    let words = "bytes moved per byte written, at most, including the reads before partial writes";
     plan.figure(
         "write_amplification",
         least.write_amplification(),
@@ -273,8 +273,8 @@ pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
         plan.add(remedies(request, best));
     }
     plan.note(
-        "an upper bound: what is in the cache is not read again, and neighbours that are written together share \
-         records. Only a measurement tells what it gives",
+        "an upper bound: cached data are not read again, and neighbours that are written together share \
+         records. Only a measurement shows the gain",
     );
     if let Load::Profile(_) = request.load {
         plan.note("a changed record changes the requests below it: the figures are for these I/O of the application");
@@ -339,12 +339,12 @@ fn old_files(name: &str, effect: String) -> Remedy {
     Remedy::new(Harm::Recreate, "for the files that exist", effect)
         .step(Step::new(
             snapshot("zfs snapshot"),
-            "what is rewritten takes its space twice while the snapshot exists",
+            "rewritten data take their space twice while the snapshot exists",
             snapshot("zfs destroy"),
         ))
         .step(Step::new(
             Command::new("cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE"),
-            "whatever has the file open goes on with the old one: stop it first",
+            "a program that has the file open continues with the old one: stop it first",
             Command::new("cp -p MOUNTPOINT/.zfs/snapshot/before-record/FILE FILE"),
         ))
         .constraint("no zfs rollback to the snapshot: it takes back all that was written since, to all files")
@@ -381,7 +381,7 @@ fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
         ))
         .step(Step::new(
             rename("", ".old").and(rename(".new", "")),
-            "what names the volume by its device number must be told",
+            "a configuration that names the volume by its device number must be changed",
             rename("", ".new").and(rename(".old", "")),
         ))
         .constraint("volblocksize can be set only when the volume is made")
@@ -391,7 +391,7 @@ fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
 }
 
 fn past_cache(name: &str) -> Remedy {
-    let effect = "a page is written as it is, whatever the block";
+    let effect = "a page is written as it is, with any block size";
     Remedy::new(Harm::Tune, "past the cache", effect)
         .step(Step::new(
             Command::new("mount -o remount,forcedirectio").path(name),

@@ -261,7 +261,7 @@ fn figures(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
             "share_base",
             request.base,
             IoStarts::Pages,
-            "cross, pages from where the data begin",
+            "cross, pages counted from the start of the data",
         ));
     }
     shares.push((
@@ -330,7 +330,7 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
             Remedy::new(
                 Harm::Tune,
                 "begin the data on a chunk",
-                "pages that begin on a boundary never cross, whatever the chunk, if they divide it",
+                "pages that begin on a boundary never cross, with any chunk, if they divide it",
             )
             .constraint("see `plumb plan partition` and `plumb plan softpart` for the start"),
         );
@@ -472,7 +472,9 @@ fn notes(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
         plan.note("the I/O is longer than a chunk: every one crosses");
     }
     if request.starts == IoStarts::Pages && !chunk.0.is_multiple_of(request.io.0) {
-        plan.note("the chunk is no multiple of the I/O: some cross also where the data begin on a boundary");
+        plan.note(
+            "the chunk is no multiple of the I/O: some cross even if the data begin on a boundary",
+        );
     }
     if request.segment.is_none() {
         plan.note(

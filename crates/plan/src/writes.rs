@@ -123,7 +123,7 @@ pub fn plan(request: &WritesRequest) -> Result<Plan, PlanError> {
         "gain",
         best / request.random,
         Unit::Ratio,
-        "times what random writes of one record give",
+        "times the rate of random writes of one record",
     );
     let bound = request.random * request.gather as f64;
     plan.figure(
@@ -172,7 +172,7 @@ fn check(request: &WritesRequest) -> Result<(), PlanError> {
 
 fn table(request: &WritesRequest, ways: &[WriteWay]) -> Table {
     let mut table = Table::new(
-        "What one disk gives",
+        "Figures of one disk",
         &[
             ("way", "way", Unit::Words),
             ("ios_per_second", "I/O a second", Unit::PerSecond),
@@ -238,5 +238,5 @@ fn gather(request: &WritesRequest, write: Bytes) -> Remedy {
         format!("{} records in one write of {write}", group_digits(request.gather)),
     )
     .constraint("a change of the application: a record is safe only once its group is written, so the first one waits")
-    .constraint("the group should be on the grid of what is below: a whole block, or read-modify-write eats the gain")
+    .constraint("the group should be on the grid of the layer below: a whole block, or read-modify-write eats the gain")
 }

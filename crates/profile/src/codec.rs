@@ -41,7 +41,7 @@ pub enum CodecError {
         found: u16,
     },
     /// The frame is damaged or cut off.
-    #[error("damaged profile: cannot unpack what follows byte {HEAD_BYTES}")]
+    #[error("damaged profile: cannot unpack the data after byte {HEAD_BYTES}")]
     Unpack {
         /// The error of the decompressor.
         source: std::io::Error,
@@ -177,7 +177,7 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     }
     if !saved.profiles.is_keyed() {
         return Err(CodecError::Contents {
-            what: "a profile stands under another one's name".to_owned(),
+            what: "a profile has another one's name".to_owned(),
         });
     }
     let fault = saved.profiles.iter().find_map(implausible);

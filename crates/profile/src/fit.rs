@@ -30,7 +30,7 @@ pub enum Unknown {
     },
     /// Lengths were dropped, so that a figure is a range on both sides of the threshold.
     #[error(
-        "the length of {} of {} I/O ({:.1} %) is known only to lie between two powers of two: there were too many different ones",
+        "the length of {} of {} I/O ({:.1} %) is known only as a range between two powers of two: there were too many different ones",
         group_digits(*rounded), group_digits(*ios), *rounded as f64 * 100.0 / (*ios).max(1) as f64
     )]
     Lengths {
@@ -43,7 +43,7 @@ pub enum Unknown {
     #[error("no read or write was seen")]
     NoIo,
     /// The source holds no table at all.
-    #[error("the source does not tell where I/O start")]
+    #[error("the source has no starts of I/O")]
     NoStarts,
 }
 

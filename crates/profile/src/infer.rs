@@ -296,14 +296,16 @@ fn not_enough(
         ));
     }
     if regions == 0 {
-        return Some("the source does not tell which parts of the device were touched".to_owned());
+        return Some(
+            "the source does not show the parts of the device that were touched".to_owned(),
+        );
     }
     if !are_starts_known {
         return Some("the source does not tell how often a single place was touched".to_owned());
     }
     if regions < REGIONS_MIN {
         return Some(format!(
-            "stream heads lie in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
+            "stream heads are in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
         ));
     }
     if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX)

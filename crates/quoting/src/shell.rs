@@ -21,7 +21,7 @@ use crate::visible::{is_hidden, visible};
 pub enum NoCommand {
     /// A name that looks otherwise than it is.
     #[error(
-        "no command is given: the name \"{}\" holds {}, which cannot be typed as it stands; rename it first",
+        "no command is given: the name \"{}\" holds {}, which cannot be typed; rename it first",
         visible(word), letter.escape_unicode()
     )]
     Hidden {

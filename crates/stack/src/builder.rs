@@ -173,7 +173,11 @@ impl Builder {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            self.contradiction(id, format!("lies otherwise according to {before}"), source);
+            self.contradiction(
+                id,
+                format!("has another position according to {before}"),
+                source,
+            );
         }
     }
 
@@ -321,7 +325,7 @@ impl Builder {
                     }
                     Some(next) if seen[next.at()] == VisitState::OnTheWay => {
                         let text = format!(
-                            "{} stands on {}, which stands on it",
+                            "{} and {} are each on the other",
                             self.nodes[at].name,
                             self.nodes[next.at()].name
                         );

@@ -159,7 +159,7 @@ impl Input {
     pub fn consume(&mut self, bytes: usize) {
         debug_assert!(
             bytes <= self.end - self.start,
-            "only what was shown can be taken"
+            "only bytes that were shown can be taken"
         );
         self.start += bytes;
         self.offset += bytes as u64;

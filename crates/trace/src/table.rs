@@ -66,7 +66,7 @@ impl CellFormat {
             CellFormat::Word | CellFormat::Words(_) => "a word",
             CellFormat::Count => "a whole number",
             CellFormat::Decimal => "a decimal number",
-            CellFormat::Letters => "capital letters that say what the I/O does",
+            CellFormat::Letters => "capital letters for the kind of the I/O",
             CellFormat::Device => "MAJOR,MINOR of a device",
             CellFormat::Free => "a command or path",
         }

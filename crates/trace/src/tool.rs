@@ -34,7 +34,7 @@ impl Tables {
         let header = Header::find(line, self.known, self.required)?;
         self.runs += 1;
         if self.runs == 2 {
-            info.note("several outputs of the tool stand in this file; all of them were read");
+            info.note("this file holds several outputs of the tool; all of them were read");
         }
         self.header = Some(header.clone());
         Some(header)
@@ -84,7 +84,7 @@ pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
 
 /// Says that a run of the tool printed no times of issue.
 pub fn has_no_times(info: &mut SourceInfo) {
-    info.note("a run without times of issue stands in the order of completion");
+    info.note("a run without times of issue is in the order of completion");
     info.note_unknown("order of issue");
 }
 

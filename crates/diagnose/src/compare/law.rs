@@ -40,7 +40,7 @@ impl Law {
             .map_or_else(String::new, |line| format!(", first on line {line}"));
         Some(match self.checked {
             1 => format!(
-                "{:.1} I/O in flight, and {:.1} by rate times latency: not what Little's law demands",
+                "{:.1} I/O in flight, and {:.1} by rate times latency: this contradicts Little's law",
                 self.in_flight, self.expected
             ),
             checked => format!(

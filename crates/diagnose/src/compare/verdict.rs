@@ -217,7 +217,7 @@ fn decide(
     use Difference::{Less, More, Unclear, Within};
     let asked = |more: &str| {
         vec![format!(
-            "{more} I/O a second at the same latency: it may be what was asked for"
+            "{more} I/O a second at the same latency: the load may have been set so"
         )]
     };
     match (latency, rate) {
@@ -307,7 +307,7 @@ fn not_comparable(
         && !sides.iter().all(|side| side.is_closed_loop)
     {
         why.push(
-            "latencies are not known on both sides, and a rate alone may be what was asked for"
+            "latencies are not known on both sides, and a rate alone may have been set so"
                 .to_owned(),
         );
     }
@@ -382,7 +382,7 @@ fn unlike(mix: &Mix) -> Option<String> {
     }
     (mix.overlap < mix::SAME && mix.mean_ns.is_none()).then(|| {
         format!(
-            "the I/O differ in {} ({} of them agree), and latencies are not told apart by it",
+            "the I/O differ in {} ({} of them agree), and latencies are not known for each kind",
             mix.by,
             percent(mix.overlap)
         )

@@ -103,7 +103,7 @@ impl Gpt {
             return error(
                 "bytes after an entry's name",
                 entry.rest.len() as u64,
-                "what the size of entries leaves",
+                "the rest that the size of entries leaves",
             );
         }
         if self.primary.header_lba != 1 {

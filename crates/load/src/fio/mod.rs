@@ -316,7 +316,7 @@ fn remark(job: &Job, notes: &mut Vec<String>) {
         note(
             &job.place,
             format!(
-                "[{}]: starts are drawn anew each time, as with norandommap",
+                "[{}]: each start is drawn again, as with norandommap",
                 job.name
             ),
         );

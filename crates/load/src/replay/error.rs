@@ -81,7 +81,7 @@ pub enum ReplayError {
     NoTimes,
     /// The ends of I/O are not known.
     #[error(
-        "the trace tells no latencies, so that nobody knows which I/O waited for which: expected --depth N with --speed max"
+        "the trace has no latencies, so the dependencies between I/O are unknown: expected --depth N with --speed max"
     )]
     NoLatencies,
     /// Nothing in it can be sent.

@@ -163,7 +163,7 @@ fn penalty(hits: &[Weighed<'_>], misses: &[Weighed<'_>]) -> Result<Penalty, Stri
     let within = spread(hits).max(spread(misses));
     if gap.ln() <= GAP_OVER_SPREAD * within.ln() {
         return Err(format!(
-            "rates differ by {:.1} % within what would be a group of equal offsets, and by {:.1} % between two groups: \
+            "rates differ by {:.1} % within a supposed group of equal offsets, and by {:.1} % between two groups: \
              measure longer, or without other load",
             (within - 1.0) * 100.0,
             (gap - 1.0) * 100.0

@@ -64,7 +64,7 @@ pub(super) fn find<'a, K: Copy>(
                 .filter(|(_, meaning)| matches!(meaning, Meaning::Taken(_)));
             let expected = listed(taken.map(|(word, _)| *word));
             let (place, found) = (place(), found());
-            let order = "; definitions stand in the order hd, sd, wd, rd";
+            let order = "; the order of definitions is hd, sd, wd, rd";
             let is_definition = ["hd", "sd", "wd", "lun"].contains(&parameter.keyword.as_str());
             let expected = if is_definition {
                 expected + order

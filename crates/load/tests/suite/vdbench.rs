@@ -726,7 +726,7 @@ fn errors_name_place_and_expectation() {
         (
             wd,
             "rd=r,wd=w,iorate=max,maxdata=1g",
-            "p:3: found `maxdata=` of rd=r, which ends a run after so many bytes",
+            "p:3: found `maxdata=` of rd=r, which ends a run after a number of bytes",
         ),
         (
             wd,

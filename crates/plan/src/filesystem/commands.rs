@@ -247,9 +247,9 @@ impl FilesystemWork<'_> {
             Command::new("chattr -C").path(&directory),
         ))
         .constraint(
-            "DIRECTORY is that of the database, and empty: a file keeps what it was made with",
+            "DIRECTORY is that of the database, and empty: a file keeps the record size that it was created with",
         )
-        .constraint("what a snapshot holds is written elsewhere once, all the same")
+        .constraint("blocks in a snapshot are written elsewhere once, all the same")
     }
 
     /// `maxcontig` is how many blocks in a row are one I/O.

@@ -102,8 +102,8 @@ fn check_pool(name: &str) -> Result<(), PlanError> {
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_disk {
         return Ok(());
     }
-    let expected = "the name of a pool or of a file system in it, such as tank or tank/db: disks are named where DISK \
-                    stands in the command";
+    let expected = "the name of a pool or of a file system in it, such as tank or tank/db: the disks replace DISK in \
+                    the command";
     Err(PlanError::OutOfRange {
         what: "the pool",
         found: name.to_owned(),
@@ -302,22 +302,22 @@ fn stripe_figures(plan: &mut Plan, request: &FilesystemRequest, block: Bytes, st
 fn notes(plan: &mut Plan, request: &FilesystemRequest, block: Bytes) {
     if let Some(page) = request.page.filter(|page| !page.0.is_multiple_of(block.0)) {
         plan.note(format!(
-            "a page of {page} is no multiple of {block}: what is written of the last block is read first, unless \
+            "a page of {page} is no multiple of {block}: the last block is read before a part of it is written, unless \
              it is in the cache"
         ));
     }
     let takes_stripe = matches!(request.kind, Type::Ext4 | Type::Xfs | Type::Ufs);
     if takes_stripe && request.chunk.is_none() {
         plan.note(
-            "no stripe was given, and none is told: right on one disk and on a mirror. On any other array give its \
+            "no stripe was given, so the command sets none: right on one disk and on a mirror. On any other array give its \
              chunk and its members",
         );
     }
     plan.note(match request.chunk {
         Some(_) => {
-            "hints place what is written from now on; they cannot mend a start that is off: check that first"
+            "hints place data that are written from now on; they cannot correct a misaligned start: check that first"
         }
-        None => "blocks are on those of the disk only where the device starts on one: check that first",
+        None => "blocks are aligned with those of the disk only if the device starts on one: check that first",
     });
 }
 

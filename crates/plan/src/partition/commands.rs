@@ -66,7 +66,7 @@ pub(super) fn smaller(
     super::smaller::steps(request, node.as_deref(), len)
 }
 
-const LABEL_GONE: &str = "the label that is there is gone, and what it pointed at";
+const LABEL_GONE: &str = "the present label is lost, and with it the partitions";
 const WRONG_DISK: &str = "a wrong disk: look at its size and serial number first";
 
 struct PartitionWork<'a> {
@@ -108,7 +108,7 @@ impl PartitionWork<'_> {
         if self.request.current.is_none()
             && (!self.request.is_new_label || self.request.number != 1)
         {
-            return remedy.constraint("takes the first free number, whatever was asked for");
+            return remedy.constraint("takes the first free number, not the requested one");
         }
         remedy
     }
@@ -363,7 +363,7 @@ impl PartitionWork<'_> {
                 ))
                 .step(Step::look(self.prtvtoc()))
                 .constraint(
-                    "4 00 in the new line is tag usr and flag wm: put what prtvtoc printed for the slice",
+                    "4 00 in the new line is tag usr and flag wm: use the values that prtvtoc printed for the slice",
                 ),
         )
     }

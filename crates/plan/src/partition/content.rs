@@ -53,7 +53,7 @@ impl Content {
             .next()?;
         let start = crate::error::position(layout.start);
         let effect =
-            format!("data lie on a partition that starts at {start}, and were in use all the time");
+            format!("data are on a partition that starts at {start}, and remain in use throughout");
         let moved = |manager| {
             request.existing().map(|partition| Action::Migrate {
                 partition,

@@ -206,7 +206,7 @@ fn check(request: &PartitionRequest) -> Result<(), PlanError> {
     }
     if request.grids.is_empty() {
         return Err(PlanError::Missing {
-            what: "what to align to",
+            what: "the boundary to align to",
             give: "give a grid",
         });
     }
@@ -433,7 +433,7 @@ fn figures(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout
         );
     }
     if let Some(now) = request.current {
-        plan.figure("current_bytes", now, Unit::Bytes, "where it starts now");
+        plan.figure("current_bytes", now, Unit::Bytes, "its start now");
         for grid in &request.grids {
             let words = format!("so far past the grid of {grid}");
             plan.figure(
@@ -518,7 +518,7 @@ fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) 
     }
     if let Some(by) = request.smaller_by {
         plan.note(format!(
-            "it fills the space up to what follows, so that it becomes {} smaller",
+            "it fills the space up to the next partition, so that it becomes {} smaller",
             crate::error::position(by)
         ));
         if let Err(why) = commands::smaller(request, layout) {
@@ -533,7 +533,7 @@ fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) 
     {
         let by = Bytes(layout.start.0 - now.0);
         plan.note(format!(
-            "the start moves up by {}: what follows must leave that much room, or the partition shrinks by it",
+            "the start moves up by {}: the next partition must leave that much room, or this one shrinks by it",
             crate::error::position(by)
         ));
     }

@@ -63,11 +63,11 @@ pub(super) fn steps(
     });
     if let Some(manager) = manager {
         return Err(format!(
-            "it is part of what {manager} manages, which is not made smaller here"
+            "it belongs to a volume of {manager}; Plumb does not make such a partition smaller"
         ));
     }
     let Some(file_system) = &request.file_system else {
-        return Err("what it holds is not known".to_owned());
+        return Err("its content is not known".to_owned());
     };
     let Some(node) = node else {
         return Err(
@@ -82,7 +82,7 @@ pub(super) fn steps(
                 Command::new("umount")
                     .path(node)
                     .then(Command::new("e2fsck -f").path(node)),
-                "mends what it finds, after asking",
+                "repairs the errors that it finds, after asking",
                 "nothing to undo",
             ),
             Step::new(

@@ -41,7 +41,7 @@ fn create(
 ) -> Result<Step, NoCommand> {
     Step::new(
         metainit(request, name, extents),
-        "refused where extents overlap; what lay there before is not erased",
+        "refused if extents overlap; older data in that place are not erased",
         Command::new("metaclear").name(SVM, name),
     )
 }
@@ -166,7 +166,7 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
                 .arg(format!("if={}", copy(part)))
                 .named(SVM, "of=/dev/md/rdsk/", &part.name, "")
                 .flags("bs=1024k"),
-            "writes over what is there",
+            "overwrites the data in that place",
             "the copy stays until all was compared",
         ));
     }

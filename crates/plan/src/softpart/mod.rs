@@ -311,7 +311,7 @@ pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
     if placed.is_empty() {
         let give = "name those that exist, or the size of a new one";
         return Err(PlanError::Missing {
-            what: "what to place",
+            what: "the soft partitions to place",
             give,
         });
     }
@@ -379,7 +379,7 @@ fn figures(
             "base_sectors",
             base,
             Unit::Sectors,
-            "where the component itself starts",
+            "start of the component itself",
         );
     }
     if exist > 0 {
@@ -441,8 +441,8 @@ fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
         .any(|one| one.paper.is_some_and(|paper| paper != one.offset))
     {
         plan.note(
-            "by the paper: last offset + last size + unit, shown where it differs. It holds only where the last size \
-             is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",
+            "by the paper: last offset + last size + unit, shown if it differs. It holds only if the last size is a \
+             multiple of the unit, and the component starts on it; otherwise its result is off the unit",
         );
     }
     if request.component_bytes.is_none() {
@@ -450,11 +450,11 @@ fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
     }
     if request.base.0 == 0 {
         plan.note(
-            "offsets count from the start of the component, which is taken to be on the unit; where it is not, give \
-             its start",
+            "offsets count from the start of the component, assumed to be on the unit; if it is not, give its \
+             start",
         );
     }
     plan.note(
-        "metastat -p also prints hot spares in use and submirrors: do not feed it back to metainit as it stands",
+        "metastat -p also prints hot spares in use and submirrors: do not pass its output to metainit unchanged",
     );
 }

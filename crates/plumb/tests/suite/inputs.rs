@@ -155,7 +155,7 @@ fn a_damaged_profile() {
     let cut = folder.file("cut", &whole[..whole.len() / 2]);
     analyze(&cut, "")
         .ends(5)
-        .complains("damaged profile: cannot unpack what follows byte 12")
+        .complains("damaged profile: cannot unpack the data after byte 12")
         .complains("the file is");
     let mut newer = whole.clone();
     newer[8] = 99;

@@ -49,7 +49,7 @@ pub enum JournalError {
     NotBegun,
     /// The file ends before its plan says that it does.
     #[error(
-        "journal: found {found} bytes, expected {needed} or more: its end is missing, and what the move did last may be too; nothing was changed"
+        "journal: found {found} bytes, expected {needed} or more: its end is missing, and the last records of the move may be missing too; nothing was changed"
     )]
     Cut {
         /// Bytes that the file had when it was made, at the least.

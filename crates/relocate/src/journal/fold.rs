@@ -133,7 +133,7 @@ impl MoveState {
                 self.ending = Some(ending);
                 Ok(())
             }
-            _ => Err("a record that can stand here"),
+            _ => Err("a record that is possible here"),
         }
     }
 
@@ -247,7 +247,7 @@ impl MoveState {
             (Turn::Resume, Some(_)) => Ok(()),
             (Turn::Rollback { from }, Some(script)) => {
                 if script.is_back() || !self.reaches(from) || self.pending.is_some() {
-                    return Err("a rollback from where the move stands");
+                    return Err("a rollback from the present state of the move");
                 }
                 self.turn_back(from, mutations);
                 Ok(())

@@ -15,7 +15,7 @@ use plumb_label::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// No copy of the label is good.
-    #[error("no copy of the label can be used: mend it first")]
+    #[error("no copy of the label can be used: repair it first")]
     NoLabel,
     /// There is no such partition.
     #[error("the label has no {part}")]
@@ -79,8 +79,8 @@ pub enum EditError {
     },
     /// A logical partition in the visible part of the extended one.
     #[error(
-        "{part} would begin at byte {}: expected byte {} or one behind it, since Linux has what lies before, at the start of the \
-         extended partition, as a partition of its own",
+        "{part} would begin at byte {}: expected byte {} or one behind it, since Linux shows the part before it, at the start of \
+         the extended partition, as a separate partition",
         found.0,
         first.0
     )]

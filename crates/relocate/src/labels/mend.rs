@@ -24,7 +24,7 @@ pub struct Mended {
 pub enum MendError {
     /// Only a GPT has two copies that hold each other's place.
     #[error(
-        "found a label of kind {found}, expected a GPT: other labels have no second copy to mend from"
+        "found a label of kind {found}, expected a GPT: other labels have no second copy to repair from"
     )]
     NotGpt {
         /// The kind found.
@@ -32,12 +32,12 @@ pub enum MendError {
     },
     /// Both copies are broken.
     #[error(
-        "no copy of the label can be used: a saved label, or a search for file systems, is what is left"
+        "no copy of the label can be used: only a saved label, or a search for file systems, can help"
     )]
     NoGoodCopy,
     /// The label counts in other blocks than the disk.
     #[error(
-        "{problem}: the label is whole, it is the disk that changed; mend the disk's sector size instead"
+        "{problem}: the label is whole, the disk changed; correct the disk's sector size instead"
     )]
     SectorSize {
         /// The problem.

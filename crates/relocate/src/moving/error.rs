@@ -44,15 +44,15 @@ pub enum MoveError {
         source: io::Error,
     },
     /// The writes could not be made durable.
-    #[error("the disk cannot make durable what was written to it")]
+    #[error("the disk cannot make the written data durable")]
     Flush {
         /// The error of the system.
         source: io::Error,
     },
     /// Something else has written where only the move may.
     #[error(
-        "byte {at} of the disk: found neither what was there when the move began nor what the move writes; \
-         somebody else has written it"
+        "byte {at} of the disk: found neither the data from before the move nor the data that the move \
+         writes; another writer has changed it"
     )]
     Changed {
         /// The position.
@@ -81,7 +81,7 @@ pub enum MoveError {
     },
     /// Unreadable bytes of others in a block that has to be written.
     #[error(
-        "{len} bytes at byte {at} of the disk cannot be read: they lie outside of the partition, in a block that is written with \
+        "{len} bytes at byte {at} of the disk cannot be read: they are outside of the partition, in a block that is written with \
          it or with the label; write them from a copy first"
     )]
     Bystander {

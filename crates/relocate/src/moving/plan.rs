@@ -425,7 +425,7 @@ impl Plan {
                 lies_outside,
                 "label",
                 change.at.0,
-                "bytes outside of what is moved",
+                "bytes outside of the moved partition",
             )?;
         }
         let bytes: u64 = self

@@ -54,7 +54,7 @@ pub enum JournalPlaceError {
     #[error("no disk is known below it: memory or a network may be")]
     NoDisk,
     /// On a disk of the partition, too.
-    #[error("it would be on {disk}, as what is moved: one broken disk would take both")]
+    #[error("it would be on {disk}, like the moved partition: one broken disk would destroy both")]
     SameDisk {
         /// That disk.
         disk: String,

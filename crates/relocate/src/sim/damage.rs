@@ -82,7 +82,7 @@ fn a_broken_record_is_not_taken_for_the_end() {
                 Err(MoveError::Journal(JournalError::Damaged { number: told, .. })) => {
                     assert!(
                         number != last && told == number as u64,
-                        "{number} told as {told}"
+                        "{number} reported as {told}"
                     );
                 }
                 Ok(_) => assert_eq!(number, last),

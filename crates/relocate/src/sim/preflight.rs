@@ -353,7 +353,7 @@ fn dangers() -> Vec<Danger> {
             BEFORE,
         ),
         danger(
-            "a journal on what is moved",
+            "a journal on the moved partition",
             Check::JournalOnPartition,
             |s| s.site.is_on_partition = true,
             BEFORE,

@@ -53,7 +53,7 @@ pub enum JoinError {
         below: String,
     },
     /// The device of the join is above the disk.
-    #[error("{below}: found it to stand on {disk}, expected a device that {disk} can stand on")]
+    #[error("{below}: found it above {disk}, expected a device that can be below {disk}")]
     Cycle {
         /// The disk of the guest.
         disk: String,

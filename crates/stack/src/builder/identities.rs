@@ -63,7 +63,7 @@ impl Builder {
         let names = (self.get(disk).name.clone(), self.get(device).name.clone());
         match self.join(disk, device, &source) {
             Ok(()) => self.note(format!(
-                "{} lies on {}, which is shown to it as {identity}",
+                "{} is on {}, which is shown to it as {identity}",
                 names.0, names.1
             )),
             Err(why) => self.note(format!(
@@ -85,7 +85,7 @@ impl Builder {
         if let Some(other) = other {
             let (a, b) = (&first.name, &other.name);
             self.note(format!(
-                "{a} and {b} are one disk, {identity}: where one host hands it to the other, say so with --join {a}={b} \
+                "{a} and {b} are one disk, {identity}: if one host hands it to the other, add --join {a}={b} \
                  or --join {b}={a}"
             ));
         }

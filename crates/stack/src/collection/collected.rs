@@ -112,7 +112,7 @@ impl CollectionReader<'_> {
             self.wrong(
                 part,
                 error.to_string(),
-                "what `plumb check --collect` writes",
+                "an archive of `plumb check --collect`",
             )
         })
     }

@@ -271,8 +271,8 @@ impl AlignD {
         let ios = totals.ios;
         if std::mem::take(&mut self.in_totals) && self.intervals > 0 {
             sink.info.note(format!(
-                "the totals of a run count {ios} I/O, its intervals {}: what came after the last interval \
-                 is in the histograms only",
+                "the totals of a run count {ios} I/O, its intervals {}: later I/O are in the histograms \
+                 only",
                 self.run.ios
             ));
             self.run = RunSum::default();

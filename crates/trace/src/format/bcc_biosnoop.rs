@@ -87,7 +87,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     };
     info.note(
         "times of issue are those of completion less a latency rounded to 10 µs: \
-         I/O issued closer together may stand in another order",
+         I/O issued closer together may be in another order",
     );
     let format = Biosnoop {
         tables: Tables::new(COLUMNS, REQUIRED),

@@ -318,7 +318,7 @@ impl LineFormat for FioLog {
         if self.version == Some(LogVersion::V2) {
             if self.counts[WAIT] > 0 {
                 sink.info.note(
-                    "times are only those of the `wait` lines: what stands between two has one",
+                    "times are only those of the `wait` lines: all I/O between two have the same time",
                 );
             } else {
                 sink.info

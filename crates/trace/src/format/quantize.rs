@@ -243,7 +243,7 @@ impl LineFormat for Quantize {
         let counted = || buckets.iter().filter(|bucket| bucket.ios > 0);
         if linear {
             sink.info.note(
-                "a histogram of lquantize() was left out: its rows do not say what they count",
+                "a histogram of lquantize() was left out: its rows do not name the counted quantity",
             );
         } else if counted().next().is_some() {
             let is_length = counted().all(|bucket| bucket.low.is_some_and(|low| LEN_BYTES.contains(&low)))

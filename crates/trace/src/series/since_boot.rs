@@ -39,7 +39,7 @@ impl SinceBoot {
         match self {
             SinceBoot::ByTheTool => "sysstat begins with an average since boot",
             SinceBoot::ByItsRate => {
-                "its rate lies far from that of all others: an average since boot"
+                "its rate is far from that of all others: an average since boot"
             }
             SinceBoot::Asked => "as was asked",
         }

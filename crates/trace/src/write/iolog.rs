@@ -219,7 +219,7 @@ impl TraceWriter for IologWriter {
         if self.layers.len() > 1 {
             let events = usize::try_from(self.events).unwrap_or(usize::MAX);
             self.losses.count(
-                "several layers are written as one: the same I/O stands there more than once",
+                "several layers are written as one: the same I/O is there more than once",
                 events,
             );
         }

@@ -107,7 +107,7 @@ fn iolog_losses_and_names() {
         "latency (device_ns) (1 events)",
         "lengths of 4 GiB and more are split (1 events)",
         "process (pid) (1 events)",
-        "several layers are written as one: the same I/O stands there more than once (3 events)",
+        "several layers are written as one: the same I/O is there more than once (3 events)",
         "time before issue (queue_ns) (1 events)",
         "times before that of the line above take its time (1 events)",
         "write-zeroes become writes of data (1 events)",

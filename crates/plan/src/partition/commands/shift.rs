@@ -139,10 +139,10 @@ impl PartitionWork<'_> {
                  goes on",
                 Command::new("plumb fix rollback")
                     .path(&node)
-                    .remark("until it has ended, then a move to where it was"),
+                    .remark("until it has ended, then a move back to the old start"),
             ))
             .step(Step::look(Command::new("plumb check").path(&node)))
-            .constraint("its journal lies on another disk: --journal FILE where /var/lib/plumb is on the same");
+            .constraint("its journal must be on another disk: --journal FILE if /var/lib/plumb is on the same");
         let way = if is_shrunk {
             way.constraint(
                 "only the move is crash-safe: back up the file system before you shrink it",
@@ -186,7 +186,7 @@ impl PartitionWork<'_> {
                 .step(Step::look(self.dump()))
                 .constraint("a full copy on another disk, read back and compared")
                 .constraint(format!(
-                    "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",
+                    "its length is {} blocks by then: if it is longer, sfdisk writes the label and leaves the data behind",
                     group_digits(len)
                 ))
                 .constraint("never with logical partitions of a DOS label: those behind it are dropped")

@@ -168,7 +168,7 @@ fn partitions_without_room_behind_them() {
     );
     for (content, why) in [
         (Some("xfs"), "XFS cannot be made smaller"),
-        (None, "what it holds is not known"),
+        (None, "its content is not known"),
     ] {
         let plan = planned(content, None, 10_034).expect("a plan");
         assert!(commands(&plan).is_empty(), "nothing is moved in place");

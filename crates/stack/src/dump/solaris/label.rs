@@ -147,7 +147,7 @@ impl SolarisLabel {
         let id = builder.node(&format!("{}s{}", self.disk, slice.number));
         let (Some(start), Some(len)) = (self.bytes(slice.first), self.bytes(slice.count)) else {
             let text = format!(
-                "slice {} of {} lies beyond 2^64 bytes",
+                "slice {} of {} is beyond 2^64 bytes",
                 slice.number, self.disk
             );
             builder.problem(Problem {

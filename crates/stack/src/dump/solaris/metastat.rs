@@ -279,7 +279,7 @@ fn note_spare(draft: &Draft, component: &str, words: &[&str], builder: &mut Buil
             .insert(format!("{}/{component}", draft.name))
     {
         builder.note(format!(
-            "{}: hot spare {spare} stands in for {component}; places are those on {component}",
+            "{}: hot spare {spare} replaces {component}; places are those on {component}",
             draft.name
         ));
     }

@@ -195,7 +195,7 @@ pub(super) fn disk_of_file(input: &Input<'_>, builder: &mut Builder) -> String {
     }
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     builder.note(format!(
-        "{}: which disk this is of is not said; it is called {stem}",
+        "{}: it does not name its disk; the disk is called {stem}",
         input.name
     ));
     stem.to_owned()

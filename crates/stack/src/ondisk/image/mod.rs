@@ -127,7 +127,7 @@ impl Scan {
             Some((Err(why), _)) => {
                 let name = &builder.get(id).name;
                 builder.note(format!(
-                    "{name}: what is on the virtual disk is not known: {why}"
+                    "{name}: the content of the virtual disk is not known: {why}"
                 ));
             }
             None => {}
