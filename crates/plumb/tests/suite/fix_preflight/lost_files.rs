@@ -45,24 +45,13 @@ fn fill(at: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Names of the files that have one of these bytes; `None` for bytes of none of them.
+/// Names that these bytes repeat.
 fn named_in(bytes: &[u8]) -> BTreeSet<String> {
     bytes
         .windows(NAME_BYTES)
         .filter(|window| window.starts_with(b"/dir a/"))
         .map(|window| String::from_utf8(window.to_vec()).expect("plain"))
         .collect()
-}
-
-/// The first block of 4,096 bytes within a range of the partition that lies in the middle of a file.
-fn block_of_a_file(before: &[u8], within: Range<usize>) -> u64 {
-    let is_full = |at: &usize| {
-        let block = &before[*at..*at + 4096];
-        let named = block.windows(7).filter(|part| *part == b"/dir a/");
-        named.count() >= 4096 / NAME_BYTES - 1 && named_in(block).len() == 1
-    };
-    let at = within.step_by(4096).find(is_full);
-    at.expect("a block of a file") as u64
 }
 
 struct FileSystem {
@@ -101,6 +90,19 @@ impl Before {
     fn files_in(&self, range: Range<usize>) -> BTreeSet<String> {
         let found = named_in(&self.bytes[range]);
         found.intersection(&self.names).cloned().collect()
+    }
+
+    /// The first block of 4,096 bytes within a range that a file fills: a deleted file does not count.
+    fn block_of_a_file(&self, within: Range<usize>) -> u64 {
+        let is_full = |at: &usize| {
+            let block = &self.bytes[*at..*at + 4096];
+            let named = block.windows(7).filter(|part| *part == b"/dir a/");
+            named.count() >= 4096 / NAME_BYTES - 1
+                && named_in(block).len() == 1
+                && self.files_in(*at..*at + 4096).len() == 1
+        };
+        let at = within.step_by(4096).find(is_full);
+        at.expect("a block of a file") as u64
     }
 }
 
@@ -193,7 +195,7 @@ fn assert_spoiled_files_are_named(file_system: &FileSystem) {
         drop(direct);
         // Of the last 40 MiB the source is overwritten, but for 2 MiB.
         let (first, last) = (PART_BYTES - (36 << 20), PART_BYTES - (1 << 20));
-        let at = block_of_a_file(&before.bytes, first as usize..last as usize);
+        let at = before.block_of_a_file(first as usize..last as usize);
         let image = disk.image_file();
         image
             .write_all_at(&[0xa5; 512], TO * SECTOR + at)
@@ -263,7 +265,7 @@ fn the_file_of_an_unreadable_block_is_named() {
     let before = EXT4.make(&node, &at);
     run(Command::new("blockdev").arg("--flushbufs").arg(&node));
     // A block of the file system is one of the disk here only at every fourth place: 34 sectors are 17 KiB.
-    let hole = block_of_a_file(&before.bytes, (20 << 20) + 3072..40 << 20);
+    let hole = before.block_of_a_file((20 << 20) + 3072..40 << 20);
     served.spoil(PART.0 * SECTOR + hole);
     let journal = dir.path().join("journal");
     let mut begin = Command::new(env!("CARGO_BIN_EXE_plumb"));
