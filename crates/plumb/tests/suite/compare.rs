@@ -430,7 +430,7 @@ fn the_first_report_is_left_out_where_it_is_since_boot() {
         text.replacen("20233.6", "   12.5", 1)
             .replacen("62.8", " 0.0", 1),
     );
-    let says = "the first report is left out: its rate lies far from that of all others";
+    let says = "the first report is left out: its rate is far from that of all others";
     compare(&example("aligned.txt"), &boot, &[])
         .says(says)
         .says("3, 2");

@@ -225,7 +225,7 @@ fn the_disks_of_the_case_study() {
     plan("disks --writes 265 --disk-rate 80")
         .ends(0)
         .says("82.8 % of each disk's time is taken")
-        .says("72.7 ms it takes on average")
+        .says("72.7 ms average response time")
         .says("> 4 320/s 82.8 % 20.8 % 72.7 ms");
 }
 
