@@ -287,6 +287,8 @@ fn what_a_source_counted_itself_is_shown_as_it_is() {
         op: Some(Op::Write),
         buckets: vec![bucket(None, Some(-512), 7), bucket(Some(1), None, 11)],
         min_max_mean: Some((-4096, 8192, 12)),
+        interval: None,
+        bytes: None,
     };
     let totals = AlignTotals {
         subject: "vm".to_owned(),
