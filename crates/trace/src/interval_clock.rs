@@ -1,7 +1,7 @@
 //! Time stamps that a script prints at the end of each interval, as times since its first interval began.
 //!
-//! Only the time of day is read: stamps follow each other by seconds, and a smaller one means that midnight has passed. The
-//! time zone of the host is unknown, so these times say nothing of the calendar.
+//! The clock reads the time of day only. A stamp smaller than the one before it means that midnight has passed. The time zone of
+//! the host is unknown, so these are no calendar times.
 
 use crate::reader::CountedTime;
 
@@ -30,7 +30,7 @@ pub fn seconds_of_day(word: &[u8]) -> Option<i64> {
 /// The stamps so far.
 #[derive(Debug)]
 pub struct IntervalClock {
-    /// Length of the first interval, whose beginning no stamp gives.
+    /// Length of the first interval. No stamp marks its beginning.
     first_seconds: i64,
     last: Option<LastStamp>,
     now: Option<CountedTime>,
@@ -43,7 +43,7 @@ struct LastStamp {
 }
 
 impl IntervalClock {
-    /// A clock of a script with intervals of so many seconds.
+    /// A clock for a script with intervals of `first_seconds`.
     #[must_use]
     pub fn new(first_seconds: i64) -> IntervalClock {
         IntervalClock {
@@ -71,7 +71,7 @@ impl IntervalClock {
         self.now = is_interval.then_some(CountedTime { from_ns, to_ns });
     }
 
-    /// The interval of the counts below the last stamp; `None` before the first, and where the stamps give none.
+    /// The interval of the counts below the last stamp; `None` before the first, and after a gap that is no interval.
     #[must_use]
     pub fn interval(&self) -> Option<CountedTime> {
         self.now

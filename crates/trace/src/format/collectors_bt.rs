@@ -16,7 +16,7 @@
 //! Verified against outputs of bpftrace 0.17 over I/O of known number.
 
 use crate::error::Error;
-use crate::format::{About, Family, Format, Holds};
+use crate::format::{About, Format, Holds};
 use crate::input::Input;
 use crate::interval_clock::{IntervalClock, seconds_of_day};
 use crate::number::{parse_ios, parse_u64};
@@ -35,10 +35,7 @@ pub static FORMAT: Format = Format {
     verified: true,
     unsorted: false,
     about: About {
-        families: &[(
-            Family::Anywhere,
-            "`align.bt`, `io-profiler.bt`",
-        )],
+        families: &[],
         layer: "request",
         holds: Holds::Counts("totals: misaligned, mean offset, odd lengths; histograms of length"),
         verified_by: "outputs of a real bpftrace",
@@ -133,7 +130,7 @@ fn map_line(line: &[u8]) -> Option<MapLine<'_>> {
     })
 }
 
-/// Whether a line is one that only these scripts print.
+/// Whether only these scripts print such a line.
 fn is_of_script(line: &[u8]) -> bool {
     let is_elapsed = elapsed(line).is_some();
     is_elapsed
@@ -214,7 +211,7 @@ fn scaled(word: &[u8]) -> Option<i64> {
         .checked_mul(1 << shift)
 }
 
-/// A histogram whose rows are still coming, or whose sum of bytes is.
+/// A histogram with rows, or a sum of bytes, still to come.
 struct OpenHistogram {
     found: Distribution,
     /// Operation as it was printed: the map of bytes repeats it.
@@ -223,7 +220,7 @@ struct OpenHistogram {
     unit: i64,
 }
 
-/// Counts of a device whose block is still coming.
+/// Counts of a device, with lines of its block still to come.
 struct OpenBlock {
     totals: AlignTotals,
     has_all: bool,
@@ -286,8 +283,10 @@ impl LineFormat for CollectorsBt {
             self.close_histograms(sink);
             self.elapsed = Some(found);
             sink.info.tally("interval");
-        } else {
-            self.block_line(line, sink)?;
+        } else if let Err(error) = self.block_line(line, sink) {
+            // The rest of the block has no total to belong to.
+            self.block = None;
+            return Err(error);
         }
         Ok(())
     }
@@ -300,7 +299,9 @@ impl LineFormat for CollectorsBt {
 impl CollectorsBt {
     fn map(&mut self, map: &MapLine<'_>, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         match map.name {
-            MapName::SectorsOff => self.begin(map, Measured::ResidueBytes, SECTOR_BYTES as i64, sink),
+            MapName::SectorsOff => {
+                self.begin(map, Measured::ResidueBytes, SECTOR_BYTES as i64, sink)
+            }
             MapName::LenBytes => self.begin(map, Measured::LenBytes, 1, sink),
             MapName::Lengths => self.exact_length(map, line),
             MapName::Bytes => self.sum_of_bytes(map, line, sink),
@@ -323,9 +324,8 @@ impl CollectorsBt {
         if is_again {
             self.begin_rest(sink);
         }
-        let is_same = |(device, of, _): &&(String, Vec<u8>, u64)| {
-            *device == map.device && *of == letters
-        };
+        let is_same =
+            |(device, of, _): &&(String, Vec<u8>, u64)| *device == map.device && *of == letters;
         let bytes = self.bytes.iter().find(is_same).map(|(.., bytes)| *bytes);
         self.histograms.push(OpenHistogram {
             found: Distribution {
@@ -414,7 +414,7 @@ impl CollectorsBt {
         Ok(())
     }
 
-    /// What Ctrl-C prints begins here: no stamp says how long it took.
+    /// Begins the interval that Ctrl-C prints. It has no stamp, so its length is unknown.
     fn begin_rest(&mut self, sink: &mut Sink) {
         self.close_histograms(sink);
         self.has_stamps = false;
@@ -447,7 +447,7 @@ impl CollectorsBt {
         Ok(())
     }
 
-    /// A line of the block of a device, or of what stands around it.
+    /// A line of the block of a device, or another line.
     fn block_line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         let words: Vec<&[u8]> = split_words(line).collect();
         let bad = || LineError::new(line, "counts of a device as align.bt prints them");
@@ -471,7 +471,20 @@ impl CollectorsBt {
             ([issued, b"I/O", b"issued"], Some(block)) => {
                 block.totals.ios = parse_ios(issued).ok_or_else(bad)?;
             }
-            ([off, b"I/O", b"misaligned,", _, b"block", b"offset,", mean, b"byte", b"offset"], Some(block)) => {
+            (
+                [
+                    off,
+                    b"I/O",
+                    b"misaligned,",
+                    _,
+                    b"block",
+                    b"offset,",
+                    mean,
+                    b"byte",
+                    b"offset",
+                ],
+                Some(block),
+            ) => {
                 block.totals.misaligned_ios = parse_ios(off).ok_or_else(bad)?;
                 block.totals.mean_offset_bytes = parse_u64(mean).ok_or_else(bad)?;
             }
@@ -503,7 +516,7 @@ impl CollectorsBt {
     }
 }
 
-/// The operation of the kernel's letters; `None` for none, and for what is neither a read nor a write.
+/// The operation of the kernel's letters; `None` without letters, and for other operations than reads and writes.
 fn operation(letters: Option<&[u8]>) -> Option<Op> {
     let letters = letters.filter(|letters| !letters.is_empty())?;
     Some(parse_rwbs(letters, SECTOR_BYTES).0)

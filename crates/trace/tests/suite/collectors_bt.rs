@@ -127,7 +127,15 @@ fn intervals_of_the_profiler_have_times() {
     let found: Vec<_> = all
         .histograms
         .iter()
-        .map(|one| (one.subject.as_str(), one.op, sum(one), one.bytes, seconds(one)))
+        .map(|one| {
+            (
+                one.subject.as_str(),
+                one.op,
+                sum(one),
+                one.bytes,
+                seconds(one),
+            )
+        })
         .collect();
     assert_eq!(
         found,
@@ -141,7 +149,11 @@ fn intervals_of_the_profiler_have_times() {
     );
     assert_eq!(
         all.histograms[1].buckets,
-        [bucket(512, 1023, 1), bucket(1024, 2047, 0), bucket(2048, 4095, 4)]
+        [
+            bucket(512, 1023, 1),
+            bucket(1024, 2047, 0),
+            bucket(2048, 4095, 4)
+        ]
     );
 }
 
@@ -163,6 +175,6 @@ fn damaged_lines_are_counted() {
 
 #[test]
 fn no_damage_panics() {
-    no_cut_and_no_flipped_bit_panics(ALIGN.as_bytes());
-    no_cut_and_no_flipped_bit_panics(PROFILE.as_bytes());
+    no_cut_and_no_flipped_bit_panics(ALIGN);
+    no_cut_and_no_flipped_bit_panics(PROFILE);
 }

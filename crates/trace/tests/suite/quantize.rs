@@ -84,7 +84,9 @@ fn intervals_of_the_profiler_have_times() {
         .histograms
         .iter()
         .map(|one| {
-            let time = one.interval.map(|time| (time.from_ns / second, time.to_ns / second));
+            let time = one
+                .interval
+                .map(|time| (time.from_ns / second, time.to_ns / second));
             (one.subject.as_str(), one.op, sum(one), time)
         })
         .collect();
