@@ -71,7 +71,7 @@ fn sweeps_of_offsets_are_judged() {
     judge("rd1 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\nrd2 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\n", &[])
         .ends(5)
         .complains("found runs rd1, rd2");
-    let trace = folder.file("in.csv", &closed_loop(1, 100, 1.0, 0));
+    let trace = folder.file("in.csv", closed_loop(1, 100, 1.0, 0));
     plumb(["compare".as_ref(), trace.as_os_str()])
         .ends(2)
         .complains("BEFORE and AFTER");
