@@ -153,7 +153,7 @@ pub(crate) fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
     let clauses: Vec<&str> = unseen.iter().map(|one| one.clause.as_str()).collect();
     match word {
         // The verdict has named them.
-        Word::Unknown => page.line("To include what is not visible, run:"),
+        Word::Unknown => page.line("To include the missing parts, run:"),
         _ => page.wrapped("Not visible: ", "  ", clauses.join(", ") + "."),
     }
     let with_commands = unseen.iter().find(|one| !one.commands.is_empty());

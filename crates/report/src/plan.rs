@@ -101,12 +101,7 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
         table_lines(page, table);
     }
     if let Some(nodes) = &plan.nodes {
-        node_lines(
-            page,
-            "Before: what the device nodes are now",
-            nodes,
-            &nodes.before,
-        );
+        node_lines(page, "Before: the device nodes now", nodes, &nodes.before);
     }
     if let Some(why) = &plan.refusal {
         page.heading("No way");
@@ -118,7 +113,7 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
     if let Some(nodes) = &plan.nodes {
         node_lines(
             page,
-            "After: what the device nodes were",
+            "After: the device nodes of before",
             nodes,
             &nodes.after,
         );

@@ -237,7 +237,7 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
                 .first()
                 .is_some_and(|device| device.inference.ios == place.inference.ios)
             {
-                page.line("    all I/O lie behind its start, as above; where it ends is not known");
+                page.line("    all I/O are behind its start, as above; its end is not known");
                 continue;
             }
         }
@@ -365,7 +365,7 @@ fn rounded_line(page: &mut Page, tally: &FitTally) {
 }
 
 /// Beside ranges, when lengths were dropped.
-const ROUNDED: &str = "I/O have a length that is known only to lie between two powers of two";
+const ROUNDED: &str = "I/O have a length that is known only to be between two powers of two";
 
 fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
     let inference = &place.inference;

@@ -383,7 +383,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<P
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
         if at == 0 && mends && stand.overall == Overall::Misaligned {
-            words = words + "; what stands on it makes up for it";
+            words = words + "; a layer above compensates for it";
         }
         notes.push(words);
     }

@@ -252,7 +252,7 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         page.wrapped(
             "  ",
             "  ",
-            "Devices that stand on each other carry the same I/O: no sum of them means anything.",
+            "Stacked devices carry the same I/O: do not add up their figures.",
         );
     }
     if !watched.too_few.is_empty() {

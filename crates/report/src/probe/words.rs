@@ -111,7 +111,7 @@ fn cache_words(cache: Cache) -> String {
         (Some(held), lost) => {
             let but = lost.map_or(String::new(), |lost| format!(", but not {lost}"));
             format!(
-                "what was read {held} is read again in {again}{but}; a first read takes {first}"
+                "data that was read {held} is read again in {again}{but}; a first read takes {first}"
             )
         }
         (None, Some(_))
@@ -123,7 +123,7 @@ fn cache_words(cache: Cache) -> String {
         }
         (None, Some(lost)) => {
             format!(
-                "none seen: what was read {lost} is read again in {again}, and a first read takes {first}"
+                "none seen: data that was read {lost} is read again in {again}, and a first read takes {first}"
             )
         }
         (None, None) => "unknown: too little was read".to_owned(),
@@ -142,8 +142,8 @@ fn drift_words(drift: Drift) -> String {
         "slower"
     };
     format!(
-        "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; what is compared lies close together in \
-         time",
+        "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; only I/O close together in time are \
+         compared",
         drift.at_seconds,
         ns(drift.after_ns as u64),
         ns(drift.before_ns as u64)

@@ -145,7 +145,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
             page.wrapped(
                 "    ",
                 "    ",
-                format!("not counted: {ways}; what is counted comes to {asked} bytes"),
+                format!("not counted: {ways}; the counted I/O add up to {asked} bytes"),
             );
         }
         if let Some(why) = &of.device_unknown {

@@ -145,7 +145,7 @@ fn a_healthy_host_is_one_line() {
 fn a_guest_is_told_how_to_include_the_layers_below() {
     let collect = Command::new("plumb check --collect host.tar.zst");
     let unseen = Unseen {
-        what: "what lies below vda".to_owned(),
+        what: "the storage below vda".to_owned(),
         clause: "layers below vda".to_owned(),
         commands: vec![collect.line().expect("a command")],
     };
