@@ -34,7 +34,7 @@ pub fn saved_label(data: &[u8]) -> bool {
         match SavedLabel::decode("input", bytes) {
             Ok(saved) => {
                 let again = SavedLabel::decode("again", &saved.encode())
-                    .expect("what was written can be read");
+                    .expect("a written label can be read");
                 assert!(again.change == saved.change, "the change is another one");
                 assert_eq!(
                     (again.disk_bytes, again.sector_bytes),
@@ -83,7 +83,7 @@ pub fn move_journal(data: &[u8]) -> bool {
         };
         let ending = match begun {
             Ok(going) => {
-                assert!(found.ending.is_none(), "what has ended goes on");
+                assert!(found.ending.is_none(), "a finished move goes on");
                 go(going)
             }
             Err(error) => {
@@ -91,7 +91,7 @@ pub fn move_journal(data: &[u8]) -> bool {
                 found.ending
             }
         };
-        let after = status(&mut store).expect("what is appended can be read");
+        let after = status(&mut store).expect("appended entries can be read");
         assert_eq!(after.ending, ending, "the journal knows how it ended");
         is_ended |= ending.is_some();
     }
@@ -253,7 +253,7 @@ pub fn marker(data: &[u8]) -> bool {
         assert!(at.is_multiple_of(block.into()), "byte {at} is no block");
         assert!(
             signatures.iter().all(|signature| signature.range.end > *at),
-            "an intact signature lies before byte {at}"
+            "an intact signature is before byte {at}"
         );
     }
     !found.is_empty()

@@ -121,7 +121,7 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
             "--read {}: found writes, expected --write with them",
             args.read
         ))
-        .with_help("what is on the targets would be lost: add --write where that is wanted"));
+        .with_help("writes destroy the data on the targets: add --write if you want that"));
     }
     if args.write && !writes {
         return Err(Failure::usage(

@@ -79,7 +79,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     args.beneath.give(&catalogue, &mut gathered.builder)?;
     let stack = std::mem::take(&mut gathered.builder).finish();
     if stack.nodes().next().is_none() {
-        return Err(Failure::unknown("no device in what was read"));
+        return Err(Failure::unknown("no device in the input"));
     }
     let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
     let wanted = target.map(|id| target::around(&stack, id));
@@ -183,7 +183,7 @@ fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) ->
     ];
     format!(
         "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
-         no content of files and no keys; tar --zstd -tvf shows what is in it\n",
+         no content of files and no keys; tar --zstd -tvf lists its files\n",
         plumb_quoting::visible(&path.display().to_string()),
         group_digits(len as u64),
         held.join("\n  ")

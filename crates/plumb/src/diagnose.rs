@@ -169,7 +169,7 @@ fn report(
 ) -> Result<Exit, Failure> {
     let survey = Survey::judge(&host.stack);
     let mut notes = host.stack.notes().to_vec();
-    let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
+    let mut sources = vec!["this host: sysfs and the contents of its disks".to_owned()];
     if let Some(seen) = seen {
         notes.extend(seen.whole.saved.notes.iter().cloned());
         notes.extend(

@@ -90,7 +90,7 @@ impl Failure {
                 "reading needs no --write; blockdev --setrw makes a disk writable that was set read-only",
             ),
             SysError::InUse { .. } => {
-                Failure::failed(error).with_help("lsblk shows what is mounted, and fuser -v who has it open")
+                Failure::failed(error).with_help("find mounts with lsblk, and the programs that have it open with fuser -v")
             }
             _ => Failure::failed(error),
         }
@@ -297,7 +297,7 @@ fn found_at(path: &Path) -> String {
     let node = Path::new("/dev").join(path);
     match path.components().count() == 1 && node.exists() {
         true => format!("the device of that name is {}", node.display()),
-        false => "`plumb check` shows the disks of this host and what is on them".to_owned(),
+        false => "`plumb check` shows the disks of this host and their contents".to_owned(),
     }
 }
 

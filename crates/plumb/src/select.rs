@@ -59,7 +59,7 @@ impl Selection {
         let missing = self.device.iter().filter(|name| !seen.contains(*name));
         missing
             .map(|name| {
-                Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help)
+                Failure::unknown(format!("no device `{name}` in the input")).with_help(&*help)
             })
             .collect()
     }

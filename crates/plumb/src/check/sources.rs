@@ -93,7 +93,8 @@ pub fn live(
     let reader = DeviceReader::default();
     let builder = &mut gathered.builder;
     let host = linux::collect(&root, builder).map_err(|error| {
-        Failure::failed(&error).with_help("give what the tools of a host print with --from")
+        Failure::failed(&error)
+            .with_help("save the output of the host's tools in files and pass them with --from")
     })?;
     if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
@@ -294,6 +295,7 @@ fn whose(path: &Path) -> Failure {
         "{}: found the output of a tool beside several collections",
         path.display()
     );
-    Failure::usage(found + ", expected collections alone")
-        .with_help("of which host it is is not known: give it with that one's collection alone")
+    Failure::usage(found + ", expected collections alone").with_help(
+        "its host is not known: pass it together with the collection of its host, and no other",
+    )
 }

@@ -141,7 +141,7 @@ fn missing(stack: &Stack, target: &Path) -> Failure {
         ""
     };
     names.truncate(DEVICES_LISTED);
-    Failure::unknown(format!("no `{}` in what was read", target.display()))
+    Failure::unknown(format!("no `{}` in the input", target.display()))
         .with_help(format!("these are: {}{more}", names.join(", ")))
 }
 

@@ -28,38 +28,38 @@ pub struct Bench {
     pub targets: Vec<PathBuf>,
 
     /// Of 100 I/O so many read; the others write
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "What is asked")]
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Workload")]
     pub read: u8,
     /// Length of an I/O, or several with their weights: 4k:3,64k:1
-    #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "Workload")]
     pub size: Lengths,
     /// Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "Workload")]
     pub random: u8,
     /// One I/O behind the other: the threads of a target share one stream
-    #[arg(long, conflicts_with = "stride", help_heading = "What is asked")]
+    #[arg(long, conflicts_with = "stride", help_heading = "Workload")]
     pub sequential: bool,
     /// As --sequential, with this distance from start to start
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Workload")]
     pub stride: Option<Bytes>,
     /// Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often
-    #[arg(long, value_name = "THETA", conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    #[arg(long, value_name = "THETA", conflicts_with_all = ["sequential", "stride"], help_heading = "Workload")]
     pub zipf: Option<f64>,
     /// Move every start: shows what a partition would cost that began so much later
-    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "What is asked")]
+    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "Workload")]
     pub shift: Option<i64>,
     /// Starts are multiples of this, plus the shift; without it, of the length of each I/O
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Workload")]
     pub align: Option<Bytes>,
     /// Only this part of the target, the end excluded: 1m-5g
-    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "What is asked")]
+    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Workload")]
     pub range: Option<(Bytes, Bytes)>,
 
     /// A part at the beginning for the I/O of --hit-percent alone, so that a cache answers those: all others go behind it
-    #[arg(long, value_name = "SIZE", value_parser = size, requires = "hit_percent", help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "hit_percent", help_heading = "Workload")]
     pub hit_area: Option<Bytes>,
     /// Of 100 I/O so many go to random places of --hit-area
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), requires = "hit_area", help_heading = "What is asked")]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), requires = "hit_area", help_heading = "Workload")]
     pub hit_percent: Option<u8>,
 
     /// Threads a target

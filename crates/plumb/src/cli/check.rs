@@ -11,9 +11,9 @@ use super::{Beneath, ColorChoice, FailOn, Verbosity};
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
-A layer is judged by where its bytes come to lie on every grid below it. Where no grid is known 4 KiB is assumed: off \
-it is misaligned, on it is unknown, never aligned.\n\
-Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or input was read only in part, 4 not \
+Plumb judges a layer by the positions of its bytes on every grid below it. If no grid is known, 4 KiB is assumed: a start \
+off that grid is misaligned, a start on it is unknown, never aligned.\n\
+Exit status: 0 clean, 1 findings, 2 usage, 3 an alignment is unknown, or input was read only in part, 4 not \
 permitted, 5 failed."
 )]
 pub struct Check {
@@ -57,17 +57,17 @@ pub struct Check {
     pub beneath: Beneath,
 
     /// Reads a second that are asked of TARGET, or of the only volume
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub reads: Option<f64>,
     /// Writes a second
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub writes: Option<f64>,
     /// What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile
     /// or of iostat
-    #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "Workload")]
     pub disk_rate: Option<f64>,
     /// Largest mean response of a disk: 50ms
-    #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "What is asked")]
+    #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "Workload")]
     pub response: Option<f64>,
 
     /// Print one JSON document instead of text

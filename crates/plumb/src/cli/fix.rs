@@ -19,20 +19,20 @@ macro_rules! exits {
 
 /// Behind the flags of all of them, of those that begin something, of plans, and of those that go on with what was begun.
 const ALL: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown. resume and rollback go on without it where only root \
-     can have written the journal.\n\
+    "Without --yes NAME, Plumb writes nothing and prints a dry run. resume and rollback need no --yes if only root can have \
+     written the journal.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!(),
     "\n",
     exits!(looks)
 );
 const BEGINS: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown.\n\
+    "Without --yes NAME, Plumb writes nothing and prints a dry run.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!()
 );
 const CARRIES_OUT: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown.\n",
+    "Without --yes NAME, Plumb writes nothing and prints a dry run.\n",
     exits!(),
     "\n",
     exits!(looks)

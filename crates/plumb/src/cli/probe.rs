@@ -16,11 +16,11 @@ use super::{ColorChoice, FailOn, grid, range};
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare numbers are \
 seconds; ms, s, m, h.\n\
-Without --write nothing is written, and the verdict is on reads: what writes cost is not known from it. The target is read \
-past the page cache, with what else uses it going on; the less does, the sooner it ends.\n\
-With --write the verdict is on writes. What is written at a place is what was read there just before, so that the target \
-holds what it held, even when the probe is killed. It must not be mounted, held or open elsewhere meanwhile.\n\
-Exit status: 0 on the grid or without a penalty, 1 the grid lies at another offset than 0, 2 usage, 3 inconclusive, \
+Without --write, Plumb writes nothing and the verdict is on reads; it does not show the cost of writes. Reads bypass the \
+page cache. Other programs may use the target meanwhile; the less they do, the sooner the probe ends.\n\
+With --write the verdict is on writes. Each write stores the bytes that were read from the same place just before, so that \
+the target keeps its data even if the probe is killed. The target must not be mounted, held or open elsewhere meanwhile.\n\
+Exit status: 0 on the grid or without a penalty, 1 the grid has another offset than 0, 2 usage, 3 inconclusive, \
 4 not permitted, 5 failed."
 )]
 pub struct Probe {

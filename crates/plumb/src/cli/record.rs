@@ -46,14 +46,14 @@ pub struct Record {
         long,
         value_name = "LAYER",
         default_value = "auto",
-        help_heading = "Which I/O"
+        help_heading = "I/O selection"
     )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
-    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
     /// Only what these processes send, by number; at most 16
-    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "Which I/O", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "I/O selection", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
 
     /// Print one JSON document instead of text

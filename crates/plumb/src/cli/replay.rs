@@ -18,7 +18,7 @@ use super::{ColorChoice, Selection, shift, whole};
 The trace is read twice: once to see that all of it can be sent, before anything is, and once to send it. Writes are sent as \
 reads, and flushes not at all, but with --write; discards are never sent. An I/O waits for those of its process that had \
 ended before it was issued in the trace, but with --depth.\n\
-What ends beyond the target is folded: its start is taken modulo the largest multiple of --modulus within the target, and if \
+An I/O that ends beyond the target is folded: its start is taken modulo the largest multiple of --modulus within the target, and if \
 it still crosses the end, moved back by whole moduli.\n\
 --compare sends slices of the trace to today's places and to those of --shift and --layout in turn, and says how many times \
 as fast the second are.\n\

@@ -17,9 +17,9 @@ use crate::moment::{LONGEST, parse_duration};
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
 Threads are those with I/O in flight when the interval ends: a sample.\n\
-Disks that hand their I/O on (md, dm) are shown beside those below; what both received is never to be added up.\n\
-Once it watches, all capabilities are dropped, and under sudo the user is again who called it, unless only root may write \
-where --save is to go.\n\
+Disks that pass their I/O on (md, dm) are shown beside the disks below; do not add up their figures.\n\
+When the watch begins, it drops all capabilities and, under sudo, returns to the user that called it, unless only root may \
+write to the folder of --save.\n\
 Ctrl-C ends with the totals.\n\
 Exit status: 0 clean, 1 findings, 2 usage, 3 unknown, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
@@ -43,20 +43,20 @@ pub struct Watch {
         long,
         value_name = "LAYER",
         default_value = "auto",
-        help_heading = "Which I/O"
+        help_heading = "I/O selection"
     )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
-    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
     /// Only what this process sends
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Which I/O")]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "I/O selection")]
     pub pid: Option<u32>,
     /// Only what threads with this command send, as in /proc/PID/comm
-    #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "Which I/O")]
+    #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "I/O selection")]
     pub comm: Option<String>,
     /// Only what a cgroup of version 2 and those below it send: its directory
-    #[arg(long, value_name = "DIR", help_heading = "Which I/O")]
+    #[arg(long, value_name = "DIR", help_heading = "I/O selection")]
     pub cgroup: Option<PathBuf>,
     /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
     /// call, and keeps its privileges to the end, to see what others have mapped

@@ -103,7 +103,7 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
         "virtual disks"
     };
     let what = format!(
-        "what lies below {}, {them}: only the host of this guest can tell",
+        "the storage below {}, {them}: only the host of this guest can show it",
         disks.join(", ")
     );
     let joined = Command::new("plumb check --from host.tar.zst")

@@ -122,7 +122,7 @@ impl NotHere {
 impl From<NotHere> for Failure {
     fn from(error: NotHere) -> Failure {
         Failure::failed(&error)
-            .with_help("check this host again: plumb check --json says what there is now")
+            .with_help("check this host again: plumb check --json prints its present state")
     }
 }
 

@@ -81,8 +81,8 @@ fn of_disks(reading: &Reading) -> Vec<String> {
 
 fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
     let of_unknown_sender = match filter.is_by_sender() {
-        true => "I/O of which nobody knows whether the filter wants their sender, in no figure",
-        false => "I/O of which nobody knows who sent them",
+        true => "I/O with an unknown sender, in no figure because of the filter",
+        false => "I/O with an unknown sender",
     };
     let of_all = [
         (

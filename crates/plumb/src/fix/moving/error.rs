@@ -12,8 +12,8 @@ use thiserror::Error;
 use crate::failure::Failure;
 
 /// Where the journal names a disk that is not the one, or is not there.
-pub const DISK_HELP: &str = "--disk DEVICE names the disk where it is called otherwise by now, or where its adapter states \
-                             another identity";
+pub const DISK_HELP: &str = "pass --disk DEVICE if the disk has another name by now, or if its adapter states another \
+                             identity";
 
 /// What becomes of a journal that holds zeros.
 pub const UNWRITTEN_HELP: &str =
@@ -81,8 +81,8 @@ pub enum MoveRefused {
     },
     /// Bytes before the first partition that may be a boot loader.
     #[error(
-        "{partition}: sectors {first} to {last}, where it would lie, may be a boot loader, which is found there by its sectors: found \
-         neither zeros nor what the partition has there; {evidence}"
+        "{partition}: sectors {first} to {last} of its new place may hold a boot loader, which firmware finds by its sectors: found \
+         neither zeros nor the partition's own data there; {evidence}"
     )]
     BootGap {
         /// The partition.
@@ -255,7 +255,7 @@ impl From<MoveRefused> for Failure {
             // As with every other target that is none.
             MoveRefused::NotAPartition { .. } | MoveRefused::NotThere { .. } => Failure::usage(error.to_string()),
             MoveRefused::NeighbourInUse { .. } => failure.with_help(
-                "free it until the move has ended: what is written to that block meanwhile would be lost",
+                "free it until the move has ended: writes to that block meanwhile would be lost",
             ),
             MoveRefused::OnlyInKernel { command, .. } => failure.with_help_and_command(
                 "a partition that was deleted and is still needed has to come back into the label first; any other, or a slice \
@@ -273,7 +273,7 @@ impl From<MoveRefused> for Failure {
             ),
             MoveRefused::Unwritten { .. } => failure.with_help(UNWRITTEN_HELP),
             MoveRefused::BootGap { device, first, last, .. } => failure.with_help_and_command(
-                "what nobody needs there can be overwritten with zeros first",
+                "if nothing there is needed, overwrite it with zeros first",
                 Command::new("dd if=/dev/zero")
                     .arg(format!("of={device}"))
                     .flags("bs=512")

@@ -34,20 +34,16 @@ const KEYS: [Taught; 11] = [
     taught(
         "/",
         "filter",
-        "show disks alone whose name holds what is typed; Esc drops it",
+        "show only disks whose name contains the typed text; Esc drops it",
     ),
     taught(
         "f",
         "freeze",
-        "hold what is shown, and go on; counting goes on meanwhile",
+        "freeze the screen, or resume; counting goes on meanwhile",
     ),
     taught("w", "save", "save the profile of the whole time so far"),
     taught("↑↓", "device", "select a device; k and j do the same"),
-    taught(
-        "a",
-        "",
-        "what was asked of file systems, and back (with --app)",
-    ),
+    taught("a", "", "show I/O of applications, and back (with --app)"),
     taught("Esc", "", "drop the filter, or leave this help"),
 ];
 
