@@ -1,4 +1,4 @@
-//! What a probe came to, in words that text and page share.
+//! The result of a probe, in words that text and page share.
 
 use plumb_geometry::{Bytes, plural};
 
@@ -50,7 +50,7 @@ pub(crate) fn grid_words(grid: Grid) -> String {
 /// I/O of others below this share are not worth a line.
 const OTHERS: f64 = 0.05;
 
-/// Names and words of what was measured.
+/// Names and words of the figures.
 pub(crate) fn figures(probed: &ProbeReport<'_>) -> Vec<(&'static str, String)> {
     let ratio_words = |ratio: PenaltyRatio| {
         format!(
@@ -161,7 +161,7 @@ fn others_words(others: Others) -> String {
     )
 }
 
-/// Who said so, and why that was doubted.
+/// The source of a statement, and the reason of a doubt.
 pub(crate) fn source_words(hint: &Hint) -> String {
     let doubt = hint
         .doubt
@@ -170,7 +170,7 @@ pub(crate) fn source_words(hint: &Hint) -> String {
     format!("{}{doubt}", hint.source)
 }
 
-/// What was looked for; where a grid was found only what was shown to be flat.
+/// The measured granularities; if a grid was found, only those that were shown to be flat.
 pub(crate) fn shown<'a>(probed: &'a ProbeReport<'_>) -> impl Iterator<Item = &'a Searched> {
     probed
         .searched
