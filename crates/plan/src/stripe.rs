@@ -38,7 +38,7 @@ pub enum IoStarts {
 pub struct StripeRequest {
     /// Length of the I/O.
     pub io: Bytes,
-    /// The start of the data, past a boundary of the stripe.
+    /// The start of the data, relative to a stripe boundary.
     pub base: Bytes,
     /// The starts of I/O.
     pub starts: IoStarts,

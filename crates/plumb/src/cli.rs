@@ -1,4 +1,4 @@
-//! What may be typed. Help, manual pages and completions are made from here and from nowhere else.
+//! The command line. Help, manual pages and completions are made from here and from nowhere else.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub use watch::Watch;
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command to run
     #[command(subcommand)]
     pub command: Command,
 }
@@ -157,7 +157,7 @@ pub struct Explain {
 /// Flags of `plumb version`.
 #[derive(Debug, Args)]
 pub struct Version {
-    /// Also print which protections this kernel enforces
+    /// Also print the protections that this kernel enforces
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -180,13 +180,13 @@ pub struct Analyze {
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Storage below")]
     pub grid: Vec<Grid>,
-    /// Chunk of a stripe: shows what it splits
+    /// Chunk of a stripe: shows the I/O that it splits
     #[arg(long, value_name = "SIZE[@O]", value_parser = boundary, help_heading = "Storage below")]
     pub chunk: Option<Grid>,
     /// Members of that stripe: shows the load of each
     #[arg(long, value_name = "N", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=4096), help_heading = "Storage below")]
     pub members: Option<u32>,
-    /// Record of a file system: shows what requests of another size move
+    /// Record of a file system: shows the bytes that requests of another size move
     #[arg(long, value_name = "SIZE[@O]", value_parser = grid, help_heading = "Storage below")]
     pub record: Option<Grid>,
     /// Move every start: shows the fit if the partition began elsewhere, for instance +1s
@@ -242,7 +242,7 @@ fn distinct(grids: &[Grid]) -> Vec<Grid> {
     distinct
 }
 
-/// Which I/O of a trace are meant.
+/// Selects I/O of a trace.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Selection {
     /// Only this device, as the trace names it; may be given several times
@@ -271,7 +271,7 @@ pub struct Selection {
     /// Only before this time
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "I/O selection")]
     pub until: Option<Moment>,
-    /// Format of the traces, when it cannot be told from their contents
+    /// Format of the traces, if their contents do not show it
     #[arg(long, value_name = "NAME", help_heading = "I/O selection")]
     pub format: Option<String>,
 }
@@ -288,7 +288,7 @@ pub struct Convert {
     /// File to write, or - for standard output; its ending names the format: .parquet, .iolog, .csv
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Format to write, whatever the ending: parquet, fio-iolog, msr-csv
+    /// Format to write, for any ending: parquet, fio-iolog, msr-csv
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     #[command(flatten)]
@@ -309,7 +309,7 @@ pub struct Generate {
     pub check: bool,
 }
 
-/// An error with what lies behind it, in one line.
+/// An error with its causes, in one line.
 fn whole(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! What the user knows of the disks below, for every command that judges a layout.
+//! The user's statements on the disks below, for every command that judges a layout.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use plumb_geometry::{Bytes, Grid, parse_block_size};
 
 use super::{boundary, grid, whole};
 
-/// What the user knows of the disks, and of what is asked of them.
+/// The user's statements on the disks and their workload.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Beneath {
     /// Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times

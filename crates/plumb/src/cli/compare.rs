@@ -27,19 +27,19 @@ pub struct Compare {
     #[arg(value_name = "AFTER")]
     pub after: PathBuf,
 
-    /// Only this device, and what it is called after the change; may be given several times
+    /// Only this device, and its name after the change; may be given several times
     #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "Comparison")]
     pub device: Vec<DevicePair>,
     /// Compare devices even if their names or sizes differ
     #[arg(long, help_heading = "Comparison")]
     pub force: bool,
-    /// Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    /// Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Comparison")]
     pub grid: Vec<Grid>,
     /// Layer of a trace: vfs, bio or request; when not given the lowest present
     #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "Comparison")]
     pub layer: Option<Layer>,
-    /// Format of the traces, when it cannot be told from their contents
+    /// Format of the traces, if their contents do not show it
     #[arg(long, value_name = "NAME", help_heading = "Comparison")]
     pub format: Option<String>,
     /// The first report of iostat: left out where it is an average since boot, kept, or left out
@@ -78,7 +78,7 @@ impl Compare {
     }
 }
 
-/// What is done with the first report of iostat.
+/// The handling of the first report of iostat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum First {
     /// Left out where it is an average since boot

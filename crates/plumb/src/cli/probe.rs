@@ -24,7 +24,7 @@ Exit status: 0 on the grid or without a penalty, 1 the grid has another offset t
 4 not permitted, 5 failed."
 )]
 pub struct Probe {
-    /// What to measure: a block device, or a regular file by its own bytes
+    /// Target to measure: a block device, or a regular file by its own bytes
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
 
@@ -34,13 +34,13 @@ pub struct Probe {
     /// Measure only this part of the target, the end excluded: 1m-5g
     #[arg(long, value_name = "A-B", value_parser = range)]
     pub range: Option<(Bytes, Bytes)>,
-    /// Size of the cache before the medium, which is looked for otherwise; 0 for none. What is read is at least twice as large
+    /// Size of the cache before the medium, or 0 for none; without it, the probe looks for one. It reads at least twice that size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache: Option<Bytes>,
     /// I/O in flight
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: u32,
-    /// Time after which what is not decided is inconclusive
+    /// Time limit: questions that are still open then are inconclusive
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub limit: Duration,
     /// Difference in percent that does not matter
@@ -50,7 +50,7 @@ pub struct Probe {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Measure writes: what is there is read, and written back
+    /// Measure writes: data are read, and written back to the same place
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of the target, typed once more, in place of the question

@@ -34,7 +34,7 @@ pub struct Record {
     /// Size that a file does not exceed: the recording ends there, or goes on in another file with --files
     #[arg(long, value_name = "SIZE", value_parser = file_size)]
     pub max_size: Option<u64>,
-    /// Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one
+    /// Keep at most N files, FILE-0001.parquet and on: the oldest is deleted for a new one
     #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub files: Option<u32>,
     /// Room for I/O that completed and are not taken up yet: a power of two
@@ -52,7 +52,7 @@ pub struct Record {
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
-    /// Only what these processes send, by number; at most 16
+    /// Only I/O of these processes, by number; at most 16
     #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "I/O selection", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
 

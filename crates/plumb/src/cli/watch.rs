@@ -31,7 +31,7 @@ pub struct Watch {
     /// How long an interval is
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = interval)]
     pub interval: Duration,
-    /// End after so many intervals; without it, at Ctrl-C
+    /// Stop after N intervals (default: until Ctrl-C)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
@@ -49,17 +49,17 @@ pub struct Watch {
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
-    /// Only what this process sends
+    /// Only I/O of this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "I/O selection")]
     pub pid: Option<u32>,
-    /// Only what threads with this command send, as in /proc/PID/comm
+    /// Only I/O of threads with this command name, as in /proc/PID/comm
     #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "I/O selection")]
     pub comm: Option<String>,
-    /// Only what a cgroup of version 2 and those below it send: its directory
+    /// Only I/O of a cgroup of version 2 and those below it: its directory
     #[arg(long, value_name = "DIR", help_heading = "I/O selection")]
     pub cgroup: Option<PathBuf>,
-    /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
-    /// call, and keeps its privileges to the end, to see what others have mapped
+    /// Watch I/O of processes to file systems too, and compare it with the bytes at the device; costs time in each system
+    /// call, and keeps its privileges to the end, to see files that others have mapped
     #[arg(long, help_heading = "Applications", conflicts_with_all = ["layer", "op", "pid", "comm", "cgroup"])]
     pub app: bool,
     /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared
@@ -99,9 +99,9 @@ pub enum LayerChoice {
     /// Requests, and bios of disks that make none (md, dm, zram)
     #[default]
     Auto,
-    /// Requests: what the driver of a disk was sent
+    /// Requests, as the driver of a disk receives them
     Request,
-    /// Bios: what a disk was given, before it was merged and split
+    /// Bios, as a disk receives them, before they are merged and split
     Bio,
 }
 

@@ -11,15 +11,15 @@ use thiserror::Error;
 
 use crate::failure::Failure;
 
-/// Where the journal names a disk that is not the one, or is not there.
+/// For a journal that names another disk, or a disk that is not there.
 pub const DISK_HELP: &str = "pass --disk DEVICE if the disk has another name by now, or if its adapter states another \
                              identity";
 
-/// What becomes of a journal that holds zeros.
+/// The fate of a journal that holds zeros.
 pub const UNWRITTEN_HELP: &str =
     "remove the file if plumb fix status DISK finds no mark of a move on the disk that was meant";
 
-/// Why; each names what it is about.
+/// The reason; each names its subject.
 #[derive(Debug, Error)]
 pub enum MoveRefused {
     /// It is used.
@@ -27,7 +27,7 @@ pub enum MoveRefused {
     InUse {
         /// The partition.
         partition: String,
-        /// Who uses it.
+        /// Its users.
         users: Vec<String>,
     },
     /// A neighbour is used that has bytes in blocks which are written as a whole.
@@ -40,7 +40,7 @@ pub enum MoveRefused {
         partition: String,
         /// The neighbour.
         neighbour: String,
-        /// Who uses it.
+        /// Its users.
         users: Vec<String>,
     },
     /// The kernel has partitions where the move writes, and the label has none.
@@ -60,15 +60,15 @@ pub enum MoveRefused {
     /// It is no partition.
     #[error("{name}: found {found}, expected a partition of a disk: /dev/sdb1")]
     NotAPartition {
-        /// What was named.
+        /// The name that was given.
         name: String,
-        /// What it is.
+        /// Its kind.
         found: String,
     },
     /// There is nothing of that name.
     #[error("{name}: found no such device, expected a partition of a disk: /dev/sdb1")]
     NotThere {
-        /// What was named.
+        /// The name that was given.
         name: String,
     },
     /// Something that a move cannot keep.
@@ -93,7 +93,7 @@ pub enum MoveRefused {
         first: u64,
         /// The last one.
         last: u64,
-        /// What speaks for one.
+        /// The evidence for one.
         evidence: &'static str,
     },
     /// The label cannot go along.
@@ -109,9 +109,9 @@ pub enum MoveRefused {
     Unreadable {
         /// The partition.
         partition: String,
-        /// Where.
+        /// The position.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The journal's place.
@@ -127,19 +127,19 @@ pub enum MoveRefused {
     Journal {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A disk waits for a journal that is not where it was.
+    /// A disk waits for a journal that has left its place.
     #[error("{device}: waits for the journal {journal}: {path}: found {found}")]
     JournalLost {
         /// The disk.
         device: String,
-        /// Where the journal was when the move began.
+        /// The place of the journal when the move began.
         path: String,
         /// Its name.
         journal: String,
-        /// What is there.
+        /// The content of that place.
         found: String,
     },
     /// Another disk got the node meanwhile.
@@ -157,7 +157,7 @@ pub enum MoveRefused {
     Untrusted {
         /// The file.
         path: String,
-        /// Who may have.
+        /// The possible writers.
         doubt: plumb_sys::Doubt,
     },
     /// A journal whose changes of the label are not those of its move.
@@ -178,7 +178,7 @@ pub enum MoveRefused {
         /// Why.
         source: MoveError,
     },
-    /// The free part of the new place does not take what is written to it.
+    /// The free part of the new place refuses writes.
     #[error("{partition}: has not moved: only free bytes of its new place were written")]
     NewPlace {
         /// The partition.
@@ -203,7 +203,7 @@ pub enum MoveRefused {
         /// The file.
         path: String,
     },
-    /// What the move says.
+    /// The error of the move.
     #[error("{partition}: the move cannot go on")]
     Move {
         /// The partition.
@@ -241,9 +241,9 @@ pub enum MoveRefused {
     OtherBlocks {
         /// The disk.
         device: String,
-        /// What it states: length and first boundary.
+        /// Its statement: length and first boundary.
         found: String,
-        /// What the move writes.
+        /// The unit in which the move writes.
         expected: String,
     },
 }

@@ -91,7 +91,7 @@ pub(super) fn lines() -> Vec<Line<'static>> {
 }
 
 impl Screen {
-    /// The text in place of a device if there is none to show.
+    /// The text in place of a device if no device can be shown.
     pub(super) fn idle_lines(&self) -> Vec<Line<'static>> {
         let has_io = |seen: &super::ShownInterval| {
             seen.reading
