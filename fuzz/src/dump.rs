@@ -1,4 +1,4 @@
-//! Reads bytes as what tools print of a host's disks and volumes, and follows what came of it down to the disks.
+//! Reads bytes as the output of tools about a host's disks and volumes, and follows the result down to the disks.
 
 use plumb_stack::dump::{self, Input};
 use plumb_stack::{Builder, Verdict};

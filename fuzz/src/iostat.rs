@@ -1,4 +1,4 @@
-//! Reads bytes as a capture of `iostat`, and compares what came of it with itself and with its second half.
+//! Reads bytes as a capture of `iostat`, and compares the result with itself and with its second half.
 
 use plumb_diagnose::compare::{Terms, compare, of_series};
 use plumb_report::compare::{Compared, json, text};

@@ -1,4 +1,4 @@
-//! Parameter files of Vdbench and fio. What is understood has to be what can be run: bounded, with a target for every part.
+//! Parameter files of Vdbench and fio. A file that is understood has to be runnable: bounded, with a target for every part.
 
 use plumb_load::job_file::JobFileError;
 use plumb_load::series::{Series, offsets};

@@ -76,7 +76,7 @@ pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
 /// Profiles come back from their encoded form as they were.
 pub fn same_when_decoded(saved: &Saved) {
     let bytes = codec::encode(saved).expect("profiles can be encoded");
-    let decoded = codec::decode(&bytes).expect("what was encoded can be decoded");
+    let decoded = codec::decode(&bytes).expect("an encoded profile can be decoded");
     assert!(
         decoded == *saved,
         "profiles changed on their way through the encoded form"

@@ -65,7 +65,7 @@ fn disk(data: &[u8]) -> bool {
     is_label
 }
 
-/// What can be written is the same label when it is read.
+/// A label that can be written is the same when it is read.
 fn write_again(data: &[u8], sector_bytes: Option<u32>, label: &Label) {
     let Ok(steps) = encode(label) else { return };
     let mut image = data.to_vec();
@@ -88,7 +88,7 @@ fn encode(label: &Label) -> Result<Vec<WriteStep>, EncodeError> {
     match &label.detail {
         Some(Detail::Gpt(gpt)) => gpt.encode(in_use),
         Some(Detail::SparcVtoc(vtoc)) => vtoc.encode(in_use),
-        // A Solaris label may lie on a link of a chain in a made-up image, so each is written by itself.
+        // A Solaris label may be on a link of a chain in a made-up image, so each is written by itself.
         Some(Detail::Mbr(mbr, vtocs)) if vtocs.is_empty() => mbr.encode(),
         Some(Detail::Mbr(_, vtocs)) if vtocs.len() == 1 => vtocs[0].encode(in_use),
         _ => Ok(Vec::new()),

@@ -1,8 +1,8 @@
-//! What every fuzz target does: read bytes as a trace to its end, fold the events into profiles, judge them
+//! The common work of every fuzz target: read bytes as a trace to its end, fold the events into profiles, judge them
 //! and print the reports, so that hostile numbers reach everything that a user's trace reaches.
 //!
 //! A target fails by a panic, by an overflow, by more time or memory than the script allows, or by one of the
-//! promises that are asserted here. What a reader should have made of the bytes is not asked; the tests of the
+//! promises that are asserted here. Targets do not check whether a reader understood the bytes correctly; the tests of the
 //! formats do that.
 
 use std::io::Cursor;
@@ -31,7 +31,7 @@ const GZIP_HEAD: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 /// The bytes that make an input zstd.
 const ZSTD_HEAD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Reads bytes. Whether they were taken for what they should be: a seed that is not leads nowhere.
+/// Reads bytes, and returns whether they were taken for the expected format: other seeds lead nowhere.
 type Target = fn(&[u8]) -> bool;
 
 /// Targets that belong to no single format of traces, and the format that is read from a file's end.
@@ -77,7 +77,7 @@ pub fn run(target: &str, data: &[u8]) -> bool {
     format(named.name, data)
 }
 
-/// Reads the bytes as one format, whatever they look like.
+/// Reads the bytes as one format, regardless of their looks.
 fn format(name: &str, data: &[u8]) -> bool {
     let options = ReadOptions {
         format: Some(name.to_owned()),
@@ -90,7 +90,7 @@ fn format(name: &str, data: &[u8]) -> bool {
     )
 }
 
-/// Reads the bytes as what the sniffers take them for, and asks every sniffer about beginnings of them.
+/// Reads the bytes as the format that the sniffers recognize, and asks every sniffer about beginnings of them.
 fn sniff(data: &[u8]) -> bool {
     for format in FORMATS {
         let _ = (format.sniff)(data, true);
@@ -168,7 +168,7 @@ fn blktrace_cpus(data: &[u8]) -> bool {
     follow(open(&piece, &choose(data)), data, true)
 }
 
-/// Decodes the bytes as saved profiles. What is inside the frame has a checksum around it, which no mutation
+/// Decodes the bytes as saved profiles. The inside of the frame has a checksum around it, and no mutation
 /// gets past: bytes without the head of the file are packed as the inside of one.
 fn profile(data: &[u8]) -> bool {
     let mut bytes = data.to_vec();

@@ -1,4 +1,4 @@
-//! Reads bytes as a disk, and as a virtual disk in a file, and follows what came of it down.
+//! Reads bytes as a disk, and as a virtual disk in a file, and follows the result down.
 //!
 //! The text of a volume group has a checksum that no mutation gets past, so each disk is read twice: as it is, and with
 //! that checksum made right.
@@ -14,7 +14,7 @@ use sparse::Sparse;
 /// Most nodes that are followed; more are more of the same, slowly.
 const NODES_MAX: usize = 64;
 const METADATA_MAGIC: &[u8] = b" LVM2 x[5A%r0N*>";
-/// What LVM's checksums begin with.
+/// The start value of LVM's checksums.
 const CRC_INITIAL: u32 = 0xf597_a6cf;
 
 pub fn disk(data: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Reads a trace to its end and holds the reader to what it promises.
+//! Reads a trace to its end and verifies the reader's promises.
 
 use plumb_profile::Collector;
 use plumb_profile::codec::Saved;
@@ -6,10 +6,10 @@ use plumb_trace::{Batch, Fill, Layer, Reader, SourceInfo};
 
 use super::judge::questions;
 
-/// Compressed input unpacks to any length; after so many fills nothing new comes.
+/// Compressed input unpacks to any length; after this number of fills nothing new comes.
 const FILLS_MAX: usize = 64;
 
-/// The profiles of what the reader gives. With `fills_max` the reader has to end within as many fills; without
+/// The profiles of the reader's events. With `fills_max` the reader has to end within that number of fills; without
 /// it reading stops after [`FILLS_MAX`].
 pub fn to_profiles(reader: &mut dyn Reader, fills_max: Option<usize>) -> Saved {
     let settings = questions().settings();

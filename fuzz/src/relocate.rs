@@ -1,4 +1,4 @@
-//! What Plumb keeps of its own changes to disks: the label that was there before, and the journal of a move.
+//! Plumb's own records of changes to disks: the label that was there before, and the journal of a move.
 //!
 //! Both have checksums that no mutation gets past, so that the bytes are the inside: of a label without its last four
 //! bytes, of a journal as records without their heads.
@@ -22,10 +22,10 @@ const SECTOR: usize = 512;
 const MOVED_MAX: u64 = 1 << 20;
 /// And longer journals.
 const JOURNAL_MAX: u64 = 16 << 20;
-/// Steps that are taken behind what the journal says.
+/// Steps that are taken behind the end of the journal.
 const STEPS: usize = 64;
 
-/// Reads the bytes as a saved label, as they are and with the right checksum; what is read can be written again.
+/// Reads the bytes as a saved label, as they are and with the right checksum; a label that can be read can be written again.
 pub fn saved_label(data: &[u8]) -> bool {
     let mut is_label = false;
     let body = &data[..data.len().saturating_sub(4)];
@@ -34,7 +34,7 @@ pub fn saved_label(data: &[u8]) -> bool {
         match SavedLabel::decode("input", bytes) {
             Ok(saved) => {
                 let again = SavedLabel::decode("again", &saved.encode())
-                    .expect("what was written can be read");
+                    .expect("a written label can be read");
                 assert!(again.change == saved.change, "the change is another one");
                 assert_eq!(
                     (again.disk_bytes, again.sector_bytes),
@@ -83,7 +83,7 @@ pub fn move_journal(data: &[u8]) -> bool {
         };
         let ending = match begun {
             Ok(going) => {
-                assert!(found.ending.is_none(), "what has ended goes on");
+                assert!(found.ending.is_none(), "a finished move goes on");
                 go(going)
             }
             Err(error) => {
@@ -91,7 +91,7 @@ pub fn move_journal(data: &[u8]) -> bool {
                 found.ending
             }
         };
-        let after = status(&mut store).expect("what is appended can be read");
+        let after = status(&mut store).expect("appended entries can be read");
         assert_eq!(after.ending, ending, "the journal knows how it ended");
         is_ended |= ending.is_some();
     }
@@ -152,7 +152,7 @@ fn composed(data: &[u8]) -> Vec<u8> {
         }
         journal.resize(journal.len().next_multiple_of(BLOCK) + slot, 0);
     }
-    // Room for what is written behind it, and no less than the move would have made.
+    // Room for the writes behind it, and no less than the move would have made.
     journal.resize(needed.max(journal.len() + 64 * BLOCK), 0);
     journal
 }
@@ -164,7 +164,7 @@ fn room(plan: &[u8]) -> Option<(usize, usize)> {
     is_short.then_some((usize::try_from(slot).ok()?, usize::try_from(all).ok()?))
 }
 
-/// A disk of zeros but for the label of type *moving*, and what is written to it. A write outside of the places of the plan
+/// A disk of zeros but for the label of type *moving*, and the writes to it. A write outside of the places of the plan
 /// is a failure.
 struct Sparse {
     places: Vec<WrittenPlace>,
@@ -175,7 +175,7 @@ struct Sparse {
 }
 
 impl Sparse {
-    /// The disk on which a move stands where its journal says; a label that is not hidden yet is the old one.
+    /// The disk on which a move is at the position of its journal; a label that is not hidden yet is the old one.
     fn from_status(found: &Status) -> Self {
         let plan = &found.plan;
         let mut disk = Self {
@@ -253,7 +253,7 @@ pub fn marker(data: &[u8]) -> bool {
         assert!(at.is_multiple_of(block.into()), "byte {at} is no block");
         assert!(
             signatures.iter().all(|signature| signature.range.end > *at),
-            "an intact signature lies before byte {at}"
+            "an intact signature is before byte {at}"
         );
     }
     !found.is_empty()

@@ -142,7 +142,7 @@ pub struct Label {
     pub partitions: Vec<Partition>,
     /// The copies that were looked for. An MBR has one.
     pub copies: Vec<LabelCopy>,
-    /// Its problems; empty if there are none.
+    /// Its problems; empty for a sound label.
     pub problems: Vec<Problem>,
     /// All fields; `None` when no copy was good.
     pub detail: Option<Detail>,

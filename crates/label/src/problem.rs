@@ -1,4 +1,4 @@
-//! Possible problems of a label. None of them ends the reading: a problem is a result, typed, with its position.
+//! Possible problems of a label. No problem ends the reading: each is a typed result with its position.
 //!
 //! Severity and remedies are not defined here; the rules that use a problem define them.
 

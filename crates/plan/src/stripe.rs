@@ -38,7 +38,7 @@ pub enum IoStarts {
 pub struct StripeRequest {
     /// Length of the I/O.
     pub io: Bytes,
-    /// The start of the data, past a boundary of the stripe.
+    /// The start of the data, relative to a stripe boundary.
     pub base: Bytes,
     /// The starts of I/O.
     pub starts: IoStarts,
@@ -97,7 +97,7 @@ pub fn chunk_for(request: &StripeRequest) -> Option<Bytes> {
             let all = all
                 .take_while(|chunk| *chunk <= CHUNK_MAX)
                 .filter(|chunk| fits(*chunk));
-            // The smallest that the manager accepts; if there is none, the smallest of all, with a note.
+            // The smallest that the manager accepts; if it accepts no chunk, the smallest of all, with a note.
             let is_taken = |chunk: &u64| !takes_powers_of_two(request) || chunk.is_power_of_two();
             all.clone()
                 .find(is_taken)

@@ -16,7 +16,7 @@ use crate::{output, side_by_side};
 /// Runs the command.
 ///
 /// # Errors
-/// When nothing could be read, or what was asked for could not be written.
+/// When nothing could be read, or a requested file could not be written.
 pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let questions = questions(args);
     let settings = questions.settings();
@@ -132,7 +132,7 @@ fn write_outputs(
     } else {
         text::text(&report, output::color(args.color))
     };
-    // What could not be written is no reason to keep the answer back.
+    // A file that could not be written is no reason to keep the answer back.
     let written = write_files(args, &report, collected);
     output::print(&shown)?;
     written

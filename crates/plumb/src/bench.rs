@@ -94,7 +94,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     Ok(exit(&outcome))
 }
 
-/// Which columns there is room for.
+/// The columns for the width of the terminal.
 fn columns() -> report::IntervalColumns {
     report::IntervalColumns::within(output::columns(&std::io::stdout()))
 }
@@ -113,7 +113,7 @@ fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// What is asked of each target.
+/// The workload for each target.
 fn workload(args: &Bench) -> Result<Workload, Failure> {
     let writes = args.read < 100;
     if writes && !args.write {
@@ -121,7 +121,7 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
             "--read {}: found writes, expected --write with them",
             args.read
         ))
-        .with_help("what is on the targets would be lost: add --write where that is wanted"));
+        .with_help("writes destroy the data on the targets: add --write if you want that"));
     }
     if args.write && !writes {
         return Err(Failure::usage(
@@ -192,12 +192,12 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> LoadPlan
     }
 }
 
-/// What a reader must know of the numbers.
+/// Notes that a reader of the numbers must know.
 fn notes(opened: &[Opened], outcome: &RunOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     for Opened { target, may_write } in opened {
         notes.extend(medium::cached(target));
-        // What was written meanwhile is not what was read.
+        // Blocks that were written meanwhile are not the ones that were read.
         notes.extend(medium::unwritten(target).filter(|_| may_write.is_none()));
     }
     if outcome.jobs.iter().any(|job| job.tally.failed() > 0) {

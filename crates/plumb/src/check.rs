@@ -1,4 +1,4 @@
-//! `plumb check`: from what is known of a host's storage to how each layer stands.
+//! `plumb check`: from the facts on a host's storage to the alignment of each layer.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use sources::GatheredHost;
 /// Runs the command.
 ///
 /// # Errors
-/// When nothing could be read, or the target is not in what was read.
+/// When nothing could be read, or the target is not in the input.
 pub fn run(args: &Check) -> Result<Exit, Failure> {
     if let Some(path) = &args.collect {
         return collect(path, &args.images);
@@ -79,7 +79,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     args.beneath.give(&catalogue, &mut gathered.builder)?;
     let stack = std::mem::take(&mut gathered.builder).finish();
     if stack.nodes().next().is_none() {
-        return Err(Failure::unknown("no device in what was read"));
+        return Err(Failure::unknown("no device in the input"));
     }
     let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
     let wanted = target.map(|id| target::around(&stack, id));
@@ -134,7 +134,7 @@ fn some_are_asked(args: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gathers what another host needs to check this one.
+/// Gathers the facts that another host needs to check this one.
 fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     output::must_be_new(path)?;
     let images = images
@@ -162,7 +162,7 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// What a collection holds, for whoever hands it on.
+/// The contents of a collection, for anyone who passes it on.
 fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) -> String {
     let held = [
         format!(
@@ -183,14 +183,14 @@ fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) ->
     ];
     format!(
         "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
-         no content of files and no keys; tar --zstd -tvf shows what is in it\n",
+         no content of files and no keys; tar --zstd -tvf lists its files\n",
         plumb_quoting::visible(&path.display().to_string()),
         group_digits(len as u64),
         held.join("\n  ")
     )
 }
 
-/// What the user tells the rules on layouts.
+/// The user's statements for the rules on layouts.
 fn what_is_known(args: &Check, target: Option<NodeId>) -> Known {
     let writes = args.writes.unwrap_or_default();
     let ios = args.reads.unwrap_or_default() + writes;
@@ -206,7 +206,7 @@ fn what_is_known(args: &Check, target: Option<NodeId>) -> Known {
     }
 }
 
-/// Leaves out what was found on other devices than those asked about; what is true of the host stays.
+/// Drops findings on other devices than those asked about; findings on the whole host stay.
 pub(crate) fn keep(diagnosis: &mut Diagnosis, wanted: &HashSet<NodeId>) {
     let is_wanted = |target: &Target| target.node.is_none_or(|id| wanted.contains(&id));
     diagnosis
@@ -234,7 +234,7 @@ fn outcome(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Outcom
     }
 }
 
-/// Whether it is unknown how something lies, also where no rule had anything to judge.
+/// Whether an alignment is unknown, also if no rule had anything to judge.
 pub(crate) fn is_unknown(report: &Report<'_>) -> bool {
     let mut unknown = report.diagnosis.unknown.iter();
     let is_wanted = |id: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(id));

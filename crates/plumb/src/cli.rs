@@ -1,4 +1,4 @@
-//! What may be typed. Help, manual pages and completions are made from here and from nowhere else.
+//! The command line. Help, manual pages and completions are made from here and from nowhere else.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub use watch::Watch;
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command to run
     #[command(subcommand)]
     pub command: Command,
 }
@@ -157,7 +157,7 @@ pub struct Explain {
 /// Flags of `plumb version`.
 #[derive(Debug, Args)]
 pub struct Version {
-    /// Also print which protections this kernel enforces
+    /// Also print the protections that this kernel enforces
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -178,19 +178,19 @@ pub struct Analyze {
     pub together: bool,
 
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
-    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]
+    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Storage below")]
     pub grid: Vec<Grid>,
-    /// Chunk of a stripe: shows what it splits
-    #[arg(long, value_name = "SIZE[@O]", value_parser = boundary, help_heading = "What lies beneath")]
+    /// Chunk of a stripe: shows the I/O that it splits
+    #[arg(long, value_name = "SIZE[@O]", value_parser = boundary, help_heading = "Storage below")]
     pub chunk: Option<Grid>,
     /// Members of that stripe: shows the load of each
-    #[arg(long, value_name = "N", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=4096), help_heading = "What lies beneath")]
+    #[arg(long, value_name = "N", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=4096), help_heading = "Storage below")]
     pub members: Option<u32>,
-    /// Record of a file system: shows what requests of another size move
-    #[arg(long, value_name = "SIZE[@O]", value_parser = grid, help_heading = "What lies beneath")]
+    /// Record of a file system: shows the bytes that requests of another size move
+    #[arg(long, value_name = "SIZE[@O]", value_parser = grid, help_heading = "Storage below")]
     pub record: Option<Grid>,
     /// Move every start: shows the fit if the partition began elsewhere, for instance +1s
-    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "What lies beneath")]
+    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "Storage below")]
     pub shift: Option<i64>,
 
     #[command(flatten)]
@@ -242,37 +242,37 @@ fn distinct(grids: &[Grid]) -> Vec<Grid> {
     distinct
 }
 
-/// Which I/O of a trace are meant.
+/// Selects I/O of a trace.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Selection {
     /// Only this device, as the trace names it; may be given several times
-    #[arg(long, value_name = "NAME", help_heading = "Which I/O")]
+    #[arg(long, value_name = "NAME", help_heading = "I/O selection")]
     pub device: Vec<String>,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
-    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
     /// Only this partition, by number, where the trace reveals partitions
     #[arg(
         long,
         value_name = "N",
         conflicts_with = "range",
-        help_heading = "Which I/O"
+        help_heading = "I/O selection"
     )]
     pub partition: Option<u32>,
     /// Only I/O that start in this part of the device, the end excluded: 1m-5g
-    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Which I/O")]
+    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "I/O selection")]
     pub range: Option<(Bytes, Bytes)>,
     /// Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written
-    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "Which I/O")]
+    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "I/O selection")]
     pub layer: Option<Layer>,
     /// Only from this time on: 90s, 5m since the first I/O, or a UTC time
-    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "Which I/O")]
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "I/O selection")]
     pub since: Option<Moment>,
     /// Only before this time
-    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "Which I/O")]
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "I/O selection")]
     pub until: Option<Moment>,
-    /// Format of the traces, when it cannot be told from their contents
-    #[arg(long, value_name = "NAME", help_heading = "Which I/O")]
+    /// Format of the traces, if their contents do not show it
+    #[arg(long, value_name = "NAME", help_heading = "I/O selection")]
     pub format: Option<String>,
 }
 
@@ -288,7 +288,7 @@ pub struct Convert {
     /// File to write, or - for standard output; its ending names the format: .parquet, .iolog, .csv
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Format to write, whatever the ending: parquet, fio-iolog, msr-csv
+    /// Format to write, for any ending: parquet, fio-iolog, msr-csv
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     #[command(flatten)]
@@ -309,7 +309,7 @@ pub struct Generate {
     pub check: bool,
 }
 
-/// An error with what lies behind it, in one line.
+/// An error with its causes, in one line.
 fn whole(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! `plumb compare`: what was seen before a change beside what was seen after it.
+//! `plumb compare`: observations before a change beside observations after it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use side::Side;
 /// Runs the command.
 ///
 /// # Errors
-/// When a side could not be read, or what was asked for could not be written.
+/// When a side could not be read, or a requested file could not be written.
 pub fn run(args: &Compare) -> Result<Exit, Failure> {
     let inputs: Vec<PathBuf> = [&args.before]
         .into_iter()
@@ -123,7 +123,7 @@ fn print(
     } else {
         text(&compared, output::color(args.color))
     };
-    // What could not be written is no reason to keep the answer back.
+    // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {
         output::write_file(path, html::compared(version, &compared).as_bytes())
     });

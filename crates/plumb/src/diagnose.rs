@@ -1,4 +1,4 @@
-//! `plumb diagnose`: the layout of this host's storage and what its disks receive, joined into one report.
+//! `plumb diagnose`: the layout of this host's storage and the I/O of its disks, joined into one report.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ mod unseen;
 
 use observe::{Observation, WatchedDisk};
 
-/// Runs the command. What is not permitted is told in the report, so that it never ends for want of permission.
+/// Runs the command. The report names the parts that are not permitted, so that it never ends for want of permission.
 ///
 /// # Errors
-/// When nothing can be looked at, or what was asked for could not be written.
+/// When nothing can be looked at, or a requested file could not be written.
 pub fn run(args: &Diagnose) -> Result<Exit, Failure> {
     diagnose(args).map_err(Failure::not_for_permission)
 }
@@ -103,7 +103,7 @@ impl HostStorage {
         })
     }
 
-    /// What the disks receive for a while; `None` where that was not asked for or cannot be seen.
+    /// The I/O of the disks for a while; `None` if nobody asked for it, or it cannot be seen.
     fn watch(
         &self,
         args: &Diagnose,
@@ -134,7 +134,7 @@ impl HostStorage {
         }
     }
 
-    /// What the rules are told beside the layers.
+    /// The facts for the rules beside the layers.
     fn known(&self, args: &Diagnose, seen: Option<&Observation>) -> Known {
         let watch = seen.map(|seen| Watch {
             seconds: seen.seconds,
@@ -158,7 +158,7 @@ impl HostStorage {
     }
 }
 
-/// Prints and writes what came of it.
+/// Prints and writes the result.
 fn report(
     args: &Diagnose,
     host: &HostStorage,
@@ -169,7 +169,7 @@ fn report(
 ) -> Result<Exit, Failure> {
     let survey = Survey::judge(&host.stack);
     let mut notes = host.stack.notes().to_vec();
-    let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
+    let mut sources = vec!["this host: sysfs and the contents of its disks".to_owned()];
     if let Some(seen) = seen {
         notes.extend(seen.whole.saved.notes.iter().cloned());
         notes.extend(

@@ -13,7 +13,7 @@ pub enum Exit {
     Findings,
     /// The command line was not understood.
     Usage,
-    /// Something could not be told, or the input was read only in part.
+    /// An answer is unknown, or the input was read only in part.
     Unknown,
     /// The system refused.
     NotPermitted,

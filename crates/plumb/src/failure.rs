@@ -1,5 +1,5 @@
-//! Errors on their way to the terminal: printed once, with what lies behind them, in lines that it holds. What reads them in
-//! its place gets a line each.
+//! Errors on their way to the terminal: printed once, with their causes, in lines that fit it. Programs that read them
+//! instead get a line each.
 
 use std::error::Error;
 use std::io;
@@ -26,7 +26,7 @@ pub struct Failure {
 #[derive(Debug)]
 enum Help {
     Words(String),
-    /// A command that would do it, to be copied as it stands, and its purpose where there are several.
+    /// A command that would do it, to be copied unchanged, and its purpose if there are several.
     Run(Option<&'static str>, CommandLine),
 }
 
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// The system refuses; `command` would have what is missing.
+    /// The system refuses; `command` would have the missing right.
     #[must_use]
     pub fn not_permitted(error: &dyn Error, command: Command) -> Failure {
         Failure {
@@ -74,8 +74,8 @@ impl Failure {
         }
     }
 
-    /// What the kernel says of a device or file that was named: one that is not there, or nothing of that kind, is a slip of
-    /// the command line, and what it refuses for lack of a right goes away as root.
+    /// The kernel's answer on a device or file that was named: one that is not there, or nothing of that kind, is a slip of
+    /// the command line, and a refusal for lack of a right goes away as root.
     #[must_use]
     pub fn of_system(error: &SysError) -> Failure {
         match error {
@@ -90,7 +90,7 @@ impl Failure {
                 "reading needs no --write; blockdev --setrw makes a disk writable that was set read-only",
             ),
             SysError::InUse { .. } => {
-                Failure::failed(error).with_help("lsblk shows what is mounted, and fuser -v who has it open")
+                Failure::failed(error).with_help("find mounts with lsblk, and the programs that have it open with fuser -v")
             }
             _ => Failure::failed(error),
         }
@@ -187,7 +187,7 @@ impl Failure {
         self
     }
 
-    /// Says where in a file it has its cause.
+    /// Adds the position of its cause in a file.
     #[must_use]
     pub fn at(mut self, place: &str) -> Failure {
         self.message = format!("{place}: {}", self.message);
@@ -208,7 +208,7 @@ impl Failure {
         self
     }
 
-    /// Adds advice, and a command behind it. Commands never stand within advice, whose lines are broken.
+    /// Adds advice, and a command behind it. Commands are never part of advice, whose lines are broken.
     #[must_use]
     pub fn with_help_and_command(self, help: impl Into<String>, command: Command) -> Failure {
         let mut failure = self.with_help(help);
@@ -235,7 +235,7 @@ impl Failure {
         self.exit
     }
 
-    /// The same in one line, for a report on what could be read.
+    /// The same in one line, for a report on the readable inputs.
     #[must_use]
     pub fn note(&self) -> String {
         format!("not read: {}", self.text(""))
@@ -263,7 +263,7 @@ impl Failure {
         self.shown(columns(&io::stderr())).lines().for_each(say);
     }
 
-    /// As lines: what happened, what lies behind it, advice. Without a width each is one line, for whatever reads them.
+    /// As lines: the failure, its causes, advice. Without a width each is one line, for programs that read them.
     fn shown(&self, width: Option<usize>) -> String {
         let mut text = wrapped("plumb: ", &self.message, width);
         for cause in &self.causes {
@@ -292,12 +292,12 @@ pub fn tell(head: &str, words: &str) {
         .for_each(say);
 }
 
-/// Where the device may be that was looked for.
+/// The possible place of the device that was looked for.
 fn found_at(path: &Path) -> String {
     let node = Path::new("/dev").join(path);
     match path.components().count() == 1 && node.exists() {
         true => format!("the device of that name is {}", node.display()),
-        false => "`plumb check` shows the disks of this host and what is on them".to_owned(),
+        false => "`plumb check` shows the disks of this host and their contents".to_owned(),
     }
 }
 

@@ -68,8 +68,8 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
     );
     add(
         counts.out_of_order,
-        "event stands out of order by more than could be sorted",
-        "events stand out of order by more than could be sorted",
+        "event is out of order by more than could be sorted",
+        "events are out of order by more than could be sorted",
     );
     for damage in &info.damages {
         notes.push(format!("{}, {damage}", info.path));

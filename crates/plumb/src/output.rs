@@ -1,4 +1,4 @@
-//! Writes what was asked for: whole or not at all, and never over what is read.
+//! Writes requested files: whole or not at all, and never over an input.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -46,7 +46,7 @@ pub fn print_if_read(text: &str) -> Result<bool, Failure> {
 
 /// Says a line on standard error, with hidden characters as escapes: names in it are from anywhere.
 pub fn say(line: &str) {
-    // Nobody is left to tell when this fails.
+    // If this fails, no stream is left for the error.
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
@@ -89,10 +89,10 @@ fn may_write_one(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether what is written is apart from what is read, and from standard output where that is a file.
+/// Whether outputs differ from the inputs, and from standard output if that is a file.
 ///
 /// # Errors
-/// When two are the same file, by whatever names.
+/// When two are the same file, under any names.
 pub fn must_be_apart(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
     let pieces = open::pieces(inputs).into_iter();
     let read = pieces.flat_map(|piece| {
@@ -140,7 +140,7 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-") || path == Path::new(STDOUT)
 }
 
-/// What makes a regular file this one and no other, whatever links lead to it.
+/// The identity of a regular file, independent of the links that lead to it.
 #[derive(PartialEq, Eq)]
 enum File {
     /// Device and inode.
@@ -223,7 +223,7 @@ pub const WIDTH: usize = 80;
 /// Below that lines are not broken for it: nothing of a sentence would be left on one.
 const WIDTH_MIN: usize = 30;
 
-/// How wide what a stream leads to is; `None` where that is no terminal.
+/// The width of a stream's terminal; `None` for anything else than a terminal.
 pub fn columns(stream: &impl IsTerminal) -> Option<usize> {
     if !stream.is_terminal() {
         return None;

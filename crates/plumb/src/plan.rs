@@ -24,7 +24,7 @@ mod inputs;
 
 use inputs::{Dumps, read_dumps, read_profile};
 
-/// What was planned, and from what.
+/// A plan and its input.
 struct Planned {
     plans: Vec<Plan>,
     inputs: Vec<report::PlanInput>,
@@ -45,7 +45,7 @@ impl From<Plan> for Planned {
 /// Runs the command.
 ///
 /// # Errors
-/// When what was named cannot be read, or there is no such plan.
+/// When an input cannot be read, or there is no such plan.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (planned, output) = match &args.what {
         PlanCommand::Partition(args) => (partition(args)?, args.output),
@@ -83,7 +83,7 @@ fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
     output::print(&shown)
 }
 
-/// What is planned, by the name of its command, and for what: all that is said of a plan that is refused.
+/// The name of the plan's command, and its subject: all that a refused plan prints.
 struct PlanSubject {
     kind: &'static str,
     title: String,
@@ -102,7 +102,7 @@ impl PlanSubject {
         }
     }
 
-    /// What files do not tell is no mistake of the command line.
+    /// Facts that are missing in files are no mistake of the command line.
     fn tell(self, plan: Result<Plan, PlanError>) -> Plan {
         plan.unwrap_or_else(|why| Plan::refused(self.kind, self.title, why.to_string()))
     }
@@ -150,7 +150,7 @@ fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
 
 fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Failure> {
     let is_assumed = args.grid.is_empty();
-    // 1 MiB is what the tools of today take, and a multiple of what may be below.
+    // 1 MiB is the choice of today's tools, and a multiple of most units below.
     let grids = if is_assumed {
         vec![grid_of(1 << 20, 0)?]
     } else {
@@ -298,7 +298,7 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
     Ok(planned(plans, dumps))
 }
 
-/// What soft partitions are cut out of, by name.
+/// The components that contain soft partitions, by name.
 fn components(stack: &Stack) -> Vec<NodeId> {
     let is_cut = |id: &NodeId| {
         stack
@@ -381,7 +381,7 @@ fn record(args: &RecordPlan) -> Result<Planned, Failure> {
     match (&args.profile, args.page) {
         (Some(path), _) => {
             let (profiles, input) = read_profile(path)?;
-            // A watch of applications saves what their disks received as well, which asks for no record.
+            // A watch of applications also saves the I/O of their disks, and those do not ask for a record.
             let is_asked = |profile: &&Profile| profile.layer == Layer::Vfs;
             let has_asked = profiles.iter().any(|profile| is_asked(&profile));
             let asked = profiles

@@ -1,4 +1,4 @@
-//! `plumb probe`: from a target to reads or writes, and from what they show to a verdict.
+//! `plumb probe`: from a target to reads or writes, and from their times to a verdict.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -56,7 +56,7 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
     probe.report(args, &target)
 }
 
-/// A probe that was made, and what is known beside it.
+/// A finished probe, and the facts beside it.
 struct ProbeRun {
     outcome: Result<probe::Probed, Broken<ReadError>>,
     is_gone: bool,
@@ -193,9 +193,9 @@ impl ProbeRun {
         let (verdict, why) = verdict_of(conclusion);
         let reason = why.map(|why| self.reason(why));
         let probed = self.outcome.as_ref().ok();
-        // What was seen of something that is not believed is not shown as if it were.
+        // Measurements that are not believed are not shown as if they were.
         let believed = probed.filter(|_| verdict != report::ReportedVerdict::Inconclusive);
-        // Where a cache answered (`Why::Against`), writing would only fill it once more.
+        // If a cache answered (`Why::Against`), writing would only fill it once more.
         let is_unbacked = matches!(why, Some(Why::NotBacked(_)));
         let op = op_of(&self.writing);
         let (commands, reason) = match is_unbacked.then(|| words::scratch(target, op)) {
@@ -304,7 +304,7 @@ fn print(
     })
 }
 
-/// What is measured.
+/// The measured operation.
 const fn op_of(writing: &Option<Writing>) -> report::Op {
     match writing {
         None => report::Op::Read,

@@ -30,24 +30,24 @@ mod notes;
 
 use files::Files;
 
-/// How often the kernel is asked for what completed. At 300,000 I/O a second 250 KiB wait by then.
+/// Interval of asking the kernel for completed I/O. At 300,000 I/O a second 250 KiB wait by then.
 const TICK: Duration = Duration::from_millis(10);
 /// How often the writer looks whether rows have waited for too long.
 const WRITER_TICK: Duration = Duration::from_millis(500);
 /// Batches between the two threads: 24 MiB.
 const QUEUE: usize = 64;
-/// For how long what was told of the source is told again: asking for it reads sysfs.
+/// Lifetime of the source's description: asking for it reads sysfs.
 const TOLD_AGAIN: Duration = Duration::from_secs(1);
 /// How often the line on the terminal changes.
 const SHOWN: Duration = Duration::from_millis(500);
 
-/// A batch, with what is known of the source by then.
+/// A batch, with the description of the source at that time.
 struct RecordPart {
     batch: Batch,
     info: Arc<SourceInfo>,
 }
 
-/// What the threads tell each other beside batches.
+/// The threads' messages to each other beside batches.
 #[derive(Default)]
 struct SharedState {
     /// The writer takes nothing more.
@@ -223,7 +223,7 @@ impl RecordSession {
         why
     }
 
-    /// Sends what is ready batch by batch, until one comes back.
+    /// Sends finished events batch by batch, until one comes back.
     fn send(
         &mut self,
         ready: &mut Vec<plumb_capture::Record>,
@@ -251,7 +251,7 @@ impl RecordSession {
         ready.drain(..sent);
     }
 
-    /// What the file says of its source, as of a moment ago.
+    /// The file's description of its source, as of a moment ago.
     fn source_info(&mut self) -> Arc<SourceInfo> {
         match &self.told {
             Some((at, info)) if at.elapsed() < TOLD_AGAIN => Arc::clone(info),
@@ -263,7 +263,7 @@ impl RecordSession {
         }
     }
 
-    /// What the file says of its source, as of now.
+    /// The file's description of its source, as of now.
     fn info(&self) -> SourceInfo {
         let mut info = SourceInfo {
             format: "parquet",
@@ -284,7 +284,7 @@ impl RecordSession {
         info
     }
 
-    /// What a reader must know of the recording.
+    /// Notes that a reader of the recording must know.
     fn notes(&self, tallies: &[DiskTally]) -> Vec<String> {
         let mut notes = vec![format!("recorded at the {}", self.how)];
         notes.extend(tallies.iter().flat_map(notes::of_disk));
@@ -310,7 +310,7 @@ impl RecordSession {
         notes
     }
 
-    /// Says what it came to.
+    /// Prints the result.
     fn report(
         self,
         args: &Record,

@@ -1,4 +1,4 @@
-//! `plumb replay`: from a trace and a target to I/O, and to what they show.
+//! `plumb replay`: from a trace and a target to I/O, and to their results.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn remap(args: &Replay) -> Result<Remap, Failure> {
     Ok(remap)
 }
 
-/// Looks through the trace, and says of which device it is.
+/// Looks through the trace, and returns its device.
 fn survey(
     args: &Replay,
     replay: &load::Replay<'_>,
@@ -114,7 +114,7 @@ fn survey(
     let device = source.device(args);
     let survey = match surveyed {
         Ok(survey) => survey,
-        // Why nothing was found is better known there; and what an I/O of another device lacks is no reason.
+        // The reason of an empty result is better known there; faults of an I/O of another device are no reason.
         Err(LoadError::Replay(error)) => {
             return Err(device.err().unwrap_or_else(|| refused(error)));
         }
@@ -123,7 +123,7 @@ fn survey(
     Ok((survey, device?, source.info().clone()))
 }
 
-/// Sends the trace, and says what became of the file that was asked for.
+/// Sends the trace, and reports the fate of a requested file.
 fn send(
     args: &Replay,
     replay: &load::Replay<'_>,
@@ -190,7 +190,7 @@ fn compare(
     compared.map_err(of_load)
 }
 
-/// What a reader must know of the numbers, whatever they are.
+/// Notes that a reader of the numbers must know, for any numbers.
 fn notes(args: &Replay, target: &Target, survey: &TraceSurvey, info: &SourceInfo) -> Vec<String> {
     let mut notes: Vec<String> = medium::cached(target).into_iter().collect();
     notes.extend(medium::unwritten(target).filter(|_| !args.write));
@@ -223,7 +223,7 @@ fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
         }
         false => report::text(all, output::color(args.color)),
     };
-    // What could not be written is no reason to keep the answer back.
+    // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {
         output::write_file(path, plumb_report::html::replayed(all, version).as_bytes())
     });

@@ -42,7 +42,7 @@ impl Selection {
             && self.layer.is_none_or(|wanted| wanted == layer)
     }
 
-    /// What to say of devices that were asked for and are not among those seen: nothing seen is not nothing wrong.
+    /// Reports devices that were asked for and are not among those seen: nothing seen is not nothing wrong.
     #[must_use]
     pub fn missing_devices(&self, seen: &BTreeSet<String>) -> Vec<Failure> {
         let listed: Vec<&str> = seen
@@ -59,7 +59,7 @@ impl Selection {
         let missing = self.device.iter().filter(|name| !seen.contains(*name));
         missing
             .map(|name| {
-                Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help)
+                Failure::unknown(format!("no device `{name}` in the input")).with_help(&*help)
             })
             .collect()
     }
@@ -75,7 +75,7 @@ impl Selection {
         })
     }
 
-    /// What was left out of the events, for whoever reads the result; `None` when nothing was.
+    /// The filters of the events, for the reader of the result; `None` without a filter.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let mut parts = Vec::new();
@@ -158,7 +158,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Takes out of a batch what is not meant.
+    /// Removes from a batch the events outside the selection.
     ///
     /// # Errors
     /// When a time of day is asked of a trace that has none.

@@ -1,4 +1,4 @@
-//! `plumb watch`: what the disks of this host receive, interval by interval.
+//! `plumb watch`: the I/O of this host's disks, interval by interval.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -37,7 +37,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Runs the command.
 ///
 /// # Errors
-/// When nothing can be watched, or what was asked for could not be written.
+/// When nothing can be watched, or a requested file could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
     args.save
         .as_deref()
@@ -52,10 +52,10 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
         whole.app = Some(App::attach(&options.devices, args.sync).map_err(refused)?);
-        // What writing out the cache took is not part of the time.
+        // The time of writing out the cache does not count.
         block.read();
     }
-    // Which files processes have mapped, and writing out the cache, takes privileges to the end.
+    // Looking at mapped files of processes, and writing out the cache, takes privileges to the end.
     if !args.app {
         privilege::drop_all(args.save.as_slice())?;
     }
@@ -69,7 +69,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     } else {
         print_intervals(args, &mut block, &mut whole, &questions, &ended)
     };
-    // What was counted is kept also where it could not be shown.
+    // The counts are kept even if they could not be shown.
     let exit = whole.end(args, &questions, began.elapsed());
     shown.and(exit)
 }
@@ -133,7 +133,7 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits, unless it is to end; meanwhile does again and again what is not to be left until then.
+/// Waits, unless it is to end; meanwhile repeats the work that cannot wait until then.
 pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool, mut meanwhile: impl FnMut()) {
     while !ended.load(Ordering::Relaxed) {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -231,7 +231,7 @@ fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
     }
 }
 
-/// What a process sent, with how much of it starts off a grid.
+/// The I/O of a process, with the share that starts off a grid.
 pub(crate) fn sender<'a>(
     process: &'a Process,
     seen_again: &BTreeMap<String, Vec<String>>,

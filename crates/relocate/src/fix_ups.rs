@@ -2,7 +2,7 @@
 //! sectors of FAT and NTFS in both boot sectors, the partition offset of exFAT with the checksum over its boot region,
 //! twice.
 //!
-//! Linux reads none of them; firmware and Windows do. A number other than the old position was wrong before, or has
+//! Linux reads no such field; firmware and Windows do. A number other than the old position was wrong before, or has
 //! another meaning, and is not changed. Layouts: Microsoft's FAT specification (1.03) and exFAT specification; NTFS has
 //! its extended BPB as boot sectors written by mkfs.ntfs and Windows show it.
 

@@ -1,4 +1,4 @@
-//! Mistakes that tests switch on, to verify that the simulation would find them. Outside of the tests there are none.
+//! Mistakes that tests switch on, to verify that the simulation would find them. Only tests have them.
 
 use crate::preflight::PreflightCheck;
 

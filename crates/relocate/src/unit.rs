@@ -1,4 +1,4 @@
-//! The blocks in which a disk writes, and which a power cut destroys as a whole.
+//! The blocks in which a disk writes: a power cut destroys whole blocks.
 
 use std::ops::Range;
 

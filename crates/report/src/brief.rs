@@ -1,4 +1,4 @@
-//! The short report of a command that judges, the default: the verdict, a few lines for each finding, and what was not visible.
+//! The short report of a command that judges, the default: the verdict, a few lines for each finding, and the parts that were not visible.
 
 use plumb_geometry::plural;
 use plumb_model::{Effect, Finding};
@@ -17,7 +17,7 @@ const UNSEEN_COMMANDS: usize = 2;
 /// A report with fewer lines needs no verdict at its end.
 const LINES_SHORT: usize = 8;
 
-/// The whole of it; `limits` prints what the judgement does not include.
+/// The whole of it; `limits` prints the parts that the judgement does not include.
 pub(crate) fn lines(
     page: &mut Page,
     verdict: &Verdict,
@@ -102,7 +102,7 @@ pub(crate) fn summary(finding: &Finding) -> String {
     }
 }
 
-/// The first command of the fix with its risk, or the sentence that tells what to do instead.
+/// The first command of the fix with its risk, or the sentence with the next step instead.
 fn remedy(page: &mut Page, finding: &Finding) {
     let Some(first) = finding.fix.first() else {
         if let Some(sentence) = words::next_step(finding) {
@@ -153,7 +153,7 @@ pub(crate) fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
     let clauses: Vec<&str> = unseen.iter().map(|one| one.clause.as_str()).collect();
     match word {
         // The verdict has named them.
-        Word::Unknown => page.line("To include what is not visible, run:"),
+        Word::Unknown => page.line("To include the missing parts, run:"),
         _ => page.wrapped("Not visible: ", "  ", clauses.join(", ") + "."),
     }
     let with_commands = unseen.iter().find(|one| !one.commands.is_empty());

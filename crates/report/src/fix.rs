@@ -317,7 +317,7 @@ fn moved_text(moved: &Moved) -> String {
             page.line("the partition must not be in use until the move has ended");
             page.line(match moved.obstacles.is_empty() {
                 true => not_written(moved.command.is_some()),
-                false => "nothing was written; remove what is in the way, then this does it:",
+                false => "nothing was written; remove the obstacles above, then run this:",
             });
         }
         _ => {

@@ -74,7 +74,7 @@ pub(crate) fn findings(findings: &[Finding]) -> Vec<FindingOut<'_>> {
         .collect()
 }
 
-/// What a rule could not judge, with a summary.
+/// A subject that a rule could not judge, with a summary.
 #[derive(Serialize)]
 pub(crate) struct UnjudgedOut<'a> {
     #[serde(flatten)]
@@ -92,7 +92,7 @@ pub(crate) fn unknown(unknown: &[Unjudged]) -> Vec<UnjudgedOut<'_>> {
         .collect()
 }
 
-/// What every command prints.
+/// The output of every command.
 #[derive(Serialize)]
 pub(crate) struct Document<'a, I, R> {
     pub schema: &'static str,
@@ -196,13 +196,13 @@ struct WholeResult<'a> {
     app: Option<&'a App>,
 }
 
-/// What the whole time of a watch came to, beside what its intervals tell.
+/// The totals of a watch, in addition to its intervals.
 pub struct WholeTime {
     /// How long it took.
     pub seconds: f64,
-    /// What was found, and what was not.
+    /// The findings, and the subjects without.
     pub diagnosis: Diagnosis,
-    /// What was asked of file systems, where that was watched.
+    /// I/O of applications to file systems, if those were watched.
     pub app: Option<App>,
 }
 

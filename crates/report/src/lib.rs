@@ -1,4 +1,4 @@
-//! Reports of what was analysed: text, JSON and HTML, one file each, of what was checked, and of both. They compute no statistics; what they
+//! Reports of analyses: text, JSON and HTML, one file each, of checks, and of both. They compute no statistics; the numbers that they
 //! print was counted in the profile and judged by the rules.
 
 #![forbid(unsafe_code)]
@@ -30,7 +30,7 @@ use plumb_model::{Target, TargetLayer};
 pub struct Section<'a> {
     /// The profile, for the pictures.
     pub profile: &'a plumb_profile::Profile,
-    /// What was computed of it.
+    /// The analysis.
     pub analysis: &'a plumb_diagnose::Analysis,
 }
 
@@ -58,7 +58,7 @@ impl Section<'_> {
 
 /// Everything that a report of `plumb analyze` shows.
 pub struct Report<'a> {
-    /// What it is about, for the head of the page.
+    /// The subject, for the head of the page.
     pub title: String,
     /// Version of the program.
     pub version: &'a str,
@@ -70,6 +70,6 @@ pub struct Report<'a> {
     pub notes: &'a [String],
     /// Profiles, by device and layer.
     pub sections: Vec<Section<'a>>,
-    /// What the rules came to, over all sections.
+    /// The results of the rules, over all sections.
     pub diagnosis: &'a plumb_diagnose::Diagnosis,
 }

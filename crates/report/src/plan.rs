@@ -14,7 +14,7 @@ use crate::text::{Page, WIDTH, step_lines};
 pub struct PlanInput {
     /// As named on the command line.
     pub path: String,
-    /// Whose output it is, or what kind of file.
+    /// The tool that printed it, or the kind of file.
     pub format: String,
     /// Whether the reader was held against a real file.
     pub verified: bool,
@@ -101,12 +101,7 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
         table_lines(page, table);
     }
     if let Some(nodes) = &plan.nodes {
-        node_lines(
-            page,
-            "Before: what the device nodes are now",
-            nodes,
-            &nodes.before,
-        );
+        node_lines(page, "Before: the device nodes now", nodes, &nodes.before);
     }
     if let Some(why) = &plan.refusal {
         page.heading("No way");
@@ -118,7 +113,7 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
     if let Some(nodes) = &plan.nodes {
         node_lines(
             page,
-            "After: what the device nodes were",
+            "After: the device nodes of before",
             nodes,
             &nodes.after,
         );
@@ -208,7 +203,7 @@ fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A value with its unit; `-` where there is none.
+/// A value with its unit; `-` for an absent value.
 fn shown(value: &Value, unit: Unit) -> String {
     match (value, unit) {
         (Value::None, _) => "-".to_owned(),

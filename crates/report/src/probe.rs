@@ -1,4 +1,4 @@
-//! What a probe came to, as text and JSON.
+//! The result of a probe, as text and JSON.
 
 mod text;
 mod words;
@@ -21,13 +21,13 @@ pub struct ProbeReport<'a> {
     pub target: &'a str,
     /// Its length.
     pub size_bytes: u64,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: ReportedVerdict,
-    /// What was measured: a verdict on reads is none on writes.
+    /// The measured operation: a verdict on reads is none on writes.
     pub op: Op,
     /// When a write counted as done; `None` of reads.
     pub durability: Option<Durability>,
-    /// Why it cannot be told, where that is so.
+    /// The reason of an inconclusive verdict.
     pub reason: Option<String>,
     /// Commands that help then.
     pub commands: &'a [CommandLine],
@@ -43,17 +43,17 @@ pub struct ProbeReport<'a> {
     pub sweep: &'a [Bar],
     /// Granularities that were looked for.
     pub searched: &'a [Searched],
-    /// What the stack and the user state, and what the measurement says of it.
+    /// The statements of the stack and the user, each compared with the measurement.
     pub hints: &'a [Hint],
-    /// What is known of a cache; `None` where it was not looked for.
+    /// The cache; `None` if the probe did not look for one.
     pub cache: Option<Cache>,
     /// From when on the pace was another; `None` where it was kept.
     pub drift: Option<Drift>,
     /// Time of a short read, from beginning to end.
     pub pace: &'a [ProbePace],
-    /// What others did meanwhile; `None` where nothing counts it.
+    /// I/O of others meanwhile; `None` if nothing counts it.
     pub others: Option<Others>,
-    /// Logical block, of which starts and lengths are multiples.
+    /// Logical block; starts and lengths are its multiples.
     pub block_bytes: u64,
     /// I/O in flight.
     pub depth: u32,
@@ -61,7 +61,7 @@ pub struct ProbeReport<'a> {
     pub means: &'a str,
     /// Reads that were made.
     pub reads: u64,
-    /// Writes that were made, each of what was read before.
+    /// Writes of data that was read from the same place before.
     pub writes: u64,
     /// Bytes of those that were measured.
     pub bytes: u64,
@@ -75,13 +75,13 @@ pub struct ProbeReport<'a> {
     pub notes: &'a [String],
 }
 
-/// What is measured.
+/// The measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
     /// Reads.
     Read,
-    /// Writes of what was read before.
+    /// Writes of data that was read before.
     Write,
 }
 
@@ -112,7 +112,7 @@ impl Op {
         }
     }
 
-    /// What a verdict on them leaves open.
+    /// The operation that a verdict leaves open.
     pub(crate) const fn open(self) -> &'static str {
         match self {
             Op::Read => "writes: unknown, a probe of reads says nothing of them",
@@ -131,17 +131,17 @@ pub enum Durability {
     Medium,
 }
 
-/// What it comes to.
+/// The verdict of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReportedVerdict {
-    /// The grid lies at an offset.
+    /// The grid has an offset other than 0.
     Misaligned,
-    /// The grid lies at 0.
+    /// The grid has the offset 0.
     Aligned,
     /// No start costs more than the margin.
     NoPenalty,
-    /// It cannot be told.
+    /// The measurement decides nothing.
     Inconclusive,
 }
 
@@ -178,7 +178,7 @@ pub struct PenaltyRatio {
     pub high: f64,
     /// How often such an interval holds the true ratio.
     pub level: f64,
-    /// Pairs of slices that it stands on.
+    /// Pairs of slices behind it.
     pub pairs: u64,
     /// Length of the I/O.
     pub len_bytes: u64,
@@ -191,13 +191,13 @@ pub struct Failed {
     pub reads: u64,
     /// How many writes.
     pub writes: u64,
-    /// Where the first of them starts.
+    /// The start of the first of them.
     pub at_bytes: u64,
     /// How one of them failed.
     pub error: String,
 }
 
-/// What an I/O costs at a start.
+/// The cost of an I/O at a start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bar {
     /// The start, modulo the granularity.
@@ -217,19 +217,19 @@ pub struct Searched {
     pub flat_within: Option<f64>,
 }
 
-/// What is stated, and what of it was seen.
+/// A statement, and its comparison with the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hint {
-    /// What it is: `physical block`.
+    /// Its kind: `physical block`.
     pub what: String,
     /// The layer that states it.
     pub layer: String,
-    /// Who said so.
+    /// Its source.
     pub source: String,
     /// The grid in the address space of the target.
     #[serde(flatten)]
     pub grid: Grid,
-    /// What the measurement says of it.
+    /// The outcome of the comparison.
     pub outcome: HintOutcome,
     /// In words.
     pub why: String,
@@ -237,11 +237,11 @@ pub struct Hint {
     pub doubt: Option<String>,
 }
 
-/// What a measurement says of a statement.
+/// The outcome of comparing a statement with a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HintOutcome {
-    /// It is what was seen.
+    /// The measurement shows the same.
     Confirmed,
     /// Something else was seen.
     Refuted,
@@ -264,11 +264,11 @@ impl HintOutcome {
 pub struct Cache {
     /// Its size as the user states it.
     pub stated_bytes: Option<u64>,
-    /// What repetitions show; `None` where they were not made.
+    /// The result of repetitions; `None` if none were made.
     pub found: Option<FoundCache>,
 }
 
-/// What places show that are read again.
+/// The measurement of places that are read again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FoundCache {
     /// Median time of a first read, alone.
@@ -283,7 +283,7 @@ pub struct FoundCache {
     pub fast_share: f64,
 }
 
-/// What was read between a read and its repetition.
+/// The reads between a read and its repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reach {
     /// Reads.

@@ -145,7 +145,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         ),
         (
             recorded.out_of_order,
-            "I/O stand behind ones that were issued later",
+            "I/O are stored behind ones that were issued later",
         ),
     ];
     let apart = apart.into_iter().filter(|(count, _)| *count > 0);

@@ -1,4 +1,4 @@
-//! The report as text, for 80 columns: findings first, then what they were found in.
+//! The report as text, for 80 columns: findings first, then their devices.
 
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
@@ -56,7 +56,7 @@ fn headline(page: &mut Page, report: &Report<'_>) {
         (0, _) if counted => "in ready-made histograms".to_owned(),
         (ios, 1) => format!("in {} I/O", count(ios)),
         (_, 0) => "in 0 I/O".to_owned(),
-        // No sum: devices may stand on each other, and an I/O would count once for each.
+        // No sum: devices may be stacked, and an I/O would count once for each.
         (_, places) => format!("on {}", plural(places as u64, "device")),
     };
     let findings = report.diagnosis.findings.len();
@@ -171,7 +171,7 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
     }
     page.heading("Unknown");
     let several = report.sections.len() > 1;
-    // One reason often stands in the way of several rules.
+    // One reason often blocks several rules.
     let mut gathered: Vec<(&Target, &Reason, Vec<RuleId>)> = Vec::new();
     for unjudged in &report.diagnosis.unknown {
         let (target, reason) = (&unjudged.target, &unjudged.reason);
@@ -207,7 +207,7 @@ fn source_lines(page: &mut Page, report: &Report<'_>) {
     for source in report.sources {
         page.wrapped("  ", "    ", source);
     }
-    // With one source its name need not stand before each note.
+    // With one source its name is not needed before each note.
     let only = (report.sources.len() == 1).then(|| format!("{}: ", report.title));
     for note in report.notes {
         let words = only
@@ -237,7 +237,7 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
                 .first()
                 .is_some_and(|device| device.inference.ios == place.inference.ios)
             {
-                page.line("    all I/O lie behind its start, as above; where it ends is not known");
+                page.line("    all I/O are behind its start, as above; its end is not known");
                 continue;
             }
         }
@@ -271,7 +271,7 @@ fn place_heading(page: &mut Page, place: &PlaceAnalysis, analysis: &Analysis) {
     );
 }
 
-/// What `align.d` prints, for a grid.
+/// The output of `align.d`, for a grid.
 fn grid_lines(page: &mut Page, fit: &GridFit) {
     page.gap();
     page.line(format!(
@@ -329,7 +329,7 @@ fn mean_offset(bytes: u64) -> String {
     }
 }
 
-/// What an I/O's length decides as well as its start.
+/// The numbers that depend on an I/O's length as well as its start.
 fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
     let granularity = fit.grid.granularity();
     let words = format!(
@@ -365,7 +365,7 @@ fn rounded_line(page: &mut Page, tally: &FitTally) {
 }
 
 /// Beside ranges, when lengths were dropped.
-const ROUNDED: &str = "I/O have a length that is known only to lie between two powers of two";
+const ROUNDED: &str = "I/O have a length that is known only to be between two powers of two";
 
 fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
     let inference = &place.inference;

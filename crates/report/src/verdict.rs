@@ -235,7 +235,7 @@ fn is_without_cost(finding: &Finding) -> bool {
 }
 
 /// The I/O of these devices that start on the first grid of each: `730 of 730 I/O fit 4 KiB (assumed)`. `None` when none was
-/// counted on a grid. Devices that stand on each other carry the same I/O, so the caller passes one of them.
+/// counted on a grid. Stacked devices carry the same I/O, so the caller passes one of them.
 pub(crate) fn fit<'a>(analyses: impl Iterator<Item = &'a Analysis>) -> Option<String> {
     let (mut ios, mut misaligned) = (0, Bounds::exact(0));
     let mut grids: Vec<String> = Vec::new();

@@ -192,7 +192,7 @@ impl Drop for LoopDevice {
         if self.is_hidden() {
             let shown = Path::new("/dev").join(&self.name);
             let room = self.path.with_file_name("");
-            // Before it is free for others, who look for it there.
+            // Before it is free for others, because they look for it there.
             if fs::rename(&self.path, &shown).is_ok() {
                 self.path = shown;
                 let _ = fs::remove_dir_all(room);

@@ -401,7 +401,7 @@ mod tests {
         }
     }
 
-    /// Recordings that are longer than the window, each of which goes back by all of the one before. Every event comes
+    /// Recordings that are longer than the window; each goes back by the whole length of the one before. Every event comes
     /// out, and those that are counted follow one that was passed on before.
     #[test]
     fn long_recordings_that_were_appended_stay_in_order_between_jumps() {

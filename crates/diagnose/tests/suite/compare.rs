@@ -386,7 +386,7 @@ fn error_rates() {
     assert_eq!(count(1.1, WIDE, CompareOutcome::Worse), 0);
 }
 
-/// A wrongly scanned digit stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
+/// A wrongly scanned digit is noticed: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
 #[test]
 fn a_slip_of_the_scan_is_found() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))

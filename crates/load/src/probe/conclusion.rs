@@ -36,7 +36,7 @@ pub enum Conclusion {
     Aligned,
     /// No start costs more than the margin.
     NoPenalty,
-    /// It cannot be told.
+    /// Undecided.
     Inconclusive(Why),
 }
 

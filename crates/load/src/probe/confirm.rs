@@ -3,7 +3,7 @@
 //!
 //! Of boundaries that are rarer than the candidate's only every second, third, fifth or seventh costs more. The reads of a
 //! slice cross only such whose numbers are alike modulo one of these, so that they all do or none does. Modulo all of them at
-//! once they would all lie on a few members of an array, which are busier for it.
+//! once they would all be on a few members of an array, which are busier for it.
 
 use plumb_stats::equivalence::{Margin, Standing, standing};
 use plumb_stats::sequential::{Spending, next_size};

@@ -2,7 +2,7 @@
 //!
 //! The fold: an I/O that ends beyond the target starts at its start modulo W, the largest multiple of the modulus
 //! within the target, and if it still crosses the end, earlier by the necessary number of moduli. Starts therefore keep
-//! their residue, and continuations stay continuations, except where the stream crosses a multiple of W or the end.
+//! their residue, and continuations stay continuations, unless the stream crosses a multiple of W or the end.
 
 use crate::replay::error::ReplayError;
 use crate::target::Target;

@@ -183,11 +183,11 @@ pub fn engine(means: Means) -> String {
         Means::Ring {
             has_fixed_buffers: false,
         } => "io_uring, without registered buffers (more memory than may be locked)".to_owned(),
-        Means::Blocking { refused: None } => "calls that wait".to_owned(),
+        Means::Blocking { refused: None } => "blocking I/O".to_owned(),
         Means::Blocking {
             refused: Some(errno),
         } => {
-            format!("calls that wait, as the kernel refused io_uring ({errno})")
+            format!("blocking I/O, as the kernel refused io_uring ({errno})")
         }
     }
 }
@@ -313,7 +313,9 @@ fn job_text(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let pace = match job.pace {
         Pace::Max => "as fast as it goes".to_owned(),
         Pace::Closed { per_second } => format!("at most {}", rate(per_second)),
-        Pace::Open { per_second, .. } => format!("{} whatever the target does", rate(per_second)),
+        Pace::Open { per_second, .. } => {
+            format!("{}, independent of the target's speed", rate(per_second))
+        }
     };
     let many = if plan.jobs.len() > 1 { " each" } else { "" };
     format!(

@@ -1,4 +1,4 @@
-//! Runs of a parameter file or a study, one after the other, and what they say together.
+//! Runs of a parameter file or a study, one after the other, and their joint conclusion.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Runs a parameter file of Vdbench.
 ///
 /// # Errors
-/// When it asks for what cannot be run, or a target cannot be loaded.
+/// When it asks for an impossible run, or a target cannot be loaded.
 pub fn vdbench(args: &Bench, path: &Path) -> Result<Exit, Failure> {
     files(
         args,
@@ -50,7 +50,7 @@ fn not_understood(error: JobFileError) -> Failure {
 
 fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure> {
     for run in &mut series.runs {
-        // What had no time of its own goes on for the one that is given; else the end comes first that is there first.
+        // A run without its own time gets the given one; otherwise the earlier of the two ends counts.
         run.is_one_pass &= args.duration.is_none() || run.elapsed.is_some();
         run.elapsed = args.duration.or(run.elapsed);
         run.interval = args.interval.unwrap_or(run.interval);
@@ -89,7 +89,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Opens the targets and makes all runs; a signal ends it with what there is.
+    /// Opens the targets and makes all runs; a signal ends the series and keeps the finished runs.
     pub fn all(args: &Bench, series: &Series, inputs: &[PathBuf]) -> Result<Made, Failure> {
         let outputs: Vec<_> = args.html.iter().map(PathBuf::as_path).collect();
         let paths = Targets::needed(series)
@@ -106,7 +106,7 @@ impl Made {
             .iter()
             .try_for_each(|path| output::must_be_new(path))?;
         let targets = targets::open_series(args, series)?;
-        // What does not fit is told before anything is loaded.
+        // Mistakes are reported before anything is loaded.
         for run in &series.runs {
             series::plan(run, &targets, run.rate.limit(None), args.seed).map_err(unfit)?;
         }
@@ -213,7 +213,7 @@ impl Made {
         Ok(rate)
     }
 
-    /// Takes note of what did not go well.
+    /// Takes note of failures.
     fn remark(&mut self, run: &Run, outcome: &RunOutcome) {
         if !outcome.jobs.iter().all(is_whole) {
             self.is_broken = true;
@@ -239,7 +239,7 @@ impl Made {
     }
 }
 
-/// Name of a run, with what sets it apart.
+/// Name of a run, with the settings that differ.
 fn title(run: &Run) -> String {
     let overrides = run
         .overrides

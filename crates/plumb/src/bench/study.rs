@@ -1,4 +1,4 @@
-//! `--study gather`: what threads, order and gathering would give an application of small records.
+//! `--study gather`: the gain from threads, order and gathering for an application of small records.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Time of each run where nothing says.
 const DURATION: Duration = Duration::from_secs(2);
-/// How often a run is told, so that its cold start can be left out.
+/// Interval of the reports of a run, so that its cold start can be left out.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs the study.
@@ -28,7 +28,7 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
             "--study gather: found {found} targets, expected one"
         )));
     };
-    // A record is no shorter than what the target takes at once.
+    // A record is no shorter than the target's block.
     let block = u64::from(targets::block_bytes(target)?);
     let study = Gather {
         record_bytes: args.record.0.max(1).next_multiple_of(block),

@@ -96,7 +96,7 @@ pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
                 let shown = path.display();
                 let message = format!("found writes to {shown}, expected --write with them");
                 Err(Failure::usage(message).with_help(format!(
-                    "what is on it would be lost: add --write --yes {shown} where that is wanted"
+                    "writes destroy the data on it: add --write --yes {shown} if you want that"
                 )))
             }
             _ => open_one(&path, &args.yes, is_written),
@@ -170,7 +170,7 @@ fn held(path: &Path, block_bytes: u32) -> String {
 fn ask(path: &Path, held: &str, fate: Fate) -> Result<String, Failure> {
     let (shown, fate) = (path.display(), fate.word());
     let on_it = match held {
-        "" => format!("what is on {shown}"),
+        "" => format!("the data on {shown}"),
         held => format!("{shown} holds {held}, which"),
     };
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

@@ -52,7 +52,7 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
         let found = format!(
             "{name}: found nothing known in {size}, expected a label, a file system or a virtual disk"
         );
-        return Err(Failure::unknown(found).with_help("docs/ondisk.md lists what is read"));
+        return Err(Failure::unknown(found).with_help("docs/ondisk.md lists the supported formats"));
     }
     Ok(id)
 }

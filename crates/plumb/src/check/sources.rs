@@ -1,4 +1,4 @@
-//! Where a check has its knowledge from: dumps of any host, or the host that it runs on.
+//! Sources of a check: dumps of any host, or the host that it runs on.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,17 +25,17 @@ use crate::inputs;
 pub struct GatheredHost {
     /// The layers.
     pub builder: Builder,
-    /// What was read.
+    /// The inputs.
     pub inputs: Vec<CheckInput>,
     /// Whether something was read only in part, or not at all.
     pub is_partial: bool,
     /// The target, where it is not found by its name alone.
     pub target: Option<NodeId>,
-    /// Devices of this host that could not be opened to read what is on them.
+    /// Devices of this host that could not be opened to read their contents.
     pub unread: Vec<(String, std::io::Error)>,
 }
 
-/// Reads what the flags name.
+/// Reads the sources that the flags name.
 ///
 /// # Errors
 /// When nothing of it could be read.
@@ -78,8 +78,8 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> 
     Ok(gathered)
 }
 
-/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of what else is asked
-/// for by its path: devices, and images of guests.
+/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of everything else that
+/// the flags name by its path: devices, and images of guests.
 ///
 /// # Errors
 /// When this is no host that can be looked at.
@@ -93,7 +93,8 @@ pub fn live(
     let reader = DeviceReader::default();
     let builder = &mut gathered.builder;
     let host = linux::collect(&root, builder).map_err(|error| {
-        Failure::failed(&error).with_help("give what the tools of a host print with --from")
+        Failure::failed(&error)
+            .with_help("save the output of the host's tools in files and pass them with --from")
     })?;
     if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
@@ -244,7 +245,7 @@ impl GatheredHost {
         Ok(contents.own_name().as_deref().and_then(hosts::plain_name))
     }
 
-    /// Notes an input of which nothing could be made.
+    /// Notes an unusable input.
     fn fail(&mut self, path: String, failure: &Failure) {
         self.is_partial = true;
         self.inputs.push(CheckInput {
@@ -294,6 +295,7 @@ fn whose(path: &Path) -> Failure {
         "{}: found the output of a tool beside several collections",
         path.display()
     );
-    Failure::usage(found + ", expected collections alone")
-        .with_help("of which host it is is not known: give it with that one's collection alone")
+    Failure::usage(found + ", expected collections alone").with_help(
+        "its host is not known: pass it together with the collection of its host, and no other",
+    )
 }

@@ -1,4 +1,4 @@
-//! What a check is asked about: a device, a mount point or a file, with all that it stands on and all that stands on it.
+//! The target of a check: a device, a mount point or a file, with all layers below and above it.
 
 use std::collections::HashSet;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Devices that are named when one asked for is not among them.
 const DEVICES_LISTED: usize = 12;
 
-/// What was asked about; `None` for everything.
+/// The target; `None` for everything.
 ///
 /// # Errors
 /// When the target is not in the stack.
@@ -33,7 +33,7 @@ pub fn find(
         .ok_or_else(|| missing(stack, target))
 }
 
-/// The layers to judge and draw with a target: all that it stands on, and all that stands on it.
+/// The layers to judge and draw with a target: all layers below it, and all layers above it.
 pub fn around(stack: &Stack, id: NodeId) -> HashSet<NodeId> {
     let mut wanted: HashSet<NodeId> = stack.under(id).into_iter().collect();
     let mut next = vec![id];
@@ -50,7 +50,7 @@ pub fn around(stack: &Stack, id: NodeId) -> HashSet<NodeId> {
 }
 
 /// The node of a path of this host: of a block device by its number, of a directory that of its file system, of a file
-/// one that is made. `None` for what is no path.
+/// one that is made. `None` for anything else than a path.
 ///
 /// # Errors
 /// When there is such a path and nothing can be found under it.
@@ -141,7 +141,7 @@ fn missing(stack: &Stack, target: &Path) -> Failure {
         ""
     };
     names.truncate(DEVICES_LISTED);
-    Failure::unknown(format!("no `{}` in what was read", target.display()))
+    Failure::unknown(format!("no `{}` in the input", target.display()))
         .with_help(format!("these are: {}{more}", names.join(", ")))
 }
 

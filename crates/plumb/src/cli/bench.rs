@@ -27,39 +27,39 @@ pub struct Bench {
     #[arg(value_name = "TARGET", required_unless_present_any = ["vdbench", "fio"])]
     pub targets: Vec<PathBuf>,
 
-    /// Of 100 I/O so many read; the others write
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "What is asked")]
+    /// Percentage of reads; the others are writes
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Workload")]
     pub read: u8,
     /// Length of an I/O, or several with their weights: 4k:3,64k:1
-    #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "Workload")]
     pub size: Lengths,
-    /// Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    /// Percentage of I/O at a random place; each of the others starts behind the last one of its thread
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "Workload")]
     pub random: u8,
     /// One I/O behind the other: the threads of a target share one stream
-    #[arg(long, conflicts_with = "stride", help_heading = "What is asked")]
+    #[arg(long, conflicts_with = "stride", help_heading = "Workload")]
     pub sequential: bool,
     /// As --sequential, with this distance from start to start
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Workload")]
     pub stride: Option<Bytes>,
     /// Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often
-    #[arg(long, value_name = "THETA", conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    #[arg(long, value_name = "THETA", conflicts_with_all = ["sequential", "stride"], help_heading = "Workload")]
     pub zipf: Option<f64>,
-    /// Move every start: shows what a partition would cost that began so much later
-    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "What is asked")]
+    /// Move every start: shows the cost for a partition that begins later by this distance
+    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "Workload")]
     pub shift: Option<i64>,
     /// Starts are multiples of this, plus the shift; without it, of the length of each I/O
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Workload")]
     pub align: Option<Bytes>,
     /// Only this part of the target, the end excluded: 1m-5g
-    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "What is asked")]
+    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Workload")]
     pub range: Option<(Bytes, Bytes)>,
 
     /// A part at the beginning for the I/O of --hit-percent alone, so that a cache answers those: all others go behind it
-    #[arg(long, value_name = "SIZE", value_parser = size, requires = "hit_percent", help_heading = "What is asked")]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "hit_percent", help_heading = "Workload")]
     pub hit_area: Option<Bytes>,
-    /// Of 100 I/O so many go to random places of --hit-area
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), requires = "hit_area", help_heading = "What is asked")]
+    /// Percentage of I/O at random places of --hit-area
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), requires = "hit_area", help_heading = "Workload")]
     pub hit_percent: Option<u8>,
 
     /// Threads a target
@@ -75,24 +75,24 @@ pub struct Bench {
     /// I/O a second and target at most; without it, as fast as it goes
     #[arg(long, value_name = "N", value_parser = rate, help_heading = "How fast")]
     pub rate: Option<f64>,
-    /// I/O come at the rate whatever the target does, as those of many users do
+    /// I/O come at the rate, however slow the target is, like those of many users
     #[arg(long, value_name = "ARRIVALS", num_args = 0..=1, default_missing_value = "exponential", require_equals = true, requires = "rate", help_heading = "How fast")]
     pub open: Option<OpenLoop>,
 
     /// How long to measure
     #[arg(long = "for", value_name = "TIME", value_parser = time, help_heading = "How long")]
     pub duration: Option<Duration>,
-    /// End after so many I/O a target; with --for, after whichever comes first
+    /// Stop after N I/O for each target; with --for, at the earlier of both ends
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How long")]
     pub ios: Option<u64>,
-    /// Load for so long before the measurement
+    /// Warm-up time
     #[arg(long, value_name = "TIME", value_parser = time_or_none, help_heading = "How long")]
     pub warmup: Option<Duration>,
     /// How long an interval is: a second where nothing says
     #[arg(long, value_name = "TIME", value_parser = interval, help_heading = "How long")]
     pub interval: Option<Duration>,
 
-    /// Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says
+    /// Make the runs of a parameter file of Vdbench; --for, --interval and --warmup override the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "fio", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub vdbench: Option<PathBuf>,
     /// Value of $NAME and !NAME in that file; may be given several times
@@ -101,7 +101,7 @@ pub struct Bench {
     /// Make the jobs of a job file of fio
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub fio: Option<PathBuf>,
-    /// Measure what an application of small records would gain
+    /// Measure the gain for an application of small records
     #[arg(long, value_name = "NAME", conflicts_with_all = ["vdbench", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub study: Option<Study>,
     /// Of a study: length of a record, or of a logical block where that is longer
@@ -114,7 +114,7 @@ pub struct Bench {
     #[arg(long, value_name = "N,…", default_value = "1,4,16", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), requires = "study", conflicts_with_all = ["vdbench", "fio"], help_heading = "Several runs")]
     pub at_threads: Vec<u32>,
 
-    /// Writing is wanted: what is on the targets is lost
+    /// Allow writes: they destroy the data on the targets
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of a target, typed once more, in place of the question; given for each of them
@@ -126,7 +126,7 @@ pub struct Bench {
     )]
     pub yes: Vec<String>,
 
-    /// How I/O are made; io_uring gives way to calls that wait where the kernel refuses it
+    /// I/O engine; if the kernel refuses io_uring, blocking I/O is used
     #[arg(
         long,
         value_name = "NAME",
@@ -179,7 +179,7 @@ impl From<OpenLoop> for Arrivals {
     }
 }
 
-/// What can be studied.
+/// The studies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Study {
     /// I/O and records a second, by threads, random or in sequence, and records in an I/O

@@ -11,17 +11,17 @@ use super::{Beneath, ColorChoice, FailOn, Verbosity};
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
-A layer is judged by where its bytes come to lie on every grid below it. Where no grid is known 4 KiB is assumed: off \
-it is misaligned, on it is unknown, never aligned.\n\
-Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or input was read only in part, 4 not \
+Plumb judges a layer by the positions of its bytes on every grid below it. If no grid is known, 4 KiB is assumed: a start \
+off that grid is misaligned, a start on it is unknown, never aligned.\n\
+Exit status: 0 clean, 1 findings, 2 usage, 3 an alignment is unknown, or input was read only in part, 4 not \
 permitted, 5 failed."
 )]
 pub struct Check {
-    /// What to check, with what it stands on and what stands on it: a device, a mount point or a file; all when not
+    /// The device, mount point or file to check, with all layers below and above it; all devices when not
     /// given
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
-    /// What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect
+    /// Output of tools of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or a collection that --collect
     /// gathered there; - for standard input
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
@@ -39,16 +39,16 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather what a check reads of this host into a new file that only you can read, for --from elsewhere: sysfs, mounts,
-    /// tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device
-    /// stands on; no content of files, no keys
+    /// Gather the facts on this host that a check needs into a new file that only you can read, for --from elsewhere: sysfs, mounts,
+    /// tables of mapped devices, labels and superblocks, statements of NVMe drives, and the positions of files that devices
+    /// use; no content of files, no keys
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
-    /// Gather of these images of guests as well where they lie, and how the virtual disk lies in them
+    /// Gather the positions of these images of guests as well, and the layout of the virtual disk inside them
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "collect", help_heading = "Where from")]
     pub images: Vec<PathBuf>,
-    /// A disk of a guest and what its host made it of, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2:
-    /// what is below the disk is then known as far as the host's collection tells. A host is called as it calls itself, or
+    /// A disk of a guest and its device or file on the host, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2:
+    /// the layers below the disk are then known from the host's collection. The name of a host is its own name for itself, or
     /// as its collection without .tar.zst; without one it is this host. May be given several times
     #[arg(long, value_name = "[HOST:]DISK=[HOST:]DEVICE", value_parser = Join::parse, conflicts_with_all = ["image", "root", "collect"], help_heading = "Where from")]
     pub join: Vec<Join>,
@@ -57,17 +57,17 @@ pub struct Check {
     pub beneath: Beneath,
 
     /// Reads a second that are asked of TARGET, or of the only volume
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub reads: Option<f64>,
     /// Writes a second
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub writes: Option<f64>,
-    /// What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile
+    /// Rate of such I/O that one disk gives, a second, measured; without --reads and --writes the rates are those of the profile
     /// or of iostat
-    #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "Workload")]
     pub disk_rate: Option<f64>,
     /// Largest mean response of a disk: 50ms
-    #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "What is asked")]
+    #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "Workload")]
     pub response: Option<f64>,
 
     /// Print one JSON document instead of text
@@ -105,17 +105,17 @@ pub struct HostedName {
     pub name: String,
 }
 
-/// What `--join` says.
+/// A value of `--join`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The disk of the guest.
     pub disk: HostedName,
-    /// What its host made it of.
+    /// Its device or file on the host.
     pub device: HostedName,
 }
 
 impl HostedName {
-    /// A path has no host before it, whatever colons are in it.
+    /// A path has no host before it, even if it contains colons.
     pub fn parse(text: &str) -> Result<HostedName, String> {
         let (host, name) = match text.split_once(':') {
             Some((host, name)) if !text.starts_with('/') => (Some(host.to_owned()), name),

@@ -14,8 +14,8 @@ use super::{ColorChoice, distinct, grid, layer};
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
-Latency decides, over the same mix of operations and lengths. The rate decides where as many I/O were kept in flight; \
-elsewhere it may be what was asked for.\n\
+Latency decides, over the same mix of operations and lengths. The rate decides only if both sides kept the same number of \
+I/O in flight; otherwise it may be the rate that the programs asked for.\n\
 Exit status: 0 better or no difference, 1 worse, 2 usage, 3 not comparable, inconclusive or read only in part, 4 not \
 permitted, 5 failed."
 )]
@@ -27,31 +27,31 @@ pub struct Compare {
     #[arg(value_name = "AFTER")]
     pub after: Option<PathBuf>,
 
-    /// Only this device, and what it is called after the change; may be given several times
-    #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "What is compared")]
+    /// Only this device, and its name after the change; may be given several times
+    #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "Comparison")]
     pub device: Vec<DevicePair>,
     /// Compare devices even if their names or sizes differ
-    #[arg(long, help_heading = "What is compared")]
+    #[arg(long, help_heading = "Comparison")]
     pub force: bool,
-    /// Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times
-    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What is compared")]
+    /// Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Comparison")]
     pub grid: Vec<Grid>,
     /// Layer of a trace: vfs, bio or request; when not given the lowest present
-    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "What is compared")]
+    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "Comparison")]
     pub layer: Option<Layer>,
-    /// Format of the traces, when it cannot be told from their contents
-    #[arg(long, value_name = "NAME", help_heading = "What is compared")]
+    /// Format of the traces, if their contents do not show it
+    #[arg(long, value_name = "NAME", help_heading = "Comparison")]
     pub format: Option<String>,
     /// The first report of iostat: left out where it is an average since boot, kept, or left out
     #[arg(
         long,
         value_name = "WHAT",
         default_value = "auto",
-        help_heading = "What is compared"
+        help_heading = "Comparison"
     )]
     pub first: First,
     /// Changes of up to so much are none
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, help_heading = "What is compared")]
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, help_heading = "Comparison")]
     pub margin: Margin,
 
     /// Print one JSON document instead of text
@@ -78,7 +78,7 @@ impl Compare {
     }
 }
 
-/// What is done with the first report of iostat.
+/// The handling of the first report of iostat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum First {
     /// Left out where it is an average since boot

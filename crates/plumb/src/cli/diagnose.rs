@@ -14,13 +14,13 @@ use crate::moment::{LONGEST, parse_duration};
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
-Without root it does what it can, and says what it could not see and the command that would. Ctrl-C ends the watch early, \
+Without root it checks as much as it can, and names each part that it could not see and a command that can. Ctrl-C ends the watch early, \
 and the report still comes. Nothing is written to any disk, and no command of a finding is run.\n\
-Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or I/O could not be watched, or too few were \
+Exit status: 0 clean, 1 findings, 2 usage, 3 an alignment is unknown, or I/O could not be watched, or too few were \
 seen to judge them, 5 failed."
 )]
 pub struct Diagnose {
-    /// What to look at, with what it stands on and what stands on it: a device, a mount point or a file; all when not given
+    /// The device, mount point or file to look at, with all layers below and above it; all devices when not given
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
     /// How long to watch I/O; 0 looks at the layout alone

@@ -17,22 +17,22 @@ macro_rules! exits {
     };
 }
 
-/// Behind the flags of all of them, of those that begin something, of plans, and of those that go on with what was begun.
+/// Behind the flags of all of them, of those that begin something, of plans, and of those that continue or revert a move.
 const ALL: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown. resume and rollback go on without it where only root \
-     can have written the journal.\n\
+    "Without --yes NAME, Plumb writes nothing and prints a dry run. resume and rollback need no --yes if only root can have \
+     written the journal.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!(),
     "\n",
     exits!(looks)
 );
 const BEGINS: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown.\n\
+    "Without --yes NAME, Plumb writes nothing and prints a dry run.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!()
 );
 const CARRIES_OUT: &str = concat!(
-    "Nothing is written without --yes NAME: what would be done is shown.\n",
+    "Without --yes NAME, Plumb writes nothing and prints a dry run.\n",
     exits!(),
     "\n",
     exits!(looks)
@@ -43,12 +43,12 @@ const GOES_ON: &str = exits!();
 #[derive(Debug, Args)]
 #[command(after_long_help = ALL)]
 pub struct Fix {
-    /// What to do.
+    /// The action to take
     #[command(subcommand)]
     pub what: FixCommand,
 }
 
-/// What can be done.
+/// The actions.
 #[derive(Debug, Subcommand)]
 pub enum FixCommand {
     /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
@@ -57,7 +57,7 @@ pub enum FixCommand {
     /// Put a label back that relabel or backup-label took the place of
     #[command(after_help = BEGINS)]
     Undo(Undo),
-    /// Write the broken or stranded copy of a GPT anew from the good one
+    /// Rewrite the broken or stranded copy of a GPT from the good one
     #[command(after_help = BEGINS)]
     BackupLabel(BackupLabel),
     /// Carry out plans, or the remedies of a check, as far as Plumb can do that here, and print the others
@@ -69,7 +69,7 @@ pub enum FixCommand {
     /// Go on with a move that was stopped or cut off
     #[command(after_help = GOES_ON)]
     Resume(Resume),
-    /// Go back with a move that was not finished: the partition comes to where it was
+    /// Revert an unfinished move: the partition returns to its old place
     #[command(after_help = GOES_ON)]
     Rollback(Resume),
     /// Tell how far a move is
@@ -93,7 +93,7 @@ pub struct FromPlan {
     pub journal: Journal,
 }
 
-/// Where the journal of a move lies.
+/// The place of a move's journal.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Journal {
     /// File for the journal, on another disk; a new one in /var/lib/plumb when not given
@@ -111,7 +111,7 @@ pub struct Move {
     /// The partition: /dev/sdb1. It must not be in use; its neighbours may be
     #[arg(value_name = "PARTITION")]
     pub partition: PathBuf,
-    /// Where it is to begin: 2048s
+    /// New start: 2048s
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub to: Option<Bytes>,
     /// Let it begin at the nearest start on the grid of its disk that has room
@@ -183,7 +183,7 @@ pub struct Relabel {
     /// The disk, or an image of one: /dev/sdb
     #[arg(value_name = "DEVICE")]
     pub device: PathBuf,
-    /// Where the partition is to begin; when neither this nor --plan is given at about 1 MiB, on the grid of the disk
+    /// New start of the partition; without this and --plan, at about 1 MiB, on the grid of the disk
     #[arg(long, value_name = "POSITION", value_parser = position, conflicts_with = "plan")]
     pub start: Option<Bytes>,
     /// Take start and length from a plan: the output of plumb plan partition --json
@@ -222,7 +222,7 @@ pub struct Undo {
     /// The disk, where it has another name than when its label was saved
     #[arg(value_name = "DEVICE")]
     pub device: Option<PathBuf>,
-    /// Also where somebody has written to the places of the label since, or the partitions that go away hold something
+    /// Revert also if somebody has written to the places of the label since, or the partitions that go away hold something
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -243,10 +243,10 @@ pub struct BackupLabel {
     pub save: Save,
 }
 
-/// What every command that writes takes.
+/// The common flags of commands that write.
 #[derive(Clone, Debug, Args)]
 pub struct Act {
-    /// Do it: the name of what is written to, as it is shown without this
+    /// Write for real; NAME must match the target that the dry run shows
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
     /// Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished
@@ -257,7 +257,7 @@ pub struct Act {
     pub json: bool,
 }
 
-/// Where an old label is kept.
+/// The file for an old label.
 #[derive(Clone, Debug, Args)]
 pub struct Save {
     /// File for the old label; a new one in /var/lib/plumb when not given

@@ -1,4 +1,4 @@
-//! What is printed in the place of a command, help and errors of the command line, in lines that a terminal holds.
+//! Prints help and errors of the command line, in lines that fit the terminal.
 
 use std::io;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use crate::output::{self, WIDTH, columns, say};
 
 /// Longer lines of help are hard to read.
 const HELP_WIDTH: usize = 100;
-/// Words that begin behind this column would have too little room beside what is before them.
+/// Words that begin behind this column would have too little room beside the words before them.
 const HEAD_WIDTH: usize = 40;
 
-/// Prints what the parser says; how the program ends for it.
+/// Prints the parser's message, and returns the exit status.
 pub fn end_with(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {
@@ -41,7 +41,7 @@ fn broken(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// Where the words of a line begin: behind the gap that follows a flag or a value, or where the line does.
+/// The start of a line's words: behind the gap that follows a flag or a value, or at the start of the line.
 fn words_begin(line: &str) -> usize {
     let blanks = |text: &str| text.len() - text.trim_start().len();
     let begin = blanks(line);

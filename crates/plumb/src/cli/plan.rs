@@ -23,15 +23,15 @@ Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read onl
 #[derive(Debug, Args)]
 #[command(after_long_help = ALL)]
 pub struct Plan {
-    /// What to plan.
+    /// The plan to make
     #[command(subcommand)]
     pub what: PlanCommand,
 }
 
-/// What can be planned.
+/// The plans.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
-    /// Where a partition or slice may start, and the commands that put it there
+    /// Aligned start of a partition or slice, and the commands that put it there
     #[command(after_help = ALL)]
     Partition(Box<Partition>),
     /// How large the chunks of a stripe should be
@@ -40,10 +40,10 @@ pub enum PlanCommand {
     /// Offsets of soft partitions of Solaris Volume Manager
     #[command(after_help = ALL)]
     Softpart(Softpart),
-    /// What a file system has to be told of the stripe below it
+    /// Stripe options of a file system
     #[command(after_help = ALL)]
     Filesystem(Filesystem),
-    /// Which record suits a page, or the I/O of a profile
+    /// Record that suits a page, or the I/O of a profile
     #[command(after_help = ALL)]
     Record(RecordPlan),
     /// The I/O size of mirror resyncs of Solaris Volume Manager
@@ -52,7 +52,7 @@ pub enum PlanCommand {
     /// How many disks a demanded rate takes
     #[command(after_help = ALL)]
     Disks(Disks),
-    /// What writing in sequence, or gathering records, gives
+    /// Gain from writing in sequence, or from gathering records
     #[command(after_help = ALL)]
     Writes(Writes),
 }
@@ -78,7 +78,7 @@ pub struct Partition {
     /// The disk: /dev/sdb, c1t0d0; with --from the partition or slice
     #[arg(value_name = "DEVICE")]
     pub device: String,
-    /// What the start has to be on: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    /// Grid for the start: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid)]
     pub grid: Vec<Grid>,
     /// Offset of the first aligned block, as sysfs states it; added to every grid
@@ -111,7 +111,7 @@ pub struct Partition {
     /// Number of the partition or slice
     #[arg(long, value_name = "N", default_value = "1")]
     pub number: u32,
-    /// Where it starts now
+    /// Present start
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub current: Option<Bytes>,
     /// Heads and sectors of an SMI label, as prtvtoc prints them: 27x107
@@ -120,7 +120,7 @@ pub struct Partition {
     /// Start of the Solaris fdisk partition that holds an SMI label on x86
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub fdisk_start: Option<Bytes>,
-    /// What it holds: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR
+    /// Content: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR
     #[arg(long, value_name = "WHAT", value_parser = content)]
     pub holds: Option<Content>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ pub struct Stripe {
     /// Largest share of I/O that may cross from one chunk to the next: 1/128, 1%
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1%")]
     pub share: Share,
-    /// Where the data begin, past a boundary of the stripe
+    /// Start of the data, relative to a stripe boundary
     #[arg(long, value_name = "POSITION", value_parser = position, default_value = "0s")]
     pub base: Bytes,
     /// I/O begin at any sector, and not at multiples of their length
@@ -175,13 +175,13 @@ pub struct Stripe {
 /// Flags of `plumb plan softpart`.
 #[derive(Debug, Args)]
 pub struct Softpart {
-    /// What they are cut out of; with --from all components that hold some when not given
+    /// Component that contains them; with --from all components that hold some when not given
     #[arg(value_name = "COMPONENT", required_unless_present = "from")]
     pub component: Option<String>,
-    /// What they have to be on: interlace, full stripe, page
+    /// Grid for their starts: interlace, full stripe, page
     #[arg(long, value_name = "SIZE", value_parser = size, required_unless_present = "from")]
     pub unit: Option<Bytes>,
-    /// Take them from metastat -p, and where slices start from prtvtoc
+    /// Take them from metastat -p, and the starts of slices from prtvtoc
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["existing", "base"])]
     pub from: Vec<PathBuf>,
     /// One that exists: NAME:OFFSET:LENGTH, as in d11:512s:1g; may be given several times
@@ -190,7 +190,7 @@ pub struct Softpart {
     /// One to be added behind them: NAME:LENGTH; may be given several times
     #[arg(long, value_name = "N:L", value_parser = named)]
     pub new: Vec<(String, Bytes)>,
-    /// Where the component starts on its disk
+    /// Start of the component on its disk
     #[arg(long, value_name = "POSITION", value_parser = position, default_value = "0s")]
     pub base: Bytes,
     /// Length of the component
@@ -245,14 +245,14 @@ pub struct Filesystem {
     /// Page of the database on it
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub page: Option<Bytes>,
-    /// Where it is mounted
+    /// Mount point
     #[arg(long, value_name = "DIRECTORY")]
     pub mount: Option<String>,
     #[command(flatten)]
     pub output: PlanOutput,
 }
 
-/// What keeps records.
+/// The program that keeps records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KeeperKind {
     /// A file system of ZFS: recordsize
@@ -275,7 +275,7 @@ pub struct RecordPlan {
     /// Saved profile of the vfs layer, made by plumb analyze --save
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// What keeps the records
+    /// Program that keeps the records
     #[arg(long, value_name = "KIND", default_value = "zfs")]
     pub keeper: KeeperKind,
     /// The record now
@@ -333,7 +333,7 @@ pub struct Disks {
     /// How many times that
     #[arg(long, value_name = "TIMES", default_value = "1")]
     pub growth: f64,
-    /// What one disk gives of such I/O a second, measured
+    /// Rate of such I/O that one disk gives, a second, measured
     #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub disk_rate: f64,
     /// Redundancy
@@ -380,7 +380,7 @@ pub struct Writes {
     pub output: PlanOutput,
 }
 
-/// What every plan can be printed as.
+/// The output formats of a plan.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PlanOutput {
     /// Print one JSON document instead of text

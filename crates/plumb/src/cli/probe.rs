@@ -16,15 +16,15 @@ use super::{ColorChoice, FailOn, grid, range};
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare numbers are \
 seconds; ms, s, m, h.\n\
-Without --write nothing is written, and the verdict is on reads: what writes cost is not known from it. The target is read \
-past the page cache, with what else uses it going on; the less does, the sooner it ends.\n\
-With --write the verdict is on writes. What is written at a place is what was read there just before, so that the target \
-holds what it held, even when the probe is killed. It must not be mounted, held or open elsewhere meanwhile.\n\
-Exit status: 0 on the grid or without a penalty, 1 the grid lies at another offset than 0, 2 usage, 3 inconclusive, \
+Without --write, Plumb writes nothing and the verdict is on reads; it does not show the cost of writes. Reads bypass the \
+page cache. Other programs may use the target meanwhile; the less they do, the sooner the probe ends.\n\
+With --write the verdict is on writes. Each write stores the bytes that were read from the same place just before, so that \
+the target keeps its data even if the probe is killed. The target must not be mounted, held or open elsewhere meanwhile.\n\
+Exit status: 0 on the grid or without a penalty, 1 the grid has another offset than 0, 2 usage, 3 inconclusive, \
 4 not permitted, 5 failed."
 )]
 pub struct Probe {
-    /// What to measure: a block device, or a regular file by its own bytes
+    /// Target to measure: a block device, or a regular file by its own bytes
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
 
@@ -34,13 +34,13 @@ pub struct Probe {
     /// Measure only this part of the target, the end excluded: 1m-5g
     #[arg(long, value_name = "A-B", value_parser = range)]
     pub range: Option<(Bytes, Bytes)>,
-    /// Size of the cache before the medium, which is looked for otherwise; 0 for none. What is read is at least twice as large
+    /// Size of the cache before the medium, or 0 for none; without it, the probe looks for one. It reads at least twice that size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache: Option<Bytes>,
     /// I/O in flight
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: u32,
-    /// Time after which what is not decided is inconclusive
+    /// Time limit: questions that are still open then are inconclusive
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub limit: Duration,
     /// Difference in percent that does not matter
@@ -50,7 +50,7 @@ pub struct Probe {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Measure writes: what is there is read, and written back
+    /// Measure writes: data are read, and written back to the same place
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of the target, typed once more, in place of the question

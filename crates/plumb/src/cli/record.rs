@@ -34,7 +34,7 @@ pub struct Record {
     /// Size that a file does not exceed: the recording ends there, or goes on in another file with --files
     #[arg(long, value_name = "SIZE", value_parser = file_size)]
     pub max_size: Option<u64>,
-    /// Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one
+    /// Keep at most N files, FILE-0001.parquet and on: the oldest is deleted for a new one
     #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub files: Option<u32>,
     /// Room for I/O that completed and are not taken up yet: a power of two
@@ -46,14 +46,14 @@ pub struct Record {
         long,
         value_name = "LAYER",
         default_value = "auto",
-        help_heading = "Which I/O"
+        help_heading = "I/O selection"
     )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
-    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
-    /// Only what these processes send, by number; at most 16
-    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "Which I/O", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Only I/O of these processes, by number; at most 16
+    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "I/O selection", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
 
     /// Print one JSON document instead of text

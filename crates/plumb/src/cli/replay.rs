@@ -18,7 +18,7 @@ use super::{ColorChoice, Selection, shift, whole};
 The trace is read twice: once to see that all of it can be sent, before anything is, and once to send it. Writes are sent as \
 reads, and flushes not at all, but with --write; discards are never sent. An I/O waits for those of its process that had \
 ended before it was issued in the trace, but with --depth.\n\
-What ends beyond the target is folded: its start is taken modulo the largest multiple of --modulus within the target, and if \
+An I/O that ends beyond the target is folded: its start is taken modulo the largest multiple of --modulus within the target, and if \
 it still crosses the end, moved back by whole moduli.\n\
 --compare sends slices of the trace to today's places and to those of --shift and --layout in turn, and says how many times \
 as fast the second are.\n\
@@ -33,25 +33,25 @@ pub struct Replay {
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
 
-    /// Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended
+    /// Speed relative to the recording, or max: as soon as all I/O have ended for which an I/O waits
     #[arg(long, value_name = "N|max", default_value = "1", value_parser = speed, help_heading = "How fast")]
     pub speed: Speed,
-    /// Keep so many I/O in flight, whoever sent them: none waits for another
+    /// Keep N I/O in flight, regardless of their processes: none waits for another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "How fast")]
     pub depth: Option<u32>,
 
     /// Move every start
     #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "Where")]
     pub shift: Option<i64>,
-    /// Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given
+    /// Move I/O that start at OLD or behind it, up to the next OLD, to NEW: the present and the planned start of a partition; may be given
     /// several times
     #[arg(long, value_name = "OLD=NEW", value_parser = range_moved, help_heading = "Where")]
     pub layout: Vec<Move>,
-    /// What the fold keeps: starts move by whole multiples of this
+    /// Modulus of the fold: starts move by whole multiples of this
     #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = size, help_heading = "Where")]
     pub modulus: Bytes,
 
-    /// Send slices to today's places and to the planned ones in turn, and say what the plan gains
+    /// Send slices to today's places and to the planned ones in turn, and print the gain of the plan
     #[arg(long, conflicts_with = "trace", help_heading = "Comparison")]
     pub compare: bool,
     /// Pairs of slices, spread over the trace
@@ -74,7 +74,7 @@ pub struct Replay {
     #[command(flatten)]
     pub select: Selection,
 
-    /// Writes are sent as writes: what is on the target is lost
+    /// Send writes as writes: they destroy the data on the target
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of the target, typed once more, in place of the question
@@ -86,7 +86,7 @@ pub struct Replay {
     )]
     pub yes: Vec<String>,
 
-    /// How I/O are made; io_uring gives way to calls that wait where the kernel refuses it
+    /// I/O engine; if the kernel refuses io_uring, blocking I/O is used
     #[arg(
         long,
         value_name = "NAME",

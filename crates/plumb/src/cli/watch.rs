@@ -17,9 +17,9 @@ use crate::moment::{LONGEST, parse_duration};
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
 Threads are those with I/O in flight when the interval ends: a sample.\n\
-Disks that hand their I/O on (md, dm) are shown beside those below; what both received is never to be added up.\n\
-Once it watches, all capabilities are dropped, and under sudo the user is again who called it, unless only root may write \
-where --save is to go.\n\
+Disks that pass their I/O on (md, dm) are shown beside the disks below; do not add up their figures.\n\
+When the watch begins, it drops all capabilities and, under sudo, returns to the user that called it, unless only root may \
+write to the folder of --save.\n\
 Ctrl-C ends with the totals.\n\
 Exit status: 0 clean, 1 findings, 2 usage, 3 unknown, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
@@ -31,7 +31,7 @@ pub struct Watch {
     /// How long an interval is
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = interval)]
     pub interval: Duration,
-    /// End after so many intervals; without it, at Ctrl-C
+    /// Stop after N intervals (default: until Ctrl-C)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
@@ -43,23 +43,23 @@ pub struct Watch {
         long,
         value_name = "LAYER",
         default_value = "auto",
-        help_heading = "Which I/O"
+        help_heading = "I/O selection"
     )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
-    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "I/O selection")]
     pub op: Vec<Op>,
-    /// Only what this process sends
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Which I/O")]
+    /// Only I/O of this process
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "I/O selection")]
     pub pid: Option<u32>,
-    /// Only what threads with this command send, as in /proc/PID/comm
-    #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "Which I/O")]
+    /// Only I/O of threads with this command name, as in /proc/PID/comm
+    #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "I/O selection")]
     pub comm: Option<String>,
-    /// Only what a cgroup of version 2 and those below it send: its directory
-    #[arg(long, value_name = "DIR", help_heading = "Which I/O")]
+    /// Only I/O of a cgroup of version 2 and those below it: its directory
+    #[arg(long, value_name = "DIR", help_heading = "I/O selection")]
     pub cgroup: Option<PathBuf>,
-    /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
-    /// call, and keeps its privileges to the end, to see what others have mapped
+    /// Watch I/O of processes to file systems too, and compare it with the bytes at the device; costs time in each system
+    /// call, and keeps its privileges to the end, to see files that others have mapped
     #[arg(long, help_heading = "Applications", conflicts_with_all = ["layer", "op", "pid", "comm", "cgroup"])]
     pub app: bool,
     /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared
@@ -99,9 +99,9 @@ pub enum LayerChoice {
     /// Requests, and bios of disks that make none (md, dm, zram)
     #[default]
     Auto,
-    /// Requests: what the driver of a disk was sent
+    /// Requests, as the driver of a disk receives them
     Request,
-    /// Bios: what a disk was given, before it was merged and split
+    /// Bios, as a disk receives them, before they are merged and split
     Bio,
 }
 

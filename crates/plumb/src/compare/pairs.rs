@@ -1,4 +1,4 @@
-//! Which device of one side belongs to which of the other.
+//! Pairs the devices of one side with those of the other.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// What a reader must know of two names that nobody said belong together.
+    /// A note on two names that the user did not pair.
     pub fn note(&self) -> Option<String> {
         (!self.is_by_user && self.before != self.after).then(|| {
             format!(
@@ -36,7 +36,7 @@ impl Pair {
     }
 }
 
-/// The pairs, and what is in none.
+/// The pairs, and the devices without a partner.
 #[derive(Debug, Default)]
 pub struct Pairs {
     pub pairs: Vec<Pair>,
@@ -45,10 +45,10 @@ pub struct Pairs {
 
 type Devices = BTreeMap<String, f64>;
 
-/// Pairs devices by what the user said, by their names, or as the only busy ones.
+/// Pairs devices by the user's flags, by their names, or as the only busy ones.
 ///
 /// # Errors
-/// When a device that was asked for is not there, or nothing tells which belong together.
+/// When a device that was asked for is missing, or no pairing is certain.
 pub fn pair_devices(sides: &[Side; 2], asked: &[cli::DevicePair]) -> Result<Pairs, Failure> {
     let devices = [sides[0].devices(), sides[1].devices()];
     if asked.is_empty() {
@@ -171,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Pairs as `before=after`, then what is left out.
+    /// Pairs as `before=after`, then the devices without a partner.
     fn pairs(before: &[(&str, f64)], after: &[(&str, f64)]) -> Result<[Vec<String>; 2], Failure> {
         let pairs = found(&[devices(before), devices(after)], ["a", "b"])?;
         let named = pairs

@@ -22,7 +22,7 @@ use crate::watch::{Whole, wait_until};
 /// the I/O of this time. A window of the course over time holds about four readings: ten windows in the usual 10 s.
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// Where devices are listed by name.
+/// The folder that lists devices by name.
 const CLASS: &str = "/sys/class/block";
 
 /// A disk that is watched.
@@ -34,19 +34,19 @@ pub struct WatchedDisk {
     layer: Layer,
 }
 
-/// What a watch saw.
+/// The observations of a watch.
 pub struct Observation {
-    /// What was counted, as it is saved.
+    /// The counts, as they are saved.
     pub whole: Whole,
-    /// Profiles of all that was watched, empty for what had no I/O.
+    /// Profiles of all watched devices, empty for those without I/O.
     pub profiles: ProfileSet,
     /// How long it took.
     pub seconds: f64,
-    /// Who sent I/O, most first.
+    /// Senders of I/O, most first.
     pub processes: Vec<Process>,
     /// Disks that handed their I/O on to others that were watched.
     pub seen_again: BTreeMap<String, Vec<String>>,
-    /// What was watched and is there no more.
+    /// Watched devices that have disappeared.
     pub gone: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ pub fn watch(
     let began = Instant::now();
     let end = began + time;
     let mut next = began;
-    // Once at least: what was counted before an early end is told as well.
+    // Once at least: I/O that were counted before an early end are reported as well.
     let mut is_over = false;
     while !is_over {
         next = (next + WINDOW).min(end);
@@ -163,7 +163,7 @@ pub fn watch(
     }))
 }
 
-/// Adds what a process sent in a window to what it had sent before.
+/// Adds the I/O of a process in a window to its earlier I/O.
 fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process) {
     let key = (process.device.clone(), process.pid, process.comm.clone());
     match senders.get_mut(&key) {

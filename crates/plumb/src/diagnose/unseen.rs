@@ -1,4 +1,4 @@
-//! What a diagnosis could not see, and the commands that would.
+//! The parts that a diagnosis could not see, and the commands that would.
 
 use std::collections::HashSet;
 use std::fs;
@@ -47,7 +47,7 @@ pub fn io(why: &CaptureError) -> Unseen {
     )
 }
 
-/// I/O of layers of which none makes requests here.
+/// I/O of layers that make no requests here.
 #[must_use]
 pub fn no_requests() -> Unseen {
     unseen(
@@ -57,7 +57,7 @@ pub fn no_requests() -> Unseen {
     )
 }
 
-/// What is on devices that could not be opened.
+/// The contents of devices that could not be opened.
 #[must_use]
 pub fn content(
     stack: &Stack,
@@ -87,7 +87,7 @@ pub fn content(
     Some(unseen(clause, what, again))
 }
 
-/// What lies below the virtual disks of a guest.
+/// The storage below the virtual disks of a guest.
 #[must_use]
 pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> {
     let is_wanted = |id: &NodeId| wanted.is_none_or(|wanted| wanted.contains(id));
@@ -103,7 +103,7 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
         "virtual disks"
     };
     let what = format!(
-        "what lies below {}, {them}: only the host of this guest can tell",
+        "the storage below {}, {them}: only the host of this guest can show it",
         disks.join(", ")
     );
     let joined = Command::new("plumb check --from host.tar.zst")

@@ -34,7 +34,7 @@ pub fn is_wanted(act: &Act, subject: &Subject) -> Result<bool, Failure> {
     }
     let name = &subject.name;
     Err(Failure::usage(format!(
-        "--yes: found `{yes}`, expected `{name}`, which is what would be written to"
+        "--yes: found `{yes}`, expected `{name}`, the target of the writes"
     ))
     .with_help("nothing was written"))
 }

@@ -48,7 +48,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
         .collect();
     let is_done = is_wanted && !change.is_empty();
     if is_done {
-        let what = "backup-label: both copies of the GPT written anew";
+        let what = "backup-label: both copies of the GPT rewritten";
         notes.extend(save_and_carry_out(&subject, &change, &path, what)?);
     }
     let about = match mended.mends.as_slice() {
@@ -57,7 +57,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
         ],
         mends => mends
             .iter()
-            .map(|problem| format!("mends: {problem}"))
+            .map(|problem| format!("repairs: {problem}"))
             .collect(),
     };
     let after = if is_done {

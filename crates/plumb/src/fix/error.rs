@@ -119,7 +119,7 @@ pub enum FixError {
         source: EditError,
     },
     /// The label cannot be repaired.
-    #[error("{device}: nothing was written: the label cannot be mended")]
+    #[error("{device}: nothing was written: the label cannot be repaired")]
     Mend {
         /// The disk.
         device: String,
@@ -196,7 +196,7 @@ impl From<FixError> for Failure {
                 problem if is_of_copies(problem) => {
                     failure.with_command(Command::new("plumb fix backup-label").path(device))
                 }
-                _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
+                _ => failure.with_help("repair the label with the tool that made it: fdisk, sgdisk or parted"),
             },
             FixError::Unfinished { device, name, unfinished } => {
                 let status = Command::new("plumb fix status").path(device);
@@ -213,10 +213,10 @@ impl From<FixError> for Failure {
                 }
             }
             FixError::OtherThanPlanned { .. } => {
-                failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")
+                failure.with_help("make a new plan for this disk as it is now: plumb plan partition")
             }
             FixError::WouldHide { .. } => failure.with_help(
-                "what came into them since would be out of sight; --force goes back all the same, and saves the present label",
+                "data that was written to them since would be hidden; --force goes back all the same, and saves the present label",
             ),
             FixError::NotEmpty { .. } => failure.with_help(
                 "only empty disks are relabelled: data stay where they are, and their label would not",

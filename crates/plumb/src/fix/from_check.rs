@@ -1,7 +1,7 @@
 //! The document of `plumb check … --json`, as far as a fix carries out its remedies.
 //!
 //! A document is untrusted, and may be of another host or of another day. Each action is read into its type; disks are found
-//! by what identifies them, partitions by their label; then this host is judged again, and a remedy that is not recommended
+//! by their identities, partitions by their label; then this host is judged again, and a remedy that is not recommended
 //! here and now is refused. No command in the document is read.
 
 use std::path::Path;
@@ -29,9 +29,9 @@ pub const SCHEMA: &str = "plumb.check/";
 pub struct StatedRemedy {
     /// Its place in the document: `findings[2].remedies[0]`.
     pub place: String,
-    /// What it removes.
+    /// The rule whose finding it removes.
     pub rule: RuleId,
-    /// From what.
+    /// The target of the finding.
     pub target: Target,
     facts: Facts,
     /// The changes.
@@ -49,7 +49,7 @@ struct FindingIn {
 /// All recommended remedies of a document.
 ///
 /// # Errors
-/// When a part of it is not of its type: the place, and what is there.
+/// When a part of it is not of its type: its place, and its value.
 pub fn remedies(path: &Path, document: &Value) -> Result<Vec<StatedRemedy>, Failure> {
     let wrong =
         |place: &str, why: String| Failure::usage(format!("{}: {place}: {why}", path.display()));
@@ -122,11 +122,11 @@ impl NotHere {
 impl From<NotHere> for Failure {
     fn from(error: NotHere) -> Failure {
         Failure::failed(&error)
-            .with_help("check this host again: plumb check --json says what there is now")
+            .with_help("check this host again: plumb check --json prints its present state")
     }
 }
 
-/// This host, judged with what a document was made with.
+/// This host, judged with the settings of a document.
 pub struct JudgedHost {
     stack: Stack,
     diagnosis: Diagnosis,

@@ -469,8 +469,7 @@ impl<'a> RelabelWork<'a> {
         }
         if self.subject.disk.limits().alignment_offset_bytes < 0 {
             notes.push(
-                "the kernel cannot tell where the first aligned byte is: it is taken for byte 0"
-                    .to_owned(),
+                "the kernel does not know the first aligned byte: byte 0 is assumed".to_owned(),
             );
         }
         notes

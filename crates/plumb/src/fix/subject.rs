@@ -44,8 +44,8 @@ impl From<ReadOnly> for Failure {
     fn from(error: ReadOnly) -> Failure {
         let device = &error.device;
         Failure::failed(&error).with_help(format!(
-            "blockdev --setrw {device} makes a disk writable that was set read-only; a loop device made with losetup -r has to be \
-             made anew without -r"
+            "blockdev --setrw {device} makes a disk writable that was set read-only; detach a loop device made with losetup -r and \
+             attach it again without -r"
         ))
     }
 }

@@ -54,7 +54,7 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
     }
     match saved.change.must_be_either(&mut subject.raw()) {
         Err(error) if !args.force => {
-            let help = "look what is there first; --force writes the old bytes all the same";
+            let help = "examine the present bytes first; --force writes the old bytes all the same";
             return Err(Failure::from(failed(error)).with_help(help));
         }
         Err(error) => notes.push(format!("{error}; --force was given")),

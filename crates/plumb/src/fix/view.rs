@@ -1,4 +1,4 @@
-//! What a fix does or would do, in the form that reports print.
+//! The actions of a fix, done or planned, in the form that reports print.
 
 use plumb_geometry::Grid;
 use plumb_label::{
@@ -19,7 +19,7 @@ pub struct Shown<'a> {
     pub is_done: bool,
     pub before: Option<&'a Label>,
     pub after: Option<&'a Label>,
-    /// What starts are held against.
+    /// The grid for starts.
     pub grid: Option<Grid>,
     pub about: Vec<String>,
     pub change: &'a Change,
@@ -78,7 +78,7 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// A command as it is printed; where none can be given, a note has the reason.
+/// A command as it is printed; if none can be given, a note has the reason.
 pub fn given(command: Option<Command>, notes: &mut Vec<String>) -> Option<CommandLine> {
     match command?.line() {
         Ok(line) => Some(line),

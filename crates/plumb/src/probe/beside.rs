@@ -116,7 +116,7 @@ pub fn doubt_text(against: Against) -> String {
             before_ns,
             after_ns,
         }) => format!(
-            "throttled: from {:.1} s on a read took {} instead of {}, and what slows reads may hide a penalty",
+            "throttled: from {:.1} s on a read took {} instead of {}, and a throttle may hide a penalty",
             at.as_secs_f64(),
             ns(after_ns),
             ns(before_ns)

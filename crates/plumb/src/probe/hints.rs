@@ -150,7 +150,7 @@ fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
     let (bytes, ios) = (plumb_report::format::bytes, op.all());
     let none = || format!("no {} pays for crossing it", op.one());
     match comparison {
-        StatementComparison::Same => (Confirmed, format!("that is what {ios} show")),
+        StatementComparison::Same => (Confirmed, format!("{ios} show the same")),
         StatementComparison::OtherOffset { measured } => {
             let offset = bytes(measured.offset_bytes);
             (Refuted, format!("{ios} show the offset {offset}"))
@@ -161,15 +161,13 @@ fn words(comparison: StatementComparison, op: Op) -> (HintOutcome, String) {
         }
         StatementComparison::OnMeasured => (
             Open,
-            format!("lies on the grid that {ios} show; whether it costs more was not measured"),
+            format!("is on the grid that {ios} show; its additional cost was not measured"),
         ),
         StatementComparison::LargerBlocks { measured } => {
             let blocks = bytes(measured.granularity_bytes);
             (Refuted, format!("{ios} show blocks of {blocks}"))
         }
-        StatementComparison::Apart => {
-            (Refuted, format!("does not lie on the grid that {ios} show"))
-        }
+        StatementComparison::Apart => (Refuted, format!("is not on the grid that {ios} show")),
         StatementComparison::NoPenalty if op == Op::Read => (Refuted, none() + "; writes may"),
         StatementComparison::NoPenalty => (Refuted, none()),
         StatementComparison::NoPenaltyOfReads => (Open, none() + "; it may be about writes"),

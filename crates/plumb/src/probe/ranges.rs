@@ -77,7 +77,7 @@ pub fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Vec<(
     let (start, end) = part(args, target);
     let Some(ranges) = probe::written(target, (start, end)) else {
         if !target.is_block_device() {
-            notes.push("its file system does not tell which parts were written".to_owned());
+            notes.push("its file system does not report the written parts".to_owned());
         }
         return vec![(start, end)];
     };
@@ -129,7 +129,7 @@ pub fn depth_in(
     if depth < args.depth {
         let (room, depth) = (format::bytes(room), plural(depth.into(), "write"));
         notes.push(format!(
-            "in {room} only {depth} can be in flight that lie far from each other"
+            "{room} have room for only {depth} in flight at a sufficient distance from each other"
         ));
     }
     depth

@@ -12,9 +12,9 @@ use plumb_report::probe as report;
 pub fn means(means: Means) -> String {
     match means {
         Means::Ring { .. } => "by io_uring".to_owned(),
-        Means::Blocking { refused: None } => "by calls that wait".to_owned(),
+        Means::Blocking { refused: None } => "by blocking I/O".to_owned(),
         Means::Blocking { refused: Some(why) } => {
-            format!("by calls that wait: io_uring is refused ({why})")
+            format!("by blocking I/O: io_uring is refused ({why})")
         }
     }
 }
@@ -24,7 +24,7 @@ pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     let mut notes = Vec::new();
     if op == report::Op::Write && probed.verdict == ProbeVerdict::NoPenalty {
         notes.push(
-            "writes that are cheaper only as whole cells of a grid that lies off 2 KiB would show none either".to_owned(),
+            "if a grid is not a multiple of 2 KiB and only writes of its whole cells are cheaper, no penalty shows either".to_owned(),
         );
     }
     let within = probed.grid.zip(probed.coarser_within);
@@ -70,7 +70,7 @@ pub fn doubt(doubt: Doubt) -> String {
     match doubt {
         Doubt::Zeros { places } => {
             format!(
-                "all of {} read as zeros, as what was never written does",
+                "all of {} read as zeros, as if they had never been written",
                 plural(places, "place")
             )
         }
@@ -107,7 +107,7 @@ pub fn scratch(target: &Target, op: report::Op) -> Result<[CommandLine; 2], NoCo
     Ok([
         write
             .flags("conv=notrunc,fsync")
-            .remark("overwrites the beginning: only where nothing is kept")
+            .remark("destroys the data at the beginning of the target")
             .line()?,
         probe.flags("--range").arg(format!("0-{mib}m")).line()?,
     ])

@@ -54,20 +54,20 @@ pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
 const fn note(cache: WriteCache) -> &'static str {
     match cache {
         WriteCache::None => {
-            "writes are done when the device says so: it states no volatile write cache; one that needs no power to \
-             keep what it has may still hide what a miss costs"
+            "writes are done when the device says so: it states no volatile write cache; a cache with a battery may still \
+             hide the cost of a miss"
         }
         WriteCache::Volatile { has_fua: true } => {
             "each write reaches the medium (O_DSYNC, by force unit access): the device's write cache, which is on, \
-             would hide what a miss costs"
+             would hide the cost of a miss"
         }
         WriteCache::Volatile { has_fua: false } => {
             "each write reaches the medium (O_DSYNC, by a flush after it): the device's write cache, which is on, \
-             would hide what a miss costs; the flush is in the times"
+             would hide the cost of a miss; the times include the flush"
         }
         WriteCache::Unknown => {
-            "each write reaches the medium (O_DSYNC): nobody tells whether a write cache below would hide what a miss \
-             costs; a flush may be in the times"
+            "each write reaches the medium (O_DSYNC): a write cache below may exist and would hide the cost of a miss; \
+             the times may include a flush"
         }
     }
 }

@@ -17,10 +17,7 @@ pub(super) fn of_disk(tally: &DiskTally) -> impl Iterator<Item = String> + use<>
             tally.unmatched_issues,
             "I/O whose completion was not seen, so without latency",
         ),
-        (
-            tally.unknown_senders,
-            "I/O of which nobody knows who sent them",
-        ),
+        (tally.unknown_senders, "I/O with an unknown sender"),
     ];
     let device = tally.device.clone();
     let told = told.into_iter().filter(|(count, _)| *count > 0);

@@ -153,7 +153,7 @@ fn one_piece(path: &Path) -> Result<Piece, Failure> {
         return Err(Failure::usage(
             "-: found standard input, expected a file: the trace is read twice",
         )
-        .with_help("`plumb convert - FILE.parquet` keeps what comes in"));
+        .with_help("`plumb convert - FILE.parquet` stores standard input in a file"));
     }
     let mut pieces = open::pieces(std::slice::from_ref(&path.to_owned()));
     match (pieces.pop(), pieces.is_empty()) {

@@ -11,7 +11,7 @@ use plumb_trace::{Layer, Op};
 
 use super::below::{Mounted, is_on};
 
-/// The programs at the vfs layer, and what was asked since the beginning.
+/// The programs at the vfs layer, and the I/O since the beginning.
 pub(super) struct App {
     vfs: Vfs,
     mounted: Mounted,
@@ -21,11 +21,11 @@ pub(super) struct App {
     file_systems: BTreeMap<FileSystem, Sum>,
     processes: BTreeMap<(u32, Option<FileSystem>), AskedBy>,
     of_unlisted_process: u64,
-    /// What the last interval showed.
+    /// The result of the last interval.
     pub(super) last: text::App,
 }
 
-/// What was asked of a file system, and moved for it.
+/// I/O to a file system, and the bytes moved for it.
 #[derive(Clone, Default)]
 struct Sum {
     devices: Vec<String>,
@@ -37,7 +37,7 @@ struct Sum {
 }
 
 impl App {
-    /// From here on everything counts. With `sync` what is in the cache is written first.
+    /// From here on everything counts. With `sync` the contents of the cache are written first.
     pub(super) fn attach(disks: &[u32], sync: bool) -> Result<App, CaptureError> {
         let vfs = Vfs::attach(None)?;
         let disks = disks
@@ -61,7 +61,7 @@ impl App {
         Ok(app)
     }
 
-    /// How it sees what is asked.
+    /// The method of observing I/O.
     pub(super) fn how(&self) -> String {
         let uring = if self.vfs.sees_uring() {
             " and io_uring"
@@ -74,7 +74,7 @@ impl App {
         )
     }
 
-    /// Writes out what the cache holds of the file systems on the disks that are watched.
+    /// Writes out the cache of the file systems on the disks that are watched.
     pub(super) fn sync(&mut self) {
         self.mounted.refresh();
         for mount in self.mounted.on_disks(&self.disks) {
@@ -88,14 +88,14 @@ impl App {
         self.is_synced
     }
 
-    /// Takes in what was asked and moved since this was last done; the profiles of it.
+    /// Takes in the I/O and moved bytes since the last call; returns their profiles.
     pub(super) fn add(&mut self, reading: &Reading) -> ProfileSet {
         self.mounted.refresh();
         let mounted = &self.mounted;
         let asked = self.vfs.read(|file_system| mounted.name(file_system));
         self.of_unlisted_process += asked.of_unlisted_process;
         let mut sums: BTreeMap<FileSystem, Sum> = BTreeMap::new();
-        // Also those that had nothing asked of them: what is written later is moved for what was asked before.
+        // Also those without new I/O: later writes of the cache are moved for earlier I/O.
         for file_system in self.file_systems.keys() {
             sums.insert(*file_system, Sum::default());
         }
@@ -118,7 +118,7 @@ impl App {
             processes.push(process);
         }
         for (file_system, sum) in &mut sums {
-            // Of which file system it was asked nobody knows, so it may have been of each.
+            // The file system of these I/O is unknown, so it may have been any.
             sum.unknown_ways.extend(&astray);
             self.add_devices(*file_system, sum, reading);
         }
@@ -205,7 +205,7 @@ impl App {
         }
     }
 
-    /// What was asked over the whole time.
+    /// The I/O of the whole time.
     pub(super) fn whole(&self) -> text::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
         processes
@@ -218,7 +218,7 @@ impl App {
         }
     }
 
-    /// Whether all that was written in the whole time is at the device. What is mounted elsewhere, and the cache of a
+    /// Whether all bytes written in the whole time are at the device. File systems that are mounted elsewhere, and the cache of a
     /// device node, were never written out.
     fn is_synced(&self, file_system: FileSystem) -> bool {
         self.is_synced && !file_system.is_node && self.mounted.is_mounted(file_system)
@@ -312,7 +312,7 @@ fn merge_process(sum: &mut AskedBy, other: &AskedBy) {
         (&mut sum.writes, &other.writes),
     ] {
         sum.calls += other.calls;
-        // What was not known once is missing in the sum.
+        // A number that was unknown once is missing in the sum.
         sum.asked_bytes = sum
             .asked_bytes
             .zip(other.asked_bytes)
@@ -361,7 +361,7 @@ impl Sum {
             .zip(other.device_bytes)
             .for_each(|(sum, bytes)| *sum += bytes);
         self.unknown_ways.extend(&other.unknown_ways);
-        // What was not known once is missing in the sum.
+        // A number that was unknown once is missing in the sum.
         self.device_unknown = self
             .device_unknown
             .take()

@@ -34,7 +34,7 @@ fn tell_of_disk(name: &str, dev: u32) {
         let disk = plumb_capture::name_of(dev).name;
         failure::tell(
             "plumb: ",
-            &format!("{base} is a partition: what is watched is its whole disk, {disk}"),
+            &format!("{base} is a partition: plumb watches its whole disk, {disk}"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What a reader must know of an interval: what is missing from its figures, and what they are not to be taken for.
+//! Notes on an interval: the gaps in its figures, and their limits.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use plumb_capture::{Filter, Reading};
 use plumb_geometry::group_digits;
 use plumb_profile::Profile;
 
-/// The sentences, none for an interval of which the figures say all.
+/// The sentences, none for an interval with complete figures.
 pub(super) fn notes(reading: &Reading, filter: &Filter) -> Vec<String> {
     let mut notes = silent(reading);
     notes.extend(of_disks(reading));
@@ -81,8 +81,8 @@ fn of_disks(reading: &Reading) -> Vec<String> {
 
 fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
     let of_unknown_sender = match filter.is_by_sender() {
-        true => "I/O of which nobody knows whether the filter wants their sender, in no figure",
-        false => "I/O of which nobody knows who sent them",
+        true => "I/O with an unknown sender, in no figure because of the filter",
+        false => "I/O with an unknown sender",
     };
     let of_all = [
         (

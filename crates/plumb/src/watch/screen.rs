@@ -1,5 +1,5 @@
-//! The full-screen view: what is to be seen of the last interval, and what keys change of it. Draws anything it is handed;
-//! no clock and no terminal here, so that a test can look at what comes out.
+//! The full-screen view: the content of the last interval, and the keys that change the view. Draws anything it is handed;
+//! no clock and no terminal here, so that a test can look at the result.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +29,7 @@ const GRIDS: [u64; 8] = [
     1 << 20,
 ];
 
-/// By what devices are ranked.
+/// The measure that ranks devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// Share of I/O off the grid, then how many.
@@ -69,7 +69,7 @@ impl Sort {
     }
 }
 
-/// What a key asks of the program around the view.
+/// The request of a key to the program around the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Nothing.
@@ -103,21 +103,21 @@ pub struct ShownInterval {
     pub time: String,
     /// Its length in seconds.
     pub seconds: f64,
-    /// What the disks received, and who sent it.
+    /// The I/O of the disks, and their senders.
     pub reading: Reading,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
-    /// What was asked of file systems, as text, where that is watched.
+    /// I/O of applications to file systems, as text, if they are watched.
     pub asked: Option<String>,
 }
 
-/// What is watched, for a view that has nothing to show.
+/// The subject of the watch, for a view that has nothing to show.
 pub struct WatchSubject {
-    /// The disks, by name; all of them when there are none.
+    /// The disks, by name; all disks if empty.
     pub disks: Vec<String>,
     /// Layers, and how they are watched.
     pub how: String,
-    /// What alone counts.
+    /// The filter: only these I/O count.
     pub filter: Option<String>,
     /// How long an interval is, in seconds.
     pub interval_s: f64,
@@ -133,7 +133,7 @@ pub struct Screen {
     filter: String,
     typing: bool,
     frozen: bool,
-    /// Whether what was asked is shown in the place of a device.
+    /// Whether the view shows I/O of applications in the place of a device.
     asks: bool,
     /// Whether the keys are shown in the place of all devices.
     helps: bool,
@@ -146,7 +146,7 @@ pub struct Screen {
     /// Intervals that came since the one that is shown: of a frozen view.
     behind: usize,
     ranked: Vec<Analysis>,
-    /// What the program has to say, until the next key.
+    /// A message of the program, until the next key.
     pub notice: Option<String>,
 }
 
@@ -219,7 +219,7 @@ impl Screen {
         }
     }
 
-    /// Does what a key asks.
+    /// Does the action of a key.
     pub fn press(&mut self, key: ViewKey) -> Wish {
         self.notice = None;
         if self.typing {

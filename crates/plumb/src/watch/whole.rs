@@ -1,4 +1,4 @@
-//! What a watch saw since it began: kept, judged, printed and saved.
+//! The observations of a watch since it began: kept, judged, printed and saved.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
-/// What was seen since the beginning.
+/// The observations since the beginning.
 pub(crate) struct Whole {
     pub(crate) saved: Saved,
     /// Layers, and how they are watched.
@@ -26,7 +26,7 @@ pub(crate) struct Whole {
     pub(super) filter: Filter,
     /// Of all readings together, without their profiles.
     missed: Reading,
-    /// What was asked of file systems, where that is watched.
+    /// I/O of applications to file systems, if they are watched.
     pub(super) app: Option<App>,
 }
 
@@ -67,7 +67,7 @@ impl Whole {
         }
     }
 
-    /// Notes where the profiles are from, and what a reader must know of them.
+    /// Notes the source of the profiles, and everything that their reader must know.
     pub(crate) fn close(&mut self, span: Duration) {
         let filter = self
             .filter
@@ -133,7 +133,7 @@ impl Whole {
         }
     }
 
-    /// What a reader of single intervals has no other way to know.
+    /// Facts that a reader of single intervals has no other way to know.
     pub(super) fn summary(&self, questions: &Questions, span: Duration) -> WholeTime {
         let app = self.app.as_ref().map(App::whole);
         WholeTime {
@@ -213,7 +213,7 @@ impl Whole {
     }
 }
 
-/// What came of the whole time.
+/// The result of the whole time.
 struct WatchOutcome<'a> {
     profiles: Vec<&'a Profile>,
     analyses: Vec<Analysis>,

@@ -386,7 +386,7 @@ fn where_the_ring_is_refused_calls_do_it_and_that_is_said() {
     let target = &result["result"]["runs"][0]["targets"][0];
     let engine = target["engine"].as_str().expect("words");
     assert!(
-        engine.starts_with("calls that wait, as the kernel refused io_uring"),
+        engine.starts_with("blocking I/O, as the kernel refused io_uring"),
         "{engine}"
     );
     assert!(engine.contains("not permitted"), "{engine}");

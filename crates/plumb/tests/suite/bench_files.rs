@@ -116,9 +116,9 @@ fn the_verdict_is_told_in_words() {
         .expect("a verdict in one of three runs");
     ran.ends(1)
         .says("run 9 of 9: rd_4096")
-        .says("verdict: the grid of 4 KiB lies at offset 512 bytes: 4 KiB reads on it are");
+        .says("verdict: the grid of 4 KiB starts at offset 512 bytes: 4 KiB reads on it are");
     ran.says("times (99 %:")
-        .says("with offset=512 a parameter file measures on the grid");
+        .says("set offset=512 in a parameter file to measure on the grid");
     ran.says("Nothing was written: this says nothing of writes.");
     ran.says("sweep.vdb:2: jvms= has no meaning here");
     let averages = ran
@@ -146,7 +146,7 @@ fn the_verdict_is_told_in_words() {
         "what is not in Vdbench's columns stays on a terminal"
     );
     let page = fs::read_to_string(page).expect("a page");
-    assert!(page.contains("lies at offset 512 bytes") && page.contains("I/O a second by offset"));
+    assert!(page.contains("starts at offset 512 bytes") && page.contains("I/O a second by offset"));
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn only_what_was_asked_about() {
     check(&files.each_ref(), "c2t0d0 --grid 8k").ends(1);
     let ran = check(&files.each_ref(), "c9t9d9 --grid 8k");
     ran.ends(3)
-        .complains("no `c9t9d9` in what was read")
+        .complains("no `c9t9d9` in the input")
         .complains("these are: c2t0d0, c2t0d0s0");
 }
 

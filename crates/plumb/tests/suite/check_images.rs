@@ -131,7 +131,7 @@ fn a_refusal_is_a_document_too() {
         (check(folder, "empty", "--json"), "is empty"),
         (
             plumb(["check", "sdz9", "--from", &dump, "--json"]),
-            "no `sdz9` in what was read",
+            "no `sdz9` in the input",
         ),
     ];
     for (found, words) in ran {

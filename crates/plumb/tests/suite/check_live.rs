@@ -52,7 +52,7 @@ fn what_is_on_no_device() {
         .complains("/dev/null is no block device, directory or file");
     plumb(["check", "no-such-device"])
         .ends(3)
-        .complains("no `no-such-device` in what was read");
+        .complains("no `no-such-device` in the input");
 }
 
 #[test]

@@ -206,7 +206,10 @@ fn a_block_of_4_kib_declared_over_cells_of_8_kib() {
     );
     must_be_right_or_open(&probed, 8192, 4096);
     let text = fs::read_to_string(&page).expect("a page");
-    assert!(text.contains("What is stated"), "{text}");
+    assert!(
+        text.contains("Statements of the device and layers"),
+        "{text}"
+    );
     if probed.verdict() == "misaligned" {
         assert_eq!(
             outcomes(&probed.result, "physical block"),
@@ -224,7 +227,7 @@ fn a_block_of_4_kib_declared_over_cells_of_8_kib() {
             "Reads of 8 KiB by where they start",
             ">boundary<",
             ">on the grid<",
-            "none seen: what was read",
+            "none seen: data that was read",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }

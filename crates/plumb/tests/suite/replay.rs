@@ -445,7 +445,7 @@ fn pages_show_what_was_told() {
         .expect("pairs")
         .len();
     let (from, to) = (
-        html.find("What each pair gained").expect("a picture"),
+        html.find("Gain of each pair").expect("a picture"),
         html.rfind("</svg>").expect("an end"),
     );
     assert_eq!(

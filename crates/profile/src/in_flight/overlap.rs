@@ -49,7 +49,7 @@ pub(super) struct Intervals<'a> {
     /// When each ends, or [`NEVER`] where none begins.
     pub(super) ends_ns: &'a LaneColumn,
     /// The end of an open interval that the new one replaces because they count as one; [`NEVER`] without one. Absent
-    /// if there is none anywhere.
+    /// if no such interval exists.
     pub(super) replaced_ns: Option<&'a LaneColumn>,
 }
 

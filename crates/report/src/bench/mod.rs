@@ -1,4 +1,4 @@
-//! What a benchmark came to: numbers as they were measured, in the shape in which they are shown. Text and JSON; the page
+//! The result of a benchmark: numbers as they were measured, in the shape in which they are shown. Text and JSON; the page
 //! is in `html/bench.rs`.
 
 mod study;
@@ -23,9 +23,9 @@ pub(crate) use text::{rates, times, times_line};
 pub struct Bench {
     /// In the order in which they were made.
     pub runs: Vec<BenchRun>,
-    /// What runs that differ in their offset alone say together; `None` where they are none.
+    /// The joint conclusion of runs that differ only in their offset; `None` for other runs.
     pub sweep: Option<Sweep>,
-    /// What a study came to; `None` without one.
+    /// The result of a study; `None` without one.
     pub study: Option<Study>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Bench {
 pub struct BenchRun {
     /// Its name; `None` where there is one run only.
     pub name: Option<String>,
-    /// What was asked, in words.
+    /// The workload, in words.
     pub workload: String,
     /// Warm-up before it.
     pub warmup_seconds: f64,
@@ -44,7 +44,7 @@ pub struct BenchRun {
     pub seconds: f64,
     /// The course, warm-up included.
     pub intervals: Vec<BenchInterval>,
-    /// Over the intervals behind the first, or behind the warm-up; `None` where there are none, or one run only.
+    /// Over the intervals behind the first, or behind the warm-up; `None` without such intervals, and for one run only.
     pub average: Option<Average>,
     /// All jobs together.
     pub total: Measurement,
@@ -52,7 +52,7 @@ pub struct BenchRun {
     pub targets: Vec<BenchTarget>,
 }
 
-/// What happened in an interval, over all targets.
+/// The I/O of an interval, over all targets.
 #[derive(Debug, Serialize)]
 pub struct BenchInterval {
     /// From 1 on.
@@ -140,11 +140,11 @@ pub struct BenchTarget {
     pub ended: String,
     /// Whether the measurement is whole: neither failed I/O nor an early end for the target's sake.
     pub is_whole: bool,
-    /// What was measured.
+    /// The measurement.
     pub measured: Measurement,
 }
 
-/// What was measured of some I/O.
+/// The measurement of some I/O.
 #[derive(Debug, Serialize)]
 pub struct Measurement {
     /// I/O that succeeded.
@@ -208,7 +208,7 @@ pub struct Times {
 /// I/O that failed alike.
 #[derive(Debug, Serialize)]
 pub struct Failures {
-    /// What they should do.
+    /// Their operation.
     pub op: &'static str,
     /// How they failed.
     pub kind: String,
@@ -217,7 +217,7 @@ pub struct Failures {
 }
 
 impl DirectionFigures {
-    /// What tells how long users waited: since an I/O was due, where it was due at a time.
+    /// The time that users waited: since an I/O was due, if it was due at a time.
     #[must_use]
     pub fn waited(&self) -> Option<&Times> {
         self.response.as_ref().or(self.latency.as_ref())

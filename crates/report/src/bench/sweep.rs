@@ -126,8 +126,8 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
         }
         if grid.offset_bytes > 0 {
             words.push(format!(
-                "What begins at a multiple of {} and is used in such blocks pays for it; with offset={} a parameter file \
-                 measures on the grid.",
+                "Partitions and files that start at a multiple of {} pay for it when they are used in such blocks; set \
+                 offset={} in a parameter file to measure on the grid.",
                 bytes(grid.granularity_bytes_max),
                 grid.offset_bytes
             ));
@@ -164,7 +164,7 @@ fn grid_words(grid: &Grid, len: &str, ops: &str, penalty: &RateRatio) -> String 
         ),
     };
     format!(
-        "verdict: the grid of {size} lies at offset {} bytes: {len} {ops} on it are {} those off it.",
+        "verdict: the grid of {size} starts at offset {} bytes: {len} {ops} on it are {} those off it.",
         count(offset_bytes),
         times(penalty)
     )

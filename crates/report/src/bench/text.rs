@@ -10,7 +10,7 @@ use crate::bench::{study, sweep};
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{Color, Page};
 
-/// Which columns the lines of intervals have.
+/// The columns of the lines of intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntervalColumns {
     /// All those of Vdbench.
@@ -40,7 +40,7 @@ impl IntervalColumns {
     }
 }
 
-/// What stands over the lines of intervals. MB are 1,048,576 bytes, times are milliseconds, as Vdbench has them.
+/// The head of the lines of intervals. MB are 1,048,576 bytes, times are milliseconds, as Vdbench has them.
 #[must_use]
 pub fn heading(columns: IntervalColumns) -> String {
     HEADING.map(|words| row(&words, columns) + "\n").concat()
@@ -93,7 +93,7 @@ fn average_name(average: &Average) -> String {
     format!("avg_{}-{}", average.first, average.interval.number)
 }
 
-/// What stands before the intervals of a run of several.
+/// The line before the intervals of a run of several.
 #[must_use]
 pub fn run_heading(number: usize, runs: usize, name: &str, columns: IntervalColumns) -> String {
     let gap = if number > 1 { "\n" } else { "" };

@@ -27,7 +27,7 @@ struct NodeOut<'a> {
     grids: Vec<GridFact>,
     facts: &'a NodeFacts,
     opaque: Option<&'a Obstacle>,
-    /// `None` for what stands on nothing.
+    /// `None` for a node without layers below.
     overall: Option<Overall>,
     verdicts: &'a [On],
     lost: &'a [Lost],
@@ -71,7 +71,7 @@ struct StackOut<'a> {
     problems: &'a [Problem],
 }
 
-/// The stack with its verdicts, and what was not found.
+/// The stack with its verdicts, and the parts that were not found.
 #[derive(Serialize)]
 pub(crate) struct CheckResult<'a> {
     stack: StackOut<'a>,

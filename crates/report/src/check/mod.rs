@@ -1,4 +1,4 @@
-//! The report of `plumb check`: findings first, then how many layers stand how, then the stack as a tree.
+//! The report of `plumb check`: findings first, then the number of layers for each verdict, then the stack as a tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,12 +30,12 @@ pub(crate) use standing::listed;
 /// Findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
 
-/// A dump or the host itself, and what became of it.
+/// A dump or the host itself, and the result of reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckInput {
     /// As named on the command line.
     pub path: String,
-    /// Whose output it is; `None` when that could not be told.
+    /// The tool that printed it; `None` if it is unknown.
     pub tool: Option<String>,
     /// Whether its reader was held against output of the real tool.
     pub verified: bool,
@@ -53,15 +53,15 @@ pub struct Check<'a> {
     pub run: &'a Run,
     /// Whether the document has every extent of every file.
     pub is_full: bool,
-    /// What was read.
+    /// The inputs.
     pub inputs: &'a [CheckInput],
     /// The layers.
     pub stack: &'a Stack,
-    /// How each of them stands.
+    /// The alignment of each of them.
     pub survey: &'a Survey,
     /// The layers that were asked about; `None` for all.
     pub wanted: Option<&'a HashSet<NodeId>>,
-    /// What the rules came to.
+    /// The results of the rules.
     pub diagnosis: &'a Diagnosis,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
@@ -208,7 +208,7 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
     }
 }
 
-/// What rules could not judge: by rule and reason, with the devices.
+/// The subjects that rules could not judge: by rule and reason, with the devices.
 pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
     let unjudged = &check.diagnosis.unknown;
     if unjudged.is_empty() {
@@ -263,7 +263,7 @@ fn without_names(stack: &Stack, reason: &Reason) -> String {
     parts.join("; ")
 }
 
-/// How many layers of each kind stand how.
+/// The number of layers of each kind for each verdict.
 pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
     let tallies = check.survey.tallies(check.stack, |id| check.wants(id));
     if tallies.is_empty() {
@@ -289,7 +289,7 @@ pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
     }
 }
 
-/// What devices state and nobody believes, each statement once.
+/// The statements of devices that are not believed, each statement once.
 pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
     let mut gathered: Vec<(String, Vec<&str>)> = Vec::new();
     for (id, node) in check.stack.nodes().filter(|(id, _)| check.wants(*id)) {

@@ -62,7 +62,7 @@ pub fn gathered(stand: &Stand) -> Vec<(&On, Vec<NodeId>)> {
     gathered
 }
 
-/// Whether two nodes stand alike, whatever the layers that they stand on.
+/// Whether two nodes have the same alignment, regardless of the layers below them.
 pub fn is_same(one: &Stand, other: &Stand) -> bool {
     let (mine, its) = (gathered(one), gathered(other));
     let all = || {

@@ -1,4 +1,4 @@
-//! The stack as a tree from the disks up, as `lsblk` draws it: what stands on what, from where on, and how it stands end
+//! The stack as a tree from the disks up, as `lsblk` draws it: each layer, its start on the layer below, and its alignment end
 //! to end. A layer over several devices is drawn once and referred to from the others; devices that are alike are
 //! drawn once and counted.
 
@@ -167,7 +167,7 @@ fn summed_up(trees: &[Drawn]) -> Vec<(&Drawn, Vec<&Drawn>)> {
     shown
 }
 
-/// Draws a node behind `first`, and what stands on it behind `rest`.
+/// Draws a node behind `first`, and the layers above it behind `rest`.
 fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &str) {
     let has_above = !tree.above.is_empty() || tree.cut > 0;
     let beside = format!("{rest}{}", if has_above { "│  " } else { "   " });
@@ -210,7 +210,7 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
     }
 }
 
-/// The verdict of a layer that stands just as the layer does that it is drawn on.
+/// The verdict of a layer that has the same alignment as the layer under which it is drawn.
 fn stands_as_below(check: &Check<'_>, tree: &Drawn) -> Option<Overall> {
     let (mine, below) = (
         check.survey.stand(tree.id)?,
@@ -248,7 +248,7 @@ fn more(page: &mut Page, check: &Check<'_>, others: &[&Drawn], first: &str, rest
     page.wrapped(first, format!("{rest}  "), &words);
 }
 
-/// Name, kind, size and where it begins on what is below.
+/// Name, kind, size and start on the layer below.
 fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     let node = check.stack.node(tree.id);
     let mut words = vec![format!("{}: {}", name(&node.name), node.kind.text())];
@@ -277,7 +277,7 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     words.join(", ")
 }
 
-/// Where a disk comes from, or by what a target shows an export, and as what.
+/// The origin of a disk, or the target that shows an export, and its type.
 fn origin(node: &Node) -> Option<String> {
     let transport = node.word(keys::TRANSPORT).map(str::to_owned)?;
     let unit = node
@@ -300,7 +300,7 @@ fn chunks_words(chunks: &Chunks) -> String {
     format!("chunks of {} over {over}{parity}", bytes(chunks.chunk.0))
 }
 
-/// Where a node's first run on a device below begins, and how many runs it has there.
+/// The start of a node's first run on a device below, and the number of its runs there.
 fn start_on(node: &Node, below: NodeId) -> Option<(Bytes, usize)> {
     let of_members = |members: &[Member]| {
         let mut mine = members.iter().filter(|member| member.node == below);
@@ -327,7 +327,7 @@ fn is_shown(fact: &GridFact) -> bool {
     (fact.what.decides() || is_cut) && fact.granularity().0 > SECTOR
 }
 
-/// What is said of a node below its own line: the grids of a device, the verdicts of a layer.
+/// The notes of a node below its own line: the grids of a device, the verdicts of a layer.
 fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<Painted> {
     let stack = check.stack;
     let mut notes = Vec::new();
@@ -372,7 +372,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<P
     let stand = check.survey.stand(id).filter(|_| !is_as_below);
     let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
-    // Of what is unknown nobody can say that it does.
+    // An unknown layer above cannot be said to compensate.
     let is_right = |above: &NodeId| {
         check
             .survey
@@ -383,7 +383,7 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<P
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
         if at == 0 && mends && stand.overall == Overall::Misaligned {
-            words = words + "; what stands on it makes up for it";
+            words = words + "; a layer above compensates for it";
         }
         notes.push(words);
     }

@@ -1,5 +1,5 @@
-//! The report of `plumb diagnose`: what is wrong, worst first, each with the I/O that show it; what was seen of every disk;
-//! the stack as a tree; and what could not be seen.
+//! The report of `plumb diagnose`: the problems, worst first, each with the I/O that show it; the I/O of every disk;
+//! the stack as a tree; and the parts that were not visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ pub use json::json;
 
 /// Everything that the report shows.
 pub struct Diagnose<'a> {
-    /// The layers, and what the rules came to.
+    /// The layers, and the results of the rules.
     pub check: Check<'a>,
     /// The I/O of each device that had some.
     pub io: Report<'a>,
     /// The watch; `None` where there was none.
     pub watched: Option<WatchSummary<'a>>,
-    /// What could not be seen.
+    /// The parts that were not visible.
     pub unseen: &'a [Unseen],
 }
 
@@ -43,14 +43,14 @@ pub struct WatchSummary<'a> {
     pub disks: Vec<&'a str>,
     /// Of these, those with too few I/O to judge them.
     pub too_few: Vec<&'a str>,
-    /// Who sent I/O, most first.
+    /// Senders of I/O, most first.
     pub senders: Vec<Sender<'a>>,
 }
 
 /// Something that could not be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unseen {
-    /// What, and why.
+    /// The part, and the reason.
     pub what: String,
     /// The same as a short clause: `layers below vda are not visible`.
     #[serde(skip)]
@@ -101,7 +101,7 @@ impl Diagnose<'_> {
         .verdict()
     }
 
-    /// The devices that were seen, without those that stand on another of them: they carry the same I/O.
+    /// The devices that were seen, without those above another of them: they carry the same I/O.
     fn lowest_seen(&self) -> impl Iterator<Item = &Analysis> {
         let analyses = || self.io.sections.iter().map(|section| section.analysis);
         let seen: BTreeSet<NodeId> = analyses().filter_map(|one| one.target.node).collect();
@@ -155,7 +155,7 @@ impl Diagnose<'_> {
         all
     }
 
-    /// Whether anything was seen on two devices of which one stands on the other.
+    /// Whether anything was seen on two devices, one above the other.
     fn is_layered(&self) -> bool {
         let find = |analysis: &Analysis| analysis.target.node;
         let seen: Vec<NodeId> = self
@@ -206,7 +206,7 @@ pub fn text(diagnose: &Diagnose<'_>, detail: Detail, color: Color) -> String {
     page.text
 }
 
-/// A line for each kind of finding: what a single finding says itself needs none.
+/// A line for each kind of finding: a single finding needs none, because it says the same itself.
 fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
     let alike = diagnose.alike();
     if diagnose.check.diagnosis.findings.len() < 2 {
@@ -229,7 +229,7 @@ fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
     }
 }
 
-/// What was seen of each disk and partition, a line each.
+/// The I/O of each disk and partition, a line each.
 fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
     let Some(watched) = &diagnose.watched else {
         return;
@@ -252,7 +252,7 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         page.wrapped(
             "  ",
             "  ",
-            "Devices that stand on each other carry the same I/O: no sum of them means anything.",
+            "Stacked devices carry the same I/O: do not add up their figures.",
         );
     }
     if !watched.too_few.is_empty() {
@@ -356,7 +356,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     page.wrapped("  ", "    ", format!("Sent by {}{more}.", shown.join(", ")));
 }
 
-/// What could not be seen, and what would see it.
+/// The parts that were not visible, and the commands that would show them.
 fn unseen(page: &mut Page, unseen: &[Unseen]) {
     if unseen.is_empty() {
         return;

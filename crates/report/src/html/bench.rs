@@ -200,7 +200,8 @@ pub fn spread(m: &mut Markup, total: &Measurement) {
         return;
     }
     let plot = Plot::WIDE;
-    let how = "share of the I/O that took no longer; where I/O were due at times, since then";
+    let how =
+        "share of the I/O that took no longer; for I/O with a due time, counted from that time";
     figure(m, "Time, cumulative", how, |m| {
         svg::picture(m, plot, "Cumulative share of I/O by time", |m| {
             let y = Linear {

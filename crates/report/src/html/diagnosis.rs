@@ -33,7 +33,7 @@ pub fn diagnosed(diagnose: &Diagnose<'_>) -> String {
     })
 }
 
-/// What was found on how many of how many.
+/// A finding, with the number of devices that have it and the number of all.
 fn alike(m: &mut Markup, diagnose: &Diagnose<'_>) {
     let rows = diagnose.alike().into_iter().map(|one| {
         let of = format!(

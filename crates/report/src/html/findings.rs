@@ -19,7 +19,7 @@ pub fn draw(m: &mut Markup, report: &Report<'_>) {
         m.leaf(
             "p",
             &[],
-            "None. What could not be judged is below; it counts as unknown, not as clean.",
+            "None. The parts that could not be judged are listed below; they count as unknown, not as clean.",
         );
     }
     for (number, finding) in diagnosis.findings.iter().enumerate() {
@@ -140,7 +140,7 @@ pub fn steps(m: &mut Markup, steps: &[Fix]) {
     if steps.is_empty() {
         return;
     }
-    m.leaf("p", &[], "What to do:");
+    m.leaf("p", &[], "Steps:");
     m.class("ol", "fix", |m| {
         for step in steps {
             m.el("li", &[], |m| {

@@ -53,11 +53,11 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         .collect();
     if series.is_empty() {
         let why = "the source has no completion that belongs to an issue, or gives no times of it; \
-                   the notes on the inputs say which";
+                   see the notes on the inputs";
         return not_known(m, "Latency", why);
     }
     if analysis.pairing_unsound {
-        let why = "so many completions are missing that the others may belong to other I/O";
+        let why = "too many completions are missing: the others may belong to other I/O";
         return not_known(m, "Latency", why);
     }
     let buckets = series

@@ -115,7 +115,9 @@ impl Phases {
         };
         let (all, heads) = (starts(Select::DATA)?, starts(Select::HEADS)?);
         if all.is_empty() {
-            return Err("the source does not tell where reads and writes start".to_owned());
+            return Err(
+                "the source does not record the start positions of reads and writes".to_owned(),
+            );
         }
         let sectors = granularity.0.div_ceil(SECTOR);
         let bar_bytes = SECTOR * sectors.div_ceil(BARS_MAX).next_power_of_two();

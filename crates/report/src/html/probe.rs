@@ -58,7 +58,7 @@ pub fn probed(
             .map(|one| vec![bytes(one.granularity_bytes), searched_words(one, probed.op)]);
         table(
             m,
-            "What was looked for",
+            "Measured granularities",
             &["granularity", "<found"],
             &rows.collect::<Vec<_>>(),
         );
@@ -228,5 +228,10 @@ fn hints(m: &mut Markup, probed: &ProbeReport<'_>) {
         ]
     });
     let columns = ["<what", "<grid", "<stated by", "<the measurement"];
-    table(m, "What is stated", &columns, &rows.collect::<Vec<_>>());
+    table(
+        m,
+        "Statements of the device and layers",
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    );
 }

@@ -206,7 +206,7 @@ fn became(m: &mut Markup, sides: &[(&str, &EventCounts)]) {
     let names = sides.iter().map(|(name, _)| *name);
     let columns: Vec<&str> = std::iter::once("<in the trace")
         .chain(names)
-        .chain(["<what became of it"])
+        .chain(["<outcome"])
         .collect();
     table(m, "", &columns, &rows.collect::<Vec<Vec<String>>>());
 }

@@ -30,7 +30,7 @@ pub fn draw(m: &mut Markup, comparison: &Comparison) {
         return;
     }
     let how = "today's time by the planned, a dot a pair of slices: above × 1 the planned places are faster";
-    figure(m, "What each pair gained", how, |m| {
+    figure(m, "Gain of each pair", how, |m| {
         let plot = Plot::WIDE;
         svg::picture(m, plot, "Gains of pairs with their interval", |m| {
             picture(m, plot, comparison, &pairs)

@@ -84,7 +84,7 @@ fn hints(page: &mut Page, probed: &ProbeReport<'_>) {
     if probed.hints.is_empty() {
         return;
     }
-    page.heading("What is stated");
+    page.heading("Statements of the device and layers");
     for hint in probed.hints {
         let Hint {
             what, layer, why, ..
@@ -107,7 +107,7 @@ fn searched(page: &mut Page, probed: &ProbeReport<'_>) {
     if shown.peek().is_none() || probed.measured() == 0 {
         return;
     }
-    page.heading("What was looked for");
+    page.heading("Measured granularities");
     for one in shown {
         page.numbered(
             12,

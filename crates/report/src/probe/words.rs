@@ -1,4 +1,4 @@
-//! What a probe came to, in words that text and page share.
+//! The result of a probe, in words that text and page share.
 
 use plumb_geometry::{Bytes, plural};
 
@@ -50,7 +50,7 @@ pub(crate) fn grid_words(grid: Grid) -> String {
 /// I/O of others below this share are not worth a line.
 const OTHERS: f64 = 0.05;
 
-/// Names and words of what was measured.
+/// Names and words of the figures.
 pub(crate) fn figures(probed: &ProbeReport<'_>) -> Vec<(&'static str, String)> {
     let ratio_words = |ratio: PenaltyRatio| {
         format!(
@@ -111,7 +111,7 @@ fn cache_words(cache: Cache) -> String {
         (Some(held), lost) => {
             let but = lost.map_or(String::new(), |lost| format!(", but not {lost}"));
             format!(
-                "what was read {held} is read again in {again}{but}; a first read takes {first}"
+                "data that was read {held} is read again in {again}{but}; a first read takes {first}"
             )
         }
         (None, Some(_))
@@ -123,7 +123,7 @@ fn cache_words(cache: Cache) -> String {
         }
         (None, Some(lost)) => {
             format!(
-                "none seen: what was read {lost} is read again in {again}, and a first read takes {first}"
+                "none seen: data that was read {lost} is read again in {again}, and a first read takes {first}"
             )
         }
         (None, None) => "unknown: too little was read".to_owned(),
@@ -142,8 +142,8 @@ fn drift_words(drift: Drift) -> String {
         "slower"
     };
     format!(
-        "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; what is compared lies close together in \
-         time",
+        "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; only I/O close together in time are \
+         compared",
         drift.at_seconds,
         ns(drift.after_ns as u64),
         ns(drift.before_ns as u64)
@@ -161,7 +161,7 @@ fn others_words(others: Others) -> String {
     )
 }
 
-/// Who said so, and why that was doubted.
+/// The source of a statement, and the reason of a doubt.
 pub(crate) fn source_words(hint: &Hint) -> String {
     let doubt = hint
         .doubt
@@ -170,7 +170,7 @@ pub(crate) fn source_words(hint: &Hint) -> String {
     format!("{}{doubt}", hint.source)
 }
 
-/// What was looked for; where a grid was found only what was shown to be flat.
+/// The measured granularities; if a grid was found, only those that were shown to be flat.
 pub(crate) fn shown<'a>(probed: &'a ProbeReport<'_>) -> impl Iterator<Item = &'a Searched> {
     probed
         .searched

@@ -1,4 +1,4 @@
-//! What processes asked of file systems, beside what the devices below moved for it.
+//! I/O of processes to file systems, beside the I/O of the devices below for it.
 
 use plumb_quoting::visible;
 use serde::Serialize;
@@ -6,23 +6,23 @@ use serde::Serialize;
 use super::Page;
 use crate::format::{bytes, count};
 
-/// What was asked in a time.
+/// The I/O of applications in a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct App {
     /// File systems, and devices that are used by their nodes, most bytes first.
     pub file_systems: Vec<AskedOf>,
-    /// Who asked, most bytes first.
+    /// The processes, most bytes first.
     pub processes: Vec<AskedBy>,
     /// Calls of processes for which there was no room.
     pub of_unlisted_process: u64,
 }
 
-/// What was asked of a file system.
+/// The I/O of applications to a file system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AskedOf {
-    /// Where it is mounted, or its device.
+    /// Its mount point, or its device.
     pub name: String,
-    /// Disks and partitions that it lies on.
+    /// Disks and partitions below it.
     pub devices: Vec<String>,
     /// Reads.
     pub reads: AskedFlow,
@@ -55,7 +55,7 @@ pub struct AskedFlow {
     pub ratio_with_cache: Option<f64>,
 }
 
-/// What a process asked of a file system.
+/// The I/O of a process to a file system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AskedBy {
     /// Its command.
@@ -70,7 +70,7 @@ pub struct AskedBy {
     pub writes: ProcessFlow,
     /// Calls that failed.
     pub failed: u64,
-    /// Bytes of requests that it sent to the devices itself; what the cache wrote later is the kernel's.
+    /// Bytes of requests that it sent to the devices itself; the kernel sends the later writes of the cache.
     pub device_bytes: Option<u64>,
     /// Ways that it went, with those that are not counted.
     pub ways: Vec<&'static str>,
@@ -145,7 +145,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
             page.wrapped(
                 "    ",
                 "    ",
-                format!("not counted: {ways}; what is counted comes to {asked} bytes"),
+                format!("not counted: {ways}; the counted I/O add up to {asked} bytes"),
             );
         }
         if let Some(why) = &of.device_unknown {
@@ -157,7 +157,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
     }
 }
 
-/// What stands between a number and the amplification is said with it.
+/// Names the obstacle between a number and the amplification.
 fn times(word: &str, flow: &AskedFlow) -> Option<String> {
     match (flow.amplification, flow.ratio_with_cache) {
         (Some(times), _) => Some(format!("{word} {times:.2}")),

@@ -149,7 +149,7 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     }
     if analysis.pairing_unsound {
         let words = format!(
-            "not known. {} have one; so many completions are missing that the others may belong to other I/O",
+            "not known. {} have one; too many completions are missing: the others may belong to other I/O",
             timed_share(analysis)
         );
         page.wrapped("  Latency: ", "    ", &words);

@@ -1,4 +1,4 @@
-//! What another layout would change, with the class of each answer.
+//! The effects of another layout, with the class of each answer.
 
 use plumb_diagnose::analysis::{Analysis, Shifted};
 use plumb_profile::what_if::{Class, Recorded, Striped};

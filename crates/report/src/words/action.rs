@@ -82,7 +82,7 @@ fn proof(class: &Class) -> String {
             percent(*now)
         ),
         Class::NeedsMeasurement { with } => format!(
-            "Only a measurement tells what this gives: run {} before and after.",
+            "Only a measurement shows the gain: run {} before and after.",
             measured_by(*with)
         ),
     }

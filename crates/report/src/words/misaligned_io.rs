@@ -60,7 +60,7 @@ fn of_offset(offset: &IoOffset, grid: &Grid) -> Vec<String> {
             "No one or two offsets hold most stream heads, on any grid: no single shift would align them.".to_owned(),
         ],
         InferenceVerdict::NotEnoughData { why } => {
-            vec![format!("The offset of the I/O cannot be told: {why}.")]
+            vec![format!("The offset of the I/O is unknown: {why}.")]
         }
     };
     sentences.extend(offset.others.iter().map(other));

@@ -63,8 +63,8 @@ fn remedy(facts: &MisstatedGrid) -> &'static str {
             "Leave attrib/block_size of the backstore as the device has it: LIO counts the physical block in that size."
         }
         (Some("iblock"), Fault::Shifted) => {
-            "Start the export at a boundary of the unit: blocks larger than those of the device cannot state where the first \
-             unit starts."
+            "Start the export at a boundary of the unit: blocks larger than those of the device cannot state the start of the \
+             first unit."
         }
         (Some("fileio"), Fault::Hidden) => {
             "Give a device to LIO as iblock, which states its physical block, and not as fileio; for a file set \

@@ -1,4 +1,4 @@
-//! English for findings, and for what rules could not judge: one file for each rule, and the only place with such
+//! English for findings, and for subjects that rules could not judge: one file for each rule, and the only place with such
 //! sentences. Rules fill facts; text, JSON, pages and tests of single sentences all take their words from here.
 
 use plumb_model::{Facts, Finding};
@@ -81,7 +81,7 @@ pub fn counted_share(finding: &plumb_model::Finding) -> Option<String> {
 pub struct Sentences {
     /// The defect, in one sentence.
     pub summary: String,
-    /// What it means, what shows it, and what to do, a sentence or two each.
+    /// Its meaning, its evidence, and the next steps, a sentence or two each.
     pub explanation: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ pub fn finding(finding: &Finding) -> Sentences {
     sentences
 }
 
-/// The sentence that tells what to do about a finding without commands.
+/// The sentence with the next step for a finding without commands.
 pub(crate) fn next_step(finding: &Finding) -> Option<String> {
     let advice = finding.advice.first().map(advice::sentence);
     advice.or_else(|| match &finding.facts {
@@ -127,7 +127,7 @@ pub(crate) fn next_step(finding: &Finding) -> Option<String> {
     })
 }
 
-/// What must be done before the commands of a finding, a sentence each.
+/// The steps before the commands of a finding, a sentence each.
 pub(crate) fn preconditions(finding: &Finding) -> Vec<String> {
     let recommended = finding.recommended();
     let first = recommended.iter().flat_map(|remedy| remedy.first.iter());

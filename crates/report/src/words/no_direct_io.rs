@@ -15,5 +15,5 @@ pub(super) fn words(on: &Target, facts: &NoDirectIo) -> Sentences {
             )
         }))
         .say("Direct I/O lets several writers into one file at once (from Solaris 8 3/01 on) and saves a copy.")
-        .say("Try it first: the database then reads from disk what it left to the file cache, and may become slower.")
+        .say("Try it first: the database then reads from disk instead of the file cache, and may become slower.")
 }

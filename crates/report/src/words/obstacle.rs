@@ -14,7 +14,7 @@ pub fn obstacle(why: &Obstacle) -> String {
             format!("more than {pieces} pieces below: not all were followed")
         }
         Obstacle::StandsOnItself { upper, lower } => {
-            format!("{upper} stands on {lower}, which stands on it")
+            format!("{upper} is on {lower}, and {lower} is on {upper}")
         }
         Obstacle::BeyondLayer => "it ends beyond the layer below it".to_owned(),
         Obstacle::Hole { file } => {
@@ -164,7 +164,7 @@ pub fn obstacle(why: &Obstacle) -> String {
             "the label of {disk} is not among the dumps: add `sfdisk -d /dev/{disk}` or `lsblk -J -O -b`"
         ),
         Obstacle::NotDescribed => {
-            "other layers stand on it, and no dump describes it".to_owned()
+            "other layers are on it, and no dump describes it".to_owned()
         }
         Obstacle::NoDeviceName => {
             "dumpe2fs does not print its device: name the file after it, as in dumpe2fs-sda1.txt".to_owned()
@@ -238,11 +238,11 @@ fn image_obstacle(fault: &ImageObstacle) -> String {
             "its clusters are compressed, and those start at any byte".to_owned()
         }
         ImageObstacle::SomeInBacking => {
-            "some of its clusters are in its backing file, of which nothing is known here"
+            "some of its clusters are in its backing file, and that file is not known here"
                 .to_owned()
         }
         ImageObstacle::AllInBacking => {
-            "its clusters are in its backing file, of which nothing is known here".to_owned()
+            "its clusters are in its backing file, and that file is not known here".to_owned()
         }
         ImageObstacle::GrainsCompressed => "its grains are compressed".to_owned(),
         ImageObstacle::TooManyBlocks(most) => {

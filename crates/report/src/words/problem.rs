@@ -39,7 +39,7 @@ fn remedy(rule: RuleId, facts: &NoticedProblem) -> Option<&'static str> {
              partitions where they are."
         }
         RuleId::BeyondDevice => {
-            "Do not mount or grow anything on it: find out whether the device shrank, another one stands in for it, or the \
+            "Do not mount or grow anything on it: find out whether the device shrank, another one took its place, or the \
              dumps are of different days."
         }
         RuleId::Contradiction => {

@@ -1,4 +1,4 @@
-//! The report of a check, on stacks built by hand: what it says, and how it fits a terminal.
+//! The report of a check, on stacks built by hand: its content, and its fit to a terminal.
 
 use std::collections::HashSet;
 
@@ -65,7 +65,7 @@ fn stripe(builder: &mut Builder, name: &str, members: &[String], chunk: u64) {
     builder.place(stripe, Placing::Chunks(chunks), &from());
 }
 
-/// The report on a stack; `about` leaves out what has nothing to do with a device.
+/// The report on a stack; `about` leaves out everything without relation to a device.
 fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_json::Value) {
     report_of(stack, about, color, false)
 }
@@ -206,7 +206,7 @@ fn the_document_has_every_device() {
     assert_eq!(document["result"]["summary"]["partition"]["misaligned"], 2);
 }
 
-/// What is unknown does not make up for what is off.
+/// An unknown layer does not compensate for a misaligned one.
 #[test]
 fn only_what_is_aligned_makes_up() {
     for (start, expected) in [(Some(2049), true), (Some(2048), false), (None, false)] {
@@ -241,7 +241,7 @@ fn only_what_is_aligned_makes_up() {
         let (text, _) = report(&builder.finish(), None, Color::Never);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
-            words.contains("what stands on it makes up for it"),
+            words.contains("a layer above compensates for it"),
             expected,
             "{start:?}: {text}"
         );
@@ -321,7 +321,7 @@ fn eighty_columns_whatever_the_names() {
     }
 }
 
-/// A stack of the same told again.
+/// A second copy of the same stack.
 fn copied(builder: &Builder) -> Stack {
     let mut copy = Builder::default();
     let ids: Vec<NodeId> = builder.ids().collect();

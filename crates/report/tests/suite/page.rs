@@ -43,7 +43,7 @@ fn render(profiles: &ProfileSet, questions: &Questions) -> String {
     })
 }
 
-/// What is asked in most tests: a grid, a chunk, a record and a shift.
+/// The questions of most tests: a grid, a chunk, a record and a shift.
 fn questions() -> Questions {
     Questions {
         grids: vec![Grid::ASSUMED, Grid::unit(Bytes(1 << 20)).expect("a grid")],

@@ -1,4 +1,4 @@
-//! The first screen of `plumb diagnose` and `plumb check`: the verdict, what fits on a terminal, and the words behind each exit
+//! The first screen of `plumb diagnose` and `plumb check`: the verdict, the lines that fit on a terminal, and the words behind each exit
 //! status.
 
 use plumb_diagnose::Diagnosis;
@@ -71,7 +71,7 @@ fn cut_requests(device: &str, severity: Severity) -> Finding {
     finding(device, Facts::QueueSetting(facts), severity).with_fix(fix)
 }
 
-/// What the command prints for 80 columns.
+/// The output of the command for 80 columns.
 fn screen(
     disks: usize,
     findings: Vec<Finding>,
@@ -145,7 +145,7 @@ fn a_healthy_host_is_one_line() {
 fn a_guest_is_told_how_to_include_the_layers_below() {
     let collect = Command::new("plumb check --collect host.tar.zst");
     let unseen = Unseen {
-        what: "what lies below vda".to_owned(),
+        what: "the storage below vda".to_owned(),
         clause: "layers below vda".to_owned(),
         commands: vec![collect.line().expect("a command")],
     };
@@ -182,7 +182,7 @@ fn notes_can_be_the_answer() {
     assert!(text.contains("\nNOTE  queue-setting: "), "{text}");
 }
 
-/// A block names the devices after the first six by their number, whatever their number.
+/// A block names the devices after the first six by their number, for any number.
 #[test]
 fn forty_disks_are_no_more_lines_than_one() {
     let lines = |disks: usize| {

@@ -1,4 +1,4 @@
-//! One snapshot of the sentences of each rule: a table of facts, and what a report says of them. Other tests compare facts,
+//! One snapshot of the sentences of each rule: a table of facts, and the report's sentences on them. Other tests compare facts,
 //! so that a better sentence changes this table alone.
 
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind, SECTOR, Share};
@@ -1014,7 +1014,7 @@ fn advice() {
     insta::assert_snapshot!(sentences(&finding));
 }
 
-/// What stands in the way of a remedy.
+/// Obstacles of a remedy.
 #[test]
 fn obstacles() {
     let mut finding = finding(Facts::NoLogging(NoLogging {
@@ -1045,7 +1045,7 @@ fn obstacles() {
     insta::assert_snapshot!(sentences(&finding));
 }
 
-/// What must be done first, and what the model shows.
+/// Steps that must be done first, and effects that the model shows.
 #[test]
 fn remedies() {
     let text = |text: &str| text.to_owned();

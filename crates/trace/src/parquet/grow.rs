@@ -79,7 +79,7 @@ impl Write for EncodedRows {
 }
 
 impl GrowingWriter {
-    /// Begins a file, which must not exist and which only its owner can open; it can be read from then on.
+    /// Begins a file, which must not exist yet. Only its owner can open it; it can be read from then on.
     ///
     /// # Errors
     /// When it cannot be created or written.

@@ -85,10 +85,10 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("found `{text}`, expected a duration as in 50ms or 0.05s"))
 }
 
-/// One I/O in a quarter of an hour, and more than any array gives: what is beyond was meant otherwise.
+/// One I/O in a quarter of an hour, and more than any array gives: other values are slips.
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e12;
 
-/// So many a second, 0 included.
+/// A rate a second, 0 included.
 pub fn rate(text: &str) -> Result<f64, String> {
     let rate = text
         .parse()
@@ -99,7 +99,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// So many a second.
+/// A rate a second, above 0.
 pub fn rate_above_0(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
     rate.ok_or_else(|| {

@@ -11,15 +11,15 @@ use thiserror::Error;
 
 use crate::failure::Failure;
 
-/// Where the journal names a disk that is not the one, or is not there.
-pub const DISK_HELP: &str = "--disk DEVICE names the disk where it is called otherwise by now, or where its adapter states \
-                             another identity";
+/// For a journal that names another disk, or a disk that is not there.
+pub const DISK_HELP: &str = "pass --disk DEVICE if the disk has another name by now, or if its adapter states another \
+                             identity";
 
-/// What becomes of a journal that holds zeros.
+/// The fate of a journal that holds zeros.
 pub const UNWRITTEN_HELP: &str =
     "remove the file if plumb fix status DISK finds no mark of a move on the disk that was meant";
 
-/// Why; each names what it is about.
+/// The reason; each names its subject.
 #[derive(Debug, Error)]
 pub enum MoveRefused {
     /// It is used.
@@ -27,7 +27,7 @@ pub enum MoveRefused {
     InUse {
         /// The partition.
         partition: String,
-        /// Who uses it.
+        /// Its users.
         users: Vec<String>,
     },
     /// A neighbour is used that has bytes in blocks which are written as a whole.
@@ -40,7 +40,7 @@ pub enum MoveRefused {
         partition: String,
         /// The neighbour.
         neighbour: String,
-        /// Who uses it.
+        /// Its users.
         users: Vec<String>,
     },
     /// The kernel has partitions where the move writes, and the label has none.
@@ -60,15 +60,15 @@ pub enum MoveRefused {
     /// It is no partition.
     #[error("{name}: found {found}, expected a partition of a disk: /dev/sdb1")]
     NotAPartition {
-        /// What was named.
+        /// The name that was given.
         name: String,
-        /// What it is.
+        /// Its kind.
         found: String,
     },
     /// There is nothing of that name.
     #[error("{name}: found no such device, expected a partition of a disk: /dev/sdb1")]
     NotThere {
-        /// What was named.
+        /// The name that was given.
         name: String,
     },
     /// Something that a move cannot keep.
@@ -81,8 +81,8 @@ pub enum MoveRefused {
     },
     /// Bytes before the first partition that may be a boot loader.
     #[error(
-        "{partition}: sectors {first} to {last}, where it would lie, may be a boot loader, which is found there by its sectors: found \
-         neither zeros nor what the partition has there; {evidence}"
+        "{partition}: sectors {first} to {last} of its new place may hold a boot loader, which firmware finds by its sectors: found \
+         neither zeros nor the partition's own data there; {evidence}"
     )]
     BootGap {
         /// The partition.
@@ -93,7 +93,7 @@ pub enum MoveRefused {
         first: u64,
         /// The last one.
         last: u64,
-        /// What speaks for one.
+        /// The evidence for one.
         evidence: &'static str,
     },
     /// The label cannot go along.
@@ -109,9 +109,9 @@ pub enum MoveRefused {
     Unreadable {
         /// The partition.
         partition: String,
-        /// Where.
+        /// The position.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The journal's place.
@@ -127,19 +127,19 @@ pub enum MoveRefused {
     Journal {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A disk waits for a journal that is not where it was.
+    /// A disk waits for a journal that has left its place.
     #[error("{device}: waits for the journal {journal}: {path}: found {found}")]
     JournalLost {
         /// The disk.
         device: String,
-        /// Where the journal was when the move began.
+        /// The place of the journal when the move began.
         path: String,
         /// Its name.
         journal: String,
-        /// What is there.
+        /// The content of that place.
         found: String,
     },
     /// Another disk got the node meanwhile.
@@ -157,7 +157,7 @@ pub enum MoveRefused {
     Untrusted {
         /// The file.
         path: String,
-        /// Who may have.
+        /// The possible writers.
         doubt: plumb_sys::Doubt,
     },
     /// A journal whose changes of the label are not those of its move.
@@ -178,7 +178,7 @@ pub enum MoveRefused {
         /// Why.
         source: MoveError,
     },
-    /// The free part of the new place does not take what is written to it.
+    /// The free part of the new place refuses writes.
     #[error("{partition}: has not moved: only free bytes of its new place were written")]
     NewPlace {
         /// The partition.
@@ -203,7 +203,7 @@ pub enum MoveRefused {
         /// The file.
         path: String,
     },
-    /// What the move says.
+    /// The error of the move.
     #[error("{partition}: the move cannot go on")]
     Move {
         /// The partition.
@@ -241,9 +241,9 @@ pub enum MoveRefused {
     OtherBlocks {
         /// The disk.
         device: String,
-        /// What it states: length and first boundary.
+        /// Its statement: length and first boundary.
         found: String,
-        /// What the move writes.
+        /// The unit in which the move writes.
         expected: String,
     },
 }
@@ -255,7 +255,7 @@ impl From<MoveRefused> for Failure {
             // As with every other target that is none.
             MoveRefused::NotAPartition { .. } | MoveRefused::NotThere { .. } => Failure::usage(error.to_string()),
             MoveRefused::NeighbourInUse { .. } => failure.with_help(
-                "free it until the move has ended: what is written to that block meanwhile would be lost",
+                "free it until the move has ended: writes to that block meanwhile would be lost",
             ),
             MoveRefused::OnlyInKernel { command, .. } => failure.with_help_and_command(
                 "a partition that was deleted and is still needed has to come back into the label first; any other, or a slice \
@@ -273,7 +273,7 @@ impl From<MoveRefused> for Failure {
             ),
             MoveRefused::Unwritten { .. } => failure.with_help(UNWRITTEN_HELP),
             MoveRefused::BootGap { device, first, last, .. } => failure.with_help_and_command(
-                "what nobody needs there can be overwritten with zeros first",
+                "if nothing there is needed, overwrite it with zeros first",
                 Command::new("dd if=/dev/zero")
                     .arg(format!("of={device}"))
                     .flags("bs=512")

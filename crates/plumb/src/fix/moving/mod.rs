@@ -63,7 +63,7 @@ pub fn run(args: &Move) -> Result<Exit, Failure> {
     if *yes != prepared.name && Path::new(yes) != prepared.node {
         let name = &prepared.name;
         return Err(Failure::usage(format!(
-            "--yes: found `{yes}`, expected `{name}`, which is what would be moved"
+            "--yes: found `{yes}`, expected `{name}`, the partition to move"
         ))
         .with_help("nothing was written"));
     }

@@ -341,7 +341,7 @@ impl Look<'_> {
             ));
         }
         if !plan.strays.is_empty() {
-            notes.push("what is left of a file system in the free space is wiped".to_owned());
+            notes.push("remains of a file system in the free space are wiped".to_owned());
         }
         notes.extend(planned.beside().iter().map(|number| {
             format!(

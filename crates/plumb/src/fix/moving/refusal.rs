@@ -84,7 +84,7 @@ impl RefusedMove<'_> {
             .into(),
             Refusal::SolarisSlice => refused("slices of a Solaris label are not moved").into(),
             Refusal::KernelDisagrees => {
-                refused("label and kernel disagree on where it lies: partx --update first").into()
+                refused("label and kernel disagree on its position: run partx --update first").into()
             }
             Refusal::GrubCore {
                 at,
@@ -93,14 +93,14 @@ impl RefusedMove<'_> {
             } => {
                 let which = match is_in_partition {
                     true => "in it",
-                    false => "where it would lie",
+                    false => "in its new place",
                 };
                 let whose = match boot {
                     BootSector::Disk => "of the disk".to_owned(),
                     BootSector::Partition(part) => format!("of {part}"),
                 };
                 refused(&format!(
-                    "GRUB's core image lies {which}, at byte {at}, and the boot sector {whose} finds it there by its sector: let \
+                    "GRUB's core image is {which}, at byte {at}, and the boot sector {whose} finds it there by its sector: let \
                      grub-install put it elsewhere first"
                 ))
                 .into()

@@ -19,8 +19,8 @@ pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
              fails",
         ),
         Some("write through") if has_own_cache(&class) => doubts.push(
-            "its disk says that it has a write cache, and the kernel was told that there is none (queue/write_cache): it \
-             sends no flushes, and data can be lost when the power fails; write `write back` there first",
+            "its disk states a write cache, but queue/write_cache is set to `write through`: the kernel sends no flushes, and \
+             data can be lost when the power fails; write `write back` there first",
         ),
         Some(_) => {}
     }

@@ -34,20 +34,16 @@ const KEYS: [Taught; 11] = [
     taught(
         "/",
         "filter",
-        "show disks alone whose name holds what is typed; Esc drops it",
+        "show only disks whose name contains the typed text; Esc drops it",
     ),
     taught(
         "f",
         "freeze",
-        "hold what is shown, and go on; counting goes on meanwhile",
+        "freeze the screen, or resume; counting goes on meanwhile",
     ),
     taught("w", "save", "save the profile of the whole time so far"),
     taught("↑↓", "device", "select a device; k and j do the same"),
-    taught(
-        "a",
-        "",
-        "what was asked of file systems, and back (with --app)",
-    ),
+    taught("a", "", "show I/O of applications, and back (with --app)"),
     taught("Esc", "", "drop the filter, or leave this help"),
 ];
 
@@ -95,7 +91,7 @@ pub(super) fn lines() -> Vec<Line<'static>> {
 }
 
 impl Screen {
-    /// The text in place of a device if there is none to show.
+    /// The text in place of a device if no device can be shown.
     pub(super) fn idle_lines(&self) -> Vec<Line<'static>> {
         let has_io = |seen: &super::ShownInterval| {
             seen.reading

@@ -42,7 +42,7 @@ fn a_core_image_in_the_gap() {
     assert_refused(
         &disk.fix_move(1, &["--to", "63s"]),
         5,
-        &["GRUB's core image lies where it would lie", "of the disk"],
+        &["GRUB's core image is in its new place", "of the disk"],
     );
     // Without the code that leads there it is seen all the same.
     let (image, mut boot) = (disk.image_file(), vec![0; 440]);
@@ -138,7 +138,7 @@ fn lists_of_blocks() {
     let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=34, size=80000, type=83\n");
     install(&disk, disk.device.path(), &["--force"]);
     let words = [
-        "GRUB's core image lies in it",
+        "GRUB's core image is in it",
         "boot sector of the disk",
         "grub-install",
     ];
@@ -146,7 +146,7 @@ fn lists_of_blocks() {
     // In the partition's own first sector.
     let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=2050, size=80000, type=83\n");
     install(&disk, &disk.node(1), &["--force"]);
-    let words = ["GRUB's core image lies in it", "boot sector of partition 1"];
+    let words = ["GRUB's core image is in it", "boot sector of partition 1"];
     assert_refused(&disk.fix_move(1, &["--to", "4096s"]), 5, &words);
     assert!(fs::metadata(disk.journal()).is_err());
 }

@@ -1,6 +1,6 @@
 //! Output of Linux tools about disks, volumes and file systems, and of ZFS on any host.
 //!
-//! Labels come from [`sfdisk`], [`fdisk`], [`parted`] and [`sgdisk`], all of which give a [`label`]. [`lsblk`] lists
+//! Labels come from [`sfdisk`], [`fdisk`], [`parted`] and [`sgdisk`]; each gives a [`label`]. [`lsblk`] lists
 //! the layers, with numbers, but places only partitions; [`dmsetup`], [`lvm`], [`mdstat`] and [`mdadm`] place volumes.
 //! None is complete alone, so everything is placed after the last dump: see [`join`].
 

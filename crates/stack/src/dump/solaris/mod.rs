@@ -1,7 +1,7 @@
 //! Output of Solaris about its disks and volumes.
 //!
-//! Volumes of Solaris Volume Manager come from [`md_tab`] (`metastat -p`, md.tab), [`metainit`] and [`metastat`], all
-//! of which give a [`volume`]; labels of disks from [`prtvtoc`] and [`format`], which give a [`label`]. Positions are
+//! Volumes of Solaris Volume Manager come from [`md_tab`] (`metastat -p`, md.tab), [`metainit`] and [`metastat`]; each
+//! gives a [`volume`]. Labels of disks come from [`prtvtoc`] and [`format`], which give a [`label`]. Positions are
 //! computed after the last dump, in [`layout`].
 
 mod format;
