@@ -11,6 +11,7 @@
 //! - [`bounds`], [`extremes`]: figures of which only two ends are known, and those of an I/O that is
 //!   known in part
 //! - [`mod@split_share`]: how many I/O chance alone would lay across a boundary
+//! - [`mod@natural`]: the order of names with numbers
 //! - [`parity_layout`]: the rotating layouts of parity arrays, by name
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ pub mod extent;
 pub mod extremes;
 pub mod fit;
 pub mod grid;
+pub mod natural;
 pub mod parity_layout;
 pub mod parse;
 pub mod split_share;
@@ -32,6 +34,7 @@ pub use extent::{Extent, ExtentError};
 pub use extremes::{Extremes, Lengths};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
+pub use natural::natural;
 pub use parity_layout::ParityLayout;
 pub use parse::{SizeError, parse_block_size, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};

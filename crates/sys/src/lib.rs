@@ -18,6 +18,7 @@
 //! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
 //! - [`new_file`]: a file made beside its name, which it gets when it is whole; [`signals`]: what ends this program early
+//! - [`user`]: the user that this process works for
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -44,6 +45,7 @@ pub mod ring;
 pub mod scsi;
 pub mod server;
 pub mod signals;
+pub mod user;
 
 pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};

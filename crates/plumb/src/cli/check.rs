@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::plan::{milliseconds, rate, rate_above_0};
-use super::{Beneath, ColorChoice, FailOn, Verbosity};
+use super::{Accepting, Beneath, ColorChoice, FailOn, Verbosity};
 
 /// Flags of `plumb check`.
 #[derive(Debug, Args)]
@@ -55,6 +55,8 @@ pub struct Check {
 
     #[command(flatten)]
     pub beneath: Beneath,
+    #[command(flatten)]
+    pub accepting: Accepting,
 
     /// Reads a second that are asked of TARGET, or of the only volume
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
@@ -73,6 +75,13 @@ pub struct Check {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Print the result for another program: a plugin line of Nagios, XML of JUnit, CSV, Markdown, or metrics for the
+    /// textfile collector of Prometheus. As nagios the exit status is 0, 1, 2 or 3, and 3 for every failure
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["json", "verbose"], help_heading = "Output")]
+    pub export: Option<Export>,
+    /// With --as: write the result to FILE, whole or not at all, in the place of a file that has the name
+    #[arg(long, value_name = "FILE", requires = "export", help_heading = "Output")]
+    pub output: Option<PathBuf>,
     /// With --json: every extent of every file, not the first 16
     #[arg(long, requires = "json", help_heading = "Output")]
     pub full: bool,
@@ -94,6 +103,21 @@ pub struct Check {
     pub color: ColorChoice,
     #[command(flatten)]
     pub verbosity: Verbosity,
+}
+
+/// A format of another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Export {
+    /// One line with performance data
+    Nagios,
+    /// The report of a test run
+    Junit,
+    /// A line for each finding
+    Csv,
+    /// The verdict and a table
+    Markdown,
+    /// Metrics for node_exporter
+    Prometheus,
 }
 
 /// A device or file, and the host that it is on; `None` where none was named.

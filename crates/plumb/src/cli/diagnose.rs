@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::watch::INTERVAL_MIN;
-use super::{Beneath, ColorChoice, FailOn, Verbosity};
+use super::{Accepting, Beneath, ColorChoice, FailOn, Verbosity};
 use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb diagnose`.
@@ -29,6 +29,8 @@ pub struct Diagnose {
 
     #[command(flatten)]
     pub beneath: Beneath,
+    #[command(flatten)]
+    pub accepting: Accepting,
 
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
