@@ -39,6 +39,17 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
             Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))
         );
     }
+    let is_any_wanted = collected
+        .saved
+        .profiles
+        .iter()
+        .any(|profile| collected.is_wanted(&args.select, profile));
+    let is_missing = failures.iter().any(|failure| failure.exit() == Exit::Failed);
+    if !is_any_wanted && is_missing {
+        return Err(
+            Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))
+        );
+    }
     failures.iter().for_each(Failure::print);
     collected.partial |= !failures.is_empty();
     collected

@@ -17,15 +17,18 @@ Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or i
 permitted, 5 failed."
 )]
 pub struct Check {
-    /// What to check, with what it stands on and what stands on it: a device, a mount point or a file; all when not
-    /// given
+    /// Device, mount point or file to check, with the layers below and above it [default: all]
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
-    /// What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect
-    /// gathered there; - for standard input
+    /// Check another host by the output of its tools, or by its collection
+    ///
+    /// Tools in any mix, for instance prtvtoc, metastat -p or lsblk -J -O -b; collections are made by --collect; - is standard
+    /// input.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
-    /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
+    /// Read the file TARGET as a disk: raw, qcow2, VHD, VHDX or VMDK
+    ///
+    /// Without it a file is followed down to its device.
     #[arg(
         long,
         requires = "target",
@@ -39,17 +42,20 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather what a check reads of this host into a new file that only you can read, for --from elsewhere: sysfs, mounts,
-    /// tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device
-    /// stands on; no content of files, no keys
+    /// Collect this host into a new file, for --from elsewhere
+    ///
+    /// Only you can read the file. It holds sysfs, mounts, tables of mapped devices, labels and superblocks, the identification of
+    /// NVMe drives and the places of files that a device stands on; no content of files, no keys.
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather of these images of guests as well where they lie, and how the virtual disk lies in them
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "collect", help_heading = "Where from")]
     pub images: Vec<PathBuf>,
-    /// A disk of a guest and what its host made it of, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2:
-    /// what is below the disk is then known as far as the host's collection tells. A host is called as it calls itself, or
-    /// as its collection without .tar.zst; without one it is this host. May be given several times
+    /// Join a disk of a guest with its device on the host
+    ///
+    /// For instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2: the layers below the disk are then those of the
+    /// host's collection. The name of a host is its own one, or that of its collection without .tar.zst; without a name it is
+    /// this host. May be given several times.
     #[arg(long, value_name = "[HOST:]DISK=[HOST:]DEVICE", value_parser = Join::parse, conflicts_with_all = ["image", "root", "collect"], help_heading = "Where from")]
     pub join: Vec<Join>,
 
@@ -75,8 +81,10 @@ pub struct Check {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Print the result for another program: a plugin line of Nagios, XML of JUnit, CSV, Markdown, or metrics for the
-    /// textfile collector of Prometheus. As nagios the exit status is 0, 1, 2 or 3, and 3 for every failure
+    /// Print the result for another program
+    ///
+    /// A plugin line of Nagios, XML of JUnit, CSV, Markdown, or metrics for the textfile collector of node_exporter. As nagios
+    /// the exit status is 0, 1, 2 or 3, and 3 for every failure.
     #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["json", "verbose"], help_heading = "Output")]
     pub export: Option<Export>,
     /// With --as: write the result to FILE, whole or not at all, in the place of a file that has the name

@@ -20,7 +20,7 @@ Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or I
 seen to judge them, 5 failed."
 )]
 pub struct Diagnose {
-    /// What to look at, with what it stands on and what stands on it: a device, a mount point or a file; all when not given
+    /// Device, mount point or file to judge, with the layers below and above it [default: all]
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
     /// How long to watch I/O; 0 looks at the layout alone

@@ -80,7 +80,7 @@ const MANUALS: &[Manual] = &[
             ("plumb analyze blktrace-directory --html page.html", "Draw the I/O"),
         ],
         usual: &[
-            "grid", "chunk", "members", "record", "shift", "device", "since", "until", "json", "html", "save", "fail-on",
+            "grid", "chunk", "record", "shift", "device", "since", "until", "json", "html", "save", "fail-on",
         ],
     },
     Manual {
@@ -134,7 +134,7 @@ const MANUALS: &[Manual] = &[
             ("sudo plumb bench --vdbench parmfile", "Run a parameter file of Vdbench"),
         ],
         usual: &[
-            "read", "size", "random", "sequential", "threads", "depth", "rate", "for", "vdbench", "fio", "study", "write",
+            "read", "size", "random", "threads", "depth", "rate", "for", "vdbench", "fio", "study", "write",
             "json", "html",
         ],
     },
@@ -145,8 +145,7 @@ const MANUALS: &[Manual] = &[
             ("sudo plumb replay trace.parquet /dev/sdb --compare --shift +1s", "Measure the gain of another start"),
         ],
         usual: &[
-            "speed", "depth", "shift", "layout", "compare", "pairs", "device", "since", "until", "write", "trace", "html",
-            "json",
+            "speed", "depth", "shift", "layout", "compare", "device", "write", "html", "json",
         ],
     },
     Manual {

@@ -135,9 +135,9 @@ fn mistakes_of_the_file_end_with_5() {
         .ends(5)
         .complains("none.toml")
         .complains("No such file");
-    let file = config(&folder, "\n[[accept]]\nrool = \"no-logging\"\n");
+    let file = config(&folder, "\n[[accept]]\nrul = \"no-logging\"\n");
     check(&root, &["--config", &file]).ends(5).complains(&format!(
-        "{file}:3: found key `rool`, expected one of rule, device, reason, until; did you mean `rule`?"
+        "{file}:3: found key `rul`, expected one of rule, device, reason, until; did you mean `rule`?"
     ));
 }
 
