@@ -44,7 +44,9 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         .profiles
         .iter()
         .any(|profile| collected.is_wanted(&args.select, profile));
-    let is_missing = failures.iter().any(|failure| failure.exit() == Exit::Failed);
+    let is_missing = failures
+        .iter()
+        .any(|failure| failure.exit() == Exit::Failed);
     if !is_any_wanted && is_missing {
         return Err(
             Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))

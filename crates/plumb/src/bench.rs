@@ -66,7 +66,8 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             let shown = course.take(interval);
             if is_live && printed.is_ok() {
-                printed = output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
+                printed =
+                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
             }
         };
         match &mut trace {
@@ -108,7 +109,8 @@ fn show(args: &Bench, bench: &report::Bench, ended: Exit) -> Result<(), Failure>
     }
     let text = match args.json {
         true => {
-            report::json(&crate::this_run::now(), bench, outcome).map_err(|error| Failure::failed(&error))?
+            report::json(&crate::this_run::now(), bench, outcome)
+                .map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
         false => output::drawn(report::summary(bench, outcome, output::color(args.color))),

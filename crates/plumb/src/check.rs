@@ -126,7 +126,11 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     let shown = if args.json {
         json(&report).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        output::drawn(text(&report, args.verbosity.detail(), output::color(args.color)))
+        output::drawn(text(
+            &report,
+            args.verbosity.detail(),
+            output::color(args.color),
+        ))
     };
     output::print(&shown)?;
     Ok(report.outcome.into())

@@ -146,7 +146,11 @@ impl Text<'_> {
     fn wrong_type(&self, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
         let found = self.text.get(value.span()).unwrap_or_default();
         let found = found.lines().next().unwrap_or_default();
-        self.error(value.span().start, format!("`{found}`"), expected.to_owned())
+        self.error(
+            value.span().start,
+            format!("`{found}`"),
+            expected.to_owned(),
+        )
     }
 
     fn truth(&self, value: &Spanned<DeValue<'_>>) -> Result<bool, ConfigError> {
@@ -336,7 +340,8 @@ reason = \"set by the vendor\"
 
     #[test]
     fn mistakes_name_line_and_expectation() {
-        let accept = |rest: &str| format!("\n[[accept]]\nrule = \"no-logging\"\nreason = \"x\"\n{rest}");
+        let accept =
+            |rest: &str| format!("\n[[accept]]\nrule = \"no-logging\"\nreason = \"x\"\n{rest}");
         for (text, expected) in [
             (
                 "acept_unseen = true".to_owned(),
@@ -383,7 +388,9 @@ reason = \"set by the vendor\"
                 "expected tables that start with [[accept]]",
             ),
         ] {
-            let error = Config::parse("c.toml", &text).expect_err("a mistake").to_string();
+            let error = Config::parse("c.toml", &text)
+                .expect_err("a mistake")
+                .to_string();
             assert!(error.starts_with("c.toml:"), "{error}");
             assert!(error.ends_with(expected), "{error}\n{expected}");
         }

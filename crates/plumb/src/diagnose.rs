@@ -243,7 +243,11 @@ fn report(
     let shown = if args.json {
         json(&page).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        output::drawn(text(&page, args.verbosity.detail(), output::color(args.color)))
+        output::drawn(text(
+            &page,
+            args.verbosity.detail(),
+            output::color(args.color),
+        ))
     };
     output::print(&shown)?;
     Ok(page.check.outcome.into())

@@ -157,13 +157,16 @@ impl Failure {
             next = cause.source();
         }
         let message = causes.remove(0);
-        let help = (exit == Exit::NotPermitted).then(|| match (is_written, this_run::is_by_root()) {
-            (true, _) => "give another place, or run the command as a user who may write there",
-            (false, true) => "root itself may not read it: a server or a security module refuses",
-            (false, false) => {
-                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo"
-            }
-        });
+        let help =
+            (exit == Exit::NotPermitted).then(|| match (is_written, this_run::is_by_root()) {
+                (true, _) => "give another place, or run the command as a user who may write there",
+                (false, true) => {
+                    "root itself may not read it: a server or a security module refuses"
+                }
+                (false, false) => {
+                    "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo"
+                }
+            });
         let help = help.map(str::to_owned);
         Failure {
             exit,

@@ -31,7 +31,10 @@ fn unknown(command: &clap::Command, name: &str) -> Failure {
     let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
     let found = format!("found `{name}`, expected a command");
     match names.is_empty() {
-        true => Failure::usage(format!("{found} of plumb: `{}` has none", command.get_name())),
+        true => Failure::usage(format!(
+            "{found} of plumb: `{}` has none",
+            command.get_name()
+        )),
         false => Failure::usage(format!("{found}: one of {}", names.join(", "))),
     }
 }

@@ -303,7 +303,12 @@ fn print(
                 .map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => output::drawn(report::text(shown, findings, outcome, output::color(args.color))),
+        false => output::drawn(report::text(
+            shown,
+            findings,
+            outcome,
+            output::color(args.color),
+        )),
     })
 }
 

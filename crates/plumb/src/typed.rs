@@ -33,14 +33,13 @@ pub fn with_yes(name: &str) -> Command {
 
 /// The same command without some flags, and without some options and their values.
 pub fn without(flags: &[&str], options: &[&str]) -> Command {
-    add(Command::new("plumb"), kept(words(), flags, options).into_iter())
+    add(
+        Command::new("plumb"),
+        kept(words(), flags, options).into_iter(),
+    )
 }
 
-fn kept(
-    words: impl Iterator<Item = OsString>,
-    flags: &[&str],
-    options: &[&str],
-) -> Vec<OsString> {
+fn kept(words: impl Iterator<Item = OsString>, flags: &[&str], options: &[&str]) -> Vec<OsString> {
     let (mut kept, mut is_value, mut is_operand) = (Vec::new(), false, false);
     for word in words {
         let text = word.to_string_lossy();
@@ -49,9 +48,10 @@ fn kept(
             && (is_value
                 || flags.contains(&text.as_ref())
                 || options.contains(&text.as_ref())
-                || options
-                    .iter()
-                    .any(|option| text.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))));
+                || options.iter().any(|option| {
+                    text.strip_prefix(option)
+                        .is_some_and(|rest| rest.starts_with('='))
+                }));
         is_value = !is_value && options.contains(&text.as_ref());
         if !is_left_out {
             kept.push(word);
@@ -59,10 +59,13 @@ fn kept(
     }
     // More options may follow, and none behind two hyphens.
     let (mut options, rest) = split_at_hyphens(kept);
-    let operands = rest.into_iter().skip(1).map(|word| match word.to_string_lossy().starts_with('-') {
-        true => OsString::from(format!("./{}", word.to_string_lossy())),
-        false => word,
-    });
+    let operands =
+        rest.into_iter()
+            .skip(1)
+            .map(|word| match word.to_string_lossy().starts_with('-') {
+                true => OsString::from(format!("./{}", word.to_string_lossy())),
+                false => word,
+            });
     options.extend(operands);
     options
 }
@@ -102,7 +105,11 @@ mod tests {
             ("analyze --shift=+1s --html p.html a -b", "analyze a -b"),
             ("analyze --grid 4k -- -a b", "analyze --grid 4k ./-a b"),
         ] {
-            let kept = kept(words(typed).into_iter(), &["--json"], &["--html", "--shift"]);
+            let kept = kept(
+                words(typed).into_iter(),
+                &["--json"],
+                &["--html", "--shift"],
+            );
             assert_eq!(kept, words(left), "{typed}");
         }
     }

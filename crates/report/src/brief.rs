@@ -87,7 +87,10 @@ fn block(page: &mut Page, alike: &[&Finding]) {
     remedy(page, first);
     if !others.is_empty() {
         let devices = others.iter().map(|one| one.target.device.as_str());
-        let words = format!("The same on {} (-vv shows each).", listed(devices.collect()));
+        let words = format!(
+            "The same on {} (-vv shows each).",
+            listed(devices.collect())
+        );
         page.wrapped("  ", "  ", words);
     }
     page.line(format!("  Background: plumb explain {}", first.rule()));

@@ -87,7 +87,7 @@ impl Report<'_> {
         let places = plural(self.sections.len() as u64, "device");
         let (scope, fit) = match self.sections.as_slice() {
             [only] => (
-                format!("{} on {places} analyzed", plural(ios, "I/O")),
+                format!("{} I/O on {places} analyzed", format::count(ios)),
                 verdict::fit(std::iter::once(only.analysis)),
             ),
             // No sum: devices may stand on each other, and an I/O would count once for each.
@@ -119,7 +119,10 @@ impl Report<'_> {
         };
         Some(match others.len() {
             0 => why,
-            more => format!("{why}, and {} more (Unknown, below)", format::count(more as u64)),
+            more => format!(
+                "{why}, and {} more (Unknown, below)",
+                format::count(more as u64)
+            ),
         })
     }
 }

@@ -347,7 +347,9 @@ pub fn verdict(probed: &ProbeReport<'_>, outcome: Outcome) -> Verdict {
     let (word, limit) = match (outcome, probed.verdict) {
         (Outcome::Findings, _) => (Word::Misfit, ""),
         (Outcome::Unknown(_), _) | (_, ReportedVerdict::Inconclusive) => (Word::Inconclusive, ""),
-        (Outcome::Clean, ReportedVerdict::Misaligned) => (Word::Ok, ", below the limit of --fail-on"),
+        (Outcome::Clean, ReportedVerdict::Misaligned) => {
+            (Word::Ok, ", below the limit of --fail-on")
+        }
         (Outcome::Clean, _) => (Word::Ok, ""),
     };
     Verdict::measured(word, format!("{}{limit}.", words::sentence(probed)))

@@ -21,8 +21,8 @@ mod measures;
 pub(crate) mod page;
 mod what_if;
 
-pub use ascii::ascii;
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+pub use ascii::ascii;
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
 pub use page::{Color, Detail, WIDTH, unbroken};
 
@@ -55,7 +55,13 @@ pub fn text(report: &Report<'_>, color: Color) -> String {
 pub fn brief(report: &Report<'_>, color: Color) -> String {
     let mut page = Page::new(color);
     let findings = &report.diagnosis.findings;
-    brief::lines(&mut page, &report.verdict(), report.outcome, findings, |_| ());
+    brief::lines(
+        &mut page,
+        &report.verdict(),
+        report.outcome,
+        findings,
+        |_| (),
+    );
     page.text
 }
 

@@ -186,7 +186,8 @@ impl Made {
             );
             let shown = course.take(interval);
             if !args.json && printed.is_ok() {
-                printed = output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
+                printed =
+                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
             }
         };
         let outcome = match &mut trace {
@@ -202,7 +203,9 @@ impl Made {
         let outcome = outcome.map_err(refused)?;
         let shown_average = shown_average(&average, &course);
         if let (false, Some(average)) = (args.json, &shown_average) {
-            output::print(&output::drawn(report::average_line(average, columns) + "\n"))?;
+            output::print(&output::drawn(
+                report::average_line(average, columns) + "\n",
+            ))?;
         }
         self.remark(run, &outcome);
         if let Some(trace) = trace {

@@ -88,7 +88,12 @@ pub struct Check {
     #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["json", "verbose"], help_heading = "Output")]
     pub export: Option<Export>,
     /// With --as: write the result to FILE, whole or not at all, in the place of a file that has the name
-    #[arg(long, value_name = "FILE", requires = "export", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "export",
+        help_heading = "Output"
+    )]
     pub output: Option<PathBuf>,
     /// With --json: every extent of every file, not the first 16
     #[arg(long, requires = "json", help_heading = "Output")]

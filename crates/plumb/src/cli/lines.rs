@@ -111,7 +111,10 @@ mod tests {
             if lines > most {
                 long.push(format!("plumb{path} -h: {lines} lines"));
             }
-            for sub in command.get_subcommands_mut().filter(|sub| !sub.is_hide_set()) {
+            for sub in command
+                .get_subcommands_mut()
+                .filter(|sub| !sub.is_hide_set())
+            {
                 let path = format!("{path} {}", sub.get_name());
                 add(sub, &path, long);
             }

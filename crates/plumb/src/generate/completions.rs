@@ -124,7 +124,9 @@ _plumb_devices() {
                     .any(|colons| line.starts_with(&format!("'{colons}{name} -- ")))
             });
         let line = match line {
-            line if is_operand => line.replace(":_files'", ":_plumb_devices'").replace(":_default'", ":_plumb_devices'"),
+            line if is_operand => line
+                .replace(":_files'", ":_plumb_devices'")
+                .replace(":_default'", ":_plumb_devices'"),
             line if line.starts_with("'*::command -- ") => {
                 line.replace(":_default'", &format!(":({})'", commands_of_help()))
             }
@@ -151,7 +153,9 @@ fn fish(text: &str) -> String {
                 "__fish_plumb_using_subcommand {command}; and __fish_seen_subcommand_from {below}"
             ),
         };
-        text += &format!("complete -c plumb -n \"{condition}\" -a \"(__fish_plumb_devices)\" -d 'Device'\n");
+        text += &format!(
+            "complete -c plumb -n \"{condition}\" -a \"(__fish_plumb_devices)\" -d 'Device'\n"
+        );
     }
     text += &format!(
         "complete -c plumb -n \"__fish_plumb_using_subcommand help\" -f -a \"{}\"\n",

@@ -96,7 +96,10 @@ fn behind(command: &Command, path: &[&str]) -> Vec<String> {
 const EXIT: &str = "Exit status: ";
 
 fn notes(roff: &mut Roff, behind: &[String]) {
-    let mut notes = behind.iter().filter(|line| !line.starts_with(EXIT)).peekable();
+    let mut notes = behind
+        .iter()
+        .filter(|line| !line.starts_with(EXIT))
+        .peekable();
     if notes.peek().is_none() {
         return;
     }
@@ -176,7 +179,11 @@ fn see_also(roff: &mut Roff, beside: &[String]) {
     let mut words = Vec::new();
     for (at, name) in beside.iter().enumerate() {
         words.push(bold(name.as_str()));
-        let end = if at + 1 < beside.len() { "(1), " } else { "(1)" };
+        let end = if at + 1 < beside.len() {
+            "(1), "
+        } else {
+            "(1)"
+        };
         words.push(roman(end));
     }
     roff.text(words);

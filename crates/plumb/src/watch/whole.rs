@@ -138,7 +138,9 @@ impl Whole {
     pub(super) fn summary(&self, args: &Watch, questions: &Questions, span: Duration) -> WholeTime {
         let app = self.app.as_ref().map(App::whole);
         let judged = self.judge(questions);
-        let verdict = self.report(&judged, &[], &[], self.outcome(&judged, args)).verdict();
+        let verdict = self
+            .report(&judged, &[], &[], self.outcome(&judged, args))
+            .verdict();
         WholeTime {
             verdict,
             seconds: span.as_secs_f64(),

@@ -54,7 +54,9 @@ fn accept(device: &str, until: &str) -> String {
 fn accepted_findings_do_not_count() {
     let folder = Folder::new("accept");
     let root = host(&folder);
-    check(&root, &[]).ends(1).says("MISFIT: 2 findings on 2 devices.");
+    check(&root, &[])
+        .ends(1)
+        .says("MISFIT: 2 findings on 2 devices.");
     let both = accept("sdx1", "2999-12-31") + &accept("/dev/sdy1", "2999-12-31");
     let file = config(&folder, &both);
     check(&root, &["--config", &file])
@@ -72,7 +74,10 @@ fn accepted_findings_do_not_count() {
     let document = check(&root, &["--config", &file, "--json"]).json();
     assert_eq!(Schema::read("check").faults(&document), [""; 0]);
     let accepted = &document["result"]["accepted"];
-    assert_eq!(accepted["findings"][0]["finding"]["target"]["device"], "sdx1");
+    assert_eq!(
+        accepted["findings"][0]["finding"]["target"]["device"],
+        "sdx1"
+    );
     assert_eq!(accepted["findings"][0]["by"]["until"], "2999-12-31");
     assert_eq!(document["findings"].as_array().map(Vec::len), Some(1));
 }
@@ -89,11 +94,17 @@ fn expired_findings_return() {
             "Expired on 2020-02-29: the acceptance of misaligned-partition on sdx1 ({file}:1)."
         ));
     // The last day counts: a clock of the test and one of the program may see midnight between them.
-    let today = Command::new("date").args(["-u", "+%F"]).output().expect("date");
+    let today = Command::new("date")
+        .args(["-u", "+%F"])
+        .output()
+        .expect("date");
     let today = String::from_utf8(today.stdout).expect("a day");
     let file = config(&folder, &accept("sdx1", today.trim()));
     let ran = check(&root, &["--config", &file]);
-    let later = Command::new("date").args(["-u", "+%F"]).output().expect("date");
+    let later = Command::new("date")
+        .args(["-u", "+%F"])
+        .output()
+        .expect("date");
     if String::from_utf8(later.stdout).expect("a day") == today {
         ran.says("Accepted until").says("MISFIT: sdy1");
     }
@@ -104,9 +115,11 @@ fn statements_about_nothing_are_named() {
     let folder = Folder::new("accept");
     let root = host(&folder);
     let file = config(&folder, &accept("sdz1", "2999-12-31"));
-    check(&root, &["--config", &file, "-vv"]).ends(1).says(&format!(
-        "note: {file}:1 accepts misaligned-partition on sdz1, which was not found"
-    ));
+    check(&root, &["--config", &file, "-vv"])
+        .ends(1)
+        .says(&format!(
+            "note: {file}:1 accepts misaligned-partition on sdz1, which was not found"
+        ));
 }
 
 #[test]
@@ -151,9 +164,8 @@ fn a_guest_can_be_accepted_as_it_is() {
         .says("accept_unseen = true");
     let file = config(&folder, "accept_unseen = true\n");
     let ran = check(&root, &["--config", &file]);
-    ran.ends(0).says(
-        "OK: 1 device and 1 layer checked; layers below are not visible (accepted).",
-    );
+    ran.ends(0)
+        .says("OK: 1 device and 1 layer checked; layers below are not visible (accepted).");
     assert!(!ran.out.contains("accept_unseen"), "{}", ran.out);
     let document = check(&root, &["--config", &file, "--json"]).json();
     assert_eq!(document["result"]["accepted"]["unseen"], true);

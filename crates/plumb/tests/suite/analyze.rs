@@ -380,10 +380,23 @@ fn devices_are_listed_as_people_count() {
     let devices = |at: &str, name: &str| -> Vec<String> {
         let list = document.pointer(at).and_then(serde_json::Value::as_array);
         let list = list.expect("a list").iter();
-        list.map(|one| one.pointer(name).and_then(serde_json::Value::as_str).expect("a name").to_owned())
-            .collect()
+        list.map(|one| {
+            one.pointer(name)
+                .and_then(serde_json::Value::as_str)
+                .expect("a name")
+                .to_owned()
+        })
+        .collect()
     };
-    assert_eq!(devices("/result/profiles", "/target/device"), ["host_2", "host_10"]);
-    assert_eq!(devices("/findings", "/target/device"), ["host_2", "host_10"]);
-    analyze(&file, "--device none").ends(5).complains("these are: host_2, host_10");
+    assert_eq!(
+        devices("/result/profiles", "/target/device"),
+        ["host_2", "host_10"]
+    );
+    assert_eq!(
+        devices("/findings", "/target/device"),
+        ["host_2", "host_10"]
+    );
+    analyze(&file, "--device none")
+        .ends(5)
+        .complains("these are: host_2, host_10");
 }

@@ -32,7 +32,11 @@ fn clean(folder: &Folder) -> PathBuf {
 }
 
 fn check(root: &PathBuf, flags: &[&str]) -> Ran {
-    let mut args = vec!["check".into(), "--root".into(), root.clone().into_os_string()];
+    let mut args = vec![
+        "check".into(),
+        "--root".into(),
+        root.clone().into_os_string(),
+    ];
     args.extend(flags.iter().map(std::ffi::OsString::from));
     plumb(args)
 }
@@ -49,7 +53,11 @@ fn plugin_line(out: &str) -> (String, BTreeMap<String, u64>) {
         let (label, rest) = field.split_once('=').expect("a label");
         assert!(label.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
         let parts: Vec<&str> = rest.split(';').collect();
-        assert_eq!((parts.len(), &parts[1..]), (4, &["", "", "0"][..]), "{field}");
+        assert_eq!(
+            (parts.len(), &parts[1..]),
+            (4, &["", "", "0"][..]),
+            "{field}"
+        );
         (label.to_owned(), parts[0].parse().expect("a number"))
     });
     (status.to_owned(), data.collect())
@@ -64,7 +72,10 @@ fn a_plugin_of_nagios() {
     let number = |label: &str| data[label];
     assert_eq!((number("warnings"), number("critical")), (2, 0));
     assert_eq!((number("devices"), number("layers")), (2, 3));
-    assert_eq!((number("misaligned_layers"), number("unknown_layers")), (2, 0));
+    assert_eq!(
+        (number("misaligned_layers"), number("unknown_layers")),
+        (2, 0)
+    );
     let ran = check(
         &host_again(&folder),
         &["--as", "nagios", "--ignore", "misaligned-partition"],
@@ -94,7 +105,11 @@ fn failures_of_a_plugin_are_unknown() {
     ] {
         let ran = check(&root, flags);
         ran.ends(3);
-        assert!(ran.out.starts_with("PLUMB UNKNOWN - "), "{flags:?}: {}", ran.out);
+        assert!(
+            ran.out.starts_with("PLUMB UNKNOWN - "),
+            "{flags:?}: {}",
+            ran.out
+        );
         assert_eq!(ran.out.lines().count(), 1, "{flags:?}: {}", ran.out);
     }
     // Without it a mistake of the command line is 2 as ever.
@@ -123,7 +138,10 @@ fn python(script: &str, input: &str) -> Value {
 fn csv_as_python_reads_it() {
     require!(Tool("python3"));
     let folder = Folder::new("check-as");
-    let ran = check(&host(&folder), &["--as", "csv", "--ignore", "misaligned-partition:sdy1"]);
+    let ran = check(
+        &host(&folder),
+        &["--as", "csv", "--ignore", "misaligned-partition:sdy1"],
+    );
     ran.ends(1);
     assert!(ran.out.ends_with("\r\n"));
     let script = "import csv,io,json,sys\n\
@@ -179,7 +197,10 @@ fn junit_as_python_reads_it() {
     require!(Tool("python3"));
     let folder = Folder::new("check-as");
     let root = host(&folder);
-    let ran = check(&root, &["--as", "junit", "--ignore", "misaligned-partition:sdy1"]);
+    let ran = check(
+        &root,
+        &["--as", "junit", "--ignore", "misaligned-partition:sdy1"],
+    );
     let ends = python(JUNIT, &ran.ends(1).out);
     let expected = serde_json::json!({
         "failure": ["sdx2"], "skipped": ["sdy1"], "passed": ["sdx", "sdx1", "sdy"]
@@ -246,7 +267,11 @@ fn metrics(text: &str) -> Series {
             rest = after.strip_prefix(',').unwrap_or(after);
         }
         let value = value.parse().expect("a number");
-        assert_eq!(series.insert((name.to_owned(), labels), value), None, "{line} twice");
+        assert_eq!(
+            series.insert((name.to_owned(), labels), value),
+            None,
+            "{line} twice"
+        );
     }
     series
 }
@@ -269,7 +294,14 @@ fn metrics_of_prometheus() {
     let root = host(&folder);
     let file = folder.path("plumb.prom");
     let name = file.to_str().expect("a plain path");
-    let flags = ["--as", "prometheus", "--output", name, "--ignore", "misaligned-partition:sdy1"];
+    let flags = [
+        "--as",
+        "prometheus",
+        "--output",
+        name,
+        "--ignore",
+        "misaligned-partition:sdy1",
+    ];
     let ran = check(&root, &flags);
     ran.ends(1);
     assert_eq!(ran.out, "");
@@ -279,9 +311,24 @@ fn metrics_of_prometheus() {
     assert_eq!(of("plumb_check_verdict", &[("verdict", "MISFIT")]), 1.0);
     assert_eq!(of("plumb_check_verdict", &[]), 1.0);
     assert_eq!(of("plumb_check_findings", &[("severity", "warning")]), 1.0);
-    assert_eq!(of("plumb_check_finding", &[("state", "accepted"), ("device", "sdy1")]), 1.0);
-    assert_eq!(of("plumb_check_finding", &[("state", "open"), ("device", "sdx2")]), 1.0);
-    assert_eq!(of("plumb_check_layers", &[("alignment", "misaligned")]), 2.0);
+    assert_eq!(
+        of(
+            "plumb_check_finding",
+            &[("state", "accepted"), ("device", "sdy1")]
+        ),
+        1.0
+    );
+    assert_eq!(
+        of(
+            "plumb_check_finding",
+            &[("state", "open"), ("device", "sdx2")]
+        ),
+        1.0
+    );
+    assert_eq!(
+        of("plumb_check_layers", &[("alignment", "misaligned")]),
+        2.0
+    );
     assert_eq!(of("plumb_check_layers", &[("kind", "partition")]), 3.0);
     assert_eq!(of("plumb_check_devices", &[]), 2.0);
     if let Some(promtool) = plumb_testkit::require::tool("promtool") {
@@ -290,7 +337,11 @@ fn metrics_of_prometheus() {
             .stdin(std::fs::File::open(&file).expect("metrics"))
             .output()
             .expect("promtool");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         assert_eq!(String::from_utf8_lossy(&done.stderr), "");
     }
 }
@@ -301,7 +352,11 @@ fn a_table_of_markdown() {
     let ran = check(&host(&folder), &["--as", "markdown"]);
     ran.ends(1);
     let lines: Vec<&str> = ran.out.lines().collect();
-    assert!(lines[0].starts_with("**MISFIT**: 2 findings on 2 devices."), "{}", ran.out);
+    assert!(
+        lines[0].starts_with("**MISFIT**: 2 findings on 2 devices."),
+        "{}",
+        ran.out
+    );
     assert_eq!(lines[2], "| severity | finding | device | summary | fix |");
     let rows = &lines[4..];
     assert_eq!(rows.len(), 2, "{}", ran.out);
@@ -319,5 +374,7 @@ fn formats_exclude_each_other() {
     check(&root, &["--as", "csv", "--json"]).ends(2);
     check(&root, &["--as", "csv", "-v"]).ends(2);
     check(&root, &["--output", "x"]).ends(2).complains("--as");
-    check(&root, &["--as", "yaml"]).ends(2).complains("prometheus");
+    check(&root, &["--as", "yaml"])
+        .ends(2)
+        .complains("prometheus");
 }

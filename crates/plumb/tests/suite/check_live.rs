@@ -170,15 +170,77 @@ fn advice_to_be_root_is_for_others() {
     let folder = Folder::new("check-root");
     let program = folder.path("plumb");
     std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
-    run(Command::new("chmod").args(["755"]).arg(folder.path("")).arg(&program));
+    run(Command::new("chmod")
+        .args(["755"])
+        .arg(folder.path(""))
+        .arg(&program));
     let check = |user: &str| {
         let mut command = Command::new("setpriv");
-        command.args([&format!("--reuid={user}"), "--regid=65534", "--clear-groups"]);
+        command.args([
+            &format!("--reuid={user}"),
+            "--regid=65534",
+            "--clear-groups",
+        ]);
         let done = command.arg(&program).args(["check", "-vv"]).output();
         String::from_utf8(done.expect("it runs").stdout).expect("text")
     };
     let (own, other) = (check("0"), check("65534"));
     assert!(!own.contains("run Plumb as root"), "{own}");
     let flat = other.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("run Plumb as root, or as a member of the group disk"), "{other}");
+    assert!(
+        flat.contains("run Plumb as root, or as a member of the group disk"),
+        "{other}"
+    );
+}
+
+/// A warning on a unit that is only assumed names the measurement that confirms it.
+#[test]
+fn low_confidence_comes_with_a_measurement() {
+    let folder = Folder::new("check-low");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    host.disk(&FakeDisk {
+        physical: 512,
+        minimum_io: 512,
+        ..FakeDisk::named("sdx")
+    });
+    // No other place: the partition fills the disk up to its last sectors.
+    host.partition("sdx", 1, 34, (1 << 31) - 68);
+    let path = root.to_str().expect("a plain path");
+    let document = plumb(["check", "--root", path, "--json"]).json();
+    let finding = &document["findings"][0];
+    assert_eq!(finding["rule"], "misaligned-partition");
+    assert_eq!(finding["severity"], "warning");
+    let fix = finding["fix"].as_array().expect("commands");
+    let is_measured = finding["confidence"] != "low"
+        || fix.iter().any(|step| {
+            step["command"]
+                .as_str()
+                .is_some_and(|command| command.contains("plumb"))
+        });
+    assert!(is_measured, "{finding:#}");
+}
+
+/// Only the target and the layers below and above it count; other devices are one line.
+#[test]
+fn only_the_target_counts() {
+    let folder = Folder::new("check-target");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for (disk, start) in [("sda", 2048), ("sdb", 34)] {
+        host.disk(&FakeDisk::named(disk));
+        host.partition(disk, 1, start, 1 << 20);
+    }
+    let path = root.to_str().expect("a plain path");
+    let check = |target: &str| plumb(["check", "--root", path, target]);
+    check("sda")
+        .ends(0)
+        .says("OK: 1 device and 1 layer checked.")
+        .says("Other devices (not judged): 1 finding on sdb1 (plumb check).");
+    let own = check("sdb");
+    own.ends(1).says("MISFIT: sdb1 starts");
+    assert!(!own.out.contains("Other devices"), "{}", own.out);
+    let document = plumb(["check", "--root", path, "sda", "--json"]).json();
+    assert_eq!(document["result"]["elsewhere"]["warnings"], 1);
+    assert_eq!(document["verdict"]["word"], "OK");
 }

@@ -20,9 +20,16 @@ fn device() -> Option<String> {
 }
 
 fn output(program: &str, args: &[&str]) -> Vec<String> {
-    let done = Command::new(program).args(args).output().expect("the shell starts");
+    let done = Command::new(program)
+        .args(args)
+        .output()
+        .expect("the shell starts");
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
@@ -42,7 +49,10 @@ fn bash(words: &[&str]) -> Vec<String> {
 
 #[track_caller]
 fn offers(found: &[String], word: &str) {
-    assert!(found.iter().any(|one| one == word), "no {word} in {found:?}");
+    assert!(
+        found.iter().any(|one| one == word),
+        "no {word} in {found:?}"
+    );
 }
 
 #[test]
@@ -70,7 +80,10 @@ fn bash_completes_devices_findings_and_commands() {
         assert!(!bash(&["plumb", "compare", part]).contains(&device));
     }
     offers(&bash(&["plumb", "explain", "mis"]), "misaligned-partition");
-    offers(&bash(&["plumb", "check", "--ignore", "queue"]), "queue-setting");
+    offers(
+        &bash(&["plumb", "check", "--ignore", "queue"]),
+        "queue-setting",
+    );
     offers(&bash(&["plumb", "dia"]), "diagnose");
     offers(&bash(&["plumb", "help", "dia"]), "diagnose");
     offers(&bash(&["plumb", "check", "--fail"]), "--fail-on");
@@ -89,7 +102,9 @@ fn zsh_completes_devices_and_findings() {
     );
     offers(&output("zsh", &["-f", "-c", &script]), &device);
     let text = std::fs::read_to_string(file("_plumb")).expect("completions");
-    let operands = text.lines().filter(|line| line.contains(":_plumb_devices'"));
+    let operands = text
+        .lines()
+        .filter(|line| line.contains(":_plumb_devices'"));
     assert!(operands.count() >= 8);
     assert!(text.contains("misaligned-partition"));
 }
@@ -98,14 +113,20 @@ fn zsh_completes_devices_and_findings() {
 fn fish_completes_devices_and_findings() {
     require!(Tool("fish"));
     let fish = |line: &str| {
-        let script = format!("source {}; complete -C '{line}'", file("plumb.fish").display());
+        let script = format!(
+            "source {}; complete -C '{line}'",
+            file("plumb.fish").display()
+        );
         let lines = output("fish", &["--no-config", "-c", &script]);
         let words = lines.iter().filter_map(|line| line.split('\t').next());
         words.map(str::to_owned).collect::<Vec<_>>()
     };
     if let Some(device) = device() {
         offers(&fish(&format!("plumb check {}", &device[..1])), &device);
-        offers(&fish(&format!("plumb fix relabel {}", &device[..1])), &device);
+        offers(
+            &fish(&format!("plumb fix relabel {}", &device[..1])),
+            &device,
+        );
     }
     offers(&fish("plumb explain mis"), "misaligned-partition");
     offers(&fish("plumb check --ignore queue"), "queue-setting");

@@ -204,12 +204,17 @@ fn the_next_command_is_complete() {
         .says(&format!("plumb analyze {path} --grid 4k --shift +7s"));
     let ran = analyze(&file, "--grid 4k --shift +7s");
     ran.ends(1).says("0 of 1,000 I/O would start off it (0 %)");
-    assert!(!ran.out.contains("--shift +7s"), "advised again:\n{}", ran.out);
+    assert!(
+        !ran.out.contains("--shift +7s"),
+        "advised again:\n{}",
+        ran.out
+    );
     let answer = ran.out.find("What if:").expect("the answer");
     let finding = ran.out.find("WARNING").expect("the finding");
     assert!(answer < finding, "{}", ran.out);
     // Another shift is no answer to that.
-    analyze(&file, "--grid 4k --shift +1s").says(&format!("plumb analyze {path} --grid 4k --shift +7s"));
+    analyze(&file, "--grid 4k --shift +1s")
+        .says(&format!("plumb analyze {path} --grid 4k --shift +7s"));
 }
 
 #[test]

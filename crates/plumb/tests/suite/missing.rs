@@ -17,7 +17,10 @@ const FILES: [(&str, &str); 17] = [
     ("diagnose --for 0 --known /no/such/file", "/no/such/file"),
     ("plan partition sda1 --from /no/such/file", "/no/such/file"),
     ("plan softpart d0 --from /no/such/file", "/no/such/file"),
-    ("plan record tank/db --profile /no/such/file", "/no/such/file"),
+    (
+        "plan record tank/db --profile /no/such/file",
+        "/no/such/file",
+    ),
     ("bench --vdbench /no/such/file", "/no/such/file"),
     ("bench --fio /no/such/file", "/no/such/file"),
     ("fix plan /no/such/file", "/no/such/file"),
@@ -30,8 +33,14 @@ const DEVICES: [(&str, &str); 10] = [
     ("diagnose --for 0 no-such-device", "no-such-device"),
     ("probe /dev/no-such-device", "/dev/no-such-device"),
     ("bench /dev/no-such-device", "/dev/no-such-device"),
-    ("fix backup-label /dev/no-such-device", "/dev/no-such-device"),
-    ("fix move /dev/no-such-device --to 2048s", "/dev/no-such-device"),
+    (
+        "fix backup-label /dev/no-such-device",
+        "/dev/no-such-device",
+    ),
+    (
+        "fix move /dev/no-such-device --to 2048s",
+        "/dev/no-such-device",
+    ),
     ("fix status /dev/no-such-device", "/dev/no-such-device"),
     ("watch no-such-device", "no-such-device"),
     ("record no-such-device -o x.parquet", "no-such-device"),

@@ -878,9 +878,14 @@ fn the_state_of_the_device_comes_first() {
 /// The study that a plan of writes names measures what the plan asks for.
 #[test]
 fn writes_are_measured_by_a_study() {
-    let text = plan("writes --record 512 --gather 16 --random 80").ends(0).flat();
+    let text = plan("writes --record 512 --gather 16 --random 80")
+        .ends(0)
+        .flat();
     let begin = text.find("plumb bench SCRATCH").expect("the study");
-    let command: String = text[begin..].chars().take_while(|sign| *sign != '(').collect();
+    let command: String = text[begin..]
+        .chars()
+        .take_while(|sign| *sign != '(')
+        .collect();
     assert!(command.contains("--study gather"), "{command}");
     let folder = Folder::new("plan-writes");
     let file = folder.file("scratch", vec![1; 1 << 20]);
@@ -888,9 +893,16 @@ fn writes_are_measured_by_a_study() {
     let line = command.replace("SCRATCH", name) + " --at-threads 1 --for 100ms --json";
     let ran = plumb(line.split_whitespace().skip(1));
     let document = ran.ends(0).json();
-    let rows = document["result"]["study"]["rows"].as_array().expect("rows");
-    let gathered: Vec<u64> = rows.iter().filter_map(|row| row["records"].as_u64()).collect();
+    let rows = document["result"]["study"]["rows"]
+        .as_array()
+        .expect("rows");
+    let gathered: Vec<u64> = rows
+        .iter()
+        .filter_map(|row| row["records"].as_u64())
+        .collect();
     assert!(gathered.contains(&1) && gathered.contains(&16), "{rows:?}");
     // A record that the study does not take is measured by fio.
-    plan("writes --record 64k --gather 16 --random 80").ends(0).says("fio --name=random");
+    plan("writes --record 64k --gather 16 --random 80")
+        .ends(0)
+        .says("fio --name=random");
 }

@@ -56,7 +56,10 @@ pub(crate) fn elsewhere_line(page: &mut Page, findings: &[Finding], command: &st
         parts.push(plural(notes as u64, "note"));
     }
     page.gap();
-    let words = format!("Other devices (not judged): {} ({command}).", parts.join(", "));
+    let words = format!(
+        "Other devices (not judged): {} ({command}).",
+        parts.join(", ")
+    );
     page.wrapped("", "  ", words);
 }
 
@@ -86,8 +89,14 @@ fn counted(group: Vec<&AcceptedFinding>) -> String {
 }
 
 fn expired(one: &Acceptance) -> String {
-    let day = one.until.map_or_else(String::new, |day| format!(" on {day}"));
-    format!("Expired{day}: the acceptance of {} ({}).", subject(one), one.place)
+    let day = one
+        .until
+        .map_or_else(String::new, |day| format!(" on {day}"));
+    format!(
+        "Expired{day}: the acceptance of {} ({}).",
+        subject(one),
+        one.place
+    )
 }
 
 fn subject(one: &Acceptance) -> String {

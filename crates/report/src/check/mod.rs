@@ -120,14 +120,14 @@ impl Check<'_> {
     fn is_unknown_where(&self, counts: impl Fn(bool) -> bool) -> bool {
         let mut unjudged = self.diagnosis.unknown.iter();
         let mut tops = self.stack.tops().into_iter().filter(|id| self.wants(*id));
-        unjudged.any(|one| {
-            one.rule.rule().decides && counts(accept::is_unseen_alone(self.stack, one))
-        }) || tops.any(|id| {
-            self.survey.stand(id).is_some_and(|stand| {
-                stand.overall == Overall::Unknown
-                    && counts(accept::stands_unseen_alone(self.stack, stand))
+        unjudged
+            .any(|one| one.rule.rule().decides && counts(accept::is_unseen_alone(self.stack, one)))
+            || tops.any(|id| {
+                self.survey.stand(id).is_some_and(|stand| {
+                    stand.overall == Overall::Unknown
+                        && counts(accept::stands_unseen_alone(self.stack, stand))
+                })
             })
-        })
     }
 
     /// Whether it is unknown how something lies, also where no rule had anything to judge. Layers that this host cannot see do
@@ -260,7 +260,10 @@ pub(crate) fn findings(page: &mut Page, check: &Check<'_>, detail: Detail) {
             let others = listed(others.collect());
             page.gap();
             let many = count((alike.len() - full) as u64);
-            let words = format!("{many} more of {}: {others}. To show them:", alike[0].rule());
+            let words = format!(
+                "{many} more of {}: {others}. To show them:",
+                alike[0].rule()
+            );
             page.wrapped("  ", "  ", words);
             match all_of(check.run) {
                 Ok(command) => page.command("    ", &command),

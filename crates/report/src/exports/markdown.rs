@@ -11,7 +11,11 @@ use crate::words;
 #[must_use]
 pub fn markdown(check: &Check<'_>) -> String {
     let verdict = check.verdict();
-    let mut text = format!("**{}**: {}\n", verdict.word.text(), plain(&verdict.sentence));
+    let mut text = format!(
+        "**{}**: {}\n",
+        verdict.word.text(),
+        plain(&verdict.sentence)
+    );
     if !check.diagnosis.findings.is_empty() {
         text += "\n| severity | finding | device | summary | fix |\n|---|---|---|---|---|\n";
     }

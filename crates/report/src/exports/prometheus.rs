@@ -19,11 +19,17 @@ const WORDS: [Word; 4] = [Word::Ok, Word::Misfit, Word::Problem, Word::Unknown];
 pub fn prometheus(check: &Check<'_>) -> String {
     let mut metrics = Metrics::default();
     let host = check.run.host.as_deref().unwrap_or_default();
-    metrics.begin("plumb_check_info", "Version of Plumb and name of the checked host.");
+    metrics.begin(
+        "plumb_check_info",
+        "Version of Plumb and name of the checked host.",
+    );
     metrics.series(&[("version", &check.run.version), ("host", host)], 1);
 
     let word = check.verdict().word;
-    metrics.begin("plumb_check_verdict", "1 for the verdict of the check, 0 for the others.");
+    metrics.begin(
+        "plumb_check_verdict",
+        "1 for the verdict of the check, 0 for the others.",
+    );
     for one in WORDS {
         metrics.series(&[("verdict", one.text())], u64::from(one == word));
     }
@@ -34,7 +40,10 @@ pub fn prometheus(check: &Check<'_>) -> String {
         metrics.series(&[("severity", severity.word())], number);
     }
 
-    metrics.begin("plumb_check_finding", "Findings by rule, device, severity and state.");
+    metrics.begin(
+        "plumb_check_finding",
+        "Findings by rule, device, severity and state.",
+    );
     let mut findings: BTreeMap<(&str, &str, Severity, &str), u64> = BTreeMap::new();
     for (finding, state) in stated(check) {
         let key = (
@@ -56,7 +65,10 @@ pub fn prometheus(check: &Check<'_>) -> String {
     }
 
     let (devices, _) = check.extent();
-    metrics.begin("plumb_check_devices", "Devices at the bottom of the checked stacks.");
+    metrics.begin(
+        "plumb_check_devices",
+        "Devices at the bottom of the checked stacks.",
+    );
     metrics.series(&[], devices as u64);
 
     metrics.begin("plumb_check_layers", "Layers by kind and alignment.");

@@ -41,7 +41,10 @@ mod tests {
 
     #[test]
     fn signs_become_letters() {
-        assert_eq!(ascii("└─ vda1 │ ≤ 64 µs ███ 16 × 4 KiB …"), "+- vda1 | <= 64 us ### 16 x 4 KiB ...");
+        assert_eq!(
+            ascii("└─ vda1 │ ≤ 64 µs ███ 16 × 4 KiB …"),
+            "+- vda1 | <= 64 us ### 16 x 4 KiB ..."
+        );
         assert_eq!(ascii("dose 中"), "dose ?");
         assert!(ascii("±1 s, 3 – 4, “a”").is_ascii());
     }

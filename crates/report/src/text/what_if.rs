@@ -14,7 +14,11 @@ pub(super) fn lines(page: &mut Page, analysis: &Analysis, is_one_of_several: boo
     let is_asked = !asked.shifted.is_empty() || asked.striped.is_some() || asked.recorded.is_some();
     if is_asked && is_one_of_several {
         page.gap();
-        page.wrapped("", "  ", format!("{}:", crate::words::target(&analysis.target)));
+        page.wrapped(
+            "",
+            "  ",
+            format!("{}:", crate::words::target(&analysis.target)),
+        );
     }
     for shifted in &analysis.what_if.shifted {
         shift_lines(page, shifted);

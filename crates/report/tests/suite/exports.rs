@@ -60,7 +60,11 @@ fn export<T>(make: impl FnOnce(&Check<'_>) -> T) -> T {
 fn csv_quotes_cells_and_disarms_formulas() {
     let text = export(csv);
     let lines: Vec<&str> = text.split("\r\n").collect();
-    assert_eq!(lines.len(), 4, "a head, two findings, nothing behind: {text}");
+    assert_eq!(
+        lines.len(),
+        4,
+        "a head, two findings, nothing behind: {text}"
+    );
     assert!(lines[1].contains("\"'=a,\"\"|`<b>&"), "{text}");
     assert!(!text.contains('\u{1b}'));
 }
@@ -77,7 +81,11 @@ fn xml_has_no_signs_of_names() {
 #[test]
 fn a_plugin_prints_one_line_with_one_bar() {
     let (text, status) = export(nagios);
-    assert_eq!((text.matches('\n').count(), text.matches('|').count()), (1, 1), "{text}");
+    assert_eq!(
+        (text.matches('\n').count(), text.matches('|').count()),
+        (1, 1),
+        "{text}"
+    );
     assert_eq!(status.code(), 2, "a critical finding");
     assert!(text.starts_with("PLUMB CRITICAL - "), "{text}");
     assert_eq!(nagios_failure("a|b\nc"), "PLUMB UNKNOWN - a/b\\u{a}c\n");
@@ -91,7 +99,10 @@ fn labels_are_escaped_and_series_are_there_once() {
         .filter(|line| line.starts_with("plumb_check_finding{"))
         .collect();
     assert_eq!(series.len(), 1, "{text}");
-    assert!(series[0].contains("device=\"=a,\\\"|`<b>&\\\\\\n"), "{text}");
+    assert!(
+        series[0].contains("device=\"=a,\\\"|`<b>&\\\\\\n"),
+        "{text}"
+    );
     assert!(series[0].ends_with("} 2"), "{text}");
 }
 
