@@ -27,9 +27,10 @@ const PART_BYTES: u64 = (PART.1 + 1 - PART.0) * SECTOR;
 const FILE_BYTES: usize = 700_001;
 const NAME_BYTES: usize = "/dir a/000".len();
 
-/// Fills a mounted file system with files that repeat their own name.
-fn fill(at: &Path) {
+/// Fills a mounted file system with files that repeat their own name; returns these names.
+fn fill(at: &Path) -> BTreeSet<String> {
     fs::create_dir(at.join("dir a")).expect("room");
+    let mut names = BTreeSet::new();
     for number in 0..1000 {
         let name = format!("/dir a/{number:03}");
         let mut bytes = name.repeat(FILE_BYTES / NAME_BYTES + 1).into_bytes();
@@ -39,27 +40,18 @@ fn fill(at: &Path) {
             fs::remove_file(path).expect("the last one");
             break;
         }
+        names.insert(name);
     }
+    names
 }
 
-/// Names of the files that have one of these bytes; `None` for bytes of none of them.
+/// Names that these bytes repeat.
 fn named_in(bytes: &[u8]) -> BTreeSet<String> {
     bytes
         .windows(NAME_BYTES)
         .filter(|window| window.starts_with(b"/dir a/"))
         .map(|window| String::from_utf8(window.to_vec()).expect("plain"))
         .collect()
-}
-
-/// The first block of 4,096 bytes within a range of the partition that lies in the middle of a file.
-fn block_of_a_file(before: &[u8], within: Range<usize>) -> u64 {
-    let is_full = |at: &usize| {
-        let block = &before[*at..*at + 4096];
-        let named = block.windows(7).filter(|part| *part == b"/dir a/");
-        named.count() >= 4096 / NAME_BYTES - 1 && named_in(block).len() == 1
-    };
-    let at = within.step_by(4096).find(is_full);
-    at.expect("a block of a file") as u64
 }
 
 struct FileSystem {
@@ -85,9 +77,38 @@ const NTFS: FileSystem = FileSystem {
     kind: "ntfs-3g",
 };
 
+/// A partition before its move.
+struct Before {
+    bytes: Vec<u8>,
+    /// Paths of the files. Free space may repeat other paths: the last file had no room and was deleted, but the kernel may have
+    /// written a part of it.
+    names: BTreeSet<String>,
+}
+
+impl Before {
+    /// Names of the files with bytes in a range of the partition.
+    fn files_in(&self, range: Range<usize>) -> BTreeSet<String> {
+        let found = named_in(&self.bytes[range]);
+        found.intersection(&self.names).cloned().collect()
+    }
+
+    /// The first block of 4,096 bytes within a range that a file fills: a deleted file does not count.
+    fn block_of_a_file(&self, within: Range<usize>) -> u64 {
+        let is_full = |at: &usize| {
+            let block = &self.bytes[*at..*at + 4096];
+            let named = block.windows(7).filter(|part| *part == b"/dir a/");
+            named.count() >= 4096 / NAME_BYTES - 1
+                && named_in(block).len() == 1
+                && self.files_in(*at..*at + 4096).len() == 1
+        };
+        let at = within.step_by(4096).find(is_full);
+        at.expect("a block of a file") as u64
+    }
+}
+
 impl FileSystem {
-    /// Makes it in a partition, full of files, and returns the bytes of the partition.
-    fn make(&self, node: &Path, at: &Path) -> Vec<u8> {
+    /// Makes the file system in a partition and fills it with files.
+    fn make(&self, node: &Path, at: &Path) -> Before {
         run(Command::new(self.make[0]).args(&self.make[1..]).arg(node));
         let mounted = match self.kind {
             "ntfs-3g" => {
@@ -96,7 +117,7 @@ impl FileSystem {
             }
             _ => Some(Mounted::mount(node, at)),
         };
-        fill(at);
+        let names = fill(at);
         match mounted {
             Some(mounted) => drop(mounted),
             None => {
@@ -106,7 +127,8 @@ impl FileSystem {
                 wait::until("ntfs-3g ends", wait::PATIENCE, free);
             }
         }
-        fs::read(node).expect("the partition")
+        let bytes = fs::read(node).expect("the partition");
+        Before { bytes, names }
     }
 }
 
@@ -128,7 +150,7 @@ fn files(owners: &Value) -> BTreeSet<String> {
 }
 
 /// Each range that is lost, with the names of its files, is what the bytes of before tell; so is the file that lists them.
-fn assert_named(result: &Value, before: &[u8], file_system: &str) {
+fn assert_named(result: &Value, before: &Before, file_system: &str) {
     assert_eq!(result["owner_search"]["file_system"], file_system);
     assert_eq!(result["owner_search"]["is_complete"], true, "{result}");
     let listed = fs::read_to_string(result["lost_file"].as_str().expect("a file")).expect("it");
@@ -137,7 +159,7 @@ fn assert_named(result: &Value, before: &[u8], file_system: &str) {
         let start = lost["start_bytes"].as_u64().expect("a number") as usize;
         let len = lost["len_bytes"].as_u64().expect("a number") as usize;
         // Whole blocks of the file system: a file may end in the first or the last of them.
-        let expected = named_in(&before[start..start + len]);
+        let expected = before.files_in(start..start + len);
         let found = files(&lost["owners"]);
         assert_eq!(found, expected, "bytes {start} to {}", start + len);
         named.extend(expected);
@@ -173,7 +195,7 @@ fn assert_spoiled_files_are_named(file_system: &FileSystem) {
         drop(direct);
         // Of the last 40 MiB the source is overwritten, but for 2 MiB.
         let (first, last) = (PART_BYTES - (36 << 20), PART_BYTES - (1 << 20));
-        let at = block_of_a_file(&before, first as usize..last as usize);
+        let at = before.block_of_a_file(first as usize..last as usize);
         let image = disk.image_file();
         image
             .write_all_at(&[0xa5; 512], TO * SECTOR + at)
@@ -243,7 +265,7 @@ fn the_file_of_an_unreadable_block_is_named() {
     let before = EXT4.make(&node, &at);
     run(Command::new("blockdev").arg("--flushbufs").arg(&node));
     // A block of the file system is one of the disk here only at every fourth place: 34 sectors are 17 KiB.
-    let hole = block_of_a_file(&before, (20 << 20) + 3072..40 << 20);
+    let hole = before.block_of_a_file((20 << 20) + 3072..40 << 20);
     served.spoil(PART.0 * SECTOR + hole);
     let journal = dir.path().join("journal");
     let mut begin = Command::new(env!("CARGO_BIN_EXE_plumb"));
@@ -266,7 +288,7 @@ fn the_file_of_an_unreadable_block_is_named() {
     assert_eq!((start, len), (hole, 4096));
     let now = fs::read(&node).expect("the partition");
     let (start, end) = (hole as usize, hole as usize + 4096);
-    assert!(now[..start] == before[..start] && now[end..] == before[end..]);
+    assert!(now[..start] == before.bytes[..start] && now[end..] == before.bytes[end..]);
     assert!(now[start..end].iter().all(|byte| *byte == 0));
 }
 
