@@ -1,5 +1,6 @@
-//! What the programs of `plumb watch` and `plumb record` cost an I/O, by the kernel's own count of their run time, beside
-//! empty programs, beside programs that do no more than hand a record over, and beside a bpftrace program that does the same.
+//! The cost of the programs of `plumb watch` and `plumb record` for an I/O, by the kernel's own count of their run
+//! time, beside empty programs, beside programs that only pass a record on, and beside a bpftrace program that does the
+//! same.
 //!
 //!   cost DEVICE ROUNDS SECONDS
 //!
@@ -168,7 +169,7 @@ fn cost_of_records(device: &str, seconds: &str) -> Result<[f64; 3], Error> {
     })
 }
 
-/// The same while a recording takes up what comes.
+/// The same while a recording reads the records.
 fn cost_of_recording(
     options: &RecordOptions,
     device: &str,

@@ -1,4 +1,4 @@
-//! What the programs share with the reader: the structures of `bpf/abi.h`.
+//! The data that the programs share with the reader: the structures of `bpf/abi.h`.
 //!
 //! The kernel adds to these words while they are read, so each is an atomic.
 
@@ -74,7 +74,7 @@ pub(crate) struct Thread {
     pub(crate) seen_ns: AtomicU64,
 }
 
-/// What a process sent, in one lane.
+/// The I/O of a process in one lane.
 #[repr(C)]
 pub(crate) struct Sent {
     pub(crate) bytes: AtomicU64,
@@ -124,7 +124,7 @@ pub(crate) struct Asker {
     unused: AtomicU64,
 }
 
-/// What does not belong to a device.
+/// Counts that do not belong to a device.
 #[repr(C)]
 pub(crate) struct Totals {
     pub(crate) unlisted_devices: AtomicU64,
@@ -149,7 +149,7 @@ const _: () = {
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);
 };
 
-/// What the key of a row says.
+/// The fields of a row's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockKey {
     pub(crate) place: usize,
@@ -175,7 +175,7 @@ impl BlockKey {
     }
 }
 
-/// What the key of a row says at the vfs layer.
+/// The fields of a row's key at the vfs layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VfsKey {
     pub(crate) place: usize,

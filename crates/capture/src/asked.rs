@@ -1,7 +1,7 @@
-//! From counters of the vfs layer that only grow to what processes asked between two readings.
+//! From counters of the vfs layer that only grow to the requests of processes between two readings.
 //!
-//! Bytes are never guessed. A process that comes to a file system's data on a way of which the bytes are not known is
-//! told with that way, and what else it asked there is no whole.
+//! Bytes are never guessed. A process that reaches a file system's data in a way with unknown bytes is reported with
+//! that way, and its other requests there are incomplete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,12 +16,12 @@ use crate::abi::{self, VfsKey};
 use crate::difference::{grown, name_of_process, now};
 use crate::vfs::VfsCounters;
 
-/// What processes asked between two readings.
+/// The requests of processes between two readings.
 #[derive(Debug, Default)]
 pub struct FileCalls {
     /// A profile for each file system and device node: extents of files that were read and written.
     pub profiles: ProfileSet,
-    /// Who asked, most bytes first.
+    /// The processes, most bytes first.
     pub askers: Vec<Asker>,
     /// Calls of processes for which there was no room.
     pub of_unlisted_process: u64,
@@ -36,14 +36,14 @@ pub struct FileSystem {
     pub is_node: bool,
 }
 
-/// What a process asked of one file system.
+/// The requests of a process to one file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asker {
     /// Number of the process.
     pub pid: u32,
     /// Its command.
     pub comm: String,
-    /// Of what; `None` where all that is known is that it uses ways that are not counted.
+    /// The file system; `None` if only its use of uncounted ways is known.
     pub file_system: Option<FileSystem>,
     /// By [`CallKind`].
     pub calls: [Calls; abi::KINDS],
@@ -66,7 +66,7 @@ pub struct Calls {
     pub moved_bytes: u64,
 }
 
-/// What a call does: an index into [`Asker::calls`].
+/// The kind of a call: an index into [`Asker::calls`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// Reads that may be met by the page cache.
@@ -86,7 +86,7 @@ pub enum AccessWay {
     Calls,
     /// Reads and writes of io_uring.
     Uring,
-    /// Requests of io_uring whose completion is not told.
+    /// Requests of io_uring without a completion.
     SilentUring,
     /// Requests by io_submit.
     Aio,
@@ -128,7 +128,7 @@ impl AccessWay {
         matches!(self, AccessWay::Calls | AccessWay::Uring)
     }
 
-    /// As it is told to the user.
+    /// Its text for the user.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl Asker {
     }
 }
 
-/// Counters and what they were when they were last read.
+/// Counters and their values at the last reading.
 pub(crate) struct Tallies {
     counters: VfsCounters,
     rows: Vec<u64>,
@@ -287,7 +287,7 @@ impl Tallies {
             .filter(|(asker, _)| asker.file_system.is_some())
             .map(|(asker, _)| asker.pid)
             .collect();
-        // What is known of a process alone is told with its file systems, where it used any.
+        // Facts about a process alone are reported with its file systems, if it used any.
         all.retain(|(asker, _)| asker.file_system.is_some() || !with_files.contains(&asker.pid));
         let mut askers: Vec<Asker> = all
             .into_iter()
@@ -313,7 +313,7 @@ impl Tallies {
 }
 
 impl PreviousAsker {
-    /// What the process asked since, and all ways that it ever went.
+    /// The requests of the process since then, and all ways that it ever used.
     fn grown(&mut self, pid: u32, asker: &abi::Asker) -> (Asker, u64) {
         let mut calls = [Calls::default(); abi::KINDS];
         for (kind, calls) in calls.iter_mut().enumerate() {

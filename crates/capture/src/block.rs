@@ -1,4 +1,4 @@
-//! The block layers: which programs watch which disks, and what all of them saw as one reading.
+//! The block layers: the programs that watch disks, and their joint reading.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::tracefs::Tracefs;
 /// From here on a silence is worth looking for the I/O that wait.
 const LONG: Duration = Duration::from_secs(1);
 
-/// What is to be watched, and how it is counted.
+/// The disks to watch, and the way of counting.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Numbers of the disks; all when empty.
@@ -32,7 +32,7 @@ pub struct Options {
     pub attach: Option<Attached>,
     /// At which layer a disk is watched.
     pub layers: Layers,
-    /// What alone is to count.
+    /// The filter of the I/O that count.
     pub filter: Filter,
 }
 
@@ -55,14 +55,14 @@ pub enum Layers {
     /// Disks that make requests by these, others (dm, md, zram) by the bios that they are given.
     #[default]
     Auto,
-    /// By requests alone: what the driver was sent.
+    /// By requests alone: I/O sent to the driver.
     Request,
-    /// By bios alone: what the device was given, before it was merged and split.
+    /// By bios alone: I/O given to the device, before merges and splits.
     Bio,
 }
 
 impl Layers {
-    /// Whether all disks are watched at this layer, of whatever kind they are.
+    /// Whether all disks of any kind are watched at this layer.
     pub(crate) fn is_every_device_at(self, layer: Layer) -> bool {
         match self {
             Layers::Auto => false,
@@ -71,8 +71,9 @@ impl Layers {
         }
     }
 
-    /// Whether there may be something to watch at a layer, of these disks or all when there are none: one of any kind may come
-    /// later, when nothing can be attached any more. A program that finds nothing to count costs some 30 ns a bio.
+    /// Whether there may be something to watch at a layer, of these disks or of all if the list is empty: one of any
+    /// kind may come later, when nothing can be attached any more. A program without anything to count costs about 30
+    /// ns for a bio.
     pub(crate) fn need(self, layer: Layer, devices: &[u32]) -> bool {
         match self {
             Layers::Auto => {
@@ -110,7 +111,8 @@ enum By {
 }
 
 impl BlockWatch {
-    /// Begins to watch; from then on everything counts. Where the kernel does not take the programs, its trace events tell.
+    /// Begins to watch; from then on everything counts. If the kernel does not accept the programs, its trace events
+    /// are used.
     ///
     /// # Errors
     /// Without the capabilities, or when the kernel offers neither.
@@ -198,8 +200,8 @@ impl BlockWatch {
         layers
     }
 
-    /// Takes what the kernel has in its buffer, if it watches by events: to be called some ten times a second, lest the buffer
-    /// run over.
+    /// Reads the kernel's buffer, if it watches by events: call it about ten times a second, so that the buffer does
+    /// not overflow.
     pub fn keep_up(&mut self) {
         self.silences.keep_up();
         if let By::Events(events) = &mut self.by {
@@ -207,7 +209,7 @@ impl BlockWatch {
         }
     }
 
-    /// Says that the next reading is the last one: it has what is in flight then as well.
+    /// Makes the next reading the last one: it then contains I/O in flight as well.
     pub fn end(&mut self) {
         self.is_end = true;
         if let By::Events(events) = &mut self.by {
@@ -215,7 +217,7 @@ impl BlockWatch {
         }
     }
 
-    /// What happened since this was last asked.
+    /// The activity since the last call.
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
         match &mut self.by {
@@ -294,7 +296,7 @@ fn named(options: &Options, layer: Layer) -> Vec<u32> {
         .collect()
 }
 
-/// Disks of which others of the same reading received the I/O again, with these.
+/// Disks whose I/O others of the same reading received again, with these.
 fn seen_again(reading: &Reading) -> BTreeMap<String, Vec<String>> {
     let seen = |name: &String| {
         reading

@@ -17,7 +17,7 @@ pub struct Device {
     pub size_bytes: u64,
     /// Logical block, 0 when sysfs does not say.
     pub logical_block_bytes: u32,
-    /// Where a partition begins on its disk.
+    /// The start of a partition on its disk.
     pub first_byte: u64,
     /// Whether it is a partition.
     pub is_partition: bool,
@@ -61,7 +61,7 @@ pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
     let missing = || CaptureError::NoDevice(name.to_owned());
     let class = Path::new("/sys/class/block")
         .join(name.strip_prefix("/dev/").unwrap_or(name).replace('/', "!"));
-    // A node may have any name: what it stands for counts.
+    // A node may have any name: its device number counts.
     let node = fs::metadata(name)
         .ok()
         .filter(|found| found.file_type().is_block_device());
@@ -92,7 +92,7 @@ fn number_in(file: &Path) -> Option<u32> {
     Some(major.parse::<u32>().ok()? << MINOR_BITS | minor.parse::<u32>().ok()?)
 }
 
-/// The number of the disk of a disk or partition; what sysfs does not know is taken for a disk.
+/// The number of the disk of a disk or partition; a number that sysfs does not know is treated as a disk.
 pub(crate) fn disk_of_number(dev: u32) -> u32 {
     disk_at(&directory(dev)).unwrap_or(dev)
 }
@@ -127,7 +127,8 @@ pub fn is_bio_based(dev: u32) -> bool {
     disk.exists() && !disk.join("mq").exists()
 }
 
-/// Whether one of these disks, or of all when there are none, is the head of NVMe paths: its bios become requests of a path.
+/// Whether one of these disks, or of all if the list is empty, is the head of NVMe paths: its bios become requests of a
+/// path.
 pub(crate) fn have_heads_of_paths(devices: &[u32]) -> bool {
     let is_head = |dev: &u32| is_bio_based(*dev) && name_of(*dev).name.starts_with("nvme");
     if devices.is_empty() {

@@ -1,4 +1,4 @@
-//! From counters that only grow to what happened between two readings.
+//! From counters that only grow to the activity between two readings.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
 use crate::reading::{Misses, Process, Reading};
 
-/// Counters and what they were when they were last read.
+/// Counters and their values at the last reading.
 pub(crate) struct Readings {
     layer: Layer,
     counters: BlockCounters,
@@ -44,7 +44,7 @@ struct PreviousRow {
     timed: Timed,
 }
 
-/// What is known of the completions of a row.
+/// The completions of a row.
 #[derive(Clone, Copy, Default)]
 struct Timed {
     ios: u64,
@@ -78,7 +78,7 @@ pub(crate) fn now(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
 
-/// What a counter has grown by since `seen`, which becomes its present value.
+/// The growth of a counter since `seen`, which becomes its present value.
 pub(crate) fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
     let now = now(word);
     now.wrapping_sub(std::mem::replace(seen, now))
@@ -261,8 +261,7 @@ impl Readings {
     /// Rows into the tables of their disks, and of their partitions.
     fn add_rows(&mut self, profiles: &mut [Option<Profile>]) {
         let empty = self.table();
-        // All completions before all issues: what is seen to be complete has then been seen to be issued, in whichever
-        // lane either was counted.
+        // All completions before all issues: a visible completion then has a visible issue, in any lane.
         let exact = self.counters.rows.len();
         let all = self
             .counters
@@ -299,7 +298,7 @@ impl Readings {
             }
             profile.add_residue(op, residue, length, key.continues, &sums);
             if key.is_coarse {
-                // What the lengths are together is known all the same.
+                // The sum of the lengths is known all the same.
                 let bytes = &mut profile.ops[op as usize].bytes;
                 let known = (self.rows[at].sectors - sectors_seen).saturating_mul(512);
                 *bytes = bytes
@@ -355,7 +354,7 @@ impl Readings {
             totals.failed = grown(failed, seen);
         }
         let last = now(&device.last_issue_ns);
-        // Which I/O was the first since is not counted: none came before the last one, or before the last reading.
+        // The first I/O since then is not counted: it was not before the last one, or before the last reading.
         let first = match before.last_issue_ns {
             0 => now(&device.first_ns),
             before => before.max(self.read_at_ns).min(last),
@@ -497,7 +496,7 @@ fn threads_since(threads: &[abi::Thread], since_ns: u64) -> BTreeMap<u32, u64> {
     by_process
 }
 
-/// A bucket of a device's histograms to where the profile has it.
+/// Converts a bucket of a device's histograms to that of the profile.
 fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
     let ordered = &mut profile.ordered;
     match histogram {
@@ -536,7 +535,7 @@ fn squared(row: &abi::KernelRow) -> u128 {
 }
 
 impl PreviousRow {
-    /// What the row has grown by; `None` when it has not.
+    /// The growth of the row; `None` without any.
     fn grown(&mut self, row: &abi::KernelRow, timed: Timed) -> Option<Row> {
         let next = PreviousRow {
             ios: now(&row.ios),

@@ -22,7 +22,7 @@ pub enum CaptureError {
     Refused {
         /// Name of the program.
         program: &'static str,
-        /// What the kernel said, last lines.
+        /// The last lines of the kernel's message.
         reason: String,
     },
     /// A map could not be made or mapped.
@@ -30,7 +30,7 @@ pub enum CaptureError {
     Map {
         /// Name of the map.
         map: &'static str,
-        /// What the kernel said.
+        /// The message of the kernel.
         reason: String,
     },
     /// A directory that was named as a cgroup and is none.
@@ -40,7 +40,7 @@ pub enum CaptureError {
     NoCgroup {
         /// The directory.
         path: PathBuf,
-        /// What was found.
+        /// The value found.
         found: String,
     },
     /// A file of the kernel's tracing cannot be used.
@@ -48,7 +48,7 @@ pub enum CaptureError {
     Tracefs {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The error found.
         source: io::Error,
     },
     /// A file of the kernel's tracing is not as expected.
@@ -56,7 +56,7 @@ pub enum CaptureError {
     Event {
         /// The event, or the file.
         what: &'static str,
-        /// What it has in every kernel that is known.
+        /// Its value in every known kernel.
         expected: &'static str,
     },
     /// A condition that cannot be asked without programs.

@@ -1,4 +1,4 @@
-//! What alone is to count: the programs leave out everything else, where it passes.
+//! The filter of the I/O that count: the programs leave out everything else at once.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Filter {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// Whether it matters who sends an I/O.
+    /// Whether the sender of an I/O matters.
     #[must_use]
     pub fn is_by_sender(&self) -> bool {
         self.pid.is_some() || self.comm.is_some() || self.cgroup.is_some()
@@ -72,7 +72,7 @@ impl Filter {
     }
 }
 
-/// What the kernel calls a cgroup by: the inode of its directory.
+/// The kernel's number of a cgroup: the inode of its directory.
 fn number_of_cgroup(path: &Path) -> Result<u64, CaptureError> {
     let refused = |found: String| CaptureError::NoCgroup {
         path: path.to_owned(),
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(Filter::default().text(), None);
     }
 
-    /// What is wrong with it is said, and not that a file of another version is missing.
+    /// The message names the fault, and not a missing file of another version.
     #[test]
     fn a_directory_that_is_no_cgroup() {
         let folder = tempfile::tempdir().expect("a directory");

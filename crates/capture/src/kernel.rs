@@ -1,10 +1,10 @@
-//! What this kernel offers, by its own type information.
+//! The features of this kernel, by its own type information.
 
 use std::fs;
 
 use crate::error::CaptureError;
 
-/// Where the kernel keeps its types.
+/// The kernel's type file.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// Kinds of types that matter here; numbers of <linux/btf.h>.
@@ -23,12 +23,12 @@ mod kind {
     pub(super) const ENUM64: u32 = 19;
 }
 
-/// The kernel's types as they lie in the file.
+/// The kernel's types as in the file.
 pub(crate) struct Types {
     bytes: Vec<u8>,
     types_at: usize,
     strings_at: usize,
-    /// Where each type begins; type 0 is void and has no entry.
+    /// The start of each type; type 0 is void and has no entry.
     begins: Vec<u32>,
 }
 
@@ -101,7 +101,7 @@ impl Types {
         Ok(())
     }
 
-    /// Which of the programs at block_rq_issue fits this kernel.
+    /// The program at block_rq_issue that fits this kernel.
     pub(crate) fn issue_program(&self) -> Result<&'static str, CaptureError> {
         match self.tracepoint_arguments("block_rq_issue") {
             Some(1) => Ok("issue_request"),
@@ -126,7 +126,7 @@ impl Types {
             return None;
         }
         let (_, info, _) = self.head(prototype)?;
-        // The first parameter is the data of whoever listens.
+        // The first parameter is the listener's data.
         (kind_of(info) == kind::FUNC_PROTO).then(|| count_of(info).saturating_sub(1))
     }
 }
@@ -139,7 +139,7 @@ fn count_of(info: u32) -> usize {
     (info & 0xffff) as usize
 }
 
-/// What follows the three words of a type. `None` for a kind that is not known, behind which nothing can be found.
+/// The bytes after the three words of a type. `None` for an unknown kind, after which nothing can be found.
 fn extra_bytes(info: u32) -> Option<usize> {
     let count = count_of(info);
     Some(match kind_of(info) {

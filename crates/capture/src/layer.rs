@@ -1,4 +1,4 @@
-//! One layer: loads the programs that sum its I/O up, and maps what they count.
+//! One layer: loads the programs that count its I/O, and maps their counters.
 
 use std::sync::atomic::AtomicU64;
 
@@ -33,7 +33,7 @@ const LANES_MAX: usize = 16;
 const ROWS_MAX: usize = 1 << 18;
 /// Rows of a lane: 2 MiB.
 const ROWS_OF_LANE_MAX: usize = 1 << 15;
-/// Lanes of a device have 79 KiB of histograms each: 40 MiB at most, more only where there are more devices.
+/// Lanes of a device have 79 KiB of histograms each: 40 MiB at most, more only with more devices.
 const LANE_DEVICES_MAX: usize = 512;
 /// All starts of a disk modulo 1 MiB, by operation, stream and eight powers of two of length: 4 MiB.
 const COARSE_ROWS: usize = 1 << 16;
@@ -43,7 +43,7 @@ const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
 const REQUEST_FLIGHTS: usize = 1 << 16;
 /// Fewer: devices without requests are few, and a bio has a choice of places.
 pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
-/// Sets of four ends of I/O: 128 KiB, of which one busy disk fills an eighth.
+/// Sets of four ends of I/O: 128 KiB; one busy disk fills an eighth.
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
@@ -56,7 +56,7 @@ pub(crate) struct WatchedLayer {
     readings: Readings,
 }
 
-/// What the programs count into.
+/// The counters of the programs.
 pub(crate) struct BlockCounters {
     pub(crate) rows: Shared<abi::KernelRow>,
     /// Those of I/O that found no row of their own.
@@ -87,7 +87,7 @@ struct Sizes {
 impl Sizes {
     fn for_disks(layer: Layer, disks: usize) -> Sizes {
         let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
-        // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
+        // Twice as many as exist, so that later disks and hash collisions find room.
         let devices = (2 * disks)
             .next_power_of_two()
             .clamp(DEVICES_MIN, PLACES / 2);
@@ -141,7 +141,7 @@ pub(crate) fn places(
     ])
 }
 
-/// What a layer's programs are loaded for.
+/// The parameters for loading a layer's programs.
 pub(crate) struct Wanted<'a> {
     pub(crate) layer: Layer,
     /// Numbers of the disks; all when empty.
@@ -175,7 +175,7 @@ impl WatchedLayer {
         })
     }
 
-    /// What happened since this was last asked.
+    /// The activity since the last call.
     pub(crate) fn read(&mut self) -> Reading {
         self.readings.next()
     }

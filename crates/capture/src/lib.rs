@@ -1,8 +1,8 @@
-//! What the disks of this host receive, and what processes ask of its file systems, as it happens: programs in the kernel
-//! sum up every request, bio and call where it passes, and this crate makes the profile of it that a trace would give.
+//! The I/O of this host's disks, and the requests of processes to its file systems, live: programs in the kernel count
+//! every request, bio and call at once, and this crate makes the profile that a trace would give.
 //!
-//! Needs CAP_BPF and CAP_PERFMON. Where the kernel takes no programs, the block layers are watched by its trace events
-//! instead, which needs root and costs more. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
+//! Needs CAP_BPF and CAP_PERFMON. If the kernel accepts no programs, its trace events watch the block layers instead,
+//! which needs root and costs more. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
 
 mod abi;
 mod asked;

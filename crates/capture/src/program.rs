@@ -20,7 +20,7 @@ pub enum Attached {
 }
 
 impl Attached {
-    /// As it is told to the user.
+    /// Its text for the user.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Loads it with constants set, what alone is to count where it asks for that, and maps of so many entries.
+    /// Loads it with constants, the filter if it needs one, and maps of this number of entries.
     pub(crate) fn load(
         &self,
         attached: Attached,
@@ -83,7 +83,7 @@ pub(crate) fn cheapest<T>(
     }
 }
 
-/// Of what can be watched by programs alone.
+/// For features that need programs.
 fn takes_no_program(program: &'static str) -> CaptureError {
     CaptureError::Refused {
         program,
@@ -203,7 +203,7 @@ pub(crate) fn shared<T: crate::shared::Words>(
     Shared::map(name, map)
 }
 
-/// As the programs mix what they look up.
+/// The same mix as the programs' lookups.
 pub(crate) fn mix(value: u64) -> u32 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let once = value.wrapping_mul(GOLDEN);

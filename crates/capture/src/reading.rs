@@ -1,33 +1,32 @@
-//! What happened between two readings, as it is handed out.
+//! The activity between two readings, for callers.
 
 use std::collections::BTreeMap;
 
 use plumb_profile::ProfileSet;
 
-/// What happened between two readings.
+/// The activity between two readings.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// A profile for each disk that received I/O, at the layer at which it is watched.
     pub profiles: ProfileSet,
-    /// What was not as it should be, by disk.
+    /// Irregularities, by disk.
     pub misses: BTreeMap<String, Misses>,
     /// Processes that sent I/O, most first.
     pub processes: Vec<Process>,
     /// I/O of devices for which there was no room.
     pub unlisted: u64,
-    /// I/O of which nobody knows who sent them.
+    /// I/O with an unknown sender.
     pub of_unknown_sender: u64,
     /// I/O of processes for which there was no room.
     pub of_unlisted_process: u64,
     /// Events that the kernel's buffer had no room for, where the watch is by events: their I/O are in no figure, or without
     /// latency.
     pub lost: u64,
-    /// Disks that handed I/O on to others that are in the reading as well, with these: what they received is never to be
-    /// added to what those received.
+    /// Disks that passed I/O on to others in the reading, with these: never add up the I/O of both.
     pub seen_again: BTreeMap<String, Vec<String>>,
 }
 
-/// What was not as it should be on a disk, and what is counted apart.
+/// Irregularities on a disk, and separate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
     /// Flushes, which have no place.
@@ -42,11 +41,11 @@ pub struct Misses {
     pub unmatched_completions: u64,
     /// I/O that found no row of the residue table.
     pub unplaced: u64,
-    /// How often an I/O was cut in two, since it was too long for the device or lay across a boundary of it.
+    /// Number of I/O that were cut in two, because they were too long for the device or crossed a boundary of it.
     pub splits: u64,
 }
 
-/// What a process sent to one device.
+/// The I/O of a process on one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// The disk or partition that it used.
@@ -80,7 +79,7 @@ impl Misses {
 }
 
 impl Reading {
-    /// Adds what was seen at another layer in the same time.
+    /// Adds the I/O of another layer in the same time.
     pub(crate) fn add(&mut self, other: Reading) {
         self.add_misses(&other);
         self.profiles.merge(&other.profiles);
@@ -89,7 +88,7 @@ impl Reading {
             .sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
-    /// Adds what was not as it should be in another reading.
+    /// Adds the irregularities of another reading.
     pub fn add_misses(&mut self, other: &Reading) {
         for (device, misses) in &other.misses {
             self.misses.entry(device.clone()).or_default().add(misses);

@@ -52,7 +52,7 @@ pub(crate) struct Shared<T> {
     of: PhantomData<T>,
 }
 
-// SAFETY: the memory belongs to the map and is only read, atomically, from whatever thread.
+// SAFETY: the memory belongs to the map and is only read, atomically, from any thread.
 unsafe impl<T: Words> Send for Shared<T> {}
 
 impl<T: Words> Shared<T> {
@@ -66,7 +66,7 @@ impl<T: Words> Shared<T> {
             )));
         }
         let entries = info.max_entries() as usize;
-        // The kernel rounds up to whole pages, of whatever size they are.
+        // The kernel rounds up to whole pages of any size.
         let bytes = entries * size_of::<T>();
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
         let memory = unsafe {
@@ -95,8 +95,8 @@ impl<T: Words> ops::Deref for Shared<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping is as long as that and lives as long as `self`; a page is aligned for every `T`, and `Words`
-        // promises that what the kernel writes there are values of `T`.
+        // SAFETY: the mapping has this length and lives as long as `self`; a page is aligned for every `T`, and `Words`
+        // promises that the kernel's data there are values of `T`.
         unsafe { slice::from_raw_parts(self.memory.cast().as_ptr(), self.entries) }
     }
 }

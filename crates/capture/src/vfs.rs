@@ -1,4 +1,4 @@
-//! The vfs layer: loads the programs that sum up what processes ask of files, and maps what they count.
+//! The vfs layer: loads the programs that count the requests of processes to files, and maps their counters.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ pub struct Vfs {
     tallies: Tallies,
 }
 
-/// What the programs count into.
+/// The counters of the programs.
 pub(crate) struct VfsCounters {
     pub(crate) rows: Shared<abi::KernelRow>,
     pub(crate) places: Shared<abi::KernelPlace>,
@@ -93,13 +93,13 @@ impl Vfs {
         self.sees_uring
     }
 
-    /// What was asked since this was last asked; `name` names the file systems in the profiles.
+    /// The requests since the last call; `name` names the file systems in the profiles.
     pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> FileCalls {
         self.tallies.next(name)
     }
 }
 
-/// Writes out what the cache holds of the file system mounted at a directory (syncfs(2)).
+/// Writes out the cache of the file system mounted at a directory (syncfs(2)).
 ///
 /// # Errors
 /// When the directory cannot be opened, or something could not be written.

@@ -15,18 +15,18 @@ use plumb_trace::Op;
 
 use crate::question::{GridSource, Questions};
 
-/// Of the I/O at most so many, in percent, may have come without their order before streams say nothing.
+/// At most this percentage of the I/O may have come without their order before streams are unknown.
 const UNORDERED_PERCENT_MAX: u64 = 1;
 
-/// Request sizes by which random I/O is told apart, in bytes.
+/// Request sizes for the classes of random I/O, in bytes.
 pub const SIZE_THRESHOLDS: [u64; 5] = [0, 8 << 10, 32 << 10, 64 << 10, 128 << 10];
 
-/// How the I/O lie on one grid.
+/// The fit of the I/O on one grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GridFit {
     /// The grid, in the address space of the device.
     pub grid: Grid,
-    /// Where it is from.
+    /// Its source.
     pub source: GridSource,
     /// Reads and writes together, or why that is unknown.
     #[serde(serialize_with = "answer")]
@@ -43,7 +43,7 @@ pub struct GridFit {
     pub latency: Option<LatencyByFit>,
 }
 
-/// An answer or the reason why there is none.
+/// An answer or the reason for none.
 fn answer<S: serde::Serializer, T: Serialize, E: std::fmt::Display>(
     answer: &Result<T, E>,
     serializer: S,
@@ -81,7 +81,7 @@ pub struct Quantiles {
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpSummary {
-    /// Which.
+    /// Its operation.
     pub op: &'static str,
     /// I/O.
     pub ios: u64,
@@ -100,7 +100,7 @@ pub struct OpSummary {
 /// Sequential against random, for requests of at least one size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RandomBySize {
-    /// Requests of at least so many bytes.
+    /// Requests of at least this number of bytes.
     pub len_bytes_min: u64,
     /// How many.
     pub ios: u64,
@@ -113,15 +113,15 @@ pub struct RandomBySize {
 pub struct PlaceAnalysis {
     /// Name of the partition; absent for the device.
     pub name: Option<String>,
-    /// Where it begins.
+    /// Its start.
     pub first_byte: u64,
-    /// How the I/O lie on each grid asked for.
+    /// The fit of the I/O on each requested grid.
     pub grids: Vec<GridFit>,
-    /// What offset they have.
+    /// The offset of the I/O.
     pub inference: Inference,
 }
 
-/// What another layout would change.
+/// The effect of another layout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WhatIf {
     /// All starts moved.
@@ -174,7 +174,7 @@ pub struct InFlightSummary {
 /// Everything about one profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
-    /// What it is about.
+    /// Its subject.
     pub target: Target,
     /// Size of the device in bytes; absent when unknown.
     pub size_bytes: Option<u64>,
@@ -186,14 +186,14 @@ pub struct Analysis {
     pub span_ns: Option<u64>,
     /// I/O a second over that span; absent when unknown.
     pub ios_per_second: Option<f64>,
-    /// I/O of which the latency is known.
+    /// I/O with a known latency.
     pub timed: u64,
     /// Whether the latencies may belong to other I/O, because many completions are missing. Then there are no
     /// percentiles, no depths in flight and no comparison by fit.
     pub pairing_unsound: bool,
     /// How many recordings.
     pub pieces: u64,
-    /// Largest granularity about which the table can tell.
+    /// Largest granularity that the table can answer.
     pub modulus_bytes: u64,
     /// Whether that is less than was asked for, for want of rows.
     pub modulus_lowered: bool,
@@ -221,10 +221,10 @@ pub struct Analysis {
     pub processes: Vec<ProcessCount>,
     /// Whether names were shortened, so that these counts are upper bounds.
     pub processes_shortened: bool,
-    /// What another layout would change.
+    /// The effect of another layout.
     pub what_if: WhatIf,
-    /// What is missing. A source cannot tell of which device it lost events, so the losses of a source belong to
-    /// the analysis of each device in it.
+    /// The losses. A source does not have the device of its lost events, so the losses of a source belong to the
+    /// analysis of each device in it.
     pub losses: Losses,
 }
 
@@ -360,7 +360,7 @@ fn grid_fit(places: &Places, grid: Grid, source: GridSource, is_counted: bool) -
     let table = &places.table;
     let reads = table.fit(&grid, Select::op(Op::Read));
     let writes = table.fit(&grid, Select::op(Op::Write));
-    // A source of ready-made counts saw I/O, only not where they start.
+    // A source of ready-made counts saw I/O, but not their starts.
     let all = together(&reads, &writes).map_err(|why| match why {
         Unknown::NoIo if is_counted => Unknown::NoStarts,
         why => why,
@@ -384,7 +384,7 @@ fn grid_fit(places: &Places, grid: Grid, source: GridSource, is_counted: bool) -
     }
 }
 
-/// The sums of both; where there are neither reads nor writes, why there are none.
+/// The sums of both; without reads and writes, the reason for that.
 fn together(
     reads: &Result<FitTally, Unknown>,
     writes: &Result<FitTally, Unknown>,

@@ -13,12 +13,12 @@ use plumb_stack::{CellKind, Kind, NodeId, Stack};
 pub struct PlacedFileSystem {
     /// The file system and its block.
     pub block: FileSystemBlock,
-    /// Its first bytes on the device, one for each run that it lies in.
+    /// Its first bytes on the device, one for each of its runs.
     starts: Vec<Bytes>,
 }
 
 impl PlacedFileSystem {
-    /// Whether all of it lies at multiples of the grid.
+    /// Whether all of it is at multiples of the grid.
     #[must_use]
     pub fn is_on(&self, grid: &Grid, device_starts_at: u64) -> bool {
         let mut starts = self.starts.iter();
@@ -51,7 +51,7 @@ fn add(
             .flat_map(|part| starts.iter().map(|start| Bytes(start.0 + part.start.0)))
             .collect();
         if node.kind != Kind::FileSystem {
-            // A partition or a volume that nothing is known to stand on may hold anything.
+            // A partition or a volume without known layers above may contain anything.
             (!stack.above(id).is_empty()).then_some(())?;
             add(stack, id, &starts, found)?;
             continue;

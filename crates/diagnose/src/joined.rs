@@ -1,5 +1,5 @@
-//! Layout and I/O in one diagnosis: I/O are judged by the grids that the stack states of their device, and what a fault of
-//! the layout explains is told with that fault alone.
+//! Layout and I/O in one diagnosis: I/O are judged by the grids that the stack states for their device, and I/O that a
+//! fault of the layout explains are reported with that fault alone.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ const ABOUT_STARTS: [RuleId; 2] = [RuleId::MisalignedPartition, RuleId::SoftPart
 /// Findings that small writes have of a unit: starts and lengths off it are the same once more.
 const ABOUT_UNITS: RuleId = RuleId::IndirectionUnit;
 
-/// Nothing here adds devices up, so that nobody has to be told not to.
+/// Nothing here adds devices up, so that advice is not needed.
 const ABOUT_SUMS: RuleId = RuleId::DoubleCounted;
 
-/// What both came to.
+/// The joint result.
 pub struct Joined<'a> {
     /// Findings about the layout, with the I/O that show them, and those of the I/O that no fault of the layout explains.
     pub diagnosis: Diagnosis,
@@ -128,7 +128,7 @@ pub fn modulus_bytes(stack: &Stack, given: &[Grid]) -> u64 {
     .modulus_bytes()
 }
 
-/// What is to be asked of a profile.
+/// The questions to a profile.
 fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]) -> Questions {
     let disk = stack
         .find(&profile.device)
@@ -151,7 +151,7 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
     questions
 }
 
-/// The grids below a device and in it, as they lie in its address space; none where one is only assumed.
+/// The grids below a device and in it, in its own address space; none if one is only assumed.
 fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
     let is_told = about(found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
     let is_wanted = |fact: &GridFact| {
@@ -175,7 +175,7 @@ fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSour
     grids
 }
 
-/// Partitions that begin off a grid themselves, or carry what does for it; and the device, where it is such a layer.
+/// Partitions that begin off a grid themselves, or carry a layer that does; and the device, if it is such a layer.
 fn explained(
     stack: &Stack,
     found: &[Finding],

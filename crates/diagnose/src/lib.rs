@@ -1,5 +1,5 @@
-//! From profiles and stacks to findings: one file a rule, each with its thresholds, and the answers that reports
-//! print. [`rules`] judge what I/O were seen to do, [`layout`] how a stack is laid.
+//! From profiles and stacks to findings: one file for each rule, with its thresholds, and the answers that reports
+//! print. [`rules`] judge observed I/O, [`layout`] the layout of a stack.
 
 #![forbid(unsafe_code)]
 

@@ -26,7 +26,7 @@ use crate::rules::Diagnosis;
 /// on one component would take hours otherwise.
 pub const NODES_MAX: usize = 400_000;
 
-/// A measure that is at most this part of what it was is a part of a remedy.
+/// A measure that is at most this part of the old one is a partial remedy.
 const PARTIAL_MAX: f64 = 0.5;
 
 /// Proves remedies for the findings of one stack.
@@ -39,7 +39,7 @@ pub struct Prover<'a> {
     left: usize,
 }
 
-/// A connected part of the stack as it is, and what the rules say of it.
+/// A connected part of the present stack, with the results of the rules.
 struct JudgedPart {
     part: StackPart,
     known: Known,
@@ -47,7 +47,7 @@ struct JudgedPart {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover for a stack, with what the rules were given when they judged it.
+    /// A prover for a stack, with the input of the rules.
     #[must_use]
     pub fn new(stack: &'a Stack, known: &'a Known, profiles: Option<&'a ProfileSet>) -> Prover<'a> {
         Prover {
@@ -59,7 +59,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// What actions make of a finding.
+    /// The effect of actions on a finding.
     ///
     /// # Errors
     /// Why they are no remedy.
@@ -281,8 +281,8 @@ fn measure(finding: &Finding) -> Option<f64> {
     share.map(|share| share.value()).or_else(cost)
 }
 
-/// The profiles as they would be: I/O to a partition that moves start elsewhere on its disk. A profile of which that cannot be
-/// told is left out.
+/// The profiles after a move: I/O to a moved partition start elsewhere on its disk. A profile with an unknown effect is
+/// left out.
 fn moved_profiles(stack: &Stack, profiles: &ProfileSet, actions: &[Action]) -> ProfileSet {
     let mut moved = ProfileSet::default();
     for profile in profiles.iter() {

@@ -1,4 +1,4 @@
-//! What the user asks of a profile: grids, and layouts to try.
+//! The user's questions to a profile: grids, and layouts to try.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ pub use plumb_model::facts::GridSource;
 
 use crate::contents::PlacedFileSystem;
 
-/// What is asked.
+/// The questions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Questions {
     /// Grids given by the user.
@@ -22,7 +22,7 @@ pub struct Questions {
     pub stated: Vec<(Grid, GridSource)>,
     /// Partitions, or the device itself, whose own start was found to be off a grid: that is why I/O through them are.
     pub explained: BTreeSet<String>,
-    /// File systems on the device and on its partitions, by the name of these, where the stack knows all that stands there.
+    /// File systems on the device and on its partitions, by the name of these, if the stack knows all of their content.
     pub file_systems: BTreeMap<String, Vec<PlacedFileSystem>>,
     /// Chunk of a stripe beneath or to be.
     pub chunk: Option<Grid>,
@@ -30,7 +30,7 @@ pub struct Questions {
     pub members: Option<u32>,
     /// Record of a file system or database.
     pub record: Option<Grid>,
-    /// All starts moved by so many bytes.
+    /// All starts moved by this number of bytes.
     pub shift_bytes: Option<i64>,
     /// The command that asks all of this of the same I/O, so that one more question can be added to it. It has no shift.
     pub command: Option<Command>,

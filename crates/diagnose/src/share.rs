@@ -1,4 +1,4 @@
-//! A share with its interval: how many of how many, and what that says of the I/O that were not seen.
+//! A share with its interval: the count, the total, and the meaning for unseen I/O.
 
 use plumb_geometry::Bounds;
 use plumb_model::CountedShare;
@@ -7,10 +7,10 @@ use serde::Serialize;
 /// Width of intervals in standard errors: 95 of 100 hold the true share.
 const Z: f64 = 1.96;
 
-/// So many of so many.
+/// A count of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// How many: a range where a table dropped what it takes to count them.
+    /// The count: a range if a table dropped the necessary detail.
     pub part: Bounds<u64>,
     /// Of how many; at least `part`.
     pub whole: u64,

@@ -19,7 +19,7 @@ pub const fn align_down(position: u64, unit: u64) -> Option<u64> {
     }
 }
 
-/// Where the next soft partition may start, in the unit of measure of the arguments.
+/// The next start of a soft partition, in the unit of the arguments.
 ///
 /// Solaris Volume Manager puts an extent header of one block in front of each soft partition, so
 /// the start must leave at least one block free after the last one: the sum is raised by one and

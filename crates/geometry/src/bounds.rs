@@ -1,4 +1,4 @@
-//! A figure of which only a lower and an upper end are known.
+//! A figure with only a lower and an upper end.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,13 +81,13 @@ impl<T: Copy + PartialEq> Bounds<T> {
 macro_rules! sums {
     ($inner:ty) => {
         impl Bounds<$inner> {
-            /// Adds another figure. A sum stays at its end rather than begin anew.
+            /// Adds another figure. A sum saturates instead of wrapping.
             pub fn add(&mut self, other: Self) {
                 self.low = self.low.saturating_add(other.low);
                 self.high = self.high.saturating_add(other.high);
             }
 
-            /// The sum of so many figures alike.
+            /// The sum of `count` equal figures.
             #[must_use]
             pub fn times(self, count: u64) -> Self {
                 self.map(|end| end.saturating_mul(count.into()))
@@ -106,7 +106,7 @@ sums!(u64);
 sums!(u128);
 
 impl Bounds<bool> {
-    /// So many, of a thing that holds for all of `count` alike.
+    /// The count of a property that holds for all of `count` alike.
     #[must_use]
     pub fn count(self, count: u64) -> Bounds<u64> {
         self.map(|holds| if holds { count } else { 0 })

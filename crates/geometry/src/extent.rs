@@ -1,6 +1,6 @@
-//! A run of bytes in one address space: where it starts and how long it is.
+//! A run of bytes in one address space: its start and its length.
 //!
-//! Left out: which address space it is in. That is the caller's knowledge, and output must say it.
+//! Left out: the address space. The caller knows it, and output must name it.
 
 use std::fmt;
 

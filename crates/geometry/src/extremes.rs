@@ -1,5 +1,5 @@
-//! How extents lie on a grid of which the start or the length is known only in part: the least and
-//! the most that each figure of [`Fit`](crate::Fit) can be.
+//! The fit of extents with a partly known start or length on a grid: the least and the most of each figure of
+//! [`Fit`](crate::Fit).
 //!
 //! A table that ran out of room keeps a length as "between two powers of two", and a start modulo
 //! less than the granularity. Every figure is then a range that contains the truth.
@@ -17,7 +17,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// `None` for lengths of 0, for a step of 0, and where the ends are out of order.
+    /// `None` for lengths of 0, for a step of 0, and if the ends are out of order.
     #[must_use]
     pub const fn new(low: Bytes, high: Bytes, step: Bytes) -> Option<Self> {
         if low.0 == 0 || step.0 == 0 || low.0 > high.0 {
@@ -66,7 +66,7 @@ pub struct Extremes {
 }
 
 impl Extremes {
-    /// From the start modulo `modulus` (at least 1) and what is known of the length.
+    /// From the start modulo `modulus` (at least 1) and the known facts of the length.
     #[must_use]
     pub fn from_residue(start_mod: u64, modulus: u64, lengths: Lengths, grid: &Grid) -> Self {
         let heads = heads(start_mod, modulus, grid);
@@ -131,8 +131,8 @@ fn rests(lengths: Lengths, granularity: u64) -> Bounds<u64> {
     if cell(lengths.low) == cell(lengths.high) {
         return Bounds { low, high };
     }
-    // Lengths on both sides of a multiple of the granularity. Where steps miss that multiple, the
-    // ends may be a little wide.
+    // Lengths on both sides of a multiple of the granularity. If steps miss that multiple, the ends may be a little
+    // wide.
     let step = gcd(lengths.step, granularity).max(1);
     Bounds {
         low: low.min(step),
@@ -157,7 +157,7 @@ fn partial_cells(
     cells: Bounds<u128>,
     granularity: u128,
 ) -> Bounds<u128> {
-    // The end lies on a boundary exactly where head and rest make up a cell.
+    // The end is on a boundary exactly if head and rest make up a cell.
     let (low, high) = (head.low + rest.low, head.high + rest.high);
     let ends_on = Bounds {
         low: low == granularity && high == granularity,
@@ -207,8 +207,7 @@ mod tests {
     use crate::fit::Fit;
     use crate::grid::GridKind;
 
-    /// Every figure of every start and length that agrees with what is known, by the arithmetic of
-    /// known ones.
+    /// Every figure of every start and length that agrees with the known facts, by the arithmetic of known ones.
     fn tried(start_mod: u64, modulus: u64, lengths: Lengths, grid: &Grid) -> Vec<(Fit, u64)> {
         // All heads come up within one common multiple.
         let starts = (start_mod..start_mod + grid.granularity().0 * modulus)

@@ -1,9 +1,8 @@
-//! How one extent lies on one grid: how far its ends are from boundaries, how many cells it
-//! touches, and how many of those it covers only in part.
+//! The fit of one extent on one grid: the distances of its ends from boundaries, the number of cells that it touches,
+//! and of those that it covers only in part.
 //!
-//! The figures are per I/O, so that callers can weight and sum them; ratios over many I/O, such as
-//! amplification, are formed where the counts are. An upper bound on what a device does: caches and
-//! merging may save some of it.
+//! The figures are for one I/O, so that callers can weight and sum them; ratios over many I/O, such as amplification,
+//! are computed next to the counts. They are an upper bound for a device: caches and merging may save some of it.
 
 use serde::Serialize;
 
@@ -85,7 +84,7 @@ impl Fit {
         self.cells > self.min_cells
     }
 
-    /// Whether a boundary lies inside, for whatever reason; long I/O cross also when aligned.
+    /// Whether a boundary is inside, for any reason; long I/O cross even if aligned.
     #[must_use]
     pub const fn crosses(&self) -> bool {
         self.cells > 1
@@ -97,15 +96,14 @@ impl Fit {
         !len.0.is_multiple_of(grid.granularity().0)
     }
 
-    /// Bytes of all cells touched: what a unit grid transfers, in either direction. `grid` must be
-    /// the one of this fit. 128 bits, since the outer cells may reach beyond the last `u64`.
+    /// Bytes of all cells touched: the transfer of a unit grid, in either direction. `grid` must be the one of this
+    /// fit. 128 bits, because the outer cells may reach beyond the last `u64`.
     #[must_use]
     pub const fn touched_bytes(&self, grid: &Grid) -> u128 {
         self.cells as u128 * grid.granularity().0 as u128
     }
 
-    /// Bytes of the cells covered in part: what a write on a unit grid reads first. `grid` must be
-    /// the one of this fit.
+    /// Bytes of the cells covered in part: a write on a unit grid reads them first. `grid` must be the one of this fit.
     #[must_use]
     pub const fn read_first_bytes(&self, grid: &Grid) -> u128 {
         self.partial_cells as u128 * grid.granularity().0 as u128

@@ -1,8 +1,7 @@
-//! A grid: boundaries at equal distances through an address space, and what it means to touch one
-//! of the cells between them.
+//! A grid: boundaries at equal distances through an address space, and the meaning of touching one of the cells between
+//! them.
 //!
-//! Left out: where a grid was learned and whether to believe it (`stack` knows), and how I/O lies
-//! on it ([`crate::fit`]).
+//! Left out: the source of a grid and whether to believe it (`stack` knows), and the fit of I/O on it ([`crate::fit`]).
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use thiserror::Error;
 
 use crate::units::Bytes;
 
-/// What a cell is, and so what touching one costs.
+/// The kind of a cell, and with it the cost of touching one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridKind {
@@ -24,8 +23,8 @@ pub enum GridKind {
     ParityStripe,
 }
 
-/// Boundaries at `offset + k * granularity` for every integer k, in the address space of one
-/// target (which the caller names in its output).
+/// Boundaries at `offset + k * granularity` for every integer k, in the address space of one target (which the caller
+/// names in its output).
 ///
 /// Granularity is at least 1 and offset less than granularity. Serialized as `granularity_bytes`,
 /// `offset_bytes` and `kind`, and checked when read back.
@@ -59,8 +58,7 @@ pub enum GridError {
 }
 
 impl Grid {
-    /// What is taken where no grid is known: 4 KiB units at offset 0. A result on it must name its
-    /// source as *assumed*.
+    /// The grid used if none is known: 4 KiB units at offset 0. A result on it must name its source as *assumed*.
     pub const ASSUMED: Self = Self {
         granularity: Bytes(4096),
         offset: Bytes(0),
@@ -74,7 +72,7 @@ impl Grid {
         kind: GridKind::Unit,
     };
 
-    /// A grid with cells of `granularity` bytes, one of which starts at byte `offset`.
+    /// A grid with cells of `granularity` bytes; one starts at byte `offset`.
     ///
     /// # Errors
     /// [`GridError::ZeroGranularity`], or [`GridError::OffsetNotBelowGranularity`].
@@ -131,14 +129,14 @@ impl Grid {
         self.offset
     }
 
-    /// What touching a cell costs.
+    /// The cost of touching a cell.
     #[must_use]
     pub const fn kind(&self) -> GridKind {
         self.kind
     }
 
-    /// How far `position` lies past the boundary before it: 0 on a boundary, else less than the
-    /// granularity. Exact also for positions before the offset, and for any `u64`.
+    /// The distance of `position` from the boundary before it: 0 on a boundary, else less than the granularity. Exact
+    /// also for positions before the offset, and for any `u64`.
     #[must_use]
     pub const fn past_boundary(&self, position: Bytes) -> Bytes {
         let residue = position.0 % self.granularity.0;

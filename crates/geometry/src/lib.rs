@@ -1,16 +1,15 @@
 //! The arithmetic under every answer Plumb gives: the start and length of an I/O, and the cells of
 //! a grid that it touches.
 //!
-//! Everything here is integer arithmetic that is exact for every `u64`; a result that does not fit
-//! is `None` or an error, never a wrapped or rounded figure. The crate does no I/O, reads no clock
-//! and holds no thresholds: what counts as *bad* is decided in `diagnose`.
+//! Everything here is integer arithmetic that is exact for every `u64`; a result that does not fit is `None` or an
+//! error, never a wrapped or rounded figure. The crate does no I/O, reads no clock and has no thresholds: `diagnose`
+//! defines *bad*.
 //!
 //! - [`units`]: bytes, sectors and nanoseconds as different types; [`parse`]: sizes as typed
 //! - [`align`]: rounding up and down, and the next aligned start after an extent
 //! - [`extent`], [`grid`], [`fit`]: an I/O, a lattice of boundaries, and one laid on the other
-//! - [`bounds`], [`extremes`]: figures of which only two ends are known, and those of an I/O that is
-//!   known in part
-//! - [`mod@split_share`]: how many I/O chance alone would lay across a boundary
+//! - [`bounds`], [`extremes`]: figures with only two known ends, and those of a partly known I/O
+//! - [`mod@split_share`]: the share of random I/O across a boundary
 //! - [`mod@natural`]: the order of names with numbers
 //! - [`parity_layout`]: the rotating layouts of parity arrays, by name
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How parity moves from stripe to stripe, and where a stripe's data begins.
+/// The position of parity in each stripe, and the start of a stripe's data.
 ///
 /// *Left*: parity begins on the last disk and moves down; *right*: on the first, and moves up.
 /// *Symmetric*: data begins after the parity and wraps around; *asymmetric*: data begins on the

@@ -57,7 +57,7 @@ pub enum SizeError {
     UnknownUnit {
         /// The text as typed.
         found: String,
-        /// What follows the digits.
+        /// The text after the digits.
         unit: String,
     },
     /// More bytes than the type of the result holds.
@@ -92,11 +92,11 @@ pub enum SizeError {
     BelowSector {
         /// The text as typed.
         found: String,
-        /// What it is in bytes.
+        /// Its bytes.
         bytes: u64,
         /// The size that was likely meant.
         meant: String,
-        /// What that is in bytes.
+        /// Its bytes.
         meant_bytes: u64,
     },
     /// Two good sizes that make no grid.
@@ -104,7 +104,7 @@ pub enum SizeError {
     Grid {
         /// The text as typed.
         found: String,
-        /// What is wrong with it as a grid.
+        /// Its fault as a grid.
         source: GridError,
     },
 }
@@ -177,7 +177,7 @@ pub fn parse_shift(text: &str) -> Result<i64, SizeError> {
 /// Reads `START-END`, two sizes with the start below the end; the end is the first byte after.
 ///
 /// # Errors
-/// [`SizeError::RangeShape`], [`SizeError::RangeOrder`], or what is wrong with either size.
+/// [`SizeError::RangeShape`], [`SizeError::RangeOrder`], or the fault of either size.
 pub fn parse_range(text: &str) -> Result<(Bytes, Bytes), SizeError> {
     let Some((start, end)) = text
         .split_once('-')
@@ -202,7 +202,7 @@ pub fn parse_range(text: &str) -> Result<(Bytes, Bytes), SizeError> {
 /// `4k`, `8k@1024` or `4k@7s`. Blocks have at least a sector.
 ///
 /// # Errors
-/// What is wrong with either size, or [`SizeError::Grid`] when they make no grid.
+/// The fault of either size, or [`SizeError::Grid`] if they make no grid.
 pub fn parse_grid(text: &str) -> Result<Grid, SizeError> {
     let (granularity, offset) = match text.split_once('@') {
         Some((granularity, offset)) => (parse_block_size(granularity)?, parse_size(offset)?),
@@ -227,7 +227,7 @@ fn unit_bytes(unit: &str) -> Option<u64> {
     })
 }
 
-/// Says what is there in place of the first digit.
+/// Names the text in place of the first digit.
 fn without_digits(text: &str) -> SizeError {
     match text.chars().next() {
         None => SizeError::Empty,

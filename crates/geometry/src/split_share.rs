@@ -1,5 +1,4 @@
-//! The share of I/O that chance alone would lay across a boundary: what an observed share of split
-//! I/O has to be held against.
+//! The share of random I/O across a boundary: compare an observed share of split I/O with it.
 //!
 //! The starts are taken to be spread evenly over the multiples of one unit, counted from a base, as
 //! for random access to equal records of a volume that begins there; real starts that are not even
@@ -105,14 +104,14 @@ pub const fn crossing_share(len: Bytes, grid: &Grid, unit: Bytes) -> Option<Shar
     }
 }
 
-/// Share of the starts that lie more than `room` bytes past a boundary.
+/// Share of the starts that are more than `room` bytes past a boundary.
 const fn share_beyond(room: u64, base: Bytes, grid: &Grid, unit: Bytes) -> Option<Share> {
     if unit.0 == 0 {
         return None;
     }
     let granularity = grid.granularity().0;
-    // Modulo the granularity the multiples of a unit visit each multiple of `step` equally often,
-    // also where the unit does not divide the granularity; base and offset move all of them by `first`.
+    // Modulo the granularity the multiples of a unit visit each multiple of `step` equally often, even if the unit does
+    // not divide the granularity; base and offset move all of them by `first`.
     let step = gcd(unit.0, granularity);
     let starts = granularity / step;
     let first = grid.past_boundary(base).0 % step;
@@ -142,8 +141,8 @@ mod tests {
         check(1 << 20, "15/2048");
     }
 
-    /// Worked by hand: of the starts base, base + 8 KiB, base + 16 KiB, … those of which the last byte is in
-    /// another chunk than the first.
+    /// By hand: of the starts base, base + 8 KiB, base + 16 KiB, … those with the last byte in another chunk than the
+    /// first.
     #[test]
     fn the_base_decides_where_pages_stand() {
         for (chunk, base, shown) in [

@@ -108,8 +108,8 @@ const BINARY_UNITS: [(&str, u64); 6] = [
 /// Units of time from the largest down, for the same purpose.
 const TIME_UNITS: [(&str, u64); 3] = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)];
 
-/// The value in the largest unit that divides it, else in the base unit: nothing is rounded, so
-/// what is shown is what is stored.
+/// The value in the largest unit that divides it, else in the base unit: nothing is rounded, so the printed value is
+/// the stored one.
 fn exact(value: u64, units: &[(&str, u64)], base: &str) -> String {
     let fits = |&&(_, size): &&(&str, u64)| value > 0 && value.is_multiple_of(size);
     let (name, size) = units.iter().find(fits).copied().unwrap_or((base, 1));
@@ -155,7 +155,7 @@ pub fn group_digits(value: u64) -> String {
     grouped
 }
 
-/// A number and what it counts, in digits of three: `1 disk`, `2,048 disks`. For nouns that add an s.
+/// A number with its noun, digits in groups of three: `1 disk`, `2,048 disks`. For nouns that add an s.
 #[must_use]
 pub fn plural(number: u64, noun: &str) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! How partitions lie to each other and to the disk.
+//! Relations of partitions to each other and to the disk.
 
 use plumb_geometry::Extent;
 

@@ -1,4 +1,4 @@
-//! What a label is read from: anything with a size that can be read at any place.
+//! The source of a label: anything with a size that can be read at any position.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -16,7 +16,7 @@ pub trait Disk {
     /// Fills `buffer` with the bytes from `offset_bytes` on.
     ///
     /// # Errors
-    /// What the system said, or [`io::ErrorKind::UnexpectedEof`] when the disk ends before the buffer is full.
+    /// The error of the system, or [`io::ErrorKind::UnexpectedEof`] if the disk ends before the buffer is full.
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
@@ -105,8 +105,8 @@ impl<'a> Blocks<'a> {
         self.count().checked_sub(1)
     }
 
-    /// Reads `count` blocks. The range is held against the disk before anything is allocated, and callers bound
-    /// `count` by what their format allows.
+    /// Reads `count` blocks. The range is compared with the disk before anything is allocated, and callers bound
+    /// `count` by the limits of their format.
     pub(crate) fn read(self, lba: u64, count: u64) -> Result<Vec<u8>, Fault> {
         let end = lba.checked_add(count).filter(|&end| end <= self.count());
         let sector_bytes = u64::from(self.sector_bytes);

@@ -59,7 +59,7 @@ impl fmt::Debug for Guid {
     "found `{found}`, expected a GUID of 32 hexadecimal digits such as 0fc63daf-8483-4772-8e79-3d69d8477de4"
 )]
 pub struct GuidError {
-    /// What stands there.
+    /// The text found.
     pub found: String,
 }
 

@@ -37,7 +37,7 @@ impl fmt::Display for LabelKind {
     }
 }
 
-/// What a partition is for, as its label says.
+/// The purpose of a partition, by its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionType {
     /// Of a GPT.
@@ -49,7 +49,7 @@ pub enum PartitionType {
 }
 
 impl PartitionType {
-    /// What it is called; `None` for what nobody told us about.
+    /// Its name; `None` if unknown.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         match self {
@@ -76,7 +76,7 @@ impl PartitionType {
 pub enum PartitionPlace {
     /// Directly on the disk.
     Disk,
-    /// The MBR partition that the logical ones lie in.
+    /// The MBR partition that contains the logical ones.
     Extended,
     /// A logical partition.
     Logical,
@@ -91,24 +91,24 @@ pub struct Partition {
     pub id: PartId,
     /// How it belongs to the others.
     pub place: PartitionPlace,
-    /// Where it lies on the disk, in bytes; never empty.
+    /// Its extent on the disk, in bytes; never empty.
     pub extent: Extent,
-    /// What it is for.
+    /// Its purpose.
     pub kind: PartitionType,
     /// Its name in the label; `None` where the label has none.
     pub name: Option<String>,
-    /// What Linux calls PARTUUID; `None` where the label has none.
+    /// Linux's PARTUUID; `None` if the label has none.
     pub uuid: Option<String>,
     /// A slice that stands for the whole disk and overlaps the others by design.
     pub is_whole_disk: bool,
 }
 
-/// Where a copy of the label is and how it fares.
+/// The position and state of a copy of the label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelCopy {
     /// Primary or backup.
     pub role: Role,
-    /// Where it is, or should be.
+    /// Its position, or its expected position.
     pub at: Bytes,
     /// Why it cannot be used; `None` for a good one.
     pub fault: Option<Fault>,
@@ -127,14 +127,14 @@ pub enum Detail {
     SparcVtoc(Box<SparcVtoc>),
 }
 
-/// What was found on a disk.
+/// The label found on a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Which kind.
+    /// Its kind.
     pub kind: LabelKind,
     /// Logical sector in bytes that the label was written for, by which its addresses count.
     pub sector_bytes: u32,
-    /// What names the label: a GUID, or the MBR's signature; `None` where it has none.
+    /// The identity of the label: a GUID, or the MBR's signature; `None` if it has none.
     pub id: Option<String>,
     /// The bytes that the label allows for partitions; `None` where it does not say.
     pub usable: Option<Extent>,
@@ -142,7 +142,7 @@ pub struct Label {
     pub partitions: Vec<Partition>,
     /// The copies that were looked for. An MBR has one.
     pub copies: Vec<LabelCopy>,
-    /// What is wrong with it; empty when nothing is.
+    /// Its problems; empty if there are none.
     pub problems: Vec<Problem>,
     /// All fields; `None` when no copy was good.
     pub detail: Option<Detail>,
@@ -159,7 +159,7 @@ impl Label {
             .map(|copy| copy.role)
     }
 
-    /// The partition that a Solaris EFI label keeps for the system (tag 11); `None` when there is none.
+    /// The partition that a Solaris EFI label reserves for the system (tag 11); `None` if absent.
     #[must_use]
     pub fn solaris_reserved(&self) -> Option<&Partition> {
         let reserved = PartitionType::Guid(crate::gpt::types::SOLARIS_RESERVED);
@@ -169,7 +169,7 @@ impl Label {
     }
 }
 
-/// The bytes of blocks `first_lba` to before `end_lba`; `None` when there are none or 64 bits do not hold them.
+/// The bytes of blocks `first_lba` to before `end_lba`; `None` if the range is empty or exceeds 64 bits.
 pub(crate) fn extent(first_lba: u64, end_lba: u64, sector_bytes: u32) -> Option<Extent> {
     let sector_bytes = u64::from(sector_bytes);
     let len = end_lba

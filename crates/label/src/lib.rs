@@ -1,16 +1,16 @@
 //! Disk labels read and written: GPT and Solaris EFI, MBR with logical partitions, Solaris VTOC of SPARC and x86.
 //!
-//! [`read`] looks at a [`Disk`] and gives one view of whatever label is there, with every [`Problem`] of it. What is
-//! broken is told and passed over: a backup answers for a broken primary, and the rest of a chain for its lost end.
-//! The [`Detail`] of a label has all its bytes; changed or not it can be written again, as [`WriteStep`]s in an order that
-//! leaves a good copy at every moment.
+//! [`read`] reads a [`Disk`] and returns one view of its label, with every [`Problem`]. Broken parts are reported and
+//! skipped: a backup replaces a broken primary, and the rest of a chain its lost end. The [`Detail`] of a label has all
+//! its bytes; changed or not it can be written again, as [`WriteStep`]s in an order that leaves a good copy at every
+//! moment.
 //!
-//! Left out: writing to a disk, and what other formats put in a disk's first sectors (file systems, LVM, BSD labels).
-//! A disk without a label is `None`, and what its bytes are instead is for others to say.
+//! Left out: writing to a disk, and other formats in a disk's first sectors (file systems, LVM, BSD labels). A disk
+//! without a label is `None`; other crates read its bytes.
 //!
 //! - [`gpt`], [`mbr`], [`vtoc`]: the codecs, with the source of each layout
-//! - [`label`], [`problem`]: what comes out
-//! - [`disk`], [`mod@write`]: where it comes from, and what goes back
+//! - [`label`], [`problem`]: the results
+//! - [`disk`], [`mod@write`]: input and output
 
 #![forbid(unsafe_code)]
 

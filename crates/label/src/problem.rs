@@ -1,6 +1,6 @@
-//! What can be wrong with a label. None of it ends the reading: a problem is a result, typed, with its place.
+//! Possible problems of a label. None of them ends the reading: a problem is a result, typed, with its position.
 //!
-//! How grave a problem is, and what to do about it, is not said here; that is for the rules that use it.
+//! Severity and remedies are not defined here; the rules that use a problem define them.
 
 use std::fmt;
 
@@ -25,15 +25,15 @@ pub enum Fault {
     Unreadable {
         /// Place of the read.
         at: Bytes,
-        /// What the system said.
+        /// The error of the system.
         error: String,
     },
-    /// A checksum that does not fit what it is over.
+    /// A wrong checksum.
     #[error("checksum of the {over}: found {found:#010x}, expected {expected:#010x}")]
     Checksum {
-        /// What the checksum is over.
+        /// The data that the checksum covers.
         over: &'static str,
-        /// The one that stands there.
+        /// The stored value.
         found: u32,
         /// The one that was computed.
         expected: u32,
@@ -45,7 +45,7 @@ pub enum Fault {
         field: &'static str,
         /// Its value.
         found: u64,
-        /// What could be.
+        /// The allowed value.
         expected: &'static str,
     },
 }
@@ -68,14 +68,14 @@ impl fmt::Display for Role {
     }
 }
 
-/// Which partition or slice.
+/// Identifies a partition or slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartId {
     /// From 1: place in the table of a GPT or MBR, 5 and on for logical partitions; of a slice its number plus 1.
     pub number: u32,
-    /// Solaris's number of it, from 0; `None` for what Solaris would not call a slice.
+    /// Solaris's number of it, from 0; `None` if it is not a slice for Solaris.
     pub slice: Option<u32>,
-    /// The MBR partition that a slice lies in; `None` for what lies on the disk itself.
+    /// The MBR partition that contains a slice; `None` for a part of the disk itself.
     pub within: Option<u32>,
 }
 
@@ -123,37 +123,37 @@ pub enum Problem {
     },
     /// A copy that cannot be used.
     BrokenCopy {
-        /// Which one.
+        /// The copy.
         role: Role,
-        /// Where it is, or should be.
+        /// Its position, or its expected position.
         lba: u64,
-        /// What is wrong with it.
+        /// Its fault.
         fault: Fault,
     },
     /// No copy can be used; nothing is known of the partitions.
     NoGoodCopy,
     /// The backup is good but not at the end: the disk has grown since.
     StrandedBackup {
-        /// Where it is.
+        /// Its position.
         found_lba: u64,
-        /// Where it should be.
+        /// Its expected position.
         last_lba: u64,
     },
     /// The backup is in the last sector but one, where old Solaris on x86 put it (or the disk grew by one sector).
     LegacyBackup {
-        /// Where it is.
+        /// Its position.
         found_lba: u64,
     },
     /// The primary names another place for the backup than the one where a good one was found.
     BackupElsewhere {
-        /// What the primary says.
+        /// The position that the primary names.
         named_lba: u64,
-        /// Where it is.
+        /// Its position.
         found_lba: u64,
     },
     /// Both copies are good and say different things. The primary is used.
     CopiesDiffer {
-        /// In what.
+        /// The field that differs.
         field: &'static str,
     },
     /// The label was made for a larger disk: the disk shrank, or the image is cut off.
@@ -174,7 +174,7 @@ pub enum Problem {
     },
     /// The first sector cannot be read.
     FirstSector {
-        /// What the system said.
+        /// The error of the system.
         fault: Fault,
     },
     /// Two partitions share blocks.
@@ -186,21 +186,21 @@ pub enum Problem {
     },
     /// A partition reaches over the blocks that the label allows for partitions.
     OutsideUsable {
-        /// Which one.
+        /// The partition.
         part: PartId,
     },
     /// A partition reaches over the end of the disk.
     BeyondEnd {
-        /// Which one.
+        /// The partition.
         part: PartId,
         /// First block after it.
         end_lba: u64,
         /// Blocks of the disk.
         device_lbas: u64,
     },
-    /// A partition that ends before it begins, or lies beyond 64 bits of bytes. It is not listed.
+    /// A partition that ends before it begins, or is beyond 64 bits of bytes. It is not listed.
     Backwards {
-        /// Which one.
+        /// The partition.
         part: PartId,
         /// Its first block.
         first_lba: u64,
@@ -210,26 +210,26 @@ pub enum Problem {
     /// A partition that reaches over the one that it belongs into: a logical one over the extended, a slice over the
     /// Solaris partition.
     OutsideParent {
-        /// Which one.
+        /// The partition.
         part: PartId,
-        /// What it belongs into.
+        /// Its container.
         parent: PartId,
     },
-    /// The chain of logical partitions comes back to where it has been.
+    /// The chain of logical partitions returns to an earlier link.
     EbrLoop {
         /// The link that was there before.
         lba: u64,
     },
     /// The chain of logical partitions ends in something that is no link of it.
     BrokenEbr {
-        /// Where the link should be.
+        /// The expected position of the link.
         lba: u64,
-        /// What is wrong.
+        /// Its fault.
         fault: Fault,
     },
-    /// A link of the chain lies outside of the extended partition. It is followed.
+    /// A link of the chain is outside the extended partition. It is followed.
     EbrOutsideExtended {
-        /// Where it is.
+        /// Its position.
         lba: u64,
     },
     /// The chain of logical partitions was not followed further.
@@ -293,7 +293,7 @@ impl fmt::Display for Problem {
                     group_digits(*device_lbas)
                 )
             }
-            Self::NoProtectiveMbr => f.write_str("no protective MBR stands before the GPT"),
+            Self::NoProtectiveMbr => f.write_str("there is no protective MBR before the GPT"),
             Self::HybridMbr => f.write_str("the protective MBR names partitions of its own"),
             Self::LeftoverGpt { good: true } => {
                 f.write_str("a whole GPT is left beside the label in use")

@@ -1,4 +1,4 @@
-//! Which label a disk has, when several have left something on it.
+//! The choice of a disk's label, if several have left something on it.
 
 use plumb_geometry::Bytes;
 
@@ -9,7 +9,7 @@ use crate::mbr::{self, MbrSector};
 use crate::problem::{Fault, Problem};
 use crate::vtoc;
 
-/// Sector size of a disk of which nobody knows it, and of a label that does not say.
+/// Sector size of a disk if it is unknown, and of a label that does not state it.
 const SECTOR_BYTES_ASSUMED: u32 = 512;
 
 /// Why it is not known whether a disk has a label.
@@ -20,7 +20,7 @@ pub enum ReadError {
     Unreadable {
         /// First such place.
         at: Bytes,
-        /// What the system said.
+        /// The error of the system.
         error: String,
     },
     /// The caller's idea of the device's sector size is none.
@@ -28,15 +28,15 @@ pub enum ReadError {
         "logical block size of the device: found {found}, expected a power of two from 512 to 65536"
     )]
     SectorBytes {
-        /// What was given.
+        /// The value given.
         found: u32,
     },
 }
 
 /// Reads the label of a disk; `None` when it has none that is known here.
 ///
-/// `sector_bytes` is the device's logical sector, if the caller knows it. A GPT is found whatever it was written for,
-/// and a mismatch is a problem of the label; other labels do not say, and are read with this size or 512.
+/// `sector_bytes` is the device's logical sector, if the caller knows it. A GPT is found for any sector size, and a
+/// mismatch is a problem of the label; other labels do not state it, and are read with this size or 512.
 ///
 /// The order is that of the systems which use the disk. A protective MBR makes the GPT the label; without one a SPARC
 /// label or an MBR with partitions is, and a GPT beside it is left over; a GPT alone is the label, if not for Linux.
@@ -57,7 +57,7 @@ pub fn read(disk: &dyn Disk, sector_bytes: Option<u32>) -> Result<Option<Label>,
     };
     let mbr = MbrSector::decode(&first).ok();
     if mbr.as_ref().is_some_and(MbrSector::is_protective) {
-        // Where no trace of a GPT was found its place of loss is that of the device's own sector size.
+        // If no trace of a GPT was found, its expected position is by the device's own sector size.
         let is_hybrid = mbr.is_some_and(|mbr| mbr.is_hybrid());
         let mut label = gpt.into_label();
         label
@@ -102,7 +102,7 @@ fn unreadable(fault: &Fault) -> ReadError {
     ReadError::Unreadable { at, error }
 }
 
-/// Notes what is left of a GPT beside the label that counts.
+/// Notes the remains of a GPT beside the label that counts.
 fn beside(mut label: Label, gpt: &gpt::read::FoundGpt) -> Label {
     if gpt.is_something() {
         label.problems.push(Problem::LeftoverGpt {

@@ -1,4 +1,4 @@
-//! What is to be written to a disk, in an order that leaves one good copy of the label at every moment.
+//! The writes to a disk, in an order that leaves one good copy of the label at every moment.
 
 use plumb_geometry::Bytes;
 
@@ -9,9 +9,9 @@ use crate::problem::Role;
 pub enum WriteStep {
     /// Whole sectors to be written.
     Write {
-        /// Where on the disk.
+        /// Its position on the disk.
         at: Bytes,
-        /// What.
+        /// Its content.
         bytes: Vec<u8>,
     },
     /// All writes before it have to be on the medium before one after it is begun.
@@ -71,33 +71,33 @@ pub fn apply(steps: &[WriteStep], image: &mut [u8]) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// Why a label cannot be written as it stands.
+/// The reason why a label cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A place that no byte address reaches.
-    #[error("LBA {lba} lies beyond 64 bits of bytes: expected an address on the disk")]
+    #[error("the byte address of LBA {lba} exceeds 64 bits: expected an address on the disk")]
     Beyond64Bits {
         /// The address.
         lba: u64,
     },
-    /// A part of the label would lie beyond the end of the disk.
-    #[error("{len} at byte {} lie beyond the end: expected a disk larger than {disk}; move the backup to the end first", at.0)]
+    /// A part of the label would be beyond the end of the disk.
+    #[error("{len} at byte {} are beyond the end: expected a disk larger than {disk}; move the backup to the end first", at.0)]
     OutsideDisk {
-        /// Where it was to go.
+        /// Its position.
         at: Bytes,
         /// Its length.
         len: Bytes,
         /// Size of the disk.
         disk: Bytes,
     },
-    /// Two parts of the label, or one and a partition, would lie on each other.
-    #[error("{what} at LBA {lba} lies on {other}: expected a place of its own")]
+    /// Two parts of the label, or one and a partition, would overlap.
+    #[error("{what} at LBA {lba} overlaps {other}: expected a place of its own")]
     InTheWay {
         /// The part that was to be written.
         what: &'static str,
         /// Its first block.
         lba: u64,
-        /// What lies there.
+        /// The other one.
         other: String,
     },
     /// A field with a value that the format does not allow.
@@ -107,7 +107,7 @@ pub enum EncodeError {
         field: &'static str,
         /// Its value.
         found: u64,
-        /// What would be allowed.
+        /// The allowed value.
         expected: &'static str,
     },
 }

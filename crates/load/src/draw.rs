@@ -17,7 +17,7 @@ pub(crate) struct DrawnIo {
     pub len_bytes: u32,
 }
 
-/// A workload laid out over its target: what all threads of a job share.
+/// A workload laid out over its target: the state that all threads of a job share.
 #[derive(Debug)]
 pub(crate) struct WorkloadLayout {
     lengths: Vec<OneLength>,
@@ -28,11 +28,11 @@ pub(crate) struct WorkloadLayout {
     align_bytes: Option<u64>,
     first: u64,
     end: u64,
-    /// Where the stream of a sequential workload goes on.
+    /// The next position of a sequential workload's stream.
     cursor: AtomicU64,
 }
 
-/// Where I/O of one length may start.
+/// The possible starts of I/O of one length.
 #[derive(Debug)]
 struct OneLength {
     len_bytes: u32,
@@ -51,7 +51,7 @@ struct Places {
     count: u64,
 }
 
-/// Which place has which rank.
+/// The rank of each place.
 #[derive(Debug)]
 struct Popular {
     zipf: Zipf,
@@ -59,7 +59,8 @@ struct Popular {
 }
 
 impl Places {
-    /// All starts within `low..end` that are congruent to the shift modulo the unit; `None` where there are none.
+    /// All starts within `low..end` that are congruent to the shift modulo the unit; `None` if there are no such
+    /// starts.
     fn new(low: u64, end: u64, len_bytes: u32, unit: u64, shift: i64) -> Option<Places> {
         let low = low.checked_add(u64::try_from(shift).unwrap_or(0))?;
         let residue = i128::from(shift).rem_euclid(i128::from(unit)) as u64;
@@ -88,8 +89,8 @@ impl Places {
 }
 
 impl Popular {
-    /// Ranks go to places by multiplication with a number that has no factor in common with theirs: each place has one rank,
-    /// and neighbours in rank lie about 0.6 of the range apart.
+    /// Ranks map to places by multiplication with a number that has no factor in common with theirs: each place has one
+    /// rank, and neighbours in rank are about 0.6 of the range apart.
     fn new(places: &Places, theta: f64) -> Popular {
         let mut factor = (places.count as f64 * 0.618_034) as u64 | 1;
         while gcd(factor, places.count) != 1 {
@@ -140,7 +141,7 @@ impl WorkloadLayout {
                 let places = Places::new(low, end, len_bytes, unit, workload.shift_bytes);
                 places.ok_or_else(|| too_small(target, (low, end), len_bytes, workload))
             };
-            // Where there is an area of hits, it is for them alone.
+            // An area of hits is reserved for them.
             let behind_hits = workload
                 .hits
                 .map(|hits| low.saturating_add(hits.area_bytes));
@@ -162,7 +163,7 @@ impl WorkloadLayout {
                 hits: hits.transpose()?,
             });
         }
-        // The stream begins where the longest length may: places of all lengths lie behind the shift.
+        // The stream begins at the first start of the longest length: places of all lengths are behind the shift.
         let longest = lengths
             .iter()
             .max_by_key(|one| one.len_bytes)
@@ -221,7 +222,7 @@ impl WorkloadLayout {
 pub(crate) struct Draw<'a> {
     layout: &'a WorkloadLayout,
     random: Random,
-    /// Where the last I/O of this thread ended.
+    /// The end of the last I/O of this thread.
     last_end: Option<u64>,
 }
 

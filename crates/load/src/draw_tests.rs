@@ -250,7 +250,7 @@ fn zipf_reaches_every_place() {
     assert!((most - 100_000.0 / total).abs() < 400.0, "{most}");
     assert!(
         counts[&4096] != *counts.values().max().expect("some"),
-        "neighbours in rank lie apart"
+        "neighbours in rank are apart"
     );
 }
 

@@ -1,4 +1,4 @@
-//! I/O by a ring, or by calls that wait where the kernel refuses one: the same to those who use it.
+//! I/O by a ring, or blocking I/O if the kernel refuses one, with one interface.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use plumb_sys::{Blocking, Completion, Errno, IoTarget, MemoryShape, Ring};
 
 use crate::outcome::Means;
 
-/// Which engine is wanted.
+/// The wanted engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// A ring; calls that wait where the kernel refuses it.
+    /// A ring; blocking I/O if the kernel refuses it.
     #[default]
     Ring,
-    /// Calls that wait.
+    /// Blocking I/O.
     Blocking,
 }
 
 impl EngineChoice {
-    /// What this kernel gives for it, found out with a ring that is not used.
+    /// The means that this kernel offers, tested with a ring that is not used.
     pub(crate) fn found(self, target: &IoTarget) -> Means {
         let shape = MemoryShape {
             slots: 1,
@@ -55,16 +55,16 @@ pub(crate) trait Engine: Sized {
     /// Queues a write of noise.
     fn queue_write_of_noise(&mut self, slot: u32, start: u64, len_bytes: u32);
 
-    /// Queues a write of what is in a free slot.
+    /// Queues a write of the content of a free slot.
     fn queue_write_of_slot(&mut self, slot: u32, start: u64, len_bytes: u32);
 
     /// Queues a flush of the target's caches into a free slot.
     fn queue_flush(&mut self, slot: u32);
 
-    /// Hands over what is queued, and waits until so many have completed, or for so long.
+    /// Submits the queue, and waits for a number of completions, or for a time.
     fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), Errno>;
 
-    /// Takes back what has completed.
+    /// Returns the completed I/O.
     fn reap(&mut self, each: impl FnMut(Completion));
 }
 

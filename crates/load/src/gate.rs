@@ -1,4 +1,4 @@
-//! Where threads wait for each other before they begin at one moment, or not at all.
+//! A barrier at which threads wait for each other before they begin at one moment, or not at all.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -39,7 +39,7 @@ impl Gate {
         }
     }
 
-    /// Waits until so many have arrived, and lets them begin when all are able and these are all.
+    /// Waits until all have arrived, and lets them begin if all are able.
     pub fn open(
         &self,
         arriving: usize,

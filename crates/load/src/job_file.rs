@@ -1,4 +1,4 @@
-//! What parameter files of all kinds share: places in them, and what can be wrong there.
+//! Common parts of all parameter files: positions in them, and possible errors.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct FileLine {
     /// The file, as it was named.
     pub file: Arc<str>,
-    /// Counted from 1; 0 for what stands in no file.
+    /// Counted from 1; 0 for text that is in no file.
     pub line: usize,
 }
 
@@ -36,7 +36,7 @@ pub enum JobFileError {
     Unreadable {
         /// The file, as it was named.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// More than anybody writes.
@@ -50,27 +50,27 @@ pub enum JobFileError {
     Unfinished {
         /// The file, as it was named.
         path: String,
-        /// What is lacking.
+        /// The missing part.
         expected: &'static str,
     },
     /// Letters that make no parameter.
     #[error("{place}: found {found}, expected {expected}")]
     Shape {
-        /// Where.
+        /// The position.
         place: FileLine,
-        /// What is there.
+        /// The text found.
         found: String,
-        /// What belongs there.
+        /// The expected text.
         expected: &'static str,
     },
     /// A parameter that its tool does not have either.
     #[error("{place}: found unknown parameter `{found}` of {owner}, expected one of: {expected}")]
     UnknownParameter {
-        /// Where.
+        /// The position.
         place: FileLine,
         /// The parameter, as it was written.
         found: String,
-        /// Of what it is a parameter.
+        /// The owner of the parameter.
         owner: String,
         /// Those there are.
         expected: String,
@@ -78,11 +78,11 @@ pub enum JobFileError {
     /// A parameter that its tool has, and that has no meaning here.
     #[error("{place}: found `{found}` of {owner}, which {why}; expected the file without it")]
     Refused {
-        /// Where.
+        /// The position.
         place: FileLine,
         /// The parameter, as it was written.
         found: String,
-        /// Of what it is a parameter.
+        /// The owner of the parameter.
         owner: String,
         /// Why it is refused.
         why: &'static str,
@@ -90,31 +90,31 @@ pub enum JobFileError {
     /// A value that a parameter cannot have.
     #[error("{place}: {parameter}: found `{found}`, expected {expected}")]
     Value {
-        /// Where.
+        /// The position.
         place: FileLine,
         /// The parameter, in full.
         parameter: String,
         /// Its value, as it was written.
         found: String,
-        /// What it may be.
+        /// The allowed value.
         expected: String,
     },
     /// A name that is there already, or a parameter that was given already.
     #[error("{place}: found {what} a second time, expected it once: it is in line {first} too")]
     Twice {
-        /// Where.
+        /// The position.
         place: FileLine,
-        /// What it is.
+        /// Its description.
         what: String,
         /// Line of the first one.
         first: usize,
     },
     /// A name that nothing has.
-    #[error("{place}: found {kind}={name}, of which there is none, expected one of: {known}")]
+    #[error("{place}: found {kind}={name}, which is not defined, expected one of: {known}")]
     NoSuch {
-        /// Where.
+        /// The position.
         place: FileLine,
-        /// What it would be.
+        /// Its kind.
         kind: &'static str,
         /// The name, as it was written.
         name: String,
@@ -124,13 +124,13 @@ pub enum JobFileError {
     /// Something that has to be there is not.
     #[error("{place}: found {owner} without {lacking}, expected {expected}")]
     Lacking {
-        /// Where.
+        /// The position.
         place: FileLine,
-        /// What lacks it.
+        /// The definition that lacks it.
         owner: String,
         /// The parameter.
         lacking: &'static str,
-        /// What would do.
+        /// The accepted values.
         expected: &'static str,
     },
 }
@@ -152,7 +152,7 @@ pub fn read_text(path: &Path) -> Result<String, JobFileError> {
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(JobFileError::TooLong { path: name() });
     }
-    // What is no UTF-8 can stand in a comment; elsewhere it is an unknown word.
+    // Invalid UTF-8 is allowed in a comment; elsewhere it is an unknown word.
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

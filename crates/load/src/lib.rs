@@ -1,12 +1,12 @@
-//! Loads a device or file with I/O and measures it: the engine, workloads, the probe of a device's grid, benchmarks and the
-//! replay of traces. It writes only where it was handed a permission to write.
+//! Loads a device or file with I/O and measures it: the engine, workloads, the probe of a device's grid, benchmarks and
+//! the replay of traces. It writes only with a permission to write.
 //!
-//! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
+//! - [`workload`], [`plan`]: the load for each target, its rate and its duration
 //! - [`run()`]: carries a plan out and gives a [`RunOutcome`]
 //! - [`session`]: I/O at starts that the caller chose
-//! - [`probe`]: which grid a target has, and what a miss costs
+//! - [`probe`]: the grid of a target, and the cost of misaligned I/O
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
-//! - [`permission`]: who may write, and where that is decided
+//! - [`permission`]: the permission to write, and the only place that grants it
 //! - [`vdbench`], [`fio`]: parameter files of other tools, understood as a [`series`] of runs
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a run came to, and what it tells meanwhile.
+//! The results of a run, final and intermediate.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use plumb_sys::Errno;
 
 use crate::tally::Tally;
 
-/// What happened since the last report.
+/// The activity since the last report.
 #[derive(Debug)]
 pub struct IntervalReport<'a> {
     /// From 1 on, warm-up included.
     pub number: u32,
     /// Since the beginning of the run.
     pub at: Duration,
-    /// Its length, which is that of the plan but for the last one and for what a busy machine adds.
+    /// Its length, which is that of the plan except for the last one and for delays of a busy machine.
     pub length: Duration,
     /// Whether the measurement has not begun yet: these I/O are not in the outcome.
     pub is_warmup: bool,
@@ -24,7 +24,7 @@ pub struct IntervalReport<'a> {
     pub jobs: &'a [Tally],
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// By job, in the order of the plan.
@@ -35,10 +35,10 @@ pub struct RunOutcome {
     pub not_traced: u64,
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Debug)]
 pub struct JobOutcome {
-    /// What was measured. I/O in flight at the end of the time are waited for, and counted.
+    /// The measurements. I/O in flight at the end of the time are waited for, and counted.
     pub tally: Tally,
     /// Time of the measurement of this job.
     pub elapsed: Duration,

@@ -1,5 +1,4 @@
-//! The permission to write to a target. There is one function that gives it, after every check that there is, whatever a write
-//! has to wait for.
+//! The permission to write to a target. One function grants it, after every check that a write needs.
 
 use std::path::{Path, PathBuf};
 
@@ -27,11 +26,11 @@ impl MayWrite {
 #[derive(Debug, Error)]
 pub enum WriteRefused {
     /// The name that was typed is another one.
-    #[error("{}: found `{typed}` as the name of what may be overwritten, expected `{}`", path.display(), path.display())]
+    #[error("{}: found `{typed}` as the name of the target to overwrite, expected `{}`", path.display(), path.display())]
     OtherName {
         /// The target.
         path: PathBuf,
-        /// What was typed.
+        /// The name typed.
         typed: String,
     },
     /// Somebody has it open, or a device that shares bytes with it.
@@ -46,7 +45,7 @@ pub enum WriteRefused {
         /// Its command.
         command: String,
     },
-    /// A loop device stands on it, or on a device that shares bytes with it.
+    /// A loop device is backed by it, or by a device that shares bytes with it.
     #[error("{}: {}is the file of {device}: detach that first", path.display(), before(sharer))]
     BehindLoop {
         /// The target.
@@ -61,7 +60,7 @@ pub enum WriteRefused {
     Open(#[from] SysError),
 }
 
-/// A name before what is said of it.
+/// A name before its description.
 fn before(sharer: &Option<String>) -> String {
     sharer
         .as_ref()
@@ -69,9 +68,9 @@ fn before(sharer: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-/// Opens a target for writing, and gives the permission for it: when `typed` names it, it is neither mounted nor held by
-/// another device, and no other process has it open, or a partition of it, or the disk of which it is one. A block device
-/// stays closed to mounts as long as the target is open.
+/// Opens a target for writing, and grants the permission for it: if `typed` names it, it is neither mounted nor held by
+/// another device, and no other process has it open, or a partition of it, or its whole disk. Nobody can mount a block
+/// device as long as the target is open.
 ///
 /// # Errors
 /// When any of this does not hold.

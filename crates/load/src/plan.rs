@@ -16,11 +16,11 @@ pub const DEPTH_MAX: u32 = 4096;
 /// One workload against one target.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// What is loaded.
+    /// The target of the load.
     pub target: &'a Target,
     /// The permission that a workload with writes needs.
     pub may_write: Option<&'a MayWrite>,
-    /// What is asked.
+    /// The workload.
     pub workload: Workload,
     /// Threads, 1 to [`THREADS_MAX`].
     pub threads: u32,
@@ -57,13 +57,13 @@ impl<'a> Job<'a> {
 pub enum Pace {
     /// The next I/O as soon as one has completed.
     Max,
-    /// So many a second at most; those that a slow target held up are made up for. Latency counts from the issue.
+    /// At most this number a second; delays by a slow target are caught up. Latency counts from the issue.
     Closed {
         /// I/O a second of all threads of the job.
         per_second: f64,
     },
-    /// So many a second, whatever the target does. Latency counts from the moment at which an I/O was due, also where there
-    /// was no free slot for it then.
+    /// This number a second, independent of the target. Latency counts from the due time of an I/O, even if there was
+    /// no free slot for it then.
     Open {
         /// I/O a second of all threads of the job.
         per_second: f64,
@@ -83,7 +83,7 @@ pub enum Arrivals {
     Even,
 }
 
-/// A run: what is loaded, for how long, and how often it is told.
+/// A run: the load, its duration, and the interval of reports.
 #[derive(Clone, Debug)]
 pub struct LoadPlan<'a> {
     /// Side by side.
@@ -101,7 +101,7 @@ pub struct LoadPlan<'a> {
 }
 
 impl<'a> LoadPlan<'a> {
-    /// A run of these jobs for so long, with an interval of a second.
+    /// A run of these jobs for a duration, with an interval of a second.
     #[must_use]
     pub fn new(jobs: Vec<Job<'a>>, duration: Duration) -> LoadPlan<'a> {
         let interval = Duration::from_secs(1);

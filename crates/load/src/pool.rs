@@ -1,4 +1,4 @@
-//! Calls that wait, a thread for each slot, behind the same interface as a ring: for one thread that sends many I/O where the
+//! Blocking I/O, a thread for each slot, behind the same interface as a ring: for one thread that sends many I/O if the
 //! kernel refuses io_uring.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -9,7 +9,7 @@ use plumb_sys::{Blocking, Completion, Errno, IoTarget, MemoryShape};
 
 use crate::engine::Engine;
 
-/// What a thread shall do.
+/// A command for a thread.
 #[derive(Clone, Copy)]
 enum Call {
     Read { start: u64, len_bytes: u32 },
@@ -113,7 +113,7 @@ impl Engine for Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.calls.clear();
-        // A call that never ends would keep its thread, and whoever waits for that.
+        // A call that never ends would keep its thread, and every thread that waits for it.
         if self.in_flight == 0 {
             for thread in self.threads.drain(..) {
                 let _ = thread.join();

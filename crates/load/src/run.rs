@@ -1,4 +1,4 @@
-//! Carries a plan out: threads that load, and one that tells once an interval what they have done.
+//! Carries a plan out: threads that load, and one that reports their progress at each interval.
 
 use std::panic::resume_unwind;
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ pub enum LoadError {
     /// It does not fit its target.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The system refuses what is needed for it.
+    /// The system refuses a necessary resource.
     #[error(transparent)]
     System(#[from] SysError),
     /// There are no more threads, files or memory.
@@ -39,9 +39,9 @@ pub enum LoadError {
     NoMeans {
         /// The target.
         target: String,
-        /// What is lacking.
+        /// The missing resource.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         errno: Errno,
     },
     /// I/O did not come back.
@@ -73,10 +73,10 @@ struct Seat<'a> {
     counters: &'a Mutex<WorkerTallies>,
 }
 
-/// Whether a plan fits its targets, and whoever writes may. Nothing is read or written.
+/// Whether a plan fits its targets, and writers have a permission. Nothing is read or written.
 ///
 /// # Errors
-/// What does not fit.
+/// The part that does not fit.
 pub fn check(plan: &LoadPlan<'_>) -> Result<(), LoadError> {
     laid_out(plan).map(drop)
 }
@@ -224,7 +224,7 @@ impl RunningLoad<'_> {
         }
     }
 
-    /// What a thread does from its beginning to its end; `None` where it never began.
+    /// The life of a thread from beginning to end; `None` if it never began.
     fn sit(
         &self,
         seat: &Seat<'_>,
@@ -274,7 +274,7 @@ impl RunningLoad<'_> {
         Ok(Some(worker.run()))
     }
 
-    /// Tells once an interval what was done, until all threads have ended.
+    /// Reports progress at each interval, until all threads have ended.
     fn watch(
         &self,
         seats: &[Seat<'_>],
@@ -283,7 +283,7 @@ impl RunningLoad<'_> {
         ended: &Receiver<Ending>,
         tell: &mut dyn FnMut(&IntervalReport<'_>),
     ) -> Result<RunOutcome, LoadError> {
-        // Where nobody began there is nothing to tell but why.
+        // If no thread began, only the reason is reported.
         let clock = clock.unwrap_or_else(|| self.begin());
         let mut book = Book::new(self.plan, &self.means);
         let mut failed = None;
@@ -306,7 +306,7 @@ impl RunningLoad<'_> {
     }
 }
 
-/// Adds up what the threads have counted.
+/// Adds up the counts of the threads.
 struct Book {
     interval: Duration,
     warmup: Duration,
@@ -316,7 +316,7 @@ struct Book {
     last: Duration,
     next: Duration,
     jobs: Vec<JobOutcome>,
-    /// What was measured before the last interval of the warm-up was closed: the next one has it.
+    /// Measurements before the end of the last warm-up interval: the next one contains them.
     early: Vec<Tally>,
     last_completion_ns: Vec<u64>,
     spare: WorkerTallies,
@@ -348,7 +348,7 @@ impl Book {
         }
     }
 
-    /// Takes what was counted since the last time, and tells it.
+    /// Takes the counts since the last time, and reports them.
     fn close_interval(
         &mut self,
         seats: &[Seat<'_>],
@@ -358,7 +358,7 @@ impl Book {
     ) {
         let at = clock.began.elapsed();
         let mut jobs = vec![Tally::default(); self.jobs.len()];
-        // The boundary between warm-up and measurement lies within the interval of its end.
+        // The boundary between warm-up and measurement is within the interval of its end.
         let is_warmup = at <= self.warmup || self.next <= self.warmup;
         for seat in seats {
             let mut counted = seat
@@ -389,7 +389,7 @@ impl Book {
         while self.next <= at {
             self.next += self.interval;
         }
-        // What is left after the last boundary, and empty, is no interval.
+        // A rest after the last boundary, without I/O, is no interval.
         if length < self.interval / 2 && jobs.iter().all(|job| job.ios() + job.failed() == 0) {
             return;
         }

@@ -1,5 +1,5 @@
-//! When the I/O of a thread are due. Times come from the number of the I/O, not from the last one, so that nothing drifts
-//! and what is late is made up for.
+//! Due times of a thread's I/O. They depend on the number of the I/O, not on the last one, so that nothing drifts and
+//! delays are caught up.
 
 use crate::plan::{Arrivals, Pace};
 use crate::random::Random;

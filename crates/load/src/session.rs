@@ -14,11 +14,11 @@ use crate::tally::IoFailure;
 use crate::target::Target;
 use crate::workload::{LEN_BYTES_MAX, WorkloadError};
 
-/// I/O that have not moved for so long do not come back.
+/// I/O that have not moved for this time do not come back.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
-/// Writes in flight start at least so far apart: what shares a cell of up to this length with one that is being written is
-/// not written to.
+/// Writes in flight start at least this far apart: no write shares a cell of up to this length with another one in
+/// flight.
 pub const APART_BYTES: u64 = 4 << 20;
 
 /// Stands for an I/O that failed among latencies.
@@ -58,12 +58,12 @@ struct Slot {
     issued: Option<Instant>,
 }
 
-/// What came of one slice of I/O.
+/// The result of one slice of I/O.
 #[derive(Clone, Debug, Default)]
 pub struct SessionSlice {
-    /// From the first issue to the last completion; of what is written back, of the writes alone that are timed.
+    /// From the first issue to the last completion; for write-back, of the timed writes alone.
     pub elapsed: Duration,
-    /// Time of what was not timed.
+    /// Time of the untimed part.
     pub beside: Duration,
     /// I/O that failed; their places in the latencies hold [`FAILED_NS`].
     pub failed: u64,
@@ -73,7 +73,7 @@ pub struct SessionSlice {
     pub is_write: bool,
 }
 
-/// What an engine shall do.
+/// A command for an engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Read,
@@ -91,8 +91,8 @@ struct Batch<'b> {
 }
 
 impl<'a> Session<'a> {
-    /// Makes ready for I/O of up to `len_bytes_max` with up to `slots` in flight. What is written back is read before, as much
-    /// at once as there are slots for.
+    /// Prepares for I/O of up to `len_bytes_max` with up to `slots` in flight. Write-back reads before, as much at once
+    /// as there are slots.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What it reads and writes.
+    /// Its target.
     #[must_use]
     pub fn target(&self) -> &'a Target {
         self.target
@@ -166,10 +166,11 @@ impl<'a> Session<'a> {
         )
     }
 
-    /// Reads `len_bytes` at each start, as many as there are slots for, then writes the same bytes there, and so on with the
-    /// next ones: whatever becomes of this process meanwhile, and of those writes, the target holds what it held. Only
-    /// while nobody else writes there. Writes in flight are [`APART_BYTES`] apart. The first `lead` of them are waited for
-    /// before the others begin, and not timed; latencies are those of writes. Where one fails nothing more is written.
+    /// Reads `len_bytes` at each start, as many as there are slots, then writes the same bytes there, and continues
+    /// with the next ones: for any end of this process and of those writes, the target keeps its content, unless
+    /// another program writes there. Writes in flight are [`APART_BYTES`] apart. The first `lead` of them are waited
+    /// for before the others begin, and not timed; latencies are those of writes. After a failure nothing more is
+    /// written.
     ///
     /// # Errors
     /// When the permission is for another target, starts or length do not fit, or I/O do not come back.

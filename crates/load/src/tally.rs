@@ -1,4 +1,4 @@
-//! What was measured: reads and writes apart, latencies in histograms, failed I/O by kind.
+//! The measurements: reads and writes apart, latencies in histograms, failed I/O by kind.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use plumb_geometry::Nanos;
 use plumb_sys::Errno;
 use plumb_trace::Op;
 
-/// Digits of a latency that are kept: it is told to a thousandth.
+/// Digits of a latency that are kept: it is exact to a thousandth.
 const DIGITS: u8 = 3;
 
 /// Latencies of some I/O: their number, sum and largest exactly, the others to a thousandth.
@@ -35,7 +35,7 @@ impl Latencies {
     /// Counts one.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // It grows as far as 64 bits reach; where memory does not, the largest that it holds stands for it.
+        // It grows up to 64 bits; if memory does not, its largest value is used instead.
         if self.histogram.record(ns).is_err() {
             self.histogram.saturating_record(ns);
         }
@@ -116,7 +116,7 @@ impl Latencies {
     }
 }
 
-/// The largest value of the bucket, of 16 a power of two, in which a value lies.
+/// The largest value of the bucket of a value, with 16 buckets for each power of two.
 fn coarse_upper(ns: u64) -> u64 {
     let width = 1u64 << ns.max(1).ilog2().saturating_sub(4);
     ns | (width - 1)
@@ -164,7 +164,7 @@ pub enum IoFailure {
 }
 
 impl IoFailure {
-    /// The error of the kernel; what was cut short has that of any failed I/O.
+    /// The error of the kernel; a short I/O has that of any failed I/O.
     pub(crate) fn errno(self) -> Errno {
         match self {
             IoFailure::Errno(errno) => errno,
@@ -202,7 +202,7 @@ impl fmt::Display for IoFailure {
     }
 }
 
-/// What was measured of some I/O.
+/// The measurements of some I/O.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Reads.

@@ -1,4 +1,4 @@
-//! What is loaded: a block device or a regular file, opened past the page cache where that can be done.
+//! The target of a load: a block device or a regular file, opened without the page cache if possible.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ impl Target {
         &self.name
     }
 
-    /// As traces name it: a device by the last part of its own path, whatever link led to it.
+    /// Its name in traces: a device by the last part of its own path, through any link.
     #[must_use]
     pub fn trace_name(&self) -> String {
         let own = std::fs::canonicalize(self.path())
@@ -44,7 +44,7 @@ impl Target {
         last.unwrap_or_else(|| self.name.clone())
     }
 
-    /// Where it was opened.
+    /// The path that was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.io.path()
@@ -62,7 +62,7 @@ impl Target {
         self.io.block_bytes()
     }
 
-    /// Whether I/O go past the page cache. Where they do not, a measurement is one of memory.
+    /// Whether I/O bypass the page cache. If they do not, a measurement is one of memory.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.io.is_direct()
@@ -74,13 +74,13 @@ impl Target {
         self.io.is_block_device()
     }
 
-    /// What makes it this one, whatever its name.
+    /// Its identity, under any name.
     #[must_use]
     pub fn id(&self) -> FileId {
         self.io.id()
     }
 
-    /// What the system knows of it.
+    /// The system's knowledge of it.
     #[must_use]
     pub fn io(&self) -> &IoTarget {
         &self.io

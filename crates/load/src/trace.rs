@@ -1,7 +1,7 @@
-//! Hands what was measured on as events of a trace, in the order of their issue.
+//! Passes measurements on as events of a trace, in the order of their issue.
 //!
-//! Each thread gathers its rows and says with them from when on it may still send earlier ones. What lies before that of all
-//! threads is put in order and goes on. A thread never waits for this: rows that find no room are counted as lost.
+//! Each thread gathers its rows and states with them a lower bound for the time of later ones. Rows before the bound of
+//! all threads are put in order and passed on. A thread never waits for this: rows without room are counted as lost.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -65,7 +65,7 @@ impl EndedIo {
     }
 }
 
-/// What a thread sends.
+/// A message of a thread.
 pub(crate) struct Parcel {
     thread: usize,
     job: usize,
@@ -105,7 +105,7 @@ impl Tracer {
         self.rows.len() >= ROWS
     }
 
-    /// Sends what is gathered.
+    /// Sends the gathered rows.
     pub fn send(&mut self, all_before_ns: u64) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(2 * ROWS));
         let parcel = Parcel {
@@ -153,7 +153,7 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// For so many threads and these targets, a job each.
+    /// For a number of threads and these targets, a job each.
     pub fn new<'a>(targets: impl Iterator<Item = &'a Target>, threads: usize) -> Gatherer {
         let mut names = Names::default();
         let place = |target: &Target| {

@@ -9,7 +9,7 @@ const PER_SECOND_MAX: f64 = 1e9;
 /// Shortest interval.
 const INTERVAL_MS_MIN: u128 = 10;
 
-/// Whether all numbers of a plan are within their bounds, and whoever writes may.
+/// Whether all numbers of a plan are within their bounds, and writers have a permission.
 pub(crate) fn must_fit(plan: &LoadPlan<'_>) -> Result<(), WorkloadError> {
     if plan.jobs.is_empty() {
         return out("jobs", "none".to_owned(), "1 or more");
@@ -64,7 +64,7 @@ fn job_must_fit(job: &Job<'_>) -> Result<(), WorkloadError> {
         return out(
             "batch",
             job.batch.to_string(),
-            "1 at a rate: what waits for others is late",
+            "1 at a rate: an I/O that waits for others is late",
         );
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! One thread of a job: takes I/O from its draw when they are due, keeps them in flight, and tallies what comes back.
+//! One thread of a job: takes I/O from its draw when they are due, keeps them in flight, and tallies completions.
 //!
-//! The clock is read once a round: the moment at which a batch came back is the one at which the next is issued. A latency
-//! therefore contains what it takes to hand a batch over, and is never too small.
+//! The clock is read once a round: the moment at which a batch came back is the one at which the next is issued. A
+//! latency therefore contains the time to submit a batch, and is never too small.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,14 +21,14 @@ use crate::trace::{EndedIo, Tracer};
 /// How long a thread waits at most before it looks whether it shall end.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// I/O in flight that have not moved for so long when their time is over never come back.
+/// I/O in flight that have not moved for this time after the end never come back.
 pub(crate) const STUCK_AFTER_NS: u64 = 30_000_000_000;
 
-/// A job ends when nothing has succeeded for so long, and failures in a row were so many.
+/// A job ends when nothing has succeeded for this time, with at least this many failures in a row.
 const ONLY_FAILURES_FOR_NS: u64 = 3_000_000_000;
 const FAILURES_IN_A_ROW: u32 = 100;
 
-/// When a run began, and what its times mean.
+/// The start of a run, and the meaning of its times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub began: Instant,
@@ -45,7 +45,7 @@ impl Clock {
     }
 }
 
-/// What the threads of a job share.
+/// The state that the threads of a job share.
 #[derive(Debug)]
 pub(crate) struct Budget {
     max: Option<u64>,
@@ -68,7 +68,7 @@ impl Budget {
     }
 }
 
-/// What a thread tallies: read by others once an interval.
+/// The tallies of a thread: read by others at each interval.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerTallies {
     pub warmup: Tally,
@@ -82,7 +82,7 @@ impl WorkerTallies {
     }
 }
 
-/// What a thread came to.
+/// The result of a thread.
 #[derive(Debug)]
 pub(crate) struct WorkerEnd {
     pub ended: Ended,
@@ -165,7 +165,7 @@ impl Luck {
         if since >= ONLY_FAILURES_FOR_NS {
             return Some(Ended::OnlyFailures(errno));
         }
-        // What fails does so at once: the machine has other work than to ask again.
+        // Failures return at once: leave the machine time for other work.
         std::thread::sleep(Duration::from_millis(1));
         None
     }
@@ -220,7 +220,7 @@ impl<E: Engine> Worker<'_, E> {
         luck.is_out(now_ns, self.target)
     }
 
-    /// Queues what is due, as far as there are slots. Tells when there is nothing more to issue.
+    /// Queues due I/O, as far as there are slots. Returns whether there is nothing more to issue.
     #[inline]
     fn issue(&mut self, now_ns: u64, flights: &mut [Flight], free: &mut Vec<u32>) -> Option<Ended> {
         if (free.len() as u32) < self.batch.min(self.depth) && self.engine.in_flight() > 0 {
@@ -232,7 +232,7 @@ impl<E: Engine> Worker<'_, E> {
                 Some(schedule) => schedule.next_ns(),
                 None => now_ns,
             };
-            // What was due in the warm-up counts nowhere, also where it was late.
+            // I/O that were due in the warm-up do not count, even if they were late.
             if due_ns >= self.clock.warmup_ns && !self.budget.take() {
                 return Some(Ended::Ios);
             }
@@ -256,7 +256,7 @@ impl<E: Engine> Worker<'_, E> {
         None
     }
 
-    /// Hands over what is queued, and waits for completions, the next due time, or long enough.
+    /// Submits the queue, and waits for completions, the next due time, or long enough.
     #[inline]
     fn wait(&mut self, now_ns: u64) -> Result<(), Errno> {
         let left_ns = self.clock.end_ns.saturating_sub(now_ns);
@@ -320,7 +320,7 @@ impl<E: Engine> Worker<'_, E> {
         }
     }
 
-    /// Waits for what is in flight; returns what never came.
+    /// Waits for I/O in flight; returns the number that never came.
     fn drain(
         &mut self,
         now_ns: u64,

@@ -1,7 +1,7 @@
-//! What one source of I/O asks for: reads or writes, of which lengths, where. When it asks is a matter of its pace.
+//! The requests of one source of I/O: reads or writes, lengths, starts. Its pace decides about their times.
 //!
-//! All starts of one length s lie on the same residue: they are the numbers congruent to the shift modulo the alignment (s
-//! itself where none is given) from the beginning of the range on, so that a shift of 512 shows what a partition costs that
+//! All starts of one length s have the same residue: they are the numbers congruent to the shift modulo the alignment
+//! (s itself by default) from the start of the range on, so that a shift of 512 shows the cost of a partition that
 //! starts one sector late.
 
 use plumb_geometry::{Bytes, group_digits};
@@ -10,14 +10,14 @@ use thiserror::Error;
 /// Largest length of one I/O: more is split by every kernel.
 pub const LEN_BYTES_MAX: u32 = 64 << 20;
 
-/// What a source of I/O asks for.
+/// The requests of a source of I/O.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Of 100 I/O so many read; the others write.
+    /// Percentage of reads; the others are writes.
     pub read_percent: u8,
     /// Lengths and how often each of them is drawn.
     pub lengths: Lengths,
-    /// Where I/O start.
+    /// The starts of I/O.
     pub starts: Starts,
     /// Starts are multiples of this, plus the shift; `None` is the length of each I/O.
     pub align_bytes: Option<u64>,
@@ -72,7 +72,7 @@ impl Lengths {
     /// Pairs of a length in bytes and its weight.
     ///
     /// # Errors
-    /// When there are none, or one of them is 0 or too long.
+    /// If the list is empty, or a length is 0 or too long.
     pub fn new(weighted: Vec<(u32, u32)>) -> Result<Lengths, WorkloadError> {
         let total: u64 = weighted.iter().map(|&(_, weight)| u64::from(weight)).sum();
         let bad = weighted
@@ -104,7 +104,7 @@ impl Lengths {
     }
 }
 
-/// Where I/O start.
+/// The starts of I/O.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Starts {
     /// Anywhere, as spread.
@@ -119,11 +119,11 @@ pub enum Starts {
         /// Bytes from start to start.
         stride_bytes: u64,
     },
-    /// Of 100 I/O so many go to a random place, and the others go on behind the last one: each thread has its own stream.
+    /// The percentage of I/O at a random place; the others continue the last one: each thread has its own stream.
     Seeks {
         /// From 1 to 99.
         percent: u8,
-        /// Where a seek leads.
+        /// The target of a seek.
         spread: Spread,
     },
 }
@@ -133,7 +133,8 @@ pub enum Starts {
 pub enum Spread {
     /// Each is as likely as every other.
     Uniform,
-    /// The k-th most popular one is drawn with a probability proportional to k^-theta. Neighbours in popularity lie apart.
+    /// The k-th most popular one is drawn with a probability proportional to k^-theta. Neighbours in popularity are far
+    /// apart.
     Zipf {
         /// Above 0; at 0.99 some thousandth of the places takes half of the I/O.
         theta: f64,
@@ -145,9 +146,9 @@ pub enum Spread {
 pub struct Hits {
     /// Its length.
     pub area_bytes: u64,
-    /// Of 100 reads so many go there.
+    /// The percentage of reads there.
     pub read_percent: u8,
-    /// Of 100 writes so many go there.
+    /// The percentage of writes there.
     pub write_percent: u8,
 }
 
@@ -175,11 +176,11 @@ pub enum WorkloadError {
     /// A number outside its range.
     #[error("{what}: found {found}, expected {expected}")]
     OutOfRange {
-        /// Which number.
+        /// Its name.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         found: String,
-        /// What would do.
+        /// The accepted values.
         expected: &'static str,
     },
     /// O_DIRECT takes multiples of the logical block only.
@@ -188,9 +189,9 @@ pub enum WorkloadError {
     OffLogicalBlock {
         /// The target.
         target: String,
-        /// Which number.
+        /// Its name.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         found_bytes: u64,
         /// Its logical block.
         logical_block_bytes: u32,
@@ -205,7 +206,7 @@ pub enum WorkloadError {
         found_bytes: u64,
         /// The longest I/O.
         len_bytes: u32,
-        /// What leaves so little of it: empty, or ` shifted by N bytes`.
+        /// The reason for the small rest: empty, or ` shifted by N bytes`.
         at: String,
     },
     /// The range ends behind the target.

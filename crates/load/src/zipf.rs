@@ -1,8 +1,8 @@
 //! Ranks drawn with a probability proportional to k^-theta, for any number of ranks, without a table.
 //!
 //! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 6 (1996). The integral of the density is inverted at a random height, and what falls outside
-//! of the steps is drawn again; that happens rarely at every theta.
+//! distributions", ACM TOMACS 6 (1996). The integral of the density is inverted at a random height, and values outside
+//! the steps are drawn again; that happens rarely at every theta.
 
 use crate::random::Random;
 
@@ -19,7 +19,7 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// Over so many ranks, 1 or more, with a theta above 0.
+    /// Over a number of ranks, 1 or more, with a theta above 0.
     pub fn new(ranks: u64, theta: f64) -> Zipf {
         let ranks = ranks as f64;
         let mut zipf = Zipf {

@@ -1,5 +1,5 @@
-//! One change to storage, as a value: what a remedy is made of, what the prover applies to a stack, what `plumb fix plan`
-//! carries out, and what commands are rendered from.
+//! One change to storage, as a value: a part of a remedy, the input of the prover, the work of `plumb fix plan`, and
+//! the source of commands.
 //!
 //! JSON that is read back must have exactly these fields: an action that this version does not know is refused.
 
@@ -43,8 +43,8 @@ impl Effect {
     }
 }
 
-/// The node of a device in the stack of this process. Ids mean nothing elsewhere: two references to one device are equal
-/// whatever their nodes are.
+/// The node of a device in the stack of this process. Ids mean nothing elsewhere: two references to one device are
+/// equal for any nodes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalNode(pub Option<NodeId>);
 
@@ -84,7 +84,7 @@ impl DeviceRef {
     }
 }
 
-/// A partition or slice, and where it is: a label that differs has been changed since, or is another disk's.
+/// A partition or slice with its position: a label that differs has been changed since, or is another disk's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartitionRef {
@@ -285,9 +285,9 @@ pub enum Action {
         unit_bytes: Bytes,
         /// Data of a whole stripe.
         width_bytes: Bytes,
-        /// The chunk that it was told before; absent for none.
+        /// The old chunk; absent if there was none.
         was_unit_bytes: Option<Bytes>,
-        /// The stripe that it was told before; absent for none.
+        /// The old stripe; absent if there was none.
         was_width_bytes: Option<Bytes>,
     },
     /// Makes a file system again, with blocks and a stripe.
@@ -298,9 +298,9 @@ pub enum Action {
         kind: FileSystemKind,
         /// Its block.
         block_bytes: Bytes,
-        /// The chunk that it is told; absent for none.
+        /// The new chunk; absent for none.
         unit_bytes: Option<Bytes>,
-        /// The stripe that it is told; absent for none.
+        /// The new stripe; absent for none.
         width_bytes: Option<Bytes>,
     },
     /// Makes a stripe again on the same members with another chunk.

@@ -1,4 +1,4 @@
-//! Commands that remedy a finding, and what a reader must know of them.
+//! Commands that remedy a finding, and facts that a reader must know about them.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub struct Fix {
     pub command: CommandLine,
     /// The worst that it does.
     pub effect: Effect,
-    /// What can go wrong beside that; absent if nothing is known to.
+    /// Other risks; absent if none are known.
     pub risk: Option<Cow<'static, str>>,
     /// The way back.
     pub undo: WayBack,
@@ -58,7 +58,7 @@ impl Fix {
     }
 }
 
-/// What a reader must know of the remedy of a finding. Texts in it are those of a plan.
+/// Facts that a reader must know about the remedy of a finding. Texts in it are those of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Advice {
@@ -114,7 +114,7 @@ pub enum Advice {
         device: String,
         /// Kind of `plumb plan` that prints its steps.
         plan: String,
-        /// Why it is none.
+        /// The reason against a remedy.
         obstacle: Obstacle,
     },
     /// The commands are those of this remedy.
@@ -126,7 +126,7 @@ pub enum Advice {
     },
     /// Something that must hold before the commands are run.
     Constraint {
-        /// What.
+        /// The text.
         text: String,
     },
 }

@@ -16,7 +16,7 @@ use crate::action::{
     Action, DeviceRef, ExtentRef, HostSetting, PartitionRef, QueueChange, SoftPartitionMove,
 };
 
-/// What a change leads to.
+/// The result of a change.
 #[derive(Clone, Debug)]
 pub struct Applied {
     /// The stack as it would be.
@@ -25,7 +25,7 @@ pub struct Applied {
     pub changed: BTreeSet<NodeId>,
     /// Of these, those that were not there before.
     pub added: BTreeSet<NodeId>,
-    /// Nodes whose contents were destroyed or went elsewhere. What a rule cannot tell of them is nothing that was known.
+    /// Nodes whose contents were destroyed or moved. *Unknown* for them loses no known fact.
     pub emptied: BTreeSet<NodeId>,
 }
 
@@ -318,7 +318,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The nodes that carry what is known of the file system of a device: the device, and the file system above.
+    /// The nodes with facts about the file system of a device: the device, and the file system above.
     fn file_system_holders(&self, device: NodeId) -> Vec<NodeId> {
         let above = self.before.above(device).iter().copied();
         let is_file_system = |id: &NodeId| self.before.node(*id).kind == Kind::FileSystem;
@@ -355,7 +355,7 @@ impl Change<'_> {
             self.edit.size(id, size);
         }
         self.empty_from(id);
-        // What the kernel stated of the old stripe, here and passed on to the layers above.
+        // The kernel's statements about the old stripe, here and passed on to the layers above.
         for stale in self.emptied.clone() {
             self.edit.retain_grids(stale, |fact| {
                 !matches!(
@@ -410,7 +410,7 @@ impl Change<'_> {
         Ok(id)
     }
 
-    /// Volumes of the group lie behind the start of its data, so all of them move with it.
+    /// Volumes of the group are behind the start of its data, so all of them move with it.
     fn recreate_physical_volume(
         &mut self,
         partition: &PartitionRef,
@@ -459,7 +459,7 @@ fn only_part(node: &Node) -> Option<Part> {
     }
 }
 
-/// Puts what lies on one node on another.
+/// Moves everything on one node to another.
 fn repoint(placing: &mut Placing, from: NodeId, to: NodeId) {
     let turn = |node: &mut NodeId| {
         if *node == from {
@@ -477,7 +477,7 @@ fn repoint(placing: &mut Placing, from: NodeId, to: NodeId) {
     }
 }
 
-/// Shifts what lies on a node; `None` where that is impossible.
+/// Shifts everything on a node; `None` if that is impossible.
 fn shift(placing: &mut Placing, on: NodeId, by: i128) -> Option<()> {
     let moved = |start: Bytes| u64::try_from(i128::from(start.0) + by).ok().map(Bytes);
     match placing {

@@ -3,10 +3,10 @@
 use plumb_geometry::Bounds;
 use serde::{Deserialize, Serialize};
 
-/// So many of so many, with the 95 % interval of the share.
+/// A count of a total, with the 95 % interval of the share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountedShare {
-    /// How many have the defect: a range where a table dropped what it takes to tell.
+    /// The number with the defect: a range if a table dropped the necessary detail.
     pub count: Bounds<u64>,
     /// Of how many.
     pub of: u64,
@@ -23,7 +23,7 @@ pub struct CountedShare {
 pub struct LostEvents {
     /// How many.
     pub events: u64,
-    /// The share if none of them has the defect.
+    /// The share if no lost event has the defect.
     pub share_low: f64,
     /// The share if all of them have it.
     pub share_high: f64,

@@ -39,7 +39,7 @@ impl Severity {
 pub enum Confidence {
     /// It rests on an assumption that nobody has checked.
     Low,
-    /// It rests on what the I/O show, or on a table of known models.
+    /// Based on the I/O, or on a table of known models.
     Medium,
     /// It was counted or computed on a grid that was given, measured or stated by the system.
     High,
@@ -72,7 +72,7 @@ impl Confidence {
 pub enum Basis {
     /// An experiment measured it.
     Measured,
-    /// Arithmetic on what was seen: an upper bound.
+    /// Arithmetic on the observed I/O: an upper bound.
     Estimated,
 }
 
@@ -112,7 +112,7 @@ pub enum CostOf {
     WriteTimes,
 }
 
-/// What a defect costs.
+/// The cost of a defect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The quantity.
@@ -148,20 +148,20 @@ impl Cost {
 /// A defect and the facts that show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The rule, and what it found.
+    /// The rule and its facts.
     #[serde(flatten)]
     pub facts: Facts,
     /// How bad it is.
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// What has the defect.
+    /// The target with the defect.
     pub target: Target,
-    /// What it costs, if that is known.
+    /// Its cost, if known.
     pub cost: Option<Cost>,
     /// I/O through the target while its devices were watched; absent if nothing was watched.
     pub seen: Option<Seen>,
-    /// What stands in the way of a remedy, or must be known before its commands are run.
+    /// Obstacles to a remedy, or facts to know before its commands are run.
     pub advice: Vec<Advice>,
     /// Ways to remove it that were proven, or need a measurement; the best first.
     pub remedies: Vec<Remedy>,
@@ -228,7 +228,7 @@ impl Finding {
 pub struct Unjudged {
     /// The rule.
     pub rule: RuleId,
-    /// What it could not judge.
+    /// The target that it could not judge.
     pub target: Target,
     /// Why not.
     pub reason: Reason,

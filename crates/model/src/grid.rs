@@ -11,9 +11,9 @@ pub struct GridOf {
     pub granularity_bytes: Bytes,
     /// Start of the first cell in the address space of the device.
     pub offset_bytes: Bytes,
-    /// What the cells are.
+    /// The kind of the cells.
     pub what: CellKind,
-    /// Who stated the grid.
+    /// The source of the grid.
     pub source: Source,
     /// Whether Plumb relies on it: not if it is only assumed.
     pub believed: bool,

@@ -34,9 +34,9 @@ pub enum IoSizeBasis {
     Stated {
         /// The layer.
         on: String,
-        /// Which of the two.
+        /// The kind of the size.
         what: CellKind,
-        /// Who states it.
+        /// Its source.
         source: Source,
     },
     /// Nothing states it.

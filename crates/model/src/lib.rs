@@ -1,4 +1,4 @@
-//! The vocabulary that crates share: rules, what they judge, and what they find. Values only: no I/O, no clock, and no
+//! The vocabulary that crates share: rules, their targets, and their findings. Values only: no I/O, no clock, and no
 //! sentence for a user. `report` renders all of it; JSON is its serialisation and reads back into it.
 
 #![forbid(unsafe_code)]

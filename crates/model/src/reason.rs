@@ -55,7 +55,7 @@ pub enum Reason {
     PlacesInFiles,
     /// A trace of a layer below the one that decides about records.
     BelowRecords { layer: Layer },
-    /// Bytes of the device cannot be told for this file system alone.
+    /// The bytes at the device for this file system alone are unknown.
     DeviceUnknown { why: String },
     /// Processes use ways to the data that nobody counts.
     Uncounted { ways: Vec<String> },
@@ -66,7 +66,7 @@ pub enum Reason {
     Stack { because: Vec<Obstacle>, more: u64 },
     /// No grid is known below.
     NoGrid,
-    /// The device holds a layer of which nothing more is known.
+    /// The device holds a layer without further known facts.
     HoldsLayer { layer: ContentKind },
     /// Chunks between the layers move the start on a discard unit.
     DiscardVaries {
@@ -78,7 +78,7 @@ pub enum Reason {
     ChunksBelow { on: String },
     /// Chunks between differ from those below, so that the share differs from one to the next.
     ChunksBetween { devices: Vec<String> },
-    /// An export lies on the unit differently from one chunk to the next.
+    /// The fit of an export differs from one chunk to the next.
     DiffersByChunk,
     /// Nothing is known of a device beyond the assumed unit.
     NothingBeyond {
@@ -89,7 +89,7 @@ pub enum Reason {
     ChunkDoubted { why: GridDoubt },
     /// The chunk is wide enough for I/O of an assumed size.
     WideForAssumed { chunk_bytes: Bytes, io: IoSize },
-    /// Few I/O of an assumed size lie across chunks.
+    /// Few I/O of an assumed size cross chunks.
     FewSplitForAssumed {
         io: IoSize,
         on: String,
@@ -124,7 +124,7 @@ pub enum Reason {
     ParityLayout,
     /// The superblock does not tell the stripe.
     StripeNotTold { on: String },
-    /// A file system was told a stripe that cannot be checked from here.
+    /// A file system is configured for a stripe that cannot be checked from here.
     StripeNotVisible { told_bytes: Bytes, on: String },
     /// The blocks that an export states are not known.
     StatedBlocks,

@@ -1,4 +1,4 @@
-//! A remedy: actions in order, what must be done first, and what the model shows of them.
+//! A remedy: actions in order, the preceding steps, and the model's result.
 
 use plumb_geometry::Bytes;
 use plumb_stack::CellKind;
@@ -66,7 +66,7 @@ pub enum RestsOn {
     },
 }
 
-/// What the model shows of a remedy.
+/// The model's result for a remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case")]
 pub enum Class {
@@ -89,7 +89,7 @@ pub enum Class {
     },
 }
 
-/// A command that measures what a remedy gives.
+/// A command that measures the effect of a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measurement {
@@ -105,14 +105,14 @@ pub enum Measurement {
 pub enum Place {
     /// Data may be there. Dumps never show the contrary.
     MayHoldData,
-    /// Nothing stands there, and it was read: there is no data.
+    /// The place was read and is empty: there is no data.
     KnownEmpty,
 }
 
 /// A way to remove a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remedy {
-    /// What the model shows.
+    /// The model's result.
     #[serde(flatten)]
     pub class: Class,
     /// How far the use of the data is interrupted.
@@ -123,14 +123,14 @@ pub struct Remedy {
     pub is_reversible: bool,
     /// Whether data may be in the place that it overwrites.
     pub place: Place,
-    /// What must be done or hold first.
+    /// The steps and conditions before it.
     pub first: Vec<Precondition>,
     /// The changes, in order.
     pub actions: Vec<Action>,
 }
 
 impl Remedy {
-    /// A remedy with what follows from its actions.
+    /// A remedy with the facts that follow from its actions.
     #[must_use]
     pub fn new(
         class: Class,

@@ -1,6 +1,6 @@
 //! The registry of rules. Exit statuses, the index of findings, schemas and completions are derived from it.
 //!
-//! How a rule judges, and by which thresholds, stands in `diagnose`: constants belong beside the code that they steer.
+//! The judgement and the thresholds of a rule are in `diagnose`: constants belong beside their code.
 
 use plumb_stack::ProblemId;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::*;
 use crate::io_size::IoSize;
 
-/// What a rule looks at.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -26,7 +26,7 @@ pub enum Category {
 pub enum PlanKind {
     /// The start of a partition, or of all soft partitions of a component.
     Start,
-    /// The stripe that a file system is told.
+    /// The stripe configured in a file system.
     FileSystem,
     /// The chunk of a stripe.
     Chunk,
@@ -47,7 +47,7 @@ pub struct Rule {
     pub name: &'static str,
     /// The defect in one line, for the index of findings.
     pub title: &'static str,
-    /// What it looks at.
+    /// Its subject.
     pub category: Category,
     /// Input that it needs beside a trace or a layout, in Markdown, for the index of findings.
     pub needs: &'static str,
@@ -81,7 +81,7 @@ macro_rules! rules {
             )*
         }
 
-        /// What a rule found.
+        /// The facts of a rule.
         #[allow(clippy::large_enum_variant, reason = "a report holds tens of findings, and each is moved a few times")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "rule", content = "facts")]
@@ -173,7 +173,7 @@ rules! {
     IndirectionUnit(IndirectionUnit) "indirection-unit", Layout, true, None,
         "writes are smaller than the unit of the flash below", "a unit; `--page`, an ashift or a profile";
     GeometryMismatch(GeometryMismatch) "geometry-mismatch", Layout, true, Some(FileSystem),
-        "a file system was told another stripe than the one below it", "its superblock";
+        "a file system is configured for another stripe than the one below it", "its superblock";
     DiscardMisaligned(DiscardMisaligned) "discard-misaligned", Layout, true, None,
         "data start off the unit of discards", "nothing";
     ImplausibleHint(ImplausibleHint) "implausible-hint", Layout, true, None,
@@ -182,13 +182,13 @@ rules! {
         "an export states another grid than the one below it",
         "a target's configfs, or a virtual disk joined with the layers below";
     QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(Queue),
-        "read-ahead, request size or scheduler do harm", "a live Linux host";
+        "read-ahead, request size or scheduler costs performance", "a live Linux host";
     TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
         "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";
     SinglePath(SinglePath) "single-path", Setting, false, None,
         "a LUN of an array has one path, or several unjoined", "nothing";
     SoftwareStripeOnHardwareRaid(SoftwareStripeOnHardwareRaid) "software-stripe-on-hardware-raid", Layout, true, None,
-        "software stripes what an array stripes already", "nothing";
+        "a software stripe consists of LUNs that an array already stripes", "nothing";
     SoftwareRaid5(SoftwareRaid5) "software-raid5", Layout, true, None,
         "parity is computed in software", "nothing";
     ReadPolicy(ReadPolicy) "read-policy", Setting, false, None,

@@ -24,7 +24,7 @@ pub struct Seen {
     pub moved_bytes: Bounds<u64>,
     /// Mean latency, issue to completion; absent if none was timed.
     pub mean_ns: Option<f64>,
-    /// How they lie on the grid of the finding; absent for a finding that is not about a start.
+    /// Their fit on the grid of the finding; absent for a finding that is not about a start.
     pub fit: Option<SeenFit>,
     /// The processes that sent most of them.
     pub senders: Vec<SentBy>,
@@ -32,7 +32,7 @@ pub struct Seen {
     pub more_senders: u64,
 }
 
-/// How I/O lie on the grid that the target is off.
+/// The fit of I/O on the grid that the target is off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeenFit {
     /// Reads and writes.

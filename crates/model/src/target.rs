@@ -1,11 +1,11 @@
-//! What a rule judged: a device, a part of it, or the host.
+//! The target of a rule: a device, a part of it, or the host.
 
 use plumb_geometry::Bytes;
 use plumb_stack::{Kind, NodeId};
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
-/// Which layer a target is, or was seen at.
+/// The layer of a target, or the layer that recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TargetLayer {

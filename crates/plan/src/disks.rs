@@ -1,9 +1,9 @@
 //! How many disks a demanded rate takes.
 //!
-//! Reads cost one I/O. A random small write costs as many as the redundancy makes of it: 1 without, 2 on mirrors, 4 on
-//! RAID 5 (read data and parity, write both), 6 on RAID 6. Response time takes each disk for a queue of its own with
-//! random arrivals and service times (M/M/1): service / (1 − utilisation). Real disks do better with a deep queue and
-//! worse with bursts; it shows where utilisation becomes dear, and is no forecast.
+//! Reads cost one I/O. A random small write costs the I/O of its redundancy: 1 without, 2 on mirrors, 4 on RAID 5 (read
+//! data and parity, write both), 6 on RAID 6. Response time models each disk as a separate queue with random arrivals
+//! and service times (M/M/1): service / (1 − utilisation). Real disks do better with a deep queue and worse with
+//! bursts; it shows the utilisation at which response becomes expensive, and is no forecast.
 
 use plumb_geometry::group_digits;
 use plumb_quoting::Command;
@@ -14,7 +14,7 @@ use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 /// Most disks that are tried.
 pub const DISKS_MAX: u64 = 1 << 20;
 
-/// What rounding may add to a number of disks, or to a utilisation.
+/// Rounding error of a number of disks, or of a utilisation.
 const HAIR: f64 = 1e-9;
 
 /// Redundancy.
@@ -110,7 +110,7 @@ pub struct DisksRequest {
     pub writes: f64,
     /// How many times that is wanted.
     pub growth: f64,
-    /// What one disk gives, I/O a second, measured with such I/O.
+    /// Rate of one disk, I/O a second, measured with such I/O.
     pub disk_rate: f64,
     /// Redundancy.
     pub raid: Raid,
@@ -122,7 +122,7 @@ pub struct DisksRequest {
     pub chunk_kib: u64,
 }
 
-/// What a number of disks gives.
+/// The result with a number of disks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisksOutcome {
     /// How many.
@@ -150,7 +150,7 @@ impl DisksRequest {
         1000.0 / self.disk_rate
     }
 
-    /// What a number of disks gives.
+    /// The result with a number of disks.
     #[must_use]
     pub fn outcome(&self, disks: u64) -> DisksOutcome {
         let capacity = disks as f64 * self.disk_rate;
@@ -177,7 +177,7 @@ impl DisksRequest {
 /// Numbers of disks, each the fewest for its demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskCounts {
-    /// That carry the load at all: where it takes all of their time the queue grows without end.
+    /// Enough for the load at all: if they are busy all the time, the queue grows without end.
     pub load: u64,
     /// That leave the margin as well.
     pub margin: u64,
@@ -196,7 +196,7 @@ impl DiskCounts {
 /// Works out the numbers.
 ///
 /// # Errors
-/// When a rate is no positive number, a response is below what the disk alone takes, or too many disks are needed.
+/// If a rate is no positive number, a response is below that of the disk alone, or too many disks are needed.
 pub fn counts(request: &DisksRequest) -> Result<DiskCounts, PlanError> {
     check(request)?;
     let load = request.load();
@@ -362,14 +362,14 @@ fn figures(plan: &mut Plan, request: &DisksRequest, counts: &DiskCounts, chosen:
         "response_ms",
         chosen.response_ms,
         Unit::Ms,
-        "it takes on average with what waits before it",
+        "average response time, with the wait in the queue",
     );
 }
 
 /// The numbers around the chosen one.
 fn table(request: &DisksRequest, counts: &DiskCounts) -> Table {
     let mut table = Table::new(
-        "What a number of disks gives",
+        "Figures per number of disks",
         &[
             ("disks", "disks", Unit::Count),
             ("capacity_per_second", "I/O a second", Unit::PerSecond),
@@ -421,7 +421,7 @@ fn over(request: &DisksRequest, disks: u64) -> String {
 const ALL_LOST: &str = "all data of the disks are lost";
 
 fn md(request: &DisksRequest, disks: u64) -> Option<Remedy> {
-    // Mirrors of two: over more disks that is what md calls 10, since its 1 has a copy on every disk.
+    // Mirrors of two: over more disks md calls that 10, because its 1 has a copy on every disk.
     let is_pair = request.raid == Raid::Raid1 && disks == 2;
     let level = if request.raid == Raid::Raid1 && !is_pair {
         Raid::Raid10.level()

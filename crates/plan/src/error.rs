@@ -20,17 +20,17 @@ pub enum PlanError {
     /// Numbers that exceed 64 bits.
     #[error("{what} exceeds 64 bits: expected smaller sizes or positions")]
     TooLarge {
-        /// What does.
+        /// The fault.
         what: &'static str,
     },
-    /// An aligned start exists, but not where it is wanted.
+    /// An aligned start exists, but not in the wanted range.
     #[error(
         "no room: the first aligned start from {} on is {}, and {needed} from there on end beyond {}; \
          make the partition smaller, or its grid finer",
         position(*from), position(*start), position(*end)
     )]
     NoRoom {
-        /// Where the search began.
+        /// The start of the search.
         from: Bytes,
         /// The first aligned start.
         start: Bytes,
@@ -39,14 +39,14 @@ pub enum PlanError {
         /// First byte that may not be used.
         end: Bytes,
     },
-    /// A size or position of the request that is no multiple of what it is counted in.
+    /// A size or position of the request that is not a multiple of its unit.
     #[error("{what} is {}, no multiple of {of} of {}", position(*found), position(*unit))]
     NotAMultiple {
-        /// Which one.
+        /// Its name.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         found: Bytes,
-        /// What it is counted in.
+        /// Its unit.
         of: &'static str,
         /// Its length.
         unit: Bytes,
@@ -54,27 +54,27 @@ pub enum PlanError {
     /// A number of the request that cannot be.
     #[error("{what} is {found}, expected {expected}")]
     OutOfRange {
-        /// Which one.
+        /// Its name.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         found: String,
-        /// What it may be.
+        /// The allowed value.
         expected: &'static str,
     },
     /// Numbers that make sense, and for which there is nothing.
     #[error("{what} would be {found}: {expected} may do")]
     Unreachable {
-        /// What is wanted.
+        /// The wanted result.
         what: &'static str,
-        /// What it comes to.
+        /// The actual result.
         found: String,
-        /// What would have to be otherwise.
+        /// The condition that would have to change.
         expected: &'static str,
     },
     /// Two extents of soft partitions over each other, or without room for a header between them.
     #[error(
-        "{} overlap: {one} takes sectors {} to {}, and {} begins at sector {} with a header in front; see which of them \
-         is right (metastat -p)",
+        "{} overlap: {one} takes sectors {} to {}, and {} begins at sector {} with a header in front; find the right one \
+         (metastat -p)",
         if one == other { format!("two extents of {one}") } else { format!("{one} and {other}") },
         group_digits(*first), group_digits(*last),
         if one == other { "another of them" } else { other.as_str() }, group_digits(*start)
@@ -88,27 +88,28 @@ pub enum PlanError {
         last: u64,
         /// The soft partition behind.
         other: String,
-        /// Where its extent begins.
+        /// The start of its extent.
         start: u64,
     },
-    /// What shares bytes with another, or ends beyond what it lies on: commands would write over data of others.
+    /// A layer that shares bytes with another, or ends beyond the layer below: commands would write over data of
+    /// others.
     #[error("{found}; find out which is right before anything is written or moved")]
     Conflict {
-        /// What is in conflict, and where.
+        /// The layers in conflict, with their positions.
         found: String,
     },
     /// Nothing to plan with.
     #[error("{what} is not known: {give}")]
     Missing {
-        /// What is missing.
+        /// The missing fact.
         what: &'static str,
         /// How to give it.
         give: &'static str,
     },
     /// A label that is not to be written before it is whole.
-    #[error("mend the label of {disk} first ({problem})")]
+    #[error("repair the label of {disk} first ({problem})")]
     LabelProblem {
-        /// What has the label.
+        /// The device with the label.
         disk: String,
         /// The rule that found it.
         problem: RuleId,
@@ -124,7 +125,7 @@ pub enum PlanError {
     /// A profile that cannot tell.
     #[error(transparent)]
     Profile(#[from] plumb_profile::what_if::Refusal),
-    /// No number of disks reaches what is wanted.
+    /// No number of disks reaches the wanted response.
     #[error(
         "a response of {limit_ms} ms cannot be reached: the disk alone takes {service_ms} ms, at {} I/O a second",
         group_digits(*disk_per_second)

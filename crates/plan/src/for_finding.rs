@@ -1,7 +1,7 @@
 //! From a finding about a node of a stack to the plans that may remedy it, by the kind of plan that its rule names. Whether
 //! one of them does is proven afterwards ([`crate::recommend`]).
 //!
-//! Findings that no plan remedies (a read policy, a mount option, hints that lie) have none here; their page tells the
+//! Findings without a plan as remedy (a read policy, a mount option, wrong hints) have none here; their page has the
 //! remedy.
 
 use plumb_geometry::{Bytes, Grid, Share};
@@ -16,7 +16,7 @@ use crate::{filesystem, of_stack, partition, queue, record, resync, softpart, st
 
 mod locate;
 
-/// What only the user knows.
+/// The facts that only the user knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Page of the application.
@@ -34,13 +34,13 @@ const SHARE_MAX: Share = Share {
     numerator: 1,
     denominator: 100,
 };
-/// What metasync is to be given: the most that it takes.
+/// The largest size that metasync accepts.
 const RESYNC: Bytes = Bytes(1 << 20);
 
-/// A plan and what its commands change: not always the node that the finding is about, nor a device of the same host.
+/// A plan and the layer that its commands change: not always the node of the finding, nor a device of the same host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The layer that is made anew or tuned.
+    /// The layer that is recreated or tuned.
     pub changes: NodeId,
     /// How.
     pub plan: Plan,
@@ -161,7 +161,7 @@ pub fn for_finding(
     }
 }
 
-/// The component of which a plan for a node lays out all soft partitions; `None` if the plan is another one.
+/// The component whose soft partitions a plan for a node lays out; `None` if the plan is another one.
 #[must_use]
 pub fn component_laid_out(stack: &Stack, kind: PlanKind, node: NodeId) -> Option<NodeId> {
     (kind == PlanKind::Start)
@@ -169,7 +169,7 @@ pub fn component_laid_out(stack: &Stack, kind: PlanKind, node: NodeId) -> Option
         .flatten()
 }
 
-/// What the nearest soft partitions are cut out of, unless a partition is nearer.
+/// The component of the nearest soft partitions, unless a partition is nearer.
 fn component(stack: &Stack, node: NodeId) -> Option<NodeId> {
     if stack
         .above(node)
@@ -210,7 +210,7 @@ fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanErr
         let plan = partition::plan(&of_stack::partition(stack, id)?)?;
         return Ok(Answer { changes: id, plan });
     }
-    let give = "what stands on a whole disk has no start to choose";
+    let give = "a layer on a whole disk has no start to choose";
     Err(PlanError::Missing {
         what: "a partition or soft partition below it",
         give,

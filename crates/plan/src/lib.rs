@@ -1,11 +1,11 @@
-//! From what is wrong, or wanted, to a plan: the layout to reach, the ways to reach it with their commands, what
-//! they risk, and the way back.
+//! From a finding or a wish to a plan: the layout to reach, the ways to reach it with their commands, their risk, and
+//! the way back.
 //!
 //! Pure arithmetic: nothing is read, run or written here. Each request is a plain struct; its `plan` gives a [`Plan`]
-//! that reports print without counting anything. Ways are listed in the order of harm: tune what there is, relocate
-//! online, move crash-safely, recreate, move in place.
+//! that reports print without counting anything. Ways are listed in the order of harm: tune the present layout,
+//! relocate online, move crash-safely, recreate, move in place.
 //!
-//! - [`plan`]: what a plan is made of; [`nodes`]: owner, mode and names of device nodes, before and after
+//! - [`plan`]: the parts of a plan; [`nodes`]: owner, mode and names of device nodes, before and after
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
 //! - [`record`], [`resync`], [`queue`], [`disks`], [`writes`]: sizes and numbers
 //! - [`meet`]: a position that is on several grids at once

@@ -1,5 +1,5 @@
-//! A position that is on several grids at once: the boundaries that two grids share are a grid again, and the Chinese
-//! remainder theorem says which one.
+//! A position that is on several grids at once: the boundaries that two grids share are a grid again, given by the
+//! Chinese remainder theorem.
 //!
 //! That puts everything which limits a start into one form: a unit with its alignment offset, the sectors of a label,
 //! the cylinders of an old one.
@@ -37,7 +37,7 @@ pub fn meet(one: &Grid, other: &Grid) -> Result<Grid, PlanError> {
     Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).map_err(|_| too_large)
 }
 
-/// As [`meet`], of any number; every position where there is none.
+/// Like [`meet`], for any number of grids; every position without any.
 ///
 /// # Errors
 /// As [`meet`].

@@ -1,5 +1,5 @@
-//! Device nodes: who owns them, who may use them, and by which lasting names they are known. A changed label or volume
-//! gives new nodes with the system's defaults, so all of it is listed before and restored after.
+//! Device nodes: their owners, permissions and lasting names. A changed label or volume gives new nodes with the
+//! system's defaults, so all of it is listed before and restored after.
 
 use plumb_quoting::shell::file_name;
 use plumb_quoting::{Command, NoCommand};
@@ -17,7 +17,7 @@ pub enum System {
     Solaris,
 }
 
-/// What to list before a change and to restore after it.
+/// Steps that list before a change and restore after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Nodes {
     /// The nodes.
@@ -29,7 +29,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// What to do about these nodes; `names` as the system calls them, with their directories.
+    /// The steps for these nodes; `names` as the system calls them, with their directories.
     ///
     /// # Errors
     /// When a name is one that no command can hold.
@@ -60,7 +60,7 @@ fn links(names: &[String]) -> Command {
     find.pipe(Command::new("sort"))
 }
 
-/// A rule of udev is what lasts on Linux; chown does until the next event of the device.
+/// A rule of udev lasts on Linux; chown does until the next event of the device.
 fn linux_before(names: &[String]) -> Steps {
     let states = Command::new("stat -L -c 'chown %u:%g %N && chmod %a %N'").paths(names);
     let rules = names.iter().fold(Command::new("grep -rF"), |grep, name| {
@@ -83,13 +83,13 @@ fn linux_after(names: &[String]) -> Steps {
         Step::look(links(names).pipe(Command::new("diff nodes.names -")))?,
         Step::new(
             Command::new("udevadm control --reload && udevadm trigger --action=change"),
-            "rules that match by start, size or UUID match no longer: mend them first",
+            "rules that match by start, size or UUID no longer match: correct them first",
             RESTORED,
         )?,
     ])
 }
 
-/// What lasts on Solaris stands in `/etc/minor_perm`: `driver:minor mode owner group`.
+/// On Solaris, `/etc/minor_perm` lasts: `driver:minor mode owner group`.
 fn solaris_before(names: &[String]) -> Steps {
     let links = Command::new("ls -l").paths(names);
     let nodes = Command::new("ls -lL").paths(names);

@@ -1,4 +1,4 @@
-//! The same requests, filled in from a node of a stack: what a finding about that node asks to be planned.
+//! The same requests, filled in from a node of a stack, for a finding about that node.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::ProblemId;
@@ -11,7 +11,7 @@ use crate::filesystem;
 use crate::partition::{self, Content, FileSystem, LabelScheme};
 use crate::softpart::{self, SoftPartition, Submirror};
 
-/// What must be mended before anything is written to a label, the first to be mended first.
+/// Problems that must be fixed before a label is written, in the order of fixing.
 const LABEL_PROBLEMS: [ProblemId; 5] = [
     ProblemId::UnfinishedMove,
     ProblemId::BrokenLabel,
@@ -23,7 +23,7 @@ const LABEL_PROBLEMS: [ProblemId; 5] = [
 /// That nothing that a plan would move, and nothing below it, has bytes that may be those of others.
 ///
 /// # Errors
-/// Which has.
+/// If a layer has a conflict.
 pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
     match stack
         .under(id)
@@ -37,7 +37,7 @@ pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
     }
 }
 
-/// A partition or slice that lies in one piece on a disk, to be made anew where all grids of the disk want it.
+/// A contiguous partition or slice on a disk, to be recreated on all grids of the disk.
 ///
 /// # Errors
 /// When the node is no such partition, or the label of its disk is not known.
@@ -53,7 +53,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionReques
     has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
     let label = match label(node, disk)? {
-        // Linux writes such a label as any other GPT, also on disks of which ZFS uses all.
+        // Linux writes such a label as any other GPT, also on disks that ZFS uses completely.
         LabelScheme::SolarisEfi if is_on_linux(stack, node) => LabelScheme::Gpt,
         label => label,
     };
@@ -78,7 +78,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionReques
         disk_bytes: disk.size,
         grids,
         are_grids_assumed: assumed,
-        // From where it is now, so that the same data still fit in front of what follows.
+        // From its present start on, so that the same data still fit in front of the next partition.
         after: after.max(part.start),
         before: before.or_else(|| last_end(stack, part.node).filter(|_| disk.size.is_none())),
         size: part.len.or(node.size),
@@ -143,8 +143,8 @@ fn number(node: &Node, label: LabelScheme) -> Result<u32, PlanError> {
         .ok_or(missing)
 }
 
-/// Whether every label that a node lies by can be relied on: a tool that changes one entry writes all others anew as it
-/// understood them.
+/// Whether every label above a node is reliable: a tool that changes one entry writes all others again as it understood
+/// them.
 ///
 /// # Errors
 /// When one is damaged, or its partitions cannot all be right.
@@ -179,7 +179,7 @@ pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanErro
     Ok(())
 }
 
-/// The file system that a partition is all of, as what stands on it or as the partition itself is known.
+/// The file system that fills a partition, from the layer above or the partition itself.
 fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
     let above = stack.above(id).iter().map(|above| stack.node(*above));
     let mut of = above
@@ -194,8 +194,8 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
     })
 }
 
-/// The end of what lies before a partition on its disk, and the start of what lies behind. Runs that hold all of it, such
-/// as slices for the whole disk and extended partitions, are no neighbours.
+/// The end of the partition before a partition on its disk, and the start of the next one. Runs that contain all of it,
+/// such as slices for the whole disk and extended partitions, are no neighbours.
 fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
     let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
     let extended = stack.node(part.node).number(keys::EXTENDED_START);
@@ -215,14 +215,14 @@ fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>)
     (after, before)
 }
 
-/// The end of the last partition of a disk: where nobody tells its size, nothing may lie beyond.
+/// The end of the last partition of a disk: if its size is unknown, nothing may be beyond.
 fn last_end(stack: &Stack, disk: NodeId) -> Option<Bytes> {
     runs_on(stack, disk)
         .filter_map(|run| run.start.checked_add(run.len?))
         .max()
 }
 
-/// What partitions take of a disk.
+/// The ranges of a disk that partitions use.
 fn runs_on(stack: &Stack, disk: NodeId) -> impl Iterator<Item = &Part> {
     let runs = stack
         .above(disk)
@@ -367,7 +367,7 @@ fn is_off_4k(stack: &Stack, disk: NodeId) -> bool {
     runs_on(stack, disk).any(|run| is_off(run.start) || run.len.is_some_and(is_off))
 }
 
-/// What stands on a partition, where it is something that can move data by itself.
+/// The content of a partition, if it can move data by itself.
 fn content(stack: &Stack, id: NodeId) -> Option<Content> {
     let above: Vec<&Node> = stack
         .above(id)
@@ -432,7 +432,7 @@ fn submirror(stack: &Stack, id: NodeId) -> Option<Submirror> {
 /// grid that decides below it.
 ///
 /// # Errors
-/// When nothing of that kind is there, or it cannot be told where the component comes to lie.
+/// If there is no such layer, or the position of the component is unknown.
 pub fn softpart(
     stack: &Stack,
     component: NodeId,
@@ -457,7 +457,7 @@ pub fn softpart(
     if existing.is_empty() {
         return Err(PlanError::Missing {
             what: "a soft partition",
-            give: "name what they are cut out of",
+            give: "name the component that they are cut from",
         });
     }
     for id in cut_out {
@@ -482,7 +482,7 @@ pub fn softpart(
     })
 }
 
-/// Volumes that stand on a soft partition, the topmost first; a mirror that it is a side of is named elsewhere.
+/// Volumes above a soft partition, the topmost first; its mirror is named elsewhere.
 fn users(stack: &Stack, id: NodeId) -> Vec<String> {
     if submirror(stack, id).is_some() {
         return Vec::new();
@@ -521,9 +521,9 @@ fn extents(node: &Node, component: NodeId) -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// The unit, where the component starts on it, and whether the unit is only assumed. On a stripe offsets are those of the
-/// stripe; elsewhere they are folded down to the disks, which all have to agree. Where nothing is known below, as without the
-/// label of the disk, offsets count from the component, and its start is taken to be on the unit.
+/// The unit, the start of the component on it, and whether the unit is only assumed. On a stripe offsets are those of
+/// the stripe; elsewhere they are folded down to the disks, which all have to agree. If nothing is known below, as
+/// without the label of the disk, offsets count from the component, and its start is assumed to be on the unit.
 fn unit_and_base(
     stack: &Stack,
     component: NodeId,
@@ -547,7 +547,7 @@ fn unit_and_base(
         .filter(|landing| stack.is_leaf(landing.on))
         .collect();
     let unknown = PlanError::Missing {
-        what: "where the component starts on its disk",
+        what: "the start of the component on its disk",
         give: "give the label of the disk as well: prtvtoc",
     };
     if !landings.lost.is_empty() {
@@ -578,14 +578,14 @@ fn unit_and_base(
             Ok((unit, past, is_assumed))
         }
         _ => Err(PlanError::OutOfRange {
-            what: "where the component starts",
+            what: "the start of the component",
             found: "not the same on all disks below".to_owned(),
             expected: "one phase: move its parts first",
         }),
     }
 }
 
-/// What a file system has to be told of the nearest stripe below a node.
+/// The parameters of a file system for the nearest stripe below a node.
 ///
 /// # Errors
 /// When there is no stripe below it.

@@ -1,4 +1,4 @@
-//! What a plan is made of. All numbers that a report prints stand here, with their units.
+//! The parts of a plan. All numbers that a report prints are here, with their units.
 
 use plumb_geometry::{Bytes, Share};
 use plumb_quoting::shell::Undo;
@@ -60,14 +60,14 @@ impl Harm {
     }
 }
 
-/// A command, what it risks, and the way back.
+/// A command, its risk, and the way back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// To be typed as it stands.
+    /// To be typed unchanged.
     pub command: CommandLine,
     /// The worst that it does.
     pub effect: Effect,
-    /// What can go wrong beside that; absent if nothing is known to.
+    /// Other risks; absent if none are known.
     pub risk: Option<&'static str>,
     /// The way back.
     pub undo: WayBack,
@@ -128,7 +128,7 @@ impl Step {
         Step::harmless(command, Effect::ReadsOnly, "nothing to undo")
     }
 
-    /// A step that only writes a copy of what is there into a file.
+    /// A step that only writes a copy of existing data into a file.
     ///
     /// # Errors
     /// As [`Step::new`].
@@ -142,13 +142,13 @@ impl Step {
 pub struct Remedy {
     /// How much it harms.
     pub harm: Harm,
-    /// What it is, in a few words.
+    /// Its name, in a few words.
     pub title: String,
     /// In order.
     pub steps: Vec<Step>,
-    /// What must hold, and traps of the tools.
+    /// Its conditions, and traps of the tools.
     pub constraints: Vec<String>,
-    /// What it gives.
+    /// Its result.
     pub effect: String,
     /// The same changes for programs; none where no model describes them.
     pub actions: Vec<Action>,
@@ -223,7 +223,7 @@ impl Remedy {
     }
 }
 
-/// A value; its unit stands beside it.
+/// A value; its unit is beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -235,7 +235,7 @@ pub enum Value {
     Share(Share),
     /// Words.
     Words(String),
-    /// There is none.
+    /// No value.
     None,
 }
 
@@ -281,7 +281,7 @@ impl<V: Into<Value>> From<Option<V>> for Value {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -297,7 +297,7 @@ pub enum Unit {
     Share,
     /// Bytes moved per byte asked for, or another ratio.
     Ratio,
-    /// So many a second.
+    /// A number for each second.
     PerSecond,
     /// Milliseconds.
     Ms,
@@ -316,7 +316,7 @@ pub struct Figure {
     pub value: Value,
     /// Its unit.
     pub unit: Unit,
-    /// What it is.
+    /// Its name.
     pub words: String,
 }
 
@@ -352,7 +352,7 @@ pub struct Column {
 /// Candidates beside each other, or a list of things to place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -385,7 +385,7 @@ impl Table {
     }
 }
 
-/// What a plan is about, for whoever carries it out.
+/// The subject of a plan, for `plumb fix plan`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
     /// The disk, volume or data set, as the system calls it.
@@ -442,7 +442,7 @@ pub struct Plan {
     pub kind: &'static str,
     /// One line.
     pub title: String,
-    /// What it is about, where that is one device.
+    /// Its subject, if that is one device.
     pub subject: Option<Subject>,
     /// The unit of the start, where that is only assumed.
     pub assumed_start: Option<AssumedStart>,
@@ -456,7 +456,7 @@ pub struct Plan {
     pub refusal: Option<String>,
     /// Device nodes whose owner, mode and names must outlive the change.
     pub nodes: Option<Nodes>,
-    /// What must be known before the plan is believed.
+    /// Facts to know before you trust the plan.
     pub notes: Vec<String>,
     /// States of the device that stand in the way of the commands.
     pub warnings: Vec<PlanWarning>,

@@ -1,5 +1,5 @@
 //! The remedies of a diagnosis. Each is applied to the model of the stack and judged before a report recommends it
-//! ([`plumb_diagnose::prove`]); a finding without a remedy says which obstacle remains.
+//! ([`plumb_diagnose::prove`]); a finding without a remedy names the obstacle.
 //!
 //! A remedy that destroys data is recommended only for a place that is known to be empty. The other ways of a plan are left to
 //! `plumb plan`, which prints all of them with their harm.
@@ -20,13 +20,13 @@ use crate::error::PlanError;
 use crate::for_finding::{Answer, Wishes, answers, component_laid_out};
 use crate::plan::{Plan, Remedy};
 
-/// What a recommendation depends on beside the stack.
+/// The conditions of a recommendation beside the stack.
 pub struct Circumstances<'a> {
-    /// What the rules were given.
+    /// The inputs of the rules.
     pub known: &'a Known,
     /// The profiles that they were given.
     pub profiles: Option<&'a ProfileSet>,
-    /// What only the user knows.
+    /// The facts that only the user knows.
     pub wishes: Wishes,
     /// Whether a node was read and holds no data.
     pub is_known_empty: &'a dyn Fn(NodeId) -> bool,
@@ -34,7 +34,7 @@ pub struct Circumstances<'a> {
     pub is_image: bool,
 }
 
-/// Adds to each finding its remedies, the commands of the recommended one, or the reason why there is none.
+/// Adds to each finding its remedies, the commands of the recommended one, or the reason for none.
 pub fn recommend(stack: &Stack, circumstances: &Circumstances<'_>, diagnosis: &mut Diagnosis) {
     let mut advisor = Advisor {
         stack,
@@ -112,7 +112,7 @@ impl Advisor<'_> {
         false
     }
 
-    /// Notes that the commands for a finding lay out a component.
+    /// Records that the commands for a finding lay out a component.
     fn note_laid_out(&mut self, finding: &Finding, kind: PlanKind) {
         let node = finding.target.node;
         let component = node.and_then(|node| component_laid_out(self.stack, kind, node));
@@ -194,7 +194,7 @@ impl Advisor<'_> {
         add_steps(finding, best.way);
     }
 
-    /// Says what stands in the way: of the answers that could be given the least harmful, else of those that could not.
+    /// Adds the obstacle: of the possible answers the least harmful, else of the impossible ones.
     fn add_obstacle(
         &self,
         finding: &mut Finding,
@@ -220,7 +220,7 @@ impl Advisor<'_> {
                 &way.answer.plan,
             ));
         } else if !judged.is_empty() {
-            // Its class says what it is worth.
+            // Its class shows its value.
         } else if let Some(why) = refusal {
             finding.advice.push(Advice::NoPlan { why });
         } else if let Some(why) = no_command {
@@ -293,7 +293,7 @@ fn add_steps(finding: &mut Finding, way: &Remedy) {
     }));
 }
 
-/// What must be done before a way, by what uses the device that it changes.
+/// The steps before a way, for the users of the device that it changes.
 fn preconditions(stack: &Stack, changes: NodeId, way: &Remedy, place: Place) -> Vec<Precondition> {
     let mut first = Vec::new();
     let is_offline = way.harm.disruption() >= Disruption::Unmounted;

@@ -1,5 +1,5 @@
-//! Which record a file system should keep a file in, for pages of a stated size or the I/O of a profile: what each
-//! candidate moves per byte asked for.
+//! The record size of a file system for a file, for pages of a stated size or the I/O of a profile: the bytes moved by
+//! each candidate for each byte requested.
 //!
 //! Direct arithmetic as [`plumb_geometry::Fit`] has it: a read moves every record that it touches; a write moves them
 //! as well, and first reads those that it covers in part. An upper bound: caches and neighbours save some of it. For a
@@ -36,7 +36,7 @@ const ZFS_RECORD_MIN: u64 = 4 << 10;
 /// Longest page that is laid out.
 const PAGE_MAX: u64 = 16 << 20;
 
-/// What keeps the records.
+/// The keeper of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// A file system of ZFS: recordsize.
@@ -47,7 +47,7 @@ pub enum Keeper {
     Ufs,
 }
 
-/// What moves on a record.
+/// The bytes that move on a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moved {
     /// Bytes asked for by reads.
@@ -69,7 +69,7 @@ impl Moved {
         ratio(self.read_moved, self.read)
     }
 
-    /// Bytes moved per byte written, what is read first included; `None` without writes.
+    /// Bytes moved for each byte written, reads before the write included; `None` without writes.
     #[must_use]
     pub fn write_amplification(&self) -> Option<f64> {
         ratio(self.write_moved + self.read_first, self.written)
@@ -92,7 +92,7 @@ fn ratio(part: u128, whole: u128) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// What the I/O are.
+/// The I/O.
 #[derive(Clone, Copy, Debug)]
 pub enum Load<'a> {
     /// Pages of this length, at multiples of it, read and written alike.
@@ -104,9 +104,9 @@ pub enum Load<'a> {
 /// Records to be chosen.
 #[derive(Clone, Debug)]
 pub struct RecordRequest<'a> {
-    /// What the I/O are.
+    /// The I/O.
     pub load: Load<'a>,
-    /// What keeps the records.
+    /// The keeper of the records.
     pub keeper: Keeper,
     /// Its name: a data set, a volume, a device.
     pub name: String,
@@ -114,7 +114,7 @@ pub struct RecordRequest<'a> {
     pub current: Option<Bytes>,
 }
 
-/// What the I/O move on records of a size.
+/// The bytes that the I/O move on records of a size.
 ///
 /// # Errors
 /// When there is no page, or the profile cannot tell.
@@ -206,7 +206,7 @@ fn candidates(keeper: Keeper) -> impl Iterator<Item = Bytes> {
     CANDIDATES.into_iter().filter(fits).map(Bytes)
 }
 
-/// A record that cannot be there is a slip of who typed it.
+/// An impossible record size is a mistake of the user.
 fn check_current(keeper: Keeper, current: Bytes) -> Result<(), PlanError> {
     match keeper {
         Keeper::Zfs | Keeper::ZfsVolume => check_power("the record", current, Type::Zfs.blocks()),
@@ -245,7 +245,7 @@ pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
         Unit::Ratio,
         "bytes moved per byte read, at most",
     );
-    let words = "bytes moved per byte written, at most, with what is read first";
+    let words = "bytes moved per byte written, at most, including the reads before partial writes";
     plan.figure(
         "write_amplification",
         least.write_amplification(),
@@ -273,8 +273,8 @@ pub fn plan(request: &RecordRequest<'_>) -> Result<Plan, PlanError> {
         plan.add(remedies(request, best));
     }
     plan.note(
-        "an upper bound: what is in the cache is not read again, and neighbours that are written together share \
-         records. Only a measurement tells what it gives",
+        "an upper bound: cached data are not read again, and neighbours that are written together share \
+         records. Only a measurement shows the gain",
     );
     if let Load::Profile(_) = request.load {
         plan.note("a changed record changes the requests below it: the figures are for these I/O of the application");
@@ -339,12 +339,12 @@ fn old_files(name: &str, effect: String) -> Remedy {
     Remedy::new(Harm::Recreate, "for the files that exist", effect)
         .step(Step::new(
             snapshot("zfs snapshot"),
-            "what is rewritten takes its space twice while the snapshot exists",
+            "rewritten data take their space twice while the snapshot exists",
             snapshot("zfs destroy"),
         ))
         .step(Step::new(
             Command::new("cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE"),
-            "whatever has the file open goes on with the old one: stop it first",
+            "a program that has the file open continues with the old one: stop it first",
             Command::new("cp -p MOUNTPOINT/.zfs/snapshot/before-record/FILE FILE"),
         ))
         .constraint("no zfs rollback to the snapshot: it takes back all that was written since, to all files")
@@ -381,7 +381,7 @@ fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
         ))
         .step(Step::new(
             rename("", ".old").and(rename(".new", "")),
-            "what names the volume by its device number must be told",
+            "a configuration that names the volume by its device number must be changed",
             rename("", ".new").and(rename(".old", "")),
         ))
         .constraint("volblocksize can be set only when the volume is made")
@@ -391,7 +391,7 @@ fn new_volume(name: &str, best: Bytes, effect: String) -> Remedy {
 }
 
 fn past_cache(name: &str) -> Remedy {
-    let effect = "a page is written as it is, whatever the block";
+    let effect = "a page is written as it is, with any block size";
     Remedy::new(Harm::Tune, "past the cache", effect)
         .step(Step::new(
             Command::new("mount -o remount,forcedirectio").path(name),

@@ -11,7 +11,7 @@ use crate::plan::{Harm, Plan, Remedy, Step, Unit};
 
 /// Most blocks that metasync takes (illumos' metasync(8): maximum and recommended).
 pub const BLOCKS_MAX: u64 = 2048;
-/// What Solaris 9 took by default, 32 KiB, and illumos takes now.
+/// Solaris 9's default, 32 KiB, and illumos's present one.
 const BLOCKS_OLD: u64 = 64;
 const BLOCKS_NOW: u64 = 1024;
 

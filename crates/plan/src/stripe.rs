@@ -24,10 +24,10 @@ const CHUNK_MAX: u64 = 64 << 20;
 /// Most candidates of a segment that are looked at: 64 MiB in segments of 4 KiB.
 const CANDIDATES_MAX: u64 = CHUNK_MAX / 4096;
 
-/// Where I/O begin.
+/// The starts of I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoStarts {
-    /// At multiples of their length, from where the data begin.
+    /// At multiples of their length, from the start of the data.
     Pages,
     /// At any sector.
     AnySector,
@@ -38,9 +38,9 @@ pub enum IoStarts {
 pub struct StripeRequest {
     /// Length of the I/O.
     pub io: Bytes,
-    /// Where the data begin, past a boundary of the stripe.
+    /// The start of the data, past a boundary of the stripe.
     pub base: Bytes,
-    /// Where I/O begin.
+    /// The starts of I/O.
     pub starts: IoStarts,
     /// Largest share of I/O that may cross.
     pub share_max: Share,
@@ -75,8 +75,8 @@ fn at_most(share: Share, limit: Share) -> bool {
         <= u128::from(limit.numerator) * u128::from(share.denominator)
 }
 
-/// The smallest chunk of which no more than the wanted share crosses, whatever the base: a multiple of the segment
-/// where there is one, and such a one as the manager takes if any will do, else a power of two.
+/// The smallest chunk with at most the wanted share of crossings, for any base: a multiple of the segment if there is
+/// one, and one that the manager accepts if possible, else a power of two.
 #[must_use]
 pub fn chunk_for(request: &StripeRequest) -> Option<Bytes> {
     let fits = |chunk: u64| {
@@ -97,7 +97,7 @@ pub fn chunk_for(request: &StripeRequest) -> Option<Bytes> {
             let all = all
                 .take_while(|chunk| *chunk <= CHUNK_MAX)
                 .filter(|chunk| fits(*chunk));
-            // The smallest that the manager takes; where none is, the smallest there is, which is then said.
+            // The smallest that the manager accepts; if there is none, the smallest of all, with a note.
             let is_taken = |chunk: &u64| !takes_powers_of_two(request) || chunk.is_power_of_two();
             all.clone()
                 .find(is_taken)
@@ -185,7 +185,7 @@ fn check(request: &StripeRequest) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Whether a chunk keeps what is wanted of it.
+/// Whether a chunk has the wanted properties.
 fn is_good(request: &StripeRequest, chunk: Bytes) -> bool {
     let share = share(request.io, chunk, request.base, request.starts);
     share.is_some_and(|share| at_most(share, request.share_max)) && is_whole(request, chunk)
@@ -261,7 +261,7 @@ fn figures(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
             "share_base",
             request.base,
             IoStarts::Pages,
-            "cross, pages from where the data begin",
+            "cross, pages counted from the start of the data",
         ));
     }
     shares.push((
@@ -330,7 +330,7 @@ fn remedies(request: &StripeRequest, chunk: Bytes) -> Vec<Remedy> {
             Remedy::new(
                 Harm::Tune,
                 "begin the data on a chunk",
-                "pages that begin on a boundary never cross, whatever the chunk, if they divide it",
+                "pages that begin on a boundary never cross, with any chunk, if they divide it",
             )
             .constraint("see `plumb plan partition` and `plumb plan softpart` for the start"),
         );
@@ -472,7 +472,9 @@ fn notes(plan: &mut Plan, request: &StripeRequest, chunk: Bytes) {
         plan.note("the I/O is longer than a chunk: every one crosses");
     }
     if request.starts == IoStarts::Pages && !chunk.0.is_multiple_of(request.io.0) {
-        plan.note("the chunk is no multiple of the I/O: some cross also where the data begin on a boundary");
+        plan.note(
+            "the chunk is no multiple of the I/O: some cross even if the data begin on a boundary",
+        );
     }
     if request.segment.is_none() {
         plan.note(

@@ -1,7 +1,7 @@
-//! What it gives to write in sequence, or to gather records into larger writes, instead of buying disks.
+//! The gain of writing in sequence, or of gathering records into larger writes, compared with buying disks.
 //!
-//! All rates are measured by the user: this only says what they come to in records, and how many disks the same demand
-//! would take. Without a measured rate for gathered writes their number is bounded, not guessed.
+//! The user measures all rates: this module only computes the records, and the number of disks for the same demand.
+//! Without a measured rate for gathered writes their number is bounded, not guessed.
 
 use plumb_geometry::{Bytes, group_digits};
 use plumb_quoting::Command;
@@ -18,11 +18,11 @@ pub struct WritesRequest {
     pub gather: u64,
     /// Records a second that are demanded, if known.
     pub demand: Option<f64>,
-    /// What one disk gives of random writes of a record, I/O a second.
+    /// Rate of one disk for random writes of a record, I/O a second.
     pub random: f64,
     /// The same in sequence.
     pub sequential: Option<f64>,
-    /// Random writes of so many records each.
+    /// Random writes of that number of records each.
     pub gathered: Option<f64>,
     /// The same in sequence.
     pub gathered_sequential: Option<f64>,
@@ -31,7 +31,7 @@ pub struct WritesRequest {
 /// One way of writing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriteWay {
-    /// What it is.
+    /// Its name.
     pub words: &'static str,
     /// Whether it is sequential.
     pub is_sequential: bool,
@@ -123,7 +123,7 @@ pub fn plan(request: &WritesRequest) -> Result<Plan, PlanError> {
         "gain",
         best / request.random,
         Unit::Ratio,
-        "times what random writes of one record give",
+        "times the rate of random writes of one record",
     );
     let bound = request.random * request.gather as f64;
     plan.figure(
@@ -172,7 +172,7 @@ fn check(request: &WritesRequest) -> Result<(), PlanError> {
 
 fn table(request: &WritesRequest, ways: &[WriteWay]) -> Table {
     let mut table = Table::new(
-        "What one disk gives",
+        "Figures of one disk",
         &[
             ("way", "way", Unit::Words),
             ("ios_per_second", "I/O a second", Unit::PerSecond),
@@ -265,5 +265,5 @@ fn gather(request: &WritesRequest, write: Bytes) -> Remedy {
         format!("{} records in one write of {write}", group_digits(request.gather)),
     )
     .constraint("a change of the application: a record is safe only once its group is written, so the first one waits")
-    .constraint("the group should be on the grid of what is below: a whole block, or read-modify-write eats the gain")
+    .constraint("the group should be on the grid of the layer below: a whole block, or read-modify-write eats the gain")
 }

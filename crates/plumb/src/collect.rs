@@ -1,4 +1,4 @@
-//! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
+//! From files to profiles: opens the inputs, reads pieces in parallel, keeps the facts of each about itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,14 +29,14 @@ const NEED_EVENTS: &str = "--op, --partition, --range, --since and --until need 
 pub struct Collected {
     /// The profiles, with lines on their sources.
     pub saved: Saved,
-    /// What each trace said of itself, in the order given.
+    /// The facts of each trace about itself, in the order given.
     pub infos: Vec<SourceInfo>,
-    /// What could not be read at all.
+    /// Inputs that could not be read at all.
     pub failures: Vec<Failure>,
     /// Whether something was read only in part.
     pub partial: bool,
-    /// What is missing, by device and layer. A source cannot tell of which of its devices it lost events, so each
-    /// device in it has all its losses.
+    /// The losses, by device and layer. A source does not have the device of its lost events, so each device in it has
+    /// all its losses.
     pub losses: BTreeMap<(String, Layer), Losses>,
     /// Devices that were seen, those that were not asked for too.
     devices: BTreeSet<String>,
@@ -44,20 +44,20 @@ pub struct Collected {
     recordings: Recordings,
 }
 
-/// What is done to each piece.
+/// The work on each piece.
 struct Job<'a> {
     selection: &'a Selection,
     settings: &'a Settings,
     options: &'a ReadOptions,
 }
 
-/// What one piece came to.
+/// The result of one piece.
 enum PieceOutcome {
     Trace(Box<Traced>),
     Saved(Box<Saved>),
 }
 
-/// What a trace came to.
+/// The result of a trace.
 struct Traced {
     profiles: ProfileSet,
     info: SourceInfo,
@@ -237,7 +237,7 @@ impl Collected {
             || selection.wants(self.recordings.original(&profile.device), profile.layer)
     }
 
-    /// Notes what the sources of these profiles lost.
+    /// Records the losses of these profiles' sources.
     fn lose(&mut self, profiles: &ProfileSet) {
         let mut all = Losses::default();
         profiles

@@ -65,7 +65,7 @@ fn failed(error: plumb_trace::Error) -> Failure {
     Failure::failed(&error)
 }
 
-/// Whether whoever read the output has gone away, which is no failure.
+/// Whether the reader of the output has gone away, which is no failure.
 fn is_unread(error: &plumb_trace::Error) -> bool {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = next {
@@ -113,7 +113,7 @@ fn copy(
     }
 }
 
-/// What was asked for and is not there; an error when nothing that was asked for is.
+/// The requested devices that are missing; an error if all are.
 fn missing(
     args: &Convert,
     filter: &Filter<'_>,
@@ -137,7 +137,7 @@ fn missing(
     Ok(missing)
 }
 
-/// Says what was written, what is not in it, and what of the source was not read.
+/// Reports the written file, its gaps, and the unread parts of the source.
 fn tell(args: &Convert, info: &SourceInfo, written: &Written, layers: &BTreeMap<Layer, u64>) {
     let events = match layers.len() {
         // No sum: an I/O is seen once on each layer.

@@ -3,9 +3,9 @@
 //! A read of a hung device cannot be interrupted, and a process with such a read cannot end: not even a thread of its own would
 //! do. The child waits in its place. The command leaves it behind and starts another one for the next device.
 //!
-//! The child serves one request after the other. Request: 1 byte for the kind, 8 for a number, 4 for a length. To open, the length
-//! is that of the path, which follows; to read, the number is the first byte. Answer: 4 bytes for an errno or 0, 8 for a number,
-//! and the bytes that were read. The number is the size of what was opened. All are little-endian.
+//! The child serves one request after the other. Request: 1 byte for the kind, 8 for a number, 4 for a length. To open,
+//! the length is that of the path, which follows; to read, the number is the first byte. Answer: 4 bytes for an errno
+//! or 0, 8 for a number, and the bytes read. The number is the size of the opened device. All are little-endian.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
@@ -50,7 +50,7 @@ struct Reader {
     is_stuck: Cell<bool>,
 }
 
-/// What a child has open. A child has one open at a time; the next device gets another child meanwhile.
+/// The open device of a child. A child has one open at a time; the next device gets another child in the meantime.
 struct RemoteDisk<'a> {
     devices: &'a DeviceReader,
     reader: Rc<Reader>,

@@ -1,7 +1,7 @@
-//! `plumb fix`: changes labels so that partitions begin where they should, mends labels, and moves partitions.
+//! `plumb fix`: changes labels so that partitions begin at the right places, repairs labels, and moves partitions.
 //!
-//! Every command works out first what it would do and prints that; only `--yes NAME` lets it write, with the disk opened
-//! alone and locked, the old label saved, and what was written read back.
+//! Every command first computes and prints its effect; it writes only with `--yes NAME`, with the disk opened
+//! exclusively and locked, the old label saved, and the written bytes read back.
 
 use plumb_relocate::Direction;
 
@@ -30,7 +30,7 @@ mod view;
 /// Runs the command.
 ///
 /// # Errors
-/// When what was asked for cannot be done, or is refused.
+/// If the request is impossible, or refused.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.what {
         FixCommand::Relabel(args) => relabel::run(args),

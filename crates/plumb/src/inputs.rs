@@ -96,7 +96,7 @@ impl Read for Pipe {
     }
 }
 
-/// What a tool has printed, told to a builder.
+/// Adds the output of a tool to a builder.
 ///
 /// # Errors
 /// When no tool is known that prints such, or its output is damaged.

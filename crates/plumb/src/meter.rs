@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plumb_trace::progress::Progress;
 
-/// What takes less is not worth a line.
+/// Anything shorter is not worth a line.
 const QUIET: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(200);
 
@@ -43,7 +43,7 @@ impl Meter {
         Meter { progress, shown }
     }
 
-    /// What readers report to.
+    /// The receiver of the readers' progress.
     #[must_use]
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
@@ -59,7 +59,7 @@ impl Drop for Meter {
     }
 }
 
-/// `12.4 of 53.0 MiB, 23 %, 6.1 MiB/s, 7 s left`; without a known end only what was read and how fast.
+/// `12.4 of 53.0 MiB, 23 %, 6.1 MiB/s, 7 s left`; without a known end only the length read and the rate.
 fn line((read, known): (u64, u64), elapsed: Duration) -> String {
     let mib = |bytes: f64| format!("{:.1}", bytes / f64::from(1 << 20));
     let rate = read as f64 / elapsed.as_secs_f64().max(0.001);

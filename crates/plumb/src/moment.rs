@@ -7,20 +7,20 @@ use plumb_trace::{Clock, SourceInfo};
 /// A time within a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// So many ns after the first I/O.
+    /// This number of ns after the first I/O.
     SinceFirst(i64),
     /// Unix time, ns.
     Unix(i64),
 }
 
-/// A year: nobody waits longer for what a command of this program prints, and clocks stay far from their end.
+/// A year: longer waits do not occur, and clocks stay far from their end.
 pub(crate) const LONGEST: Duration = Duration::from_secs(8760 * 3600);
 
 const EXPECTED: &str =
     "a duration since the first I/O (90, 90s, 250ms, 5m, 2h) or a UTC time (2026-01-31T08:00:00Z)";
 
 impl Moment {
-    /// Understands what was typed.
+    /// Parses the text typed.
     ///
     /// # Errors
     /// When it is neither a duration nor a time.

@@ -1,9 +1,9 @@
-//! What is said of a source: a line on what it is, and sentences on how far it can be believed.
+//! The description of a source: a line on its kind, and sentences on its reliability.
 
 use plumb_geometry::{Bytes, group_digits};
 use plumb_trace::{Contradiction, Latency, SourceInfo};
 
-/// What a source is, in one line.
+/// The kind of a source, in one line.
 #[must_use]
 pub fn source_line(info: &SourceInfo) -> String {
     let verified = if info.verified {
@@ -25,7 +25,7 @@ pub fn source_line(info: &SourceInfo) -> String {
     )
 }
 
-/// What must be known of a source before its numbers are believed.
+/// Facts to know about a source before its numbers are believed.
 #[must_use]
 pub fn notes_of(info: &SourceInfo) -> Vec<String> {
     let mut notes = Vec::new();
@@ -106,7 +106,7 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
     notes
 }
 
-/// What cannot be true beside the rest.
+/// The contradiction in words.
 fn contradiction(found: &Contradiction) -> String {
     match *found {
         Contradiction::ImpossibleRemainder {

@@ -1,7 +1,7 @@
-//! Gives up what a command was started with, once it has what it needs it for.
+//! Gives up the privileges of a command, once it has used them.
 //!
-//! Identities and capabilities belong to a thread in Linux: this is called while there is one thread, and those that come
-//! later inherit what it left. What an identity may do is tried out in a thread of its own, which ends.
+//! Identities and capabilities belong to a thread in Linux: this is called while there is one thread, and later ones
+//! inherit the rest. The rights of an identity are tried out in a separate thread, which ends.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use plumb_trace::write::target_of;
 
 use crate::failure::Failure;
 
-/// As what the process goes on.
+/// The later identity of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Identity {
-    /// Who called sudo.
+    /// The caller of sudo.
     Invoker(Uid, Gid),
     /// The same user as before.
     Same,
-    /// The same user, with the right to write where only that right permits it.
+    /// The same user, with the right to write if only that right permits it.
     Writer,
 }
 
-/// Drops all capabilities for good, and becomes who called sudo where that was so. Files that are to be written at the end
-/// (`outputs`) can still be: the user stays the same where only that one may write there.
+/// Drops all capabilities for good, and becomes the caller of sudo if there is one. Files that are written at the end
+/// (`outputs`) stay writable: the user stays the same if only that one may write there.
 ///
 /// # Errors
 /// When the kernel refuses, which leaves the process as it is or less able.
@@ -54,7 +54,7 @@ pub fn drop_to(inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(&error).with_help("privileges could not be dropped"))
 }
 
-/// Whether a file can be opened for reading; one that is not there is for whoever opens it.
+/// Whether a file can be opened for reading; a missing one is reported at its opening.
 fn can_read(identity: Identity, path: &Path) -> bool {
     let tried = std::thread::scope(|scope| {
         let trying = scope.spawn(|| {
@@ -71,7 +71,7 @@ fn can_read(identity: Identity, path: &Path) -> bool {
     }
 }
 
-/// Who called sudo, as it says itself; it is heeded only where it gave root.
+/// The caller of sudo, by its own statement; it is used only if it gave root.
 fn invoker() -> Option<Identity> {
     let number = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
     let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
@@ -121,7 +121,7 @@ fn become_for_good(identity: Identity) -> io::Result<()> {
         CapabilitySet::empty()
     };
     let held = thread::capabilities(None)?;
-    // Without this capability nothing can be taken from the set; no_new_privs keeps what is left in it from coming back.
+    // Without this capability nothing can be taken from the set; no_new_privs keeps the rest of it from coming back.
     if held.effective.contains(CapabilitySet::SETPCAP) {
         for capability in CapabilitySet::all().difference(kept) {
             // A capability that this kernel does not know is not in the set.

@@ -1,4 +1,4 @@
-//! Which inputs are pieces of one recording: devices of equal names in several inputs are one device only then.
+//! The inputs that are pieces of one recording: only then devices of equal names in several inputs are one device.
 //!
 //! A name is all that a trace tells of a device, and hosts give the same ones. Two inputs are pieces of one recording if
 //! their clocks have one zero, their times do not overlap, and they know of no different size. Nothing else counts, unless
@@ -10,7 +10,8 @@ use plumb_profile::Profile;
 use plumb_profile::profile::{ProfileSet, TimeBase};
 use plumb_trace::{Layer, SourceInfo};
 
-/// Times of day of one boot, taken twice, differ by what the clock was set in between: not by more than this as a rule.
+/// Times of day of one boot, taken twice, differ by the changes of the clock in between: not by more than this as a
+/// rule.
 const SAME_BOOT_NS: u64 = 2_000_000_000;
 
 /// Zero of a clock, as far as two inputs may have the same one.
@@ -79,7 +80,7 @@ struct DeviceRecording {
     zero: Option<ClockZero>,
     spans_ns: Vec<(i64, i64)>,
     size_bytes: Option<u64>,
-    /// Why it is none with the first.
+    /// The reason why it is no piece with the first.
     apart: Option<Apart>,
 }
 
@@ -213,7 +214,7 @@ impl Recordings {
         self.names.get(name).map_or(name, String::as_str)
     }
 
-    /// Says which inputs were taken together, and which were kept apart.
+    /// Lists the inputs that were combined, and those that were kept apart.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for ((device, layer), recordings) in &self.by_device {

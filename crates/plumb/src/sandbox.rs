@@ -1,4 +1,4 @@
-//! Parsing without privilege: a command that only reads files gives up what it does not need before it reads the first byte.
+//! Parsing without privilege: a command that only reads files gives up unneeded rights before it reads the first byte.
 //!
 //! Three layers, each where the kernel has it, and each without a way back for the process:
 //!
@@ -7,8 +7,8 @@
 //! - Landlock leaves the inputs to be read, and the directories of the outputs to be written. Nothing else can be opened.
 //! - seccomp refuses system calls that no reader needs: programs, sockets, mounts, tracing, BPF, modules, namespaces.
 //!
-//! Landlock and capabilities belong to threads, so that this is called while there is one thread. What is missing is no
-//! failure: `plumb version --verbose` tells.
+//! Landlock and capabilities belong to threads, so this is called while there is one thread. A missing protection is no
+//! failure: `plumb version --verbose` reports it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ use crate::privilege;
 /// The newest rules that are asked for; older kernels have a part of them.
 const RULES: ABI = ABI::V5;
 
-/// What the standard library reads to find out how many processors it may use.
+/// The standard library's sources for the number of processors.
 const HOST: [&str; 3] = ["/proc/self", "/proc/meminfo", "/sys/fs/cgroup"];
 
 /// System calls that reading a file never needs.
@@ -82,7 +82,7 @@ pub struct Files {
     pub outputs: Vec<PathBuf>,
 }
 
-/// Which protections are in force.
+/// The active protections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protection {
     /// Whether no capability is left.
@@ -98,7 +98,7 @@ pub struct Protection {
 pub enum Enforced {
     /// All that was asked for.
     Fully,
-    /// What an older kernel has of it.
+    /// The part that an older kernel has.
     Partly,
     /// Nothing: the kernel lacks it, or was started without it.
     Not,
@@ -134,7 +134,7 @@ impl Files {
             .collect()
     }
 
-    /// Where files are made, at the end of links, and files that are written in their place: devices and pipes.
+    /// Directories of new files, at the end of links, and files that are written in place: devices and pipes.
     fn writable(&self) -> Vec<PathBuf> {
         let place = |path: &PathBuf| match fs::metadata(path) {
             Ok(found) if !found.is_file() && !found.is_dir() => path.clone(),
@@ -149,7 +149,7 @@ fn directory_of(path: &Path) -> &Path {
     above.unwrap_or(Path::new("."))
 }
 
-/// Pipes and sockets lie in no file system that rules are about.
+/// Pipes and sockets are in no file system with rules.
 fn has_rules(path: &PathBuf) -> bool {
     fs::metadata(path).is_ok_and(|found| {
         let kind = found.file_type();
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// What a thread can do after it has entered: it cannot leave any more, so that each has one of its own.
+    /// The possibilities of a thread after it has entered: it cannot leave, so each has its own.
     fn inside<T: Send>(files: &Files, work: impl FnOnce() -> T + Send) -> (Protection, T) {
         std::thread::scope(|scope| {
             let entered = scope.spawn(|| {

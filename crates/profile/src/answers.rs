@@ -15,7 +15,7 @@ pub struct Answers {
     pub in_flight: u64,
     /// Longest time in which I/O were in flight and none completed, in ns. The true time is at least as long.
     pub longest_silence_ns: u64,
-    /// Such a time that lasts until the end, in ns, likewise; 0 when there is none.
+    /// A silence that lasts until the end, in ns, likewise; 0 without one.
     pub present_silence_ns: u64,
     /// The oldest I/O in flight at the end, with its age, if the watch saw its issue.
     pub oldest: Option<SingleIo>,
@@ -32,7 +32,7 @@ pub struct SingleIo {
     pub ns: u64,
     /// Time of the completion in ns since the boot, or the present time if it is in flight.
     pub at_ns: u64,
-    /// What it does.
+    /// Its operation.
     #[serde(with = "op_word")]
     pub op: Op,
     /// First byte on the device.
@@ -121,14 +121,13 @@ impl IoError {
 }
 
 impl Answers {
-    /// Adds what a later part of the same watch showed. The order does not matter for anything but the end, of which
-    /// `later` tells.
+    /// Adds a later part of the same watch. The order does not matter except for the end, which comes from `later`.
     pub fn merge(&mut self, later: &Answers) {
         self.in_flight = later.in_flight;
         self.present_silence_ns = later.present_silence_ns;
         self.longest_silence_ns = self.longest_silence_ns.max(later.longest_silence_ns);
         self.oldest.clone_from(&later.oldest);
-        // Each part tells of all since the beginning: what is in both is the same I/O.
+        // Each part has all I/O since the beginning: an entry in both is the same I/O.
         self.slowest.extend(later.slowest.iter().cloned());
         self.slowest.sort_by(|a, b| b.cmp(a));
         self.slowest.dedup();

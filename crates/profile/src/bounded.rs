@@ -28,7 +28,7 @@ where
     deserializer.deserialize_map(Map::<K, V, MAX>(PhantomData))
 }
 
-/// What is reserved before anything was read: a length is a claim.
+/// The initial reservation: a length in the input is a claim.
 const RESERVED_MAX: usize = 1024;
 
 struct List<T, const MAX: usize>(PhantomData<T>);

@@ -19,7 +19,7 @@ pub const VERSION: u16 = 2;
 /// No set of profiles is larger when unpacked; a longer one is not unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 const HEAD_BYTES: usize = 12;
-/// Power of two of the largest window that a frame may ask for; what is written asks for less.
+/// Power of two of the largest window that a frame may ask for; written frames ask for less.
 const WINDOW_LOG_MAX: u32 = 23;
 const LEVEL: i32 = 3;
 
@@ -41,18 +41,18 @@ pub enum CodecError {
         found: u16,
     },
     /// The frame is damaged or cut off.
-    #[error("damaged profile: cannot unpack what follows byte {HEAD_BYTES}")]
+    #[error("damaged profile: cannot unpack the data after byte {HEAD_BYTES}")]
     Unpack {
-        /// What the decompressor said.
+        /// The error of the decompressor.
         source: std::io::Error,
     },
     /// The frame unpacks to more than can be.
     #[error("damaged profile: takes more than {UNPACKED_BYTES_MAX} bytes when unpacked")]
     TooLarge,
-    /// The contents are not what they should be.
+    /// The contents are invalid.
     #[error("damaged profile: {what}")]
     Contents {
-        /// What was found and expected.
+        /// The text found and expected.
         what: String,
     },
 }
@@ -77,7 +77,7 @@ impl ProfileVersion {
 }
 
 thread_local! {
-    /// The encoding marks no fields, so its reader has to be told from outside which ones there are.
+    /// The encoding marks no fields, so its reader needs the version from outside.
     static VERSION_READ: Cell<ProfileVersion> = const { Cell::new(ProfileVersion::Two) };
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn version_read() -> ProfileVersion {
     VERSION_READ.get()
 }
 
-/// Profiles with the lines that say where they are from.
+/// Profiles with the lines about their origin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// The profiles.
@@ -98,7 +98,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Adds what somebody else has saved.
+    /// Adds other saved profiles.
     pub fn merge(&mut self, other: &Saved) {
         self.profiles.merge(&other.profiles);
         self.sources.extend(other.sources.iter().cloned());
@@ -115,7 +115,7 @@ pub fn is_encoded(bytes: &[u8]) -> bool {
 /// Encodes profiles.
 ///
 /// # Errors
-/// When there are so many that they could not be read again, or memory is short.
+/// If there are too many to read back, or memory is short.
 pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
     let contents = |error: postcard::Error| CodecError::Contents {
         what: error.to_string(),
@@ -177,7 +177,7 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     }
     if !saved.profiles.is_keyed() {
         return Err(CodecError::Contents {
-            what: "a profile stands under another one's name".to_owned(),
+            what: "a profile has another one's name".to_owned(),
         });
     }
     let fault = saved.profiles.iter().find_map(implausible);
@@ -241,7 +241,7 @@ fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, CodecError> {
     }
 }
 
-/// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
+/// An impossible value in a decoded profile: the parts rely on their bounds.
 fn implausible(profile: &Profile) -> Option<String> {
     let histograms_fit = profile.ops.iter().all(|op| {
         op.sizes.can_be_ios(65) && op.device_ns.can_be_ios(976) && op.queue_ns.can_be_ios(976)

@@ -1,8 +1,8 @@
 //! From events to profiles.
 //!
-//! A collector takes the batches of one piece (a file, a recording) in issue order. What depends on order is kept
-//! beside the profiles and outlives [`Collector::cut`], so that windows cut out of one piece add up to the
-//! profile of the whole.
+//! A collector reads the batches of one piece (a file, a recording) in issue order. State that depends on order is kept
+//! beside the profiles and outlives [`Collector::cut`], so that windows cut out of one piece add up to the profile of
+//! the whole.
 
 use plumb_geometry::{Grid, gcd};
 use plumb_trace::{Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, SourceInfo};
@@ -64,7 +64,7 @@ impl Collector {
         })
     }
 
-    /// Says what the times of the events count from.
+    /// Sets the origin of the events' times.
     pub fn set_clock(&mut self, clock: Clock) {
         self.time_base = match clock {
             Clock::Unix => TimeBase::Unix,
@@ -98,12 +98,12 @@ impl Collector {
         }
     }
 
-    /// Takes in what a source hands over ready-made.
+    /// Adds a source's ready-made results.
     pub fn fold_ready_made(&mut self, given: &Fill, layer: Layer) {
         let table = || self.table.clone();
         match given {
             Fill::Residue(residues) => {
-                // Apart first: what is there already may be of another modulus.
+                // Separate first: the present ones may have another modulus.
                 let mut set = ProfileSet::default();
                 let found = table_for(residues.modulus_bytes);
                 for row in &residues.rows {
@@ -149,7 +149,7 @@ impl Collector {
         self.take(false)
     }
 
-    /// The profiles since the last cut; at the end also those without I/O, since what was in flight has ended.
+    /// The profiles since the last cut; at the end also those without I/O, because I/O in flight have ended.
     fn take(&mut self, ended: bool) -> ProfileSet {
         let mut set = ProfileSet::default();
         for lane in self.lanes.iter_mut().flatten() {
@@ -161,7 +161,7 @@ impl Collector {
         set
     }
 
-    /// Ends the piece: what is in flight completes, what the source knows of itself goes into the profiles.
+    /// Ends the piece: I/O in flight complete, and the source's facts about itself go into the profiles.
     #[must_use]
     pub fn finish(mut self, info: &SourceInfo) -> ProfileSet {
         for lane in self.lanes.iter_mut().flatten() {
@@ -169,7 +169,7 @@ impl Collector {
         }
         let mut set = self.take(true);
         for given in self.ready_made.iter() {
-            // What has events has counted the piece already.
+            // A device with events has counted the piece already.
             let known = set.find(&given.device, given.layer).is_some();
             set.add(given);
             let profile = set.entry(&given.device, given.layer, || self.table.clone());
@@ -178,7 +178,7 @@ impl Collector {
         for (at, profile) in set.iter_mut().enumerate() {
             profile.completion_order = info.completions_only;
             if at == 0 {
-                // Losses of a source cannot be told by device; they are said once.
+                // Losses of a source have no device; they are reported once.
                 profile.losses = losses_of(info);
             }
         }
@@ -233,8 +233,8 @@ fn only_lane(batch: &Batch) -> Option<usize> {
     (other_device == 0 && other_layer == 0).then_some(lane_of(device, layer))
 }
 
-/// A table for residues of a source's own modulus: where that is too large, of its largest divisor that is not.
-/// `None` when there is none.
+/// A table for residues of a source's own modulus: if that is too large, of its largest divisor that is not. `None`
+/// without one.
 fn table_for(modulus_bytes: u64) -> Option<Table> {
     let table = Table::new(modulus_bytes);
     table

@@ -1,4 +1,4 @@
-//! How the I/O of a residue table lie on a grid: exact sums, or why the table cannot tell.
+//! The fit of a residue table's I/O on a grid: exact sums, or the reason why the table does not have it.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Unknown {
         /// M of the table.
         modulus: Bytes,
     },
-    /// The offset lies between two units.
+    /// The offset is between two units.
     #[error("starts were kept in units of {unit}, and {offset} is no multiple of it")]
     Offset {
         /// Offset asked for.
@@ -28,9 +28,9 @@ pub enum Unknown {
         /// Unit of the table.
         unit: Bytes,
     },
-    /// Lengths were dropped, so that a figure is a range on both sides of what decides.
+    /// Lengths were dropped, so that a figure is a range on both sides of the threshold.
     #[error(
-        "the length of {} of {} I/O ({:.1} %) is known only to lie between two powers of two: there were too many different ones",
+        "the length of {} of {} I/O ({:.1} %) is known only as a range between two powers of two: there were too many different ones",
         group_digits(*rounded), group_digits(*ios), *rounded as f64 * 100.0 / (*ios).max(1) as f64
     )]
     Lengths {
@@ -43,19 +43,19 @@ pub enum Unknown {
     #[error("no read or write was seen")]
     NoIo,
     /// The source holds no table at all.
-    #[error("the source does not tell where I/O start")]
+    #[error("the source has no starts of I/O")]
     NoStarts,
 }
 
-/// Which rows of a table are asked for.
+/// The selected rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select {
     /// Only this operation; `None` is reads and writes.
     pub op: Option<Op>,
     /// Only stream heads (`false`) or only continuations (`true`).
     pub continues: Option<bool>,
-    /// Only lengths of at least so many bytes. Of lengths that were rounded those are taken that surely are as
-    /// long, which are all of them where this is a power of two or one more.
+    /// Only lengths of at least this number of bytes. Of rounded lengths only those that surely are as long count,
+    /// which are all of them if this is a power of two or one more.
     pub len_bytes_min: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct FitSums {
 }
 
 impl FitSums {
-    /// Adds I/O of one operation and length that lie on the grid alike.
+    /// Adds I/O of one operation and length with the same fit.
     pub(crate) fn add(&mut self, op: Op, len: Bytes, fit: &Fit, ios: u64, grid: &Grid) {
         let if_so = |so: bool| if so { ios } else { 0 };
         add(&mut self.ios, ios);
@@ -177,13 +177,13 @@ impl FitSums {
     }
 }
 
-/// Sums over the I/O of a table laid on a grid. Each is exact where the table keeps what it takes, and else a range
-/// that contains the truth.
+/// Sums over the I/O of a table on a grid. Each is exact if the table keeps the necessary detail, and else a range that
+/// contains the truth.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FitTally {
     /// I/O asked for.
     pub ios: u64,
-    /// Of these, I/O of which the table keeps the length only as lying between two powers of two.
+    /// Of these, I/O whose length the table keeps only as a range between two powers of two.
     pub rounded: u64,
     /// I/O that do not start on the grid.
     pub misaligned: Bounds<u64>,
@@ -199,7 +199,7 @@ pub struct FitTally {
     pub partial: Bounds<u64>,
     /// I/O that touch more cells than their length needs.
     pub split: Bounds<u64>,
-    /// I/O that touch more than one cell, whatever the cause.
+    /// I/O that touch more than one cell, for any reason.
     pub crossing: Bounds<u64>,
     /// Cells touched.
     pub cells: Bounds<u128>,
@@ -230,8 +230,8 @@ impl FitTally {
     /// Cells touched per cell that the lengths need; `None` without cells.
     #[must_use]
     pub fn cells_ratio(&self) -> Option<Bounds<f64>> {
-        // An I/O touches one cell more than it needs or none, so its excess is what is split. That keeps the range
-        // narrow: cells touched and needed vary together.
+        // An I/O touches at most one cell more than it needs, so its excess is the number of splits. That keeps the
+        // range narrow: cells touched and needed vary together.
         let ratio = |more: u64, least: u128| 1.0 + more as f64 / least as f64;
         (self.cells_min.low > 0).then(|| Bounds {
             low: ratio(self.split.low, self.cells_min.high),
@@ -253,7 +253,7 @@ impl FitTally {
         })
     }
 
-    /// Adds I/O of which start or length are known only in part.
+    /// Adds I/O with a partly known start or length.
     fn add_extremes(
         &mut self,
         key: Key,
@@ -341,7 +341,7 @@ impl FitTally {
     }
 }
 
-/// Sums stay at their end rather than begin anew: counts of a source that nobody vouches for may be that large.
+/// Sums saturate instead of wrapping: counts of an untrusted source may be that large.
 fn add(sum: &mut u64, ios: u64) {
     *sum = sum.saturating_add(ios);
 }
@@ -362,7 +362,7 @@ fn head_index(head_bytes: u64) -> usize {
 }
 
 impl Table {
-    /// Whether the table can tell how its I/O lie on a grid; where M had to be lowered below the granularity, by ranges.
+    /// Whether the table has the fit of its I/O on a grid; if M had to be lowered below the granularity, by ranges.
     ///
     /// # Errors
     /// When the granularity does not divide the M that the table began with or the offset is no whole number of units.
@@ -389,10 +389,10 @@ impl Table {
         }
     }
 
-    /// How the I/O asked for lie on a grid.
+    /// The fit of the selected I/O on a grid.
     ///
     /// # Errors
-    /// When the table cannot tell, and when there are none.
+    /// If the table does not have it, and if there are no I/O.
     pub fn fit(&self, grid: &Grid, select: Select) -> Result<FitTally, Unknown> {
         self.can_answer(grid)?;
         let tally = match self.counted(grid, select) {
@@ -462,7 +462,7 @@ impl Table {
         Ok(starts)
     }
 
-    /// How many I/O are asked for, of which lengths: (length in bytes, whether rounded up, I/O), most first.
+    /// The number of selected I/O by length: (length in bytes, whether rounded up, I/O), most first.
     #[must_use]
     pub fn lengths(&self, select: Select) -> Vec<(u64, bool, u64)> {
         let mut lengths = std::collections::BTreeMap::new();
@@ -491,8 +491,8 @@ impl Table {
         rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
     }
 
-    /// How many reads and writes are at least so many bytes long, and how many of them are stream heads: the same as
-    /// [`Table::count`] with each of these as the least length, at one go.
+    /// The numbers of reads and writes of at least these lengths, and of stream heads among them: the same as
+    /// [`Table::count`] with each of these as the least length, in one pass.
     #[must_use]
     pub fn count_by_length<const LENGTHS: usize>(
         &self,

@@ -42,7 +42,7 @@ pub const fn power_index(value: u64) -> usize {
 /// No histogram has more buckets than the log-linear one.
 pub(crate) const LOG_LINEAR_BUCKETS: usize = log_linear_index(u64::MAX) + 1;
 
-/// Counts by bucket; what a bucket means is the owner's business. Trailing empty buckets are not kept.
+/// Counts by bucket; the owner defines the meaning of a bucket. Trailing empty buckets are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(
     #[serde(deserialize_with = "crate::bounded::list::<_, _, LOG_LINEAR_BUCKETS>")] Vec<u64>,
@@ -80,7 +80,7 @@ impl Counts {
         Counts(buckets[..used].to_vec())
     }
 
-    /// Adds what was counted in plain buckets, and empties them.
+    /// Adds the counts of plain buckets, and empties them.
     pub(crate) fn take_from(&mut self, buckets: &mut [u64]) {
         let used = buckets
             .iter()
@@ -109,7 +109,7 @@ impl Counts {
             .fold(0, |total, &weight| total.saturating_add(weight))
     }
 
-    /// What is in a bucket.
+    /// The content of a bucket.
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {
         self.0.get(index).copied().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! What a source hands over ready-made: histograms of its own buckets, totals. Kept as they are, since nothing finer
-//! can be got out of them.
+//! A source's ready-made results: histograms of its own buckets, totals. Kept unchanged, because finer data do not
+//! exist.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use plumb_trace::{AlignTotals, Distribution, Op};
 /// A histogram as a source made it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ForeignHistogram {
-    /// What is measured.
+    /// The measure.
     pub measured: Measured,
     /// Operation; `None` for all.
     pub op: Option<Op>,
@@ -18,7 +18,7 @@ pub struct ForeignHistogram {
     pub min_max_mean: Option<(i64, i64, i64)>,
 }
 
-/// What a ready-made histogram measures.
+/// The measure of a ready-made histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Measured {
     /// Length, bytes.

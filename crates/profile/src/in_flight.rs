@@ -3,8 +3,8 @@
 //! An I/O is in flight from its issue until its latency later; I/O without a known latency do not count. The time
 //! between two issues is attributed to the later one (or to the end of the piece), which brings it to notice.
 //!
-//! Time does not go back: an I/O that comes late counts from the last issue on. Where hundreds in a row do, another
-//! recording begins; its I/O were never in flight together with those before.
+//! Time does not go back: a late I/O counts from the last issue on. If hundreds in a row are late, another recording
+//! begins; its I/O were never in flight together with those before.
 
 use pulp::{Arch, NullaryFnOnce};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,8 @@ pub(crate) const fn thread_of(pid: i32, tid: i32) -> i64 {
     (pid as i64) << 32 | tid.cast_unsigned() as i64
 }
 
-/// So many late I/O in a row are those of another recording. A reader has sorted what is late by less than its window.
+/// This number of consecutive late I/O belongs to another recording. A reader has sorted I/O that are late by less than
+/// its window.
 const LATE_IN_A_ROW: usize = BLOCK_EVENTS;
 
 /// An I/O: time of issue, how long it stays, thread.
@@ -99,7 +100,7 @@ struct IssueBlock {
     thread_replaced_ns: LaneColumn,
 }
 
-/// What an issue is to its thread; see [`Intervals`].
+/// The relation of an issue to its thread; see [`Intervals`].
 struct Issue {
     begins_ns: i64,
     ends_ns: i64,
@@ -300,7 +301,7 @@ impl InFlightIos {
     fn see_first(&mut self, thread: i64) {
         let now_ns = self.now_ns;
         if !self.any_thread {
-            // What went by before was without knowledge of threads.
+            // The time before had no knowledge of threads.
             self.known_from_ns = now_ns;
         }
         (self.is_thread_seen, self.any_thread) = (true, true);
@@ -327,7 +328,7 @@ impl InFlightIos {
         }
     }
 
-    /// Puts what is kept here into the sums, which are not complete without.
+    /// Adds the present state to the sums, which are not complete without.
     pub fn put_into(&mut self, sums: &mut InFlight) {
         self.issue_late_ones();
         self.go_early();
@@ -410,7 +411,7 @@ mod tests {
         }
     }
 
-    /// Flights of a recording: two I/O every 10 ns, the second of which ends with the next two.
+    /// Flights of a recording: two I/O every 10 ns; the second ends with the next two.
     fn recording(ios: i64) -> impl Iterator<Item = Flight> {
         (0..ios).map(|io| (io / 2 * 10, 3 + io % 2 * 9, io % 2))
     }
@@ -454,7 +455,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against counting, for every ns, who is in flight.
+        /// Compared with counting, for every ns, the I/O in flight.
         #[test]
         fn agrees_with_counting_every_nanosecond(
             ios in prop::collection::vec((0i64..4, 0i64..200, 0i64..50), 1..300),

@@ -1,9 +1,9 @@
-//! Which offset the I/O really has, found from the I/O alone.
+//! The real offset of the I/O, found from the I/O alone.
 //!
-//! For each granularity from 1 KiB to 1 MiB the offset at which most I/O start, by all I/O and by stream heads
-//! alone: continuations only repeat the phase of their head. The verdict is the largest granularity at which the
-//! share of heads stays within 10 % of that at the next smaller one. Two phases, as two partitions give
-//! them, are two answers: also where both lie on one grid of a smaller granularity, which then says less.
+//! For each granularity from 1 KiB to 1 MiB the offset of most I/O, by all I/O and by stream heads alone: continuations
+//! only repeat the phase of their head. The verdict is the largest granularity at which the share of heads stays within
+//! 10 % of that at the next smaller one. Two phases, for example of two partitions, are two answers: even if both are
+//! on one grid of a smaller granularity, which then says less.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub const GRANULARITY_MIN: u64 = 1 << 10;
 pub const GRANULARITY_MAX: u64 = 1 << 20;
 /// Fewer stream heads decide nothing: with 200, a share is known to about 7 points.
 pub const HEADS_MIN: u64 = 200;
-/// Heads must lie in so many 64ths of the device, or a small hot area would speak for all of it.
+/// Heads must be in this number of 64ths of the device, or a small hot area would represent all of it.
 pub const REGIONS_MIN: u32 = 8;
 /// No single start may have more of the heads than this, in percent.
 pub const SINGLE_START_PERCENT_MAX: u64 = 10;
@@ -46,7 +46,7 @@ pub struct GranularityStep {
     pub second_offset_bytes: Option<Bytes>,
     /// Heads at it.
     pub second_heads: u64,
-    /// What the best of that many offsets reaches by chance in 99 of 100 cases, in heads.
+    /// The heads at the best of that many random offsets, exceeded in 1 of 100 cases.
     pub chance_heads: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct Phase {
     pub ios: u64,
 }
 
-/// What inference comes to.
+/// The result of inference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum InferenceVerdict {
@@ -77,11 +77,11 @@ pub enum InferenceVerdict {
         /// They, the one with more heads first.
         phases: [Phase; 2],
     },
-    /// The heads lie on no grid of 1 KiB or more.
+    /// The heads are on no grid of 1 KiB or more.
     NoGrid,
     /// Too little was seen to say anything.
     NotEnoughData {
-        /// What was found and what it takes.
+        /// The facts found and needed.
         why: String,
     },
 }
@@ -143,14 +143,14 @@ pub fn infer(places: &Places) -> Inference {
     }
 }
 
-/// Sums stay at their end rather than begin anew, whatever a source says.
+/// Sums saturate instead of wrapping, for any source.
 fn sum(starts: &[Start]) -> u64 {
     starts
         .iter()
         .fold(0, |sum, &(_, ios)| sum.saturating_add(ios))
 }
 
-/// Whether `part` is at least so many percent of `whole`.
+/// Whether `part` is at least this percentage of `whole`.
 fn reaches(part: u64, whole: u64, percent: u64) -> bool {
     u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
 }
@@ -180,7 +180,7 @@ fn other_offsets(verdict: &InferenceVerdict, heads_at: &[Start], all_at: &[Start
     others
 }
 
-/// Stream heads and all I/O by start modulo M in bytes, rising, and how many regions the heads lie in.
+/// Stream heads and all I/O by start modulo M in bytes, rising, and the number of regions with heads.
 fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
     let unit = table.unit_bytes();
     let mut starts: FxHashMap<u64, (Option<u64>, u64)> = FxHashMap::default();
@@ -274,8 +274,8 @@ fn at(starts: &[Start], granularity: u64, offset: u64) -> u64 {
     there.fold(0, |sum, (_, ios)| sum.saturating_add(*ios))
 }
 
-/// What the fullest of `offsets` equal cells holds by chance in 99 of 100 cases, by the normal bound of a
-/// maximum: mean + √(2·ln(100·offsets)·variance).
+/// The count of the fullest of `offsets` equal cells with random starts, exceeded in 1 of 100 cases, by the normal
+/// bound of a maximum: mean + √(2·ln(100·offsets)·variance).
 fn chance(heads: u64, offsets: u64) -> u64 {
     let share = 1.0 / offsets.max(1) as f64;
     let mean = heads as f64 * share;
@@ -296,14 +296,16 @@ fn not_enough(
         ));
     }
     if regions == 0 {
-        return Some("the source does not tell which parts of the device were touched".to_owned());
+        return Some(
+            "the source does not show the parts of the device that were touched".to_owned(),
+        );
     }
     if !are_starts_known {
         return Some("the source does not tell how often a single place was touched".to_owned());
     }
     if regions < REGIONS_MIN {
         return Some(format!(
-            "stream heads lie in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
+            "stream heads are in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
         ));
     }
     if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX)

@@ -1,7 +1,7 @@
-//! What goes on on one device at one layer: its profile in the making, and beside it what depends on order.
+//! The activity on one device at one layer: its profile in the making, and beside it the state that depends on order.
 //!
-//! Events come in blocks, and a block goes through one measure after the other. What is counted per event is
-//! counted in plain arrays, and put into the profile when it is taken.
+//! Events come in blocks, and a block goes through one measure after the other. Counts for each event are in plain
+//! arrays, and go into the profile when it is taken.
 
 use pulp::{Arch, NullaryFnOnce};
 
@@ -36,11 +36,11 @@ pub(crate) struct Lane {
     pending: InFlightIos,
     open: Open,
     last_issue_ns: Option<i64>,
-    /// What each I/O of the block is to the streams.
+    /// The stream relation of each I/O of the block.
     told: Box<Told>,
     /// Into which bucket each I/O of the block goes, of the measure that is at work.
     buckets: Box<[u16; BLOCK_EVENTS]>,
-    /// What of each I/O of the block the measure that is at work sums up.
+    /// The number that the current measure sums for each I/O of the block.
     numbers: Box<[u64; BLOCK_EVENTS]>,
     /// Of the residue table.
     room: Box<Room>,
@@ -72,7 +72,7 @@ impl Lane {
             .get(device as usize)
             .map_or("", |device| &device.name);
         let mut profile = Profile::new(name, layer, table.clone());
-        // The piece counts where it begins: a window that is cut out later is no piece of its own.
+        // The piece counts in its first window: a later one is no separate piece.
         profile.pieces = 1;
         profile.time_base = time_base;
         Lane {
@@ -95,8 +95,7 @@ impl Lane {
         }
     }
 
-    /// Takes note of what the source has revealed since. I/O of a partition count from the batch on with which it is
-    /// known.
+    /// Records new facts from the source. I/O of a partition count from the batch on that reveals it.
     pub(crate) fn learn(&mut self, batch: &Batch, device: DeviceId, table: &Table) {
         if !self.processes.learn(&batch.names) {
             return;
@@ -145,7 +144,7 @@ impl Lane {
         self.processes.put_surplus_into(&mut self.profile.top);
     }
 
-    /// Takes events in of which some times are not known.
+    /// Adds events with some unknown times.
     fn fold_runs(&mut self, ios: &Ios<'_>) {
         let mut first = 0;
         while let Some(&time_ns) = ios.time_ns.get(first) {
@@ -160,8 +159,8 @@ impl Lane {
         }
     }
 
-    /// Takes events in of which all times are known, or none: the first and last of them. Without times nothing is
-    /// known of the time between issues, of what was in flight and of the course over time.
+    /// Adds events with all times known, or none: the first and last of them. Without times, the time between issues,
+    /// the I/O in flight and the timeline are unknown.
     fn fold_alike(&mut self, ios: &Ios<'_>, span_ns: Option<(i64, i64)>) {
         self.make_ready(ios, span_ns);
         for first in (0..ios.len()).step_by(BLOCK_EVENTS) {
@@ -195,7 +194,7 @@ impl Lane {
         }
     }
 
-    /// The end of the piece: what is in flight completes.
+    /// The end of the piece: I/O in flight complete.
     pub(crate) fn finish(&mut self) {
         self.pending.finish(&mut self.profile.ordered.in_flight);
     }
@@ -280,7 +279,7 @@ impl Lane {
             .for_each(|&chain| ordered.count_run(chain));
     }
 
-    /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
+    /// Seeks, and the starts of stream heads. Without branches, because heads are hard to predict.
     #[inline(always)]
     fn ways(&mut self, ios: &Ios<'_>) {
         self.heads
@@ -481,7 +480,7 @@ fn count_times(
     }
 }
 
-/// The first and last of some times; `None` where one is not known, or there is none.
+/// The first and last of some times; `None` if one is unknown, or the list is empty.
 fn known_span(times_ns: &[i64]) -> Option<(i64, i64)> {
     // The smallest number stands for an unknown time, so one pass without a branch tells both.
     let (first_ns, last_ns) = Arch::new().dispatch(|| {

@@ -1,7 +1,7 @@
 //! Whether I/O that do not fit take longer, compared like with like.
 //!
-//! Fitting and unfitting I/O are compared only within one operation, length and stream bit, and weighted to the mix
-//! of the unfitting ones. What comes out is a difference, not a cost: that takes an experiment.
+//! Aligned and misaligned I/O are compared only within one operation, length and stream bit, and weighted to the mix of
+//! the misaligned ones. The result is a difference, not a cost: that needs an experiment.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::table::{Row, Table};
 
 /// Fewer timed I/O on either side of a stratum do not count.
 pub const STRATUM_TIMED_MIN: u64 = 30;
-/// So much of the unfitting I/O must lie in strata that count, in percent.
+/// This percentage of the misaligned I/O must be in strata that count.
 pub const COVERAGE_PERCENT_MIN: u64 = 20;
 /// Width of the interval in standard errors: 95 of 100.
 const Z: f64 = 1.96;
@@ -50,14 +50,14 @@ pub enum LatencyByFit {
 }
 
 impl LatencyByFit {
-    /// Whether unfitting I/O are shown to take no longer: the whole interval lies below zero.
+    /// Whether misaligned I/O are shown to take no longer: the whole interval is below zero.
     #[must_use]
     pub fn shows_no_cost(&self) -> bool {
         matches!(self, LatencyByFit::Difference { high_ns, .. } if *high_ns < 0.0)
     }
 }
 
-/// What must be the same: whether the length was rounded, operation, length, stream bit.
+/// The common properties: whether the length was rounded, operation, length, stream bit.
 type Stratum = (bool, u8, u64, bool);
 
 #[derive(Clone, Copy, Default)]
@@ -90,7 +90,7 @@ impl Table {
     /// Compares the latency of I/O that start on a grid with that of those that do not.
     ///
     /// # Errors
-    /// When the table cannot tell how its I/O lie on the grid.
+    /// If the table does not have the fit of its I/O on the grid.
     pub fn latency_by_fit(&self, grid: &Grid) -> Result<LatencyByFit, Unknown> {
         self.can_answer(grid)?;
         if self.is_spread_unknown() {

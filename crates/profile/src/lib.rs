@@ -1,4 +1,4 @@
-//! Profiles: what is left of I/O when the events have gone by, and the questions it still answers exactly.
+//! Profiles: the rest of I/O after the events have passed, and the questions it still answers exactly.
 
 #![forbid(unsafe_code)]
 

@@ -18,7 +18,7 @@ use crate::table::{Row, Table};
 use crate::timeline::{Timeline, Window};
 use crate::top::Top;
 
-/// What time 0 of a profile's times means. Profiles of different clocks merge, but not their course over time.
+/// The meaning of time 0 of a profile's times. Profiles of different clocks merge, but not their timelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TimeBase {
     /// Nothing was timed yet.
@@ -44,7 +44,7 @@ pub struct OpTotals {
     pub bytes: u64,
     /// I/O that completed with an error.
     pub failed: u64,
-    /// I/O of which the latency is known.
+    /// I/O with a known latency.
     pub timed: u64,
     /// By power of two of the length in bytes: index n holds lengths above 2^(n−1) up to 2^n.
     pub sizes: Counts,
@@ -66,15 +66,15 @@ impl OpTotals {
     }
 }
 
-/// Where I/O start: the residue table and what offset inference needs beside it. For the whole device and for
-/// each known part of it.
+/// The starts of I/O: the residue table and the other input of offset inference. For the whole device and for each
+/// known part of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Places {
     /// First byte of the part; 0 for the device. Residues count from the start of the device all the same.
     pub first_byte: u64,
     /// I/O by residue.
     pub table: Table,
-    /// Starts of the reads that are stream heads; of a part perhaps those of all of the device, of which none is left out.
+    /// Starts of the reads that are stream heads; for a part perhaps those of all of the device, complete in any case.
     pub read_heads: Starts,
     /// Starts of the writes that are stream heads, likewise.
     pub write_heads: Starts,
@@ -163,8 +163,9 @@ impl Losses {
         self.lost > 0 || self.damaged > 0 || self.missing_files > 0
     }
 
-    /// Whether completions may be paired with the wrong I/O, because many are missing. Example: two equal I/O at one place, of
-    /// which the first lost its completion. The first is then paired with the completion of the second, however late that is.
+    /// Whether completions may be paired with the wrong I/O, because many are missing. Example: two equal I/O at one
+    /// place; the first lost its completion. The first is then paired with the completion of the second, at any later
+    /// time.
     ///
     /// `untimed` of `ios` have no latency. A few wait at the end of any recording.
     #[must_use]
@@ -173,7 +174,7 @@ impl Losses {
         is_many(self.unmatched_issues) && is_many(untimed)
     }
 
-    /// Adds what is missing elsewhere.
+    /// Adds the losses of another part.
     pub fn merge(&mut self, other: &Losses) {
         self.lost = self.lost.saturating_add(other.lost);
         self.damaged = self.damaged.saturating_add(other.damaged);
@@ -200,7 +201,7 @@ pub struct Profile {
     pub logical_block_bytes: Option<u32>,
     /// How many recordings it is made of.
     pub pieces: u64,
-    /// What its times count from.
+    /// The origin of its times.
     pub time_base: TimeBase,
     /// Time of the first issue, ns; `None` without events.
     pub first_ns: Option<i64>,
@@ -210,7 +211,7 @@ pub struct Profile {
     pub completion_order: bool,
     /// Totals by operation, in the order of [`Op::ALL`].
     pub ops: [OpTotals; 6],
-    /// Where I/O start on the device.
+    /// The starts of I/O on the device.
     pub places: Places,
     /// The same for each partition that the source revealed, by name.
     pub partitions: BTreeMap<String, Places>,
@@ -220,9 +221,9 @@ pub struct Profile {
     pub top: Top,
     /// Course over time; empty when clocks were mixed.
     pub timeline: Timeline,
-    /// What is missing.
+    /// The losses.
     pub losses: Losses,
-    /// What came ready-made and cannot be broken down further.
+    /// Ready-made data, which cannot be broken down further.
     pub imported: Imported,
     /// How the device answered, if a live watch tells. It is not saved.
     #[serde(skip)]
@@ -308,7 +309,7 @@ impl Profile {
         self.losses.is_pairing_unsound(untimed, self.ios())
     }
 
-    /// I/O of which the latency is known.
+    /// I/O with a known latency.
     #[must_use]
     pub fn timed_ios(&self) -> u64 {
         sum(self.ops.iter().map(|op| op.timed))
@@ -360,7 +361,7 @@ impl Profile {
             .add_row(op, residue_bytes, len_bytes, continues, row);
     }
 
-    /// Counts I/O that a source has already summed up, and of which nothing tells where they start.
+    /// Counts I/O that a source has already summed, with unknown starts.
     pub(crate) fn add_unplaced(&mut self, op: Op, len_bytes: u64, row: &Row) {
         let totals = &mut self.ops[op as usize];
         totals.ios = totals.ios.saturating_add(row.ios);
@@ -425,7 +426,7 @@ impl Profile {
     }
 }
 
-/// Sums stay at their end rather than begin anew, whatever a source says.
+/// Sums saturate instead of wrapping, for any source.
 fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
@@ -484,7 +485,7 @@ impl ProfileSet {
         self.profiles.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no I/O.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.profiles.is_empty()

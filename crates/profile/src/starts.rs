@@ -53,7 +53,7 @@ impl Heads {
         }
     }
 
-    /// Adds what was counted to starts of reads and of writes.
+    /// Adds the counts to starts of reads and of writes.
     pub(crate) fn put_into(&mut self, reads: &mut Starts, writes: &mut Starts) {
         let [of_reads, of_writes] = &mut *self.0;
         reads.0.take_from(of_reads);

@@ -1,7 +1,7 @@
-//! Which I/O continue a stream: same operation, and a start where one of the last I/O ended.
+//! The I/O that continue a stream: same operation, and a start at the end of one of the last I/O.
 //!
-//! Looks at the last [`WINDOW`] I/O of a device, so that interleaved streams are told from random I/O. Exact:
-//! each I/O is found by its end through a chain of those whose end hashes alike, newest first.
+//! Searches the last [`WINDOW`] I/O of a device, so that interleaved streams are separated from random I/O. Exact: each
+//! I/O is found by its end through a chain of those with the same hash, newest first.
 
 use plumb_trace::Op;
 
@@ -31,7 +31,7 @@ struct Slot {
     alone: u8,
 }
 
-/// Where the bucket of a mark begins, above operation and lowest bit.
+/// The position of a mark's bucket, above operation and lowest bit.
 const MARK_BUCKET_SHIFT: u32 = 4;
 
 /// A mark that no I/O has.
@@ -83,7 +83,7 @@ fn share_bucket(mark: u32, other: u32) -> bool {
 }
 
 impl Streams {
-    /// Takes the I/O of a block in, and tells what each is to the streams.
+    /// Takes the I/O of a block, and returns the stream relation of each.
     ///
     /// Several I/O may start where one ended, and all of them continue; the chain goes on in one of them only, so
     /// that each I/O is in one chain.
@@ -124,7 +124,7 @@ impl Streams {
     }
 }
 
-/// What the I/O of a block are to the streams.
+/// The stream relations of a block's I/O.
 pub(crate) struct Told {
     /// Whether each continues a stream.
     pub(crate) continues: [bool; BLOCK_EVENTS],
@@ -150,7 +150,7 @@ impl Default for Told {
 }
 
 impl Told {
-    /// Works out what needs no look at other I/O, and so goes several at a time.
+    /// Computes the part that needs no other I/O, several at a time.
     #[inline(always)]
     fn mark(&mut self, op: &[Op], start_bytes: &[u64], len_bytes: &[u64]) {
         for ((end, &start), &len) in self.ends_bytes.iter_mut().zip(start_bytes).zip(len_bytes) {
@@ -171,8 +171,8 @@ impl Told {
 
 type Slots = [Slot; WINDOW];
 
-/// Which I/O continue is hard to foresee, so it is worked out without a branch wherever a bucket has one I/O, which
-/// is nearly everywhere.
+/// Continuations are hard to predict, so this is computed without a branch if a bucket has one I/O, which is nearly
+/// always.
 #[inline(always)]
 fn look_up(
     slots: &mut Slots,
@@ -184,7 +184,7 @@ fn look_up(
     let newest = newest[bucket(mark)];
     let slot = &mut slots[usize::from(newest)];
     let (ends_here, difference) = (slot.end == start_bytes, slot.mark ^ mark);
-    // Where only the lowest bit differs, another I/O has gone on from it.
+    // If only the lowest bit differs, another I/O has continued from it.
     let continues = ends_here & (difference <= 1);
     let is_next = u32::from(ends_here & (difference == 0));
     // All in one, since by itself whether the bucket is the same is hard to foresee.
@@ -228,7 +228,7 @@ fn find(slots: &mut Slots, last: u8, mut place: u8, mark: u32, start_bytes: u64)
                 return (true, slot.length + 1);
             }
         }
-        // One that is younger has taken the place of what was there, and all before that have gone as well.
+        // A younger one has replaced the entry, and all earlier ones have gone as well.
         let (age, previous_age) = (last.wrapping_sub(place), last.wrapping_sub(slot.previous));
         place = slot.previous;
         let previous = slots[usize::from(place)].mark;

@@ -1,13 +1,13 @@
 //! The residue table: I/O counted by (operation, start modulo M, length, continues a stream).
 //!
-//! It is enough to lay the I/O on every grid whose granularity divides M, at every offset, long after the I/O
-//! went by. It is bounded: when it needs more different rows than its cap, the whole table takes the next step of one
-//! fixed chain. First lengths that are no power of two are rounded up to one and marked, then M
-//! is halved as often as it takes. A step depends only on how many rows there are, so tables of one modulus
-//! that are merged in any order and grouping end at the same step with the same rows.
+//! It is enough for the fit on every grid whose granularity divides M, at every offset, long after the I/O. It is
+//! bounded: if it needs more different rows than its cap, the whole table takes the next step of one fixed chain. First
+//! lengths that are no power of two are rounded up to one and marked, then M is halved as often as necessary. A step
+//! depends only on the number of rows, so tables of one modulus that are merged in any order and grouping end at the
+//! same step with the same rows.
 //!
-//! Tables of different moduli meet at the greatest common divisor. If such tables also overflow, the order of
-//! merging can decide how far they are reduced (never what they say at that modulus).
+//! Tables of different moduli meet at the greatest common divisor. If such tables also overflow, the order of merging
+//! can decide about the degree of their reduction (never about their content at that modulus).
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub const MODULUS_BYTES_MAX: u64 = 1 << 24;
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
 
-/// What finding the rows of a block needs, kept for its room.
+/// Buffers for finding the rows of a block, kept for reuse.
 pub(crate) struct Room {
     keys: [Key; BLOCK_EVENTS],
     numbers: [u32; BLOCK_EVENTS],
@@ -70,18 +70,18 @@ impl Default for Room {
     }
 }
 
-/// What is summed up in a row.
+/// The sums of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// I/O.
     pub ios: u64,
-    /// I/O of which the latency is known.
+    /// I/O with a known latency.
     pub timed: u64,
     /// Sum of the known latencies, ns.
     pub ns_sum: u128,
     /// Sum of their squares, ns².
     pub ns_squared_sum: u128,
-    /// Which regions of the device were touched; see [`Table::region_shift`].
+    /// The touched regions of the device; see [`Table::region_shift`].
     pub regions: u64,
 }
 
@@ -100,7 +100,7 @@ pub struct Table {
     counters: Counters,
 }
 
-/// What a modulus must be.
+/// The requirements of a modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModulusError {
     /// Not a whole number of sectors, or nothing.
@@ -309,8 +309,8 @@ impl Table {
         }
     }
 
-    /// Finds the rows of a block of I/O by their keys. Apart from counting them, and in three goes of which only the
-    /// last has to wait for one row before it comes to the next.
+    /// Finds the rows of a block of I/O by their keys. Separate from counting them, and in three passes; only the last
+    /// has to wait for one row before the next.
     #[inline(always)]
     fn find_rows(&mut self, rows: usize, room: &mut Room) {
         let Room {
@@ -478,7 +478,7 @@ impl Table {
         self.rebuild(|key| reduce(key, modulus, lengths_rounded));
     }
 
-    /// Goes over to a unit of one byte. What was counted in sectors stays exact.
+    /// Changes to a unit of one byte. Counts in sectors stay exact.
     fn count_in_bytes(&mut self) {
         if self.unit == 1 {
             return;

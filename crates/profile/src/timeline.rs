@@ -1,6 +1,6 @@
 //! The course over time, for pictures: at most [`WINDOWS_MAX`] windows whose width doubles when they are full.
 //!
-//! Windows lie at multiples of their width, a power of two in ns, so that timelines of one clock merge in any order.
+//! Windows start at multiples of their width, a power of two in ns, so that timelines of one clock merge in any order.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -27,7 +27,7 @@ const SIZE_PLACES: usize = SIZES.next_power_of_two();
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
 
-/// A window is this many times as long as what a source sums up, at least.
+/// A window is at least this many times as long as the counting period of a source.
 const COUNTED_IN_WINDOW: u64 = 3;
 
 /// Width of the widest window: 146 years.
@@ -48,7 +48,7 @@ impl Part {
     }
 }
 
-/// What happened in one window.
+/// The activity in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Reads by [`power_index`] of their length.
@@ -61,7 +61,7 @@ pub struct Window {
     pub write_bytes: u64,
     /// I/O of other operations.
     pub other_ios: u64,
-    /// Reads and writes of which the latency is known.
+    /// Reads and writes with a known latency.
     pub timed: u64,
     /// Sum of their latencies, ns.
     pub ns_sum: u64,
@@ -84,7 +84,7 @@ impl Window {
         self.regions.merge(&other.regions);
     }
 
-    /// What of it falls into a part of the time: parts that make the whole add up to it.
+    /// Its share of a part of the time: parts that make the whole add up to it.
     fn part(&self, part: &Part) -> Window {
         let counts = |counts: &Counts| {
             let mut some = Counts::default();
@@ -135,7 +135,7 @@ impl Default for Timeline {
     }
 }
 
-/// What of an I/O a timeline takes note of.
+/// The part of an I/O that a timeline records.
 #[derive(Clone, Copy, Debug)]
 pub struct TimelineIo {
     /// Time of issue, ns.
@@ -163,7 +163,7 @@ impl Timeline {
         self.region_shift
     }
 
-    /// Windows in which something happened: start in ns, and what.
+    /// Windows with activity: start in ns, and content.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (i64, &Window)> {
         self.windows
             .iter()
@@ -197,7 +197,7 @@ impl Timeline {
         }
     }
 
-    /// Makes windows wide enough for what happens between two times.
+    /// Makes windows wide enough for the activity between two times.
     pub(crate) fn widen_to(&mut self, first_ns: i64, last_ns: i64, open: &mut Open) {
         let width = |timeline: &Timeline, open: &Open| {
             let shift = timeline.shift;
@@ -220,7 +220,7 @@ impl Timeline {
         }
     }
 
-    /// Opens the window of the first of some times, if it is not the open one; tells how many of them lie in it.
+    /// Opens the window of the first of some times, if it is not the open one; returns the number of times in it.
     #[inline(always)]
     pub(crate) fn go_to(&mut self, times_ns: &[i64], open: &mut Open) -> usize {
         let Some(&first_ns) = times_ns.first() else {
@@ -232,7 +232,7 @@ impl Timeline {
             open.is_open = true;
         }
         let (shift, number) = (self.shift, open.number);
-        // Nearly always it is all of them, which is told without a branch.
+        // Nearly always it is all of them, which needs no branch.
         let others = times_ns
             .iter()
             .fold(0, |others, time_ns| others | (time_ns >> shift ^ number));
@@ -259,7 +259,7 @@ impl Timeline {
         }
     }
 
-    /// Adds what a source that sums up counted between two times, spread evenly over the windows that they touch.
+    /// Adds the counts of a summing source between two times, spread evenly over the windows that they touch.
     ///
     /// Windows are made three times as wide as that at least: then most of them hold whole counts, and the even spread
     /// at their ends makes neighbours little more alike than they were.
@@ -446,7 +446,7 @@ impl Open {
         self.timed += times
             .clone()
             .fold(0, |timed, (&op, &ns)| timed + u64::from(counts(op, ns)));
-        // What does not count is 0, like a completion before its issue.
+        // I/O that do not count are 0, like a completion before its issue.
         for (number, (&op, &ns)) in numbers.iter_mut().zip(times) {
             *number = if counts(op, ns) {
                 ns.max(0).unsigned_abs()
@@ -459,7 +459,7 @@ impl Open {
         self.ns_sum = self.ns_sum.saturating_add(sum_of(known_ns));
     }
 
-    /// What is in it; it is empty and closed then.
+    /// Its content; it is empty and closed then.
     fn take(&mut self) -> Window {
         let mut window = Window {
             read_bytes: self.bytes[0],
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(sum_of(&[u64::MAX; BLOCK_EVENTS]), u64::MAX);
     }
 
-    /// What is counted every 250 ms adds up, and each window has its share of it, whatever the boundaries.
+    /// Counts of each 250 ms add up, and each window has its share, for any boundaries.
     #[test]
     fn counts_of_a_time_are_spread() {
         let mut timeline = Timeline::default();

@@ -1,4 +1,4 @@
-//! Which processes the I/O came from, exactly as long as they are not too many.
+//! The processes of the I/O, exact as long as they are not too many.
 //!
 //! Bounded like the residue table: above [`NAMES_MAX`] names the whole list takes the next step of one fixed
 //! chain, in which names are shortened until few enough are left. Merging in any order gives the same. A count
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Most names that are kept apart. A host runs some hundreds of different commands.
 pub const NAMES_MAX: usize = 1024;
 
-/// What one process did.
+/// The activity of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessShare {
     /// I/O.
@@ -29,7 +29,7 @@ pub struct Top {
     names: BTreeMap<String, ProcessShare>,
 }
 
-/// A name as a step has it: whole; without digits and what follows `/` or `:`; four letters; one; none.
+/// A name at a step: whole; without digits and the text after `/` or `:`; four letters; one; none.
 fn shorten(name: &str, step: u8) -> String {
     let stem = |name: &str| -> String {
         name.chars()

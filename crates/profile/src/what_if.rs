@@ -1,5 +1,5 @@
-//! What another layout would make of the recorded I/O. Exact arithmetic on these requests, and no forecast: each
-//! answer says its class.
+//! The effect of another layout on the recorded I/O. Exact arithmetic on these requests, and no forecast: each answer
+//! states its class.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::table::Table;
 pub enum Class {
     /// Exact for these requests.
     ExactForTheseRequests,
-    /// Can only be told from requests recorded above the layer in question.
+    /// Needs requests recorded above the layer in question.
     NeedsTheLayerAbove,
     /// The layout would change the requests themselves: an estimate that an experiment has to prove.
     ChangesTheRequests,
@@ -37,7 +37,7 @@ impl Class {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The layer recorded lies below the one in question.
+    /// The layer recorded is below the one in question.
     #[error("a record is decided above the {} layer: this takes a trace of the vfs layer", layer.word())]
     LayerAbove {
         /// Layer recorded.
@@ -64,7 +64,7 @@ pub fn shifted(
     table.fit(&moved_back(grid, by_bytes), select)
 }
 
-/// The grid on which starts lie as on `grid` after all of them moved by `by_bytes`.
+/// The grid with the same fit as `grid` after all starts moved by `by_bytes`.
 #[must_use]
 pub fn moved_back(grid: &Grid, by_bytes: i64) -> Grid {
     let granularity = grid.granularity().0;
@@ -84,12 +84,12 @@ pub fn moved_back(grid: &Grid, by_bytes: i64) -> Grid {
     Grid::new(grid.granularity(), Bytes(offset), grid.kind()).unwrap_or(*grid)
 }
 
-/// What one member of a stripe would get.
+/// The load of one member of a stripe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemberLoad {
     /// Pieces of I/O.
     pub pieces: Bounds<u64>,
-    /// I/O of which this member has the first byte.
+    /// I/O whose first byte is on this member.
     pub ios: u64,
     /// Bytes.
     pub bytes: Bounds<u128>,
@@ -104,14 +104,14 @@ pub struct SplitOfCommonest {
     pub split: Share,
 }
 
-/// What a stripe would make of the requests of the striped device.
+/// The effect of a stripe on the requests of the striped device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Striped {
     /// Size of a chunk.
     pub chunk_bytes: Bytes,
     /// Class of the answer.
     pub class: Class,
-    /// How the requests lie on the chunks.
+    /// The fit of the requests on the chunks.
     pub tally: FitTally,
     /// Share of splits that random starts on every sector would give, weighted by the lengths seen.
     pub expected_split_share: Bounds<f64>,
@@ -212,7 +212,7 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
     Ok(loads)
 }
 
-/// What some extents add to one member.
+/// The load of some extents on one member.
 #[derive(Default)]
 struct PieceLoad {
     pieces: u64,
@@ -254,7 +254,7 @@ fn spread(
     }
 }
 
-/// What records would make of the requests of an application.
+/// The effect of records on the requests of an application.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
     /// Size of a record.

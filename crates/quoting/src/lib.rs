@@ -1,5 +1,5 @@
-//! Names from anywhere, made harmless for a terminal, a JSON document and a shell. Labels, dumps, collections and traces
-//! are untrusted: a name in them may hold what a terminal obeys or what a shell runs.
+//! Makes untrusted names harmless for a terminal, a JSON document and a shell. Names in labels, dumps, collections and
+//! traces may hold control characters for a terminal or code for a shell.
 //!
 //! - [`visible`](mod@visible): hidden characters as escapes, in text
 //! - [`json`]: the same in the strings of a document

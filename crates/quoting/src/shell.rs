@@ -1,9 +1,9 @@
 //! Commands for `sh`, made of arguments. Names come out of labels and dumps of other hosts, and must not become commands:
 //! text from outside enters a command only as one quoted word, and a command is one line without hidden characters.
 //!
-//! A name that cannot be typed so that its tool takes it as the name gives no command ([`NoCommand`] has the reason): one
-//! with a hidden character, which a terminal shows otherwise than it is and which may end the line, one whose bytes were no
-//! text, and one that the tool refuses or would take as an option.
+//! A name that cannot be typed so that its tool accepts it unchanged gives no command ([`NoCommand`] has the reason):
+//! one with a hidden character, which a terminal shows differently and which may end the line, one whose bytes were no
+//! text, and one that the tool refuses or would read as an option.
 
 use std::borrow::{Borrow, Cow};
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use crate::visible::{is_hidden, visible};
 pub enum NoCommand {
     /// A name that looks otherwise than it is.
     #[error(
-        "no command is given: the name \"{}\" holds {}, which cannot be typed as it stands; rename it first",
+        "no command is given: the name \"{}\" holds {}, which cannot be typed; rename it first",
         visible(word), letter.escape_unicode()
     )]
     Hidden {
@@ -30,13 +30,13 @@ pub enum NoCommand {
         /// Its first hidden character.
         letter: char,
     },
-    /// A name of which some bytes are lost.
+    /// A name with lost bytes.
     #[error(
         "no command is given: some bytes of the name \"{}\" are no UTF-8 text",
         visible(word)
     )]
     NotText {
-        /// What is left of it.
+        /// The remaining text.
         word: String,
     },
     /// A name that the tool does not take.
@@ -56,7 +56,7 @@ pub enum NoCommand {
 
 /// A path that is the name of nothing.
 const NO_PATH: Names = Names::none("a file or device", "a path");
-/// A word that a tool would take as an option, where it has no way to say that it is none.
+/// A word that a tool would read as an option, if the tool has no way to prevent it.
 const NO_OPTION: Names = Names::none("an operand", "a name that does not begin with a hyphen");
 
 /// A command under construction.
@@ -85,7 +85,7 @@ impl Command {
     /// The command that prints a line.
     pub fn echo(line: impl Display) -> Command {
         let line = line.to_string();
-        // Shells differ in what `echo` makes of a backslash and of a hyphen in front.
+        // Shells differ in `echo` of a backslash and of a leading hyphen.
         match line.starts_with('-') || line.contains('\\') {
             true => Command::new(r"printf '%s\n'").arg(line),
             false => Command::new("echo").arg(line),
@@ -98,7 +98,7 @@ impl Command {
         self
     }
 
-    /// Adds a word that the tool takes whatever it begins with: a number, the value of an option, `of=PATH`.
+    /// Adds a word that the tool accepts with any first character: a number, the value of an option, `of=PATH`.
     pub fn arg(mut self, word: impl Display) -> Command {
         let word = word.to_string();
         self.push_word(&word, "");
@@ -308,7 +308,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
-/// A command to be typed as it stands: one line without hidden characters. Only [`Command::line`] makes one, and nothing
+/// A command to be typed unchanged: one line without hidden characters. Only [`Command::line`] makes one, and nothing
 /// may break it: a line in two parts is two other commands.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]

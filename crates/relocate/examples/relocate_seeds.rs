@@ -1,4 +1,5 @@
-//! Makes seeds of the targets `saved_label`, `move_journal` and `marker` with what Plumb itself writes: `relocate_seeds fuzz/seeds`.
+//! Makes seeds of the targets `saved_label`, `move_journal` and `marker` with Plumb's own writers: `relocate_seeds
+//! fuzz/seeds`.
 
 use std::io;
 use std::path::Path;
@@ -40,7 +41,7 @@ pub fn write(seeds: &Path) {
             at_once,
             ..plan()
         };
-        // What has ended is not gone on with: the others say more.
+        // A move that has ended does not continue: the others show more.
         for (state, steps, is_back) in [
             ("begun", 0, false),
             ("half", 6, false),
@@ -123,7 +124,7 @@ fn marked(plan: Plan) -> Vec<u8> {
     disk.0[from..from + 8192].to_vec()
 }
 
-/// The inside of a journal of a move that took so many steps, and then some back.
+/// The inside of a journal of a move after a number of steps, and then some back.
 fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     let mut store = vec![0; plan.journal_bytes(BLOCK as u32) as usize];
     let mut disk = BlankDisk(vec![0; DISK_BYTES as usize]);
@@ -155,7 +156,7 @@ pub fn begun<'a>(
     recover_unchecked(Direction::Forward, store, disk).expect("a plan that is possible")
 }
 
-/// Takes so many steps, or all.
+/// Takes a number of steps, or all.
 pub fn go<D: Disk, J: JournalStore>(going: &mut Move<D, J>, steps: usize) {
     for _ in 0..steps {
         if going.step().expect("memory takes everything").is_some() {

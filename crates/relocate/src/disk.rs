@@ -1,8 +1,8 @@
-//! What a move works on: a disk that can be read, written and flushed, and the file that its journal is kept in.
+//! The devices of a move: a disk that can be read, written and flushed, and the file of its journal.
 //!
 //! Traits, so that a simulated disk that loses its cache runs the same code as a real one. Positions and lengths are
-//! bytes. All that the move hands in begins and ends on the disk's logical blocks and lies in memory at a multiple of
-//! 4,096, as direct I/O wants it.
+//! bytes. All requests of the move begin and end on the disk's logical blocks and use memory at a multiple of 4,096, as
+//! direct I/O needs.
 
 use std::io;
 use std::time::Instant;
@@ -15,29 +15,29 @@ pub trait Disk {
     /// The unit in which it is addressed: 512 or 4,096.
     fn logical_block_bytes(&self) -> u32;
 
-    /// The unit in which it writes: what a power cut in the middle of a write may spoil.
+    /// The unit of its writes: a power cut in the middle of a write may destroy it.
     fn physical_block_bytes(&self) -> u32;
 
     /// Fills `buffer` with the bytes from `at` on.
     ///
     /// # Errors
-    /// What the system said; a part read is an error too.
+    /// The error of the system; a partial read is an error too.
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
 
     /// Writes all of `bytes`. They need not be durable afterwards.
     ///
     /// # Errors
-    /// What the system said; any part may have been written then.
+    /// The error of the system; any part may have been written then.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Returns when all that was written is durable.
     ///
     /// # Errors
-    /// What the system said; nothing of what was written since the last flush counts as durable then.
+    /// The error of the system; nothing written since the last flush counts as durable then.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Fills `buffer` while `work` is done, which writes nothing of what is read: before, after or at once. Both have
-    /// ended when it returns; the results are those of the work and of the read.
+    /// Fills `buffer` while `work` runs, which writes nothing of the range that is read: before, after or at once. Both
+    /// have ended when it returns; the results are those of the work and of the read.
     fn read_while<T>(
         &mut self,
         at: u64,
@@ -62,15 +62,15 @@ pub const JOURNAL_BLOCK_BYTES_MIN: u32 = 4096;
 
 /// The file of a journal: preallocated, so that no write to it can fail for want of room, and filled from the front.
 ///
-/// All that is read and written are whole blocks, in memory that begins at a multiple of 4,096. The file has to be opened
-/// for direct I/O: after a sync that failed, Linux gives out of its page cache what never reached
-/// the disk, and a resume would believe it.
+/// All reads and writes are whole blocks, in memory that begins at a multiple of 4,096. The file has to be opened for
+/// direct I/O: after a failed sync, Linux returns data from its page cache that never reached the disk, and a resume
+/// would trust them.
 pub trait JournalStore {
     /// Its size in bytes, all of it allocated.
     fn len_bytes(&self) -> u64;
 
-    /// What a power cut in the middle of a write may spoil: the larger of the file system's block and the disk's
-    /// physical block, and a multiple of 4,096.
+    /// The bytes that a power cut in the middle of a write may destroy: the larger of the file system's block and the
+    /// disk's physical block, and a multiple of 4,096.
     fn block_bytes(&self) -> u32 {
         JOURNAL_BLOCK_BYTES_MIN
     }
@@ -78,19 +78,19 @@ pub trait JournalStore {
     /// Fills `buffer` with the bytes from `at` on.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
 
     /// Writes all of `bytes`. The move never writes a block of the log twice once it was synced.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Returns when all that was written is durable.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -146,7 +146,7 @@ impl<J: JournalStore + ?Sized> JournalStore for &mut J {
     }
 }
 
-/// A journal in memory, for what is tried out: durable as long as it is there.
+/// A journal in memory, for trials: durable as long as it exists.
 impl JournalStore for Vec<u8> {
     fn len_bytes(&self) -> u64 {
         self.len() as u64

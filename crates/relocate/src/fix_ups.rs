@@ -1,8 +1,9 @@
-//! What file systems note of the place of their partition, and how that has to read at another one: the hidden sectors of
-//! FAT and NTFS in both boot sectors, the partition offset of exFAT with the checksum over its boot region, twice.
+//! The fields of file systems about the position of their partition, and their values at another one: the hidden
+//! sectors of FAT and NTFS in both boot sectors, the partition offset of exFAT with the checksum over its boot region,
+//! twice.
 //!
-//! Linux looks at none of them; firmware and Windows do. A number that is not that of the old place was wrong before, or
-//! means something else, and is left alone. Layouts: Microsoft's FAT specification (1.03) and exFAT specification; NTFS has
+//! Linux reads none of them; firmware and Windows do. A number other than the old position was wrong before, or has
+//! another meaning, and is not changed. Layouts: Microsoft's FAT specification (1.03) and exFAT specification; NTFS has
 //! its extended BPB as boot sectors written by mkfs.ntfs and Windows show it.
 
 use std::io;
@@ -20,17 +21,17 @@ pub type FixUp = ByteChange<PartOffset>;
 const SECTORS: std::ops::RangeInclusive<u64> = 512..=4096;
 /// Hidden sectors in a BPB: 32 bits.
 const HIDDEN_AT: usize = 0x1c;
-/// Where FAT32 says its second boot sector is.
+/// Position of FAT32's second boot sector.
 const FAT_BACKUP_AT: usize = 0x32;
 /// Total sectors of NTFS; its second boot sector is the one behind them.
 const NTFS_TOTAL_AT: usize = 0x28;
 /// Partition offset of exFAT: 64 bits.
 const EXFAT_OFFSET_AT: usize = 0x40;
-/// Sectors of exFAT's boot region that its checksum is over, the checksum's own, and where the second region begins.
+/// Sectors of exFAT's boot region under its checksum, the checksum's own, and the start of the second region.
 const EXFAT_SUMMED: u64 = 11;
 const EXFAT_REGION: u64 = 12;
 
-/// What has to change when the file system in `place` of a disk begins at byte `to` of it instead.
+/// The changes that the file system in `place` of a disk needs to begin at byte `to` instead.
 ///
 /// # Errors
 /// When a boot sector cannot be read.
@@ -65,7 +66,7 @@ pub fn fix_ups(disk: &dyn Disk, place: Extent, to: Bytes) -> io::Result<Vec<FixU
     }
 }
 
-/// The sector in which a boot sector counts; `None` when it is none.
+/// The sector size of a boot sector; `None` if it is invalid.
 fn sector_bytes(boot: &[u8]) -> Option<u64> {
     if boot[510..512] != [0x55, 0xaa] || !matches!(boot[0], 0xeb | 0xe9) {
         return None;
@@ -124,7 +125,7 @@ impl Moved<'_> {
     /// The hidden sectors of boot sectors at these places; one that is none has nothing to change.
     fn hidden(&self, places: &[Option<u64>]) -> io::Result<Vec<FixUp>> {
         let mut found = Vec::new();
-        // What 32 bits do not hold is written as 0, which says nothing.
+        // A value beyond 32 bits is written as 0, which states nothing.
         let new = u32::try_from(self.to).unwrap_or(0).to_le_bytes().to_vec();
         for place in places.iter().flatten() {
             let fits = place
@@ -200,7 +201,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A file system of 48 MiB as a tool makes it, told that it begins at a sector of its disk where the tool takes that.
+    /// A file system of 48 MiB made by a tool, with the start sector as a parameter if the tool accepts one.
     fn made(tool: &str, args: &[&str]) -> Vec<u8> {
         let dir = plumb_testkit::temp_dir("fix-ups");
         let path = dir.path().join("part.img");
@@ -227,7 +228,7 @@ mod tests {
         }
     }
 
-    /// mkfs.fat -h writes the hidden sectors of both boot sectors itself: what is mended has to be what it makes.
+    /// mkfs.fat -h writes the hidden sectors of both boot sectors itself: the repaired value must equal its value.
     #[test]
     fn fat_is_as_its_tool_would_make_it_there() {
         require!(Tool("mkfs.fat"));
@@ -244,7 +245,7 @@ mod tests {
             assert_eq!(found.len(), if size == "32" { 2 } else { 1 }, "FAT{size}");
             applied(&mut part, &found);
             assert!(part == wanted, "FAT{size}");
-            // Where the number is another one nobody knows what it means.
+            // Another number has an unknown meaning.
             let (disk, place) = on_disk(&part, 63);
             assert_eq!(
                 fix_ups(&disk, place, Bytes(4_096 * 512)).expect("readable"),

@@ -1,8 +1,9 @@
-//! Where GRUB's core image lies: boot sectors find it by absolute sectors, so that it must neither move nor be overwritten.
+//! The position of GRUB's core image: boot sectors find it by absolute sectors, so it must neither move nor be
+//! overwritten.
 //!
-//! Read from what is on the disk: `boot.img` of GRUB 2 has the first sector of the image, whose own first sector
-//! (`diskboot.img`) lists the rest; `stage1` of GRUB Legacy has the first sector of its second stage. Left out: which files
-//! other boot loaders (LILO, extlinux) find by sector.
+//! Read from the disk: `boot.img` of GRUB 2 has the first sector of the image, whose own first sector (`diskboot.img`)
+//! lists the rest; `stage1` of GRUB Legacy has the first sector of its second stage. Left out: the files that other
+//! boot loaders (LILO, extlinux) find by sector.
 
 use std::io;
 use std::ops::Range;
@@ -10,18 +11,18 @@ use std::ops::Range;
 use plumb_label::Disk;
 
 const SECTOR: usize = 512;
-/// What both GRUBs say where they cannot read.
+/// The messages of both GRUBs for a failed read.
 const MESSAGES: &[u8] = b"Geom\0Hard Disk\0Read\0 Error";
-/// `boot.S` of GRUB 2: where the image is loaded to, and its first sector.
+/// `boot.S` of GRUB 2: the load address of the image, and its first sector.
 const KERNEL_ADDRESS_AT: usize = 0x5a;
 const KERNEL_ADDRESS: u16 = 0x8000;
 const KERNEL_SECTOR_AT: usize = 0x5c;
 /// `stage1.S` of GRUB Legacy: first sector of the second stage.
 const STAGE2_SECTOR_AT: usize = 0x44;
-/// `diskboot.S`: what it says, and its list of start, count and segment, which begins at the end and grows down.
+/// `diskboot.S`: its message, and its list of start, count and segment, which begins at the end and grows down.
 const LOADING: &[u8] = b"loading\0";
 const LIST_ENTRY: usize = 12;
-/// What it says where it cannot read.
+/// Its message for a failed read.
 const LOADING_ERRORS: &[u8] = b"Geom\0Read\0 Error\0";
 
 /// Bytes of a disk that the boot sector at byte `at` loads GRUB from; none where it is no boot sector of GRUB.
@@ -49,7 +50,7 @@ pub fn core_image(disk: &dyn Disk, at: u64, block_bytes: u32) -> io::Result<Vec<
     Ok(found)
 }
 
-/// Whether a sector is one that a core image begins with, whatever leads there.
+/// Whether a core image begins with this sector, independent of references to it.
 #[must_use]
 pub fn begins_core_image(sector: &[u8]) -> bool {
     contains(sector, LOADING) && contains(sector, LOADING_ERRORS)

@@ -1,14 +1,14 @@
-//! Writes layouts: labels of disks, and the data of a partition moved to where it belongs, so that a crash at any point
+//! Writes layouts: labels of disks, and the data of a partition moved to its right place, so that a crash at any point
 //! loses no byte. The only crate that writes either.
 //!
-//! - [`labels`]: a partition elsewhere, a new label, a mended one; written so that the way back is saved first
+//! - [`labels`]: a moved partition, a new label, a repaired one; the way back is saved before the write
 //! - [`moving`]: the move, its rollback, and the plan of both
-//! - [`preflight`]: what has to hold before a move, and what shows that a disk is the one of a move
+//! - [`preflight`]: the conditions of a move, and the evidence that a disk is the one of a move
 //! - [`journal`]: the log that makes them safe
-//! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
-//! - [`signatures`]: what has to be hidden
-//! - [`marker`]: what stands in the place of a signature meanwhile
-//! - [`mod@fix_ups`]: what file systems note of their place; [`grub`]: what a boot loader finds by its sectors
+//! - [`disk`]: their devices; [`raw`]: a real disk, and a real journal
+//! - [`signatures`]: the bytes to hide
+//! - [`marker`]: the text that replaces a signature in the meantime
+//! - [`mod@fix_ups`]: positions recorded by file systems; [`grub`]: sectors that a boot loader uses
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! What stands in the place of a signature while its partition is moved: text that names the journal.
+//! The replacement of a signature during the move of its partition: text that names the journal.
 //!
-//! Text, so that no probe takes a byte of it for a magic number, and so that a person who looks at the disk is told.
+//! Text, so that no probe reads a magic number in it, and so that a person who looks at the disk is informed.
 
 use crate::moving::JournalId;
 use crate::moving::plan::Plan;
@@ -12,7 +12,7 @@ const ID_AT: usize = MAGIC.len();
 const SUM_AT: usize = ID_AT + 33;
 const PATH_AT: usize = SUM_AT + 17;
 
-/// What a marker says.
+/// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// Name of the journal.
@@ -49,7 +49,7 @@ impl Marker {
     /// The marker where a partition of type *moving* begins, on the disk at byte `start`.
     ///
     /// # Errors
-    /// What the system says when the disk cannot be read.
+    /// The error of the system if the disk cannot be read.
     pub fn at(disk: &dyn plumb_label::Disk, start: u64) -> std::io::Result<Option<Self>> {
         let mut sector = [0; LEN];
         disk.read_at(start, &mut sector)?;

@@ -1,4 +1,4 @@
-//! Mistakes that tests switch on, to see that the simulation would find them. Outside of the tests there are none.
+//! Mistakes that tests switch on, to verify that the simulation would find them. Outside of the tests there are none.
 
 use crate::preflight::PreflightCheck;
 
@@ -14,7 +14,7 @@ pub(crate) enum Mutation {
     LateSums,
     /// The journal is never synced.
     NoJournalFlush,
-    /// A rollback that the journal is not told of.
+    /// A rollback that the journal does not record.
     NoDirection,
     /// A window whose record is there is taken for written.
     NoSumCheck,
@@ -24,7 +24,7 @@ pub(crate) enum Mutation {
     NoHiding,
     /// The label names the new place before the data are there.
     LabelFirst,
-    /// A window that lies on its own source.
+    /// A window that overlaps its own source.
     LongWindow,
     /// Windows go back in the order in which they came.
     WrongEnd,
@@ -32,11 +32,11 @@ pub(crate) enum Mutation {
     NoReadBack,
     /// A source that is read again is not compared with its sum.
     NoSourceSum,
-    /// What goes back is not compared before.
+    /// The data that go back are not compared before.
     NoCheckBefore,
-    /// What went back is not compared.
+    /// The data that went back are not compared.
     NoCheckAfter,
-    /// What was copied is not compared again by who goes on behind it.
+    /// A later resume does not compare the copied data again.
     NoCheckAgain,
     /// Blocks that cannot be read become zeros without a word.
     SilentLoss,

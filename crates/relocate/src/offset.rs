@@ -34,7 +34,7 @@ impl DiskOffset {
 }
 
 impl PartOffset {
-    /// Where it lies on the disk while the partition begins at `partition`.
+    /// Its position on the disk while the partition begins at `partition`.
     #[must_use]
     pub fn on_disk(self, partition: DiskOffset) -> DiskOffset {
         DiskOffset(partition.0.saturating_add(self.0))

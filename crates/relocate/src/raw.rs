@@ -1,7 +1,7 @@
 //! A real disk and the file of a real journal, as readers of labels, writers of labels and the move want them.
 //!
-//! Readers look for labels of every block size, at places that are no multiple of the disk's own: direct I/O takes whole
-//! blocks only, so that what lies around is read with them.
+//! Readers look for labels of every block size, at places that are no multiple of the disk's own: direct I/O uses whole
+//! blocks only, so the surrounding bytes are read with them.
 
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -98,12 +98,13 @@ impl Disk for Raw<'_> {
     }
 }
 
-/// What is written at once while a journal is filled with zeros.
+/// The length of one write while a journal is filled with zeros.
 const PIECE: usize = 1 << 20;
 
-/// The file of a journal, past the page cache: after a sync that failed that would show what never reached the disk.
+/// The file of a journal, without the page cache: after a failed sync the cache would show data that never reached the
+/// disk.
 ///
-/// It is opened once: what is checked is what is read, written and removed.
+/// It is opened once: the checked file is the one that is read, written and removed.
 #[derive(Debug)]
 pub struct JournalFile {
     file: NamedFile,
@@ -113,8 +114,8 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Makes a new file of that length, written in full so that no write to it can fail for want of room, and on its
-    /// medium with its name. Blocks of it are what its disk writes as a whole.
+    /// Makes a new file of that length, written completely so that no write to it can fail for want of room, and on its
+    /// medium with its name. Its blocks are the write unit of its disk.
     ///
     /// # Errors
     /// When there is a file of that name, no room for it, or the system refuses.
@@ -138,7 +139,7 @@ impl JournalFile {
     /// Opens one that is there, to go on with it.
     ///
     /// # Errors
-    /// When there is none, it is no regular file, or it cannot be written.
+    /// If it does not exist, is no regular file, or cannot be written.
     pub fn open(path: &Path) -> io::Result<JournalFile> {
         JournalFile::opened(path, FileUse::WriteDirect)
     }
@@ -146,12 +147,12 @@ impl JournalFile {
     /// Opens one that is there, to look at it.
     ///
     /// # Errors
-    /// When there is none, or it is no regular file.
+    /// If it does not exist, or is no regular file.
     pub fn open_to_look(path: &Path) -> io::Result<JournalFile> {
         JournalFile::opened(path, FileUse::ReadDirect)
     }
 
-    /// The first reason not to rely on whoever can write to the file.
+    /// The first reason to distrust the writers of the file.
     #[must_use]
     pub fn doubt(&self) -> Option<&Doubt> {
         self.file.doubt()

@@ -1,15 +1,15 @@
-//! The blocks in which a disk writes, and which a power cut spoils as a whole.
+//! The blocks in which a disk writes, and which a power cut destroys as a whole.
 
 use std::ops::Range;
 
-/// A grid of blocks: boundaries at offset + k × bytes. What lies before the first boundary, and after the last one on
-/// the disk, is a shorter block.
+/// A grid of blocks: boundaries at offset + k × bytes. The parts before the first boundary, and after the last one on
+/// the disk, are shorter blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Length of a block in bytes: the physical block, at least 4,096, or a larger unit in which the disk is known to
     /// write.
     pub bytes: u64,
-    /// Where the first block begins: the disk's alignment offset, less than `bytes`.
+    /// The start of the first block: the disk's alignment offset, less than `bytes`.
     pub offset: u64,
 }
 

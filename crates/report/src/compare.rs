@@ -1,4 +1,4 @@
-//! What a comparison came to, as text and JSON. The page is in `html/compared.rs`.
+//! The result of a comparison, as text and JSON. The page is in `html/compared.rs`.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub struct LeftOut {
 /// Everything that `plumb compare` shows.
 #[derive(Debug, Serialize)]
 pub struct Compared<'a> {
-    /// What was given as BEFORE and as AFTER.
+    /// The arguments BEFORE and AFTER.
     #[serde(skip)]
     pub inputs: [&'a str; 2],
     /// Changes up to this share are none.
@@ -124,7 +124,7 @@ fn color_of(outcome: CompareOutcome) -> &'static str {
     }
 }
 
-/// What came of it, in one sentence behind the word.
+/// The result, in one sentence after the word.
 #[must_use]
 pub fn headline(compared: &Compared<'_>, comparison: &Comparison) -> String {
     let verdict = &comparison.verdict;
@@ -271,7 +271,7 @@ fn shown(value: f64, unit: MeasureUnit) -> String {
     }
 }
 
-/// What one side is, in words.
+/// The description of one side.
 #[must_use]
 pub fn of_side(side: &Side) -> String {
     let Sampling {
@@ -294,7 +294,7 @@ pub fn of_side(side: &Side) -> String {
     )
 }
 
-/// What `n` counts, and how sure the intervals are.
+/// The meaning of `n`, and the level of the intervals.
 #[must_use]
 pub fn of_intervals(compared: &Compared<'_>, comparison: &Comparison) -> String {
     let [before, after] = [0, 1].map(|side: usize| comparison.sides[side].sampling.unit);
@@ -308,7 +308,7 @@ pub fn of_intervals(compared: &Compared<'_>, comparison: &Comparison) -> String 
     )
 }
 
-/// Whether the sources obey Little's law, where that can be told.
+/// Whether the sources obey Little's law, if that is known.
 #[must_use]
 pub fn law(comparison: &Comparison) -> Option<String> {
     let known = comparison.sides.iter().zip(["before", "after"]);

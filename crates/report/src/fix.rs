@@ -1,4 +1,4 @@
-//! What a fix of a label does or would do, as text and JSON.
+//! The effect of a label fix, done or planned, as text and JSON.
 
 use plumb_geometry::plural;
 use plumb_quoting::{CommandLine, visible};
@@ -16,7 +16,7 @@ pub struct Fixed<'a> {
     pub action: &'static str,
     /// The disk.
     pub device: &'a str,
-    /// What `--yes` has to be.
+    /// The required name of `--yes`.
     pub name: &'a str,
     /// Whether it was done, or is only shown.
     pub is_done: bool,
@@ -30,9 +30,9 @@ pub struct Fixed<'a> {
     pub alignment_offset_bytes: i32,
     /// The label before; absent where there was none.
     pub before: Option<LabelView>,
-    /// The label after; absent where there is none then.
+    /// The label after; absent if there will be none.
     pub after: Option<LabelView>,
-    /// What it is about, in words.
+    /// Its subject, in words.
     pub about: &'a [String],
     /// Places that are written, in this order.
     pub writes: &'a [DiskPlace],
@@ -51,7 +51,7 @@ pub struct Fixed<'a> {
 pub struct LabelView {
     /// Its kind.
     pub kind: String,
-    /// What is wrong with it.
+    /// Its faults.
     pub problems: Vec<String>,
     /// Its partitions.
     pub partitions: Vec<PartView>,
@@ -66,7 +66,7 @@ pub struct PartView {
     pub start_bytes: u64,
     /// Length.
     pub len_bytes: u64,
-    /// What it is for; absent where nobody knows the type.
+    /// Its purpose; absent if the type is unknown.
     pub kind: Option<String>,
     /// So far past the grid of the disk; absent where no data begin.
     pub past_grid_bytes: Option<u64>,
@@ -90,13 +90,13 @@ pub struct Moved {
     pub state: &'static str,
     /// Node of the partition.
     pub partition: String,
-    /// What `--yes` has to be.
+    /// The required name of `--yes`.
     pub name: String,
     /// Node of its disk.
     pub disk: String,
-    /// Where it begins before.
+    /// Its start before.
     pub from_bytes: u64,
-    /// Where it begins after.
+    /// Its start after.
     pub to_bytes: u64,
     /// Its length, which stays.
     pub len_bytes: u64,
@@ -111,7 +111,7 @@ pub struct Moved {
     pub journal: String,
     /// Its length; absent where it is not there.
     pub journal_bytes: Option<u64>,
-    /// What is being done; absent where nothing was begun.
+    /// The present stage; absent if nothing was begun.
     pub stage: Option<&'static str>,
     /// Bytes at their place.
     pub bytes_done: u64,
@@ -119,7 +119,7 @@ pub struct Moved {
     pub bytes_total: u64,
     /// How long it took; absent where nothing was done.
     pub seconds: Option<f64>,
-    /// What of it reading again took; absent where it did not come to that.
+    /// The part of it for reading again; absent before that.
     pub verifying_seconds: Option<f64>,
     /// Why nobody goes on with the journal before `--yes` names the disk; absent where the journal is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,19 +127,19 @@ pub struct Moved {
     /// Every place of the disk that is written; absent where nothing is begun.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<MovedPlace>,
-    /// Conditions that keep the move from beginning now; absent where there are none.
+    /// Conditions that keep the move from beginning now; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub obstacles: Vec<String>,
     /// Bytes of the partition that could not be brought along; absent where all were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<MovedLoss>,
-    /// Whether a tool named the files with lost bytes; absent where there are none, or the move has not ended.
+    /// Whether a tool named the files with lost bytes; absent without lost bytes, or before the end of the move.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_search: Option<OwnerSearch>,
-    /// File that names them; absent where there are none, or it could not be written.
+    /// File that names them; absent without any, or if it could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_file: Option<String>,
-    /// The command that does what was shown, or goes on; absent where there is nothing to do.
+    /// The command that carries this out, or continues; absent if there is nothing to do.
     pub command: Option<CommandLine>,
     /// The command that goes back; absent where nothing was begun, or it is on its way back.
     pub undo: Option<CommandLine>,
@@ -189,7 +189,7 @@ pub enum LossOwner {
 /// The search for the owners of lost bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OwnerSearch {
-    /// `ext`, `xfs` or `ntfs`; absent where none of them begins at the start of the partition.
+    /// `ext`, `xfs` or `ntfs`; absent if the partition begins with none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<&'static str>,
     /// Whether the owners of all lost bytes are named.
@@ -227,11 +227,11 @@ pub enum OwnerObstacle {
         /// The limit.
         blocks: u64,
     },
-    /// It failed: what is lost may be what it needs.
+    /// It failed: it may need the lost bytes.
     Failed {
         /// Its name.
         tool: &'static str,
-        /// What it said.
+        /// Its message.
         said: String,
     },
 }
@@ -386,7 +386,7 @@ fn lost(page: &mut Page, moved: &Moved) {
     }
 }
 
-/// The files of one range, and the other things that lie there.
+/// The files of one range, and the other objects there.
 fn owners(page: &mut Page, lost: &MovedLoss) {
     const SHOWN_MAX: usize = 8;
     let Some(owners) = &lost.owners else { return };
@@ -528,7 +528,7 @@ pub fn text(fixed: &Fixed<'_>) -> String {
     page.text
 }
 
-/// What is written where, and where the old bytes are.
+/// The writes with their places, and the place of the old bytes.
 fn writes(page: &mut Page, fixed: &Fixed<'_>) {
     let len: u64 = fixed.writes.iter().map(|place| place.len_bytes).sum();
     let places = format!(

@@ -1,5 +1,5 @@
-//! Numbers as people read them. What is exact is shown exactly where that is short, everything else with three
-//! significant digits; a unit is never left out.
+//! Numbers as people read them. Short exact values are printed exactly, everything else with three significant digits;
+//! a unit is never left out.
 
 use plumb_geometry::{Bounds, group_digits};
 
@@ -91,7 +91,7 @@ pub fn bytes_within(value: Bounds<u128>) -> String {
     ends(value.map(|value| bytes(u64::try_from(value).unwrap_or(u64::MAX))))
 }
 
-/// A factor that may be a range, with so many digits behind the point.
+/// A factor that may be a range, with a number of decimals.
 #[must_use]
 pub fn factor_within(factor: Bounds<f64>, digits: usize) -> String {
     ends(factor.map(|factor| format!("{factor:.digits$}")))

@@ -1,4 +1,4 @@
-//! What a recording came to, as text and JSON.
+//! The result of a recording, as text and JSON.
 
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct Recorded<'a> {
     pub after_the_end: u64,
     /// I/O that were in flight at the end, without latency.
     pub in_flight_at_end: u64,
-    /// I/O that stand in the file behind one that was issued later.
+    /// I/O that follow one in the file that was issued later.
     pub out_of_order: u64,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
@@ -64,9 +64,9 @@ pub struct RecordedDevice {
     pub partial_completions: u64,
     /// Issues whose completion never came.
     pub unmatched_issues: u64,
-    /// Completions of what was issued before the recording began.
+    /// Completions of I/O issued before the recording began.
     pub unmatched_completions: u64,
-    /// I/O of which nobody knows who sent them.
+    /// I/O with an unknown sender.
     pub unknown_senders: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a replay came to, as text and JSON. The page is in `html/replayed.rs`.
+//! The result of a replay, as text and JSON. The page is in `html/replayed.rs`.
 
 use plumb_trace::SourceInfo;
 use serde::Serialize;
@@ -12,24 +12,24 @@ use crate::text::{Color, Page};
 /// A trace that was sent to a target.
 #[derive(Debug, Serialize)]
 pub struct Replay<'a> {
-    /// What is known of the trace.
+    /// The facts about the trace.
     #[serde(skip)]
     pub trace: &'a SourceInfo,
     /// Its device that was sent.
     pub device: String,
-    /// Where it was sent.
+    /// The target.
     pub target: String,
     /// How fast and in which order, in words.
     pub how: String,
-    /// What it came to; `None` where it was compared.
+    /// The result; `None` if it was compared.
     pub replayed: Option<Replayed>,
-    /// What a comparison came to.
+    /// The result of a comparison.
     pub comparison: Option<Comparison>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
 }
 
-/// What became of the events of a trace.
+/// The counts of a trace's events.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EventCounts {
     /// Events that were looked at.
@@ -48,7 +48,7 @@ pub struct EventCounts {
     pub discards: u64,
     /// Requests to write zeroes, which never are.
     pub zeroes: u64,
-    /// What else was not sent.
+    /// Other events that were not sent.
     pub others: u64,
     /// I/O that were folded to fit the target.
     pub folded: u64,
@@ -56,16 +56,16 @@ pub struct EventCounts {
     pub unforced: u64,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Serialize)]
 pub struct Replayed {
-    /// What became of the events.
+    /// The counts of the events.
     pub counts: EventCounts,
     /// From the first issue of the trace to the last; `None` without times.
     pub trace_seconds: Option<f64>,
     /// From the first due time to the last completion.
     pub seconds: f64,
-    /// What was measured.
+    /// The measurements.
     pub measured: Measurement,
     /// Flushes, issue to complete.
     pub flushes: Option<Times>,
@@ -103,7 +103,7 @@ pub struct ReplayWindow {
     pub late_mean_ns: Option<f64>,
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// `better`, `worse`, `no difference` or `inconclusive`.
@@ -147,16 +147,16 @@ pub struct ReplayRatio {
     pub high: f64,
     /// How often such an interval holds the true ratio.
     pub level: f64,
-    /// Rounds of two pairs that it stands on.
+    /// Rounds of two pairs behind it.
     pub rounds: u64,
 }
 
 /// One side of a comparison, all slices together. Rates are those while I/O were in flight, one at a time.
 #[derive(Debug, Serialize)]
 pub struct ReplaySide {
-    /// What became of the events.
+    /// The counts of the events.
     pub counts: EventCounts,
-    /// What was measured.
+    /// The measurements.
     pub measured: Measurement,
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
@@ -224,7 +224,7 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
     page.text
 }
 
-/// What was sent where, and how.
+/// The I/O, their target and their way.
 pub(crate) fn head(replay: &Replay<'_>) -> String {
     let Replay {
         trace,
@@ -287,7 +287,7 @@ fn measured_lines(page: &mut Page, measured: &Measurement, lateness: Option<&Tim
     }
 }
 
-/// What was sent and what was not, in words.
+/// The I/O that were sent and those that were not, in words.
 fn counted(counts: &EventCounts) -> String {
     let some = |parts: &[(u64, &str)]| {
         let parts = parts.iter().filter(|(ios, _)| *ios > 0);
@@ -330,7 +330,7 @@ fn compared_lines(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-/// What came of a comparison, and why it is inconclusive.
+/// The verdict of a comparison, and the reason for an inconclusive one.
 pub(crate) fn verdict_words(comparison: &Comparison) -> String {
     let verdict = match comparison.verdict {
         "no difference" => format!("NO DIFFERENCE above {}", whole_percent(comparison.margin)),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What each JSON document says of its run, right behind the name of its schema.
+/// The fields of each JSON document about its run, directly after the name of its schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Run {
     /// Version of the program.

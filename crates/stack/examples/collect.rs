@@ -46,7 +46,7 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
                     .map(|period| format!(" mod {}", period.0))
                     .unwrap_or_default();
                 println!(
-                    "    lies on {} at {}{period}",
+                    "    is on {} at {}{period}",
                     stack.node(one.on).name,
                     one.shift
                 );

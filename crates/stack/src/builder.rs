@@ -1,7 +1,7 @@
-//! Joins what several sources say of one host's devices into one graph.
+//! Joins the statements of several sources about one host's devices into one graph.
 //!
-//! The first to say something is believed; whoever says otherwise later becomes a problem of the node, since a
-//! dump that contradicts another one is of another host, or of another day.
+//! The first statement is believed; a different later one becomes a problem of the node, because a dump that
+//! contradicts another one is from another host or another day.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ mod identities;
 
 pub use hosts::JoinError;
 
-/// Most nodes of a stack: above any host, and a bound for what a damaged dump may ask for.
+/// Most nodes of a stack: more than any host has, and a bound for the requests of a damaged dump.
 pub const NODES_MAX: usize = 1 << 20;
 
 /// Collects; see the module.
@@ -30,12 +30,12 @@ pub struct Builder {
     names: HashMap<String, NodeId>,
     problems: Vec<Problem>,
     notes: Vec<String>,
-    /// What labels on disks told of overlaps, and the disks that have one.
+    /// Overlaps that labels on disks report, and the disks that have one.
     overlaps: Vec<Overlap>,
     with_label: HashSet<NodeId>,
     /// Sentences that were said: a damaged dump may repeat one as often as it has lines.
     said: HashSet<String>,
-    /// What readers of Solaris's tools keep until the last dump was read.
+    /// Data that readers of Solaris's tools keep until the last dump was read.
     pub(crate) solaris: crate::dump::solaris::PendingSolaris,
     /// The same of Linux's tools.
     pub(crate) linux: crate::dump::linux::PendingLinux,
@@ -87,7 +87,7 @@ impl Builder {
         id
     }
 
-    /// The node that carries what is true of the host as a whole.
+    /// The node for facts about the host as a whole.
     pub fn host(&mut self) -> NodeId {
         self.node(HOST)
     }
@@ -98,7 +98,7 @@ impl Builder {
         self.names.get(device_name(name).as_ref()).copied()
     }
 
-    /// What is known of a node so far.
+    /// The facts about a node so far.
     #[must_use]
     pub fn get(&self, id: NodeId) -> &Node {
         &self.nodes[id.at()]
@@ -122,8 +122,8 @@ impl Builder {
         }
     }
 
-    /// Says what a node is. A disk may turn out to be virtual, a volume may turn out to be a stripe; other changes of
-    /// mind are contradictions.
+    /// Sets the kind of a node. A disk may turn out to be virtual, a volume may turn out to be a stripe; other changes
+    /// are contradictions.
     pub fn kind(&mut self, id: NodeId, kind: Kind, source: &Source) {
         let known = self.nodes[id.at()].kind;
         let refines = matches!(
@@ -173,11 +173,15 @@ impl Builder {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            self.contradiction(id, format!("lies otherwise according to {before}"), source);
+            self.contradiction(
+                id,
+                format!("has another position according to {before}"),
+                source,
+            );
         }
     }
 
-    /// Says anew how a node places its bytes: for a source that learns of members one by one.
+    /// Sets again how a node places its bytes: for a source that learns of members one by one.
     pub fn replace(&mut self, id: NodeId, placing: Placing, source: &Source) {
         let node = &mut self.nodes[id.at()];
         node.placing = placing;
@@ -195,7 +199,7 @@ impl Builder {
         }
     }
 
-    /// Notes a fact that is neither place nor grid. The first source stands.
+    /// Sets a fact that is neither place nor grid. The first source wins.
     pub fn fact<T>(&mut self, id: NodeId, key: FactKey<T>, value: impl Into<T>, source: &Source) {
         let fact = Fact {
             value: value.into(),
@@ -217,7 +221,7 @@ impl Builder {
         }
     }
 
-    /// Says why nothing can be told of what is below a node.
+    /// Sets the reason why the layers below a node cannot be known.
     pub fn opaque(&mut self, id: NodeId, why: Obstacle) {
         self.nodes[id.at()].opaque.get_or_insert(why);
     }
@@ -263,7 +267,7 @@ impl Builder {
         }
     }
 
-    /// The graph. What stands on itself is cut.
+    /// The graph. A cycle of layers is cut.
     #[must_use]
     pub fn finish(mut self) -> Stack {
         self.cut_circles();
@@ -321,7 +325,7 @@ impl Builder {
                     }
                     Some(next) if seen[next.at()] == VisitState::OnTheWay => {
                         let text = format!(
-                            "{} stands on {}, which stands on it",
+                            "{} and {} are each on the other",
                             self.nodes[at].name,
                             self.nodes[next.at()].name
                         );

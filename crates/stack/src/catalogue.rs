@@ -1,8 +1,8 @@
 //! Arrays, drives and cloud volumes that do not tell their own units: a table that comes with the program, and tables
 //! of the user in the same form.
 //!
-//! A row found by the model of a disk is evidence like any other; where it names a setting or one of several ranges it
-//! is kept as a hint that is not believed. A row that the user picked by name is believed.
+//! A row found by the model of a disk is evidence like any other; if it names a setting or one of several ranges, it is
+//! kept as a hint that is not believed. A row that the user picked by name is believed.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub const FILE_BYTES_MAX: u64 = 4 << 20;
 
 const BUILT_IN: &str = include_str!("catalogue.toml");
 
-/// What the unit of a row is.
+/// The meaning of a row's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -44,11 +44,11 @@ pub struct KnownDevice {
     pub models: Vec<String>,
     /// Patterns of the name of a device.
     pub devices: Vec<String>,
-    /// The unit, and where the first begins.
+    /// The unit, with the offset of the first one.
     pub grid: Grid,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// What else it may be, where the model alone does not decide.
+    /// Alternatives, if the model alone does not decide.
     pub choice: Option<String>,
     /// The document that says so.
     pub document: String,
@@ -61,7 +61,7 @@ pub struct Catalogue {
     joins: Vec<KnownJoin>,
 }
 
-/// A disk of a guest and what its host made it of, each as `HOST:DEVICE`.
+/// A disk of a guest and its device on the host, each as `HOST:DEVICE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownJoin {
     /// The disk of the guest.
@@ -84,7 +84,7 @@ pub enum CatalogueError {
         file: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The fault there.
         found: String,
     },
     /// A size is none.
@@ -112,7 +112,7 @@ pub enum CatalogueError {
     /// No row has this name.
     #[error("no array named `{found}`: expected one of {expected}")]
     NoSuchRow {
-        /// What was asked for.
+        /// The requested name.
         found: String,
         /// All names.
         expected: String,
@@ -194,7 +194,7 @@ impl Catalogue {
         first
     }
 
-    /// Disks of guests and what their hosts made them of.
+    /// Disks of guests and their devices on hosts.
     #[must_use]
     pub fn joins(&self) -> &[KnownJoin] {
         &self.joins
@@ -209,7 +209,7 @@ impl Catalogue {
     /// The row of a name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the name is unknown.
     pub fn named(&self, name: &str) -> Result<&KnownDevice, CatalogueError> {
         let named = self
             .rows
@@ -226,7 +226,7 @@ impl Catalogue {
         })
     }
 
-    /// Adds to each disk what its row says; `picked` is taken for disks of which no model is known.
+    /// Adds to each disk the facts of its row; `picked` applies to disks without a known model.
     pub fn apply(&self, builder: &mut Builder, picked: Option<&KnownDevice>) {
         for id in leaves(builder) {
             let node = builder.get(id);
@@ -373,7 +373,7 @@ mod tests {
 
     const FROM: Source = Source::User;
 
-    /// Grids of a disk of this model after the built-in table, and of what was picked.
+    /// Grids of a disk of this model by the built-in table, and of the picked row.
     fn grids(model: Option<&str>, picked: Option<&str>) -> Vec<GridFact> {
         let catalogue = Catalogue::built_in();
         let mut builder = Builder::default();

@@ -18,15 +18,15 @@ use crate::ondisk::{Counted, Scan, image};
 /// All bytes of a device, for [`Open::counted`] where the exact runs are unknown.
 pub const ALL: (u64, u64) = (0, u64::MAX);
 
-/// Where devices and files are opened.
+/// Opens devices and files.
 pub trait Open {
     /// A device by its name below `/dev`, or a file by its whole path.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>>;
 
-    /// Hears of which bytes of one that was opened something was made.
+    /// Receives the ranges of an opened device that a reader recognized.
     fn counted(&self, _name: &str, _counted: &Counted) {}
 }
 
@@ -40,8 +40,8 @@ impl Open for Here {
     }
 }
 
-/// Reads labels and superblocks of all devices of a host that can be opened; returns those that the user may not open or
-/// that do not answer, and what the system said.
+/// Reads labels and superblocks of all devices of a host that can be opened; returns those that the user may not open
+/// or that do not answer, with the error of the system.
 pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Error)> {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
@@ -79,7 +79,7 @@ pub fn advice_to_open() -> Option<&'static str> {
     (!plumb_sys::user::is_root()).then_some("run Plumb as root, or as a member of the group disk")
 }
 
-/// Notes once of which devices nothing was read, with advice on those that the user may not open.
+/// Adds one note on all devices that could not be read, with advice on those that the user may not open.
 pub fn note(builder: &mut Builder, refused: &[(String, io::Error)], advice: Option<&str>) {
     let (late, closed): (Vec<_>, Vec<_>) = refused
         .iter()
@@ -100,7 +100,7 @@ pub fn note(builder: &mut Builder, refused: &[(String, io::Error)], advice: Opti
     }
 }
 
-/// Tells where a file lies and how the disk of a guest lies in it, without looking at what the guest has there.
+/// Adds the extents of a file and the layout of the guest's disk in it, without reading the guest's data.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -189,7 +189,7 @@ enum DeviceUse {
     Content,
 }
 
-/// Partitions are looked at with their disk, paths with what they lead to.
+/// Partitions are read with their disk, paths with the device they lead to.
 fn way(kind: Kind) -> Option<DeviceUse> {
     match kind {
         Kind::Disk | Kind::VirtualDisk | Kind::Multipath | Kind::Loop => Some(DeviceUse::Labelled),

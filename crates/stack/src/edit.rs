@@ -35,7 +35,7 @@ impl Stack {
         }
     }
 
-    /// Everything that a node shares bytes with, directly or through others: whatever is above or below it, and what is
+    /// Everything that shares bytes with a node, directly or through others: all nodes above or below it, and all nodes
     /// above or below those.
     #[must_use]
     pub fn connected(&self, from: NodeId) -> BTreeSet<NodeId> {
@@ -49,8 +49,8 @@ impl Stack {
         found
     }
 
-    /// The stack of these nodes alone, with what is true of the host as a whole. Nodes below a wanted one must be wanted
-    /// as well, as those of [`Stack::connected`] are.
+    /// The stack of these nodes alone, with the facts about the host as a whole. Nodes below a wanted one must be
+    /// wanted as well, like those of [`Stack::connected`].
     #[must_use]
     pub fn part(&self, wanted: &BTreeSet<NodeId>) -> StackPart {
         let mut wanted = wanted.clone();
@@ -125,7 +125,7 @@ impl StackEdit<'_> {
         self.nodes[id.at()].size = size;
     }
 
-    /// Sets a fact, whoever stated another one before.
+    /// Sets a fact, and replaces one of any source.
     pub fn fact<T>(&mut self, id: NodeId, key: FactKey<T>, value: T) {
         let fact = Fact {
             value,

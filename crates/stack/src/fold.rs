@@ -1,7 +1,7 @@
-//! Where the bytes of a layer come to lie on everything below it.
+//! Positions of the bytes of a layer on every layer below.
 //!
-//! Runs move bytes by a constant. Chunks and blocks move them by something that is constant modulo their length, and
-//! that is all alignment needs: byte x of the top lies at x + shift on the layer below, exactly, or modulo a period.
+//! Runs move bytes by a constant. Chunks and blocks move them by a value that is constant modulo their length, which is
+//! enough for alignment: byte x of the top layer is at x + shift on the layer below, exactly, or modulo a period.
 
 use plumb_geometry::{Bytes, Grid, gcd};
 
@@ -15,12 +15,12 @@ pub const LANDINGS_MAX: usize = 1 << 14;
 /// Most layers that are followed below each other: each landing names all of its own.
 pub const LAYERS_MAX: usize = 256;
 
-/// A run of bytes of a top, as it lies on one layer below.
+/// A run of bytes of a top layer, at its position on one layer below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landing {
-    /// The layer that it lies on.
+    /// The layer of that position.
     pub on: NodeId,
-    /// Byte x of the top lies at x + shift.
+    /// Byte x of the top layer is at x + shift.
     pub shift: i128,
     /// Modulo this, if not exactly.
     pub period: Option<Bytes>,
@@ -32,7 +32,7 @@ pub struct Landing {
     pub via: Vec<NodeId>,
 }
 
-/// All places where a top comes to lie.
+/// All positions of a top layer.
 #[derive(Clone, Debug, Default)]
 pub struct Landings {
     /// By layer on the way, top first.
@@ -41,7 +41,7 @@ pub struct Landings {
     pub lost: Vec<(NodeId, Obstacle)>,
 }
 
-/// How a position stands on a grid.
+/// The phase of a position on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Every cell of that length in the top begins this many bytes past a boundary; 0 is on it.
@@ -52,7 +52,8 @@ pub enum Phase {
 }
 
 impl Landing {
-    /// How a cell that begins at byte 0 of the top, or any multiple of the granularity, stands on a grid of the layer.
+    /// The phase of a cell that begins at byte 0 of the top layer, or at any multiple of the granularity, on a grid of
+    /// the layer.
     #[must_use]
     pub fn phase(&self, grid: &Grid) -> Phase {
         let granularity = grid.granularity().0;
@@ -92,7 +93,7 @@ impl Landing {
 }
 
 impl Stack {
-    /// Everywhere the bytes of a node come to lie, itself included.
+    /// All positions of the bytes of a node, itself included.
     #[must_use]
     pub fn landings(&self, top: NodeId) -> Landings {
         let mut found = Landings::default();
@@ -183,7 +184,7 @@ impl Stack {
                 }
                 Placing::Unknown { why, .. } => found.lost.push((from.on, why.clone())),
             }
-            // Blocks lead on, and what is opaque about them is that not all are there.
+            // Blocks lead further; they are opaque only because some are missing.
             if let (Placing::Leaf | Placing::Blocks { .. }, Some(why)) =
                 (&node.placing, &node.opaque)
             {
@@ -238,7 +239,7 @@ mod tests {
         Grid::new(Bytes(4096), Bytes(offset), GridKind::Unit).expect("a grid")
     }
 
-    /// A partition at 63 with data from 2049 on stands well, although neither does alone.
+    /// A partition at 63 with data from 2049 on is aligned, although neither value is.
     #[test]
     fn two_wrongs_can_make_a_right() {
         let mut builder = Builder::default();

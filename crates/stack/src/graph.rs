@@ -1,4 +1,4 @@
-//! The finished graph: nodes, what is above and below each, and what was noticed while building it.
+//! The finished graph: nodes, the neighbours above and below each, and the problems noticed while building it.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::node::{Kind, Node, Problem, keys};
 use crate::overlaps::Overlap;
 use crate::problem_ids::ProblemId;
 
-/// Name of the node that carries what is true of a host as a whole.
+/// Name of the node for facts about a host as a whole.
 pub const HOST: &str = "(host)";
 
 /// Number of a node in its stack.
@@ -24,7 +24,7 @@ impl NodeId {
     }
 }
 
-/// All layers that sources told of; made by a [`crate::Builder`].
+/// All layers of all sources; made by a [`crate::Builder`].
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
     nodes: Vec<Node>,
@@ -60,7 +60,7 @@ impl Stack {
         }
     }
 
-    /// A stack of which overlaps and conflicts were worked out before.
+    /// A stack with overlaps and conflicts that were computed before.
     pub(crate) fn of_parts(
         nodes: Vec<Node>,
         names: HashMap<String, NodeId>,
@@ -105,7 +105,7 @@ impl Stack {
         all.filter(|(_, node)| node.name != HOST)
     }
 
-    /// What is true of the host as a whole, if anything was said of it.
+    /// The facts about the host as a whole, if there are any.
     #[must_use]
     pub fn host(&self) -> Option<&Node> {
         self.host_id().map(|id| self.node(id))
@@ -122,13 +122,13 @@ impl Stack {
         plain.or_else(of_host).copied()
     }
 
-    /// What stands directly on a node.
+    /// The nodes directly above a node.
     #[must_use]
     pub fn above(&self, id: NodeId) -> &[NodeId] {
         &self.above[id.at()]
     }
 
-    /// Where trees begin, by name: disks and whatever else stands on nothing.
+    /// The roots of the trees, by name: disks and other nodes with nothing below.
     #[must_use]
     pub fn roots(&self) -> Vec<NodeId> {
         let mut roots: Vec<NodeId> = self
@@ -140,7 +140,7 @@ impl Stack {
         roots
     }
 
-    /// Where data begin: nodes on which nothing stands. Their bytes are what has to lie well.
+    /// Nodes with nothing above them, where data begin. Their bytes have to be aligned.
     #[must_use]
     pub fn tops(&self) -> Vec<NodeId> {
         let mut tops: Vec<NodeId> = self
@@ -170,8 +170,8 @@ impl Stack {
         seen
     }
 
-    /// Whether bytes end here, on something that has sectors: a file does where it is read as a disk, and a disk does not
-    /// where it was joined with what its host made it of.
+    /// Whether bytes end here, on a layer with sectors: a file does if it is read as a disk, and a disk does not if it
+    /// was joined with its device on the host.
     #[must_use]
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
@@ -196,20 +196,20 @@ impl Stack {
         Some(format!("{identity}-part{number}"))
     }
 
-    /// What was noticed while the stack was put together.
+    /// Problems noticed while the stack was built.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Why the bytes of a node may be those of others: it overlaps another, or ends beyond what it lies on. Nothing should
-    /// be written by its layout then.
+    /// The reason why the bytes of a node may belong to others: it overlaps another, or ends beyond the layer below. Do
+    /// not write by its layout then.
     #[must_use]
     pub fn conflict(&self, id: NodeId) -> Option<&str> {
         self.conflicts.get(&id).map(String::as_str)
     }
 
-    /// What the sources could not tell, in sentences.
+    /// Gaps of the sources, in sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -1,4 +1,4 @@
-//! A grid with its pedigree: what it is, who said so, and whether to believe it.
+//! A grid with its pedigree: its kind, its source, and whether to believe it.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ pub enum CellKind {
     LogicalBlock,
     /// Physical block of a drive.
     PhysicalBlock,
-    /// `minimum_io_size`: what the device would rather not be asked less than.
+    /// `minimum_io_size`: the device prefers requests of at least this.
     MinimumIo,
     /// `optimal_io_size`: a hint, often a stripe, often nonsense.
     OptimalIo,
-    /// NVMe NPWA: where writes should start.
+    /// NVMe NPWA: preferred starts of writes.
     WriteAlignment,
     /// NVMe NPWG or another statement of the unit in which flash is mapped.
     IndirectionUnit,
     /// Bytes written all or nothing.
     AtomicWrite,
-    /// Where discards begin and end.
+    /// Unit of discards.
     DiscardUnit,
     /// Zone of a zoned drive.
     Zone,
@@ -85,7 +85,7 @@ impl CellKind {
     }
 }
 
-/// Who stated something.
+/// The source of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
@@ -134,7 +134,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The same in a word or two, where many stand in a row.
+    /// The same in a word or two, for long lists.
     #[must_use]
     pub fn word(&self) -> &str {
         match self {
@@ -192,9 +192,9 @@ pub enum Belief {
 pub struct GridFact {
     /// The grid.
     pub grid: Grid,
-    /// What its cells are.
+    /// The kind of its cells.
     pub what: CellKind,
-    /// Who said so.
+    /// Its source.
     pub source: Source,
     /// Whether it is believed.
     pub belief: Belief,

@@ -1,4 +1,4 @@
-//! Bytes that come to lie on a layer which itself lies on others, and nowhere there: in a hole of a sparse file, or
+//! Bytes that map to a layer which itself is on others, but have no position there: in a hole of a sparse file, or
 //! beyond the end.
 
 use std::collections::HashSet;
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A volume of which a piece is missing.
+    /// A volume with a missing piece.
     #[test]
     fn a_gap_of_a_volume_is_no_hole_of_a_file() {
         let mut builder = Builder::default();

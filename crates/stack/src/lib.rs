@@ -1,25 +1,25 @@
-//! What lies under a file or a device: disks, partitions, volumes, file systems, and how each places its bytes on
-//! the ones below.
+//! The layers under a file or a device: disks, partitions, volumes, file systems, and the placement of each one's bytes
+//! on the layers below.
 //!
-//! Sources (a live Linux host, dumps of any host, what the user knows) tell a [`Builder`] what they saw; it joins what
-//! they say of one device into one [`Node`], and keeps where they contradict each other as a [`Problem`]. The
-//! finished [`Stack`] is folded: where does byte 0 of a volume come to lie on the disk below, through every layer
-//! between. Only that decides whether something is aligned; a layer alone never does.
+//! Sources (a live Linux host, dumps of any host, facts from the user) add facts to a [`Builder`]; it joins the facts
+//! of one device into one [`Node`], and keeps contradictions as a [`Problem`]. The finished [`Stack`] is folded: it
+//! gives the position of byte 0 of a volume on the disk below, through every layer between. Only this position decides
+//! about alignment; a layer alone never does.
 //!
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
 //! - [`node_facts`]: everything else that sources state of a layer, typed
 //! - [`grid`]: a grid with its source, and whether to believe it
 //! - [`obstacle`]: why places are not known, and statements doubted
-//! - [`builder`]: joining what several sources say
+//! - [`builder`]: joins the statements of several sources
 //! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
-//! - [`dump`]: what other tools print
+//! - [`dump`]: output of other tools
 //! - [`linux`]: a live Linux host, or the files of one
-//! - [`ondisk`]: what labels and superblocks say; [`devices`]: reads those of all devices of a host
+//! - [`ondisk`]: content of labels and superblocks; [`devices`]: reads those of all devices of a host
 //! - [`collection`]: everything that a check reads of a host, packed into a file and unpacked elsewhere
 //! - [`edit`]: the stack that a change would leave
-//! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
-//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
-//! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
+//! - [`graph`]: the finished graph; [`fold`]: positions of bytes
+//! - [`verdict`]: aligned, misaligned by a number of bytes, or unknown with the reason; [`survey`]: that of every node
+//! - [`catalogue`]: known facts about arrays and drives that do not state them
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! What the words and numbers of md mean, whoever states them: the kernel, a tool, or a superblock.
+//! The meaning of md's words and numbers, from any source: the kernel, a tool, or a superblock.
 
 use plumb_geometry::{Bytes, ParityLayout};
 
 use crate::node::{Chunks, Kind, Member, Part, Placing};
 use crate::obstacle::Obstacle;
 
-/// What a level is; chunks of parity where it has any.
+/// The kind of a level; chunks of parity if it has any.
 pub(crate) fn kind_of(level: &str) -> Option<(Kind, u32)> {
     Some(match level {
         "raid0" | "raid10" => (Kind::Stripe, 0),
@@ -67,7 +67,7 @@ impl Array<'_> {
         } else {
             1
         };
-        // RAID 4 keeps its parity on one disk, whatever its layout says.
+        // RAID 4 keeps its parity on one disk, with any stated layout.
         let layout = self
             .layout
             .filter(|_| matches!(self.level, "raid5" | "raid6"));

@@ -9,7 +9,7 @@ pub use crate::node_facts::{Fact, FactKey, NodeFacts, keys};
 use crate::obstacle::Obstacle;
 use crate::problem_ids::ProblemId;
 
-/// What a layer is.
+/// The kind of a layer.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -20,7 +20,7 @@ pub enum Kind {
     Unknown,
     /// A drive, or a LUN that looks like one.
     Disk,
-    /// A disk that a hypervisor or a cloud shows: what is below cannot be seen from here.
+    /// A disk of a hypervisor or a cloud: the layers below are not visible from here.
     VirtualDisk,
     /// One way to a disk that has several.
     Path,
@@ -54,7 +54,7 @@ pub enum Kind {
     ImageDisk,
     /// Memory shown as a disk.
     Ram,
-    /// What a target shows to other hosts: a LUN or an NVMe namespace, on a device or file of this one.
+    /// An export of a target to other hosts: a LUN or an NVMe namespace, on a device or file of this one.
     Export,
     /// A pool of ZFS or btrfs: many devices, own placement.
     Pool,
@@ -108,7 +108,7 @@ impl Kind {
     }
 }
 
-/// A device that a layer is built of, and where its data begins there.
+/// A device that a layer is built of, and the start of its data there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Member {
     /// The device.
@@ -118,7 +118,7 @@ pub struct Member {
     pub start: Bytes,
 }
 
-/// A run of bytes of a layer that lies in one piece on a member.
+/// A contiguous run of bytes of a layer on a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Part {
     /// First byte of the run in the layer.
@@ -158,16 +158,16 @@ impl Chunks {
         data_chunks(members, self.parity, self.copies).unwrap_or(1)
     }
 
-    /// Bytes of data in a stripe: its true width, whatever hints say.
+    /// Bytes of data in a stripe: its true width, independent of hints.
     #[must_use]
     pub fn stripe_bytes(&self) -> Option<Bytes> {
         self.chunk.checked_mul(self.data_chunks())
     }
 }
 
-/// Chunks of data, neither parity nor copies, after which a stripe begins anew on its first member. Where copies do not
-/// come out even, as two over five members, that takes several rows, and the hints of the kernel count them as well.
-/// `None` where nothing is left for data.
+/// Chunks of data, neither parity nor copies, after which a stripe begins again on its first member. If copies do not
+/// divide the members, as two over five, that takes several rows, and the hints of the kernel count them as well.
+/// `None` if nothing is left for data.
 #[must_use]
 pub fn data_chunks(members: u32, parity: u32, copies: u32) -> Option<u64> {
     if copies == 0 || copies > members {
@@ -203,13 +203,13 @@ pub enum Placing {
         /// The members.
         members: Vec<Member>,
     },
-    /// In blocks that lie anywhere on one member, each at a multiple of its length from `start` on: thin volumes,
-    /// cached volumes, sparse virtual disks.
+    /// In blocks anywhere on one member, each at a multiple of its length from `start` on: thin volumes, cached
+    /// volumes, sparse virtual disks.
     Blocks {
         /// Length of a block.
         #[serde(rename = "block_bytes")]
         block: Bytes,
-        /// Where blocks are counted from.
+        /// The origin of the count of blocks.
         member: Member,
     },
     /// On these members in a way that is not known, for this reason.
@@ -263,52 +263,52 @@ impl Placing {
 pub struct Problem {
     /// The node, if it is about one.
     pub node: Option<NodeId>,
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub id: ProblemId,
     /// One sentence.
     pub text: String,
-    /// Where it was seen.
+    /// Its source.
     pub source: Source,
 }
 
 /// One layer; see the module.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Node {
-    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`; behind its host's name
-    /// where several were read together.
+    /// Its name on its host, without the directories of device nodes: `sda1`, `d12`, `vg0/data`; after its host's name
+    /// if several hosts were read together.
     pub name: String,
     /// Other names of the same.
     pub aliases: Vec<String>,
-    /// The host whose name stands before its own, where several were read together: `web1` of `web1:sda1`.
+    /// The host that precedes its name, if several were read together: `web1` of `web1:sda1`.
     pub host: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its size, if known.
     #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
-    /// How it places its bytes, and who said so.
+    /// The placement of its bytes, with the source.
     pub placing: Placing,
-    /// Who said how.
+    /// The source of the placement.
     pub placed_by: Option<Source>,
-    /// Whether it is a disk of a guest that was put on what its host made it of.
+    /// Whether it is a disk of a guest that was joined with its device on the host.
     pub is_joined: bool,
     /// Grids in its own address space, those that are not believed as well.
     pub grids: Vec<GridFact>,
-    /// What else is known.
+    /// Other facts.
     pub facts: NodeFacts,
-    /// Why nothing can be told of what is below, where that is so although something must be there.
+    /// The reason why the layers below are unknown, if there must be some.
     pub opaque: Option<Obstacle>,
 }
 
 impl Node {
-    /// Whether it is a virtual disk of which somebody knows what is below: then that counts, and not what it states.
+    /// Whether it is a virtual disk with known layers below: then those count, and not its own statements.
     #[must_use]
     pub fn is_seen_through(&self) -> bool {
         self.is_joined || self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
     }
 
-    /// Whether it is read as a disk, as far as it tells itself: a file is where something was found in it, also when nothing
-    /// stands on that, as on a physical volume without volumes.
+    /// Whether it is read as a disk, by its own facts: a file is if something was found in it, even if nothing is above
+    /// that, as on a physical volume without volumes.
     #[must_use]
     pub(crate) fn is_read_as_disk(&self) -> bool {
         self.kind != Kind::File || self.opaque.is_none() && self.fact(keys::CONTENT).is_some()
@@ -353,7 +353,7 @@ impl Node {
 mod tests {
     use super::data_chunks;
 
-    /// Chunk k of the data has its copies on members k·copies and on, counted around: it begins anew on the first one
+    /// Chunk k of the data has its copies on members k·copies and on, counted around: it begins again on the first one
     /// with the first k that is a multiple of them all.
     #[test]
     fn copies_that_do_not_come_out_even_take_several_rows() {

@@ -151,7 +151,7 @@ node_facts! {
     FS_NODE fs_node "fs_node_bytes": Bytes;
     /// First cluster of a file system that counts them from there.
     FS_DATA_START fs_data_start "fs_data_start_bytes": Bytes;
-    /// First byte for data of a member, behind what its manager keeps there.
+    /// First byte for data of a member, behind the metadata of its manager.
     DATA_START data_start "data_start_bytes": Bytes;
     /// Block of a cache.
     CACHE_BLOCK cache_block "cache_block_bytes": Bytes;
@@ -224,20 +224,20 @@ impl NodeFacts {
         (key.field)(self).as_ref()
     }
 
-    /// Notes a fact unless it is known: the first source stands.
+    /// Sets a fact unless it is known: the first source wins.
     pub(crate) fn note<T>(&mut self, key: FactKey<T>, fact: Fact<T>) {
         (key.field_mut)(self).get_or_insert(fact);
     }
 }
 
 impl NodeFacts {
-    /// Sets a fact, whatever was known of it; `None` forgets it.
+    /// Sets a fact, and replaces a known one; `None` removes it.
     pub(crate) fn set<T>(&mut self, key: FactKey<T>, fact: Option<Fact<T>>) {
         *(key.field_mut)(self) = fact;
     }
 }
 
-/// An enum of words, most of which sources write themselves; `Other` keeps the rest.
+/// An enum of words that most sources write themselves; `Other` keeps the rest.
 macro_rules! words {
     ($(#[$doc:meta])+ $name:ident { $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)* }) => {
         $(#[$doc])+

@@ -1,4 +1,4 @@
-//! Why nobody can tell where the bytes of a layer are, and why a statement is doubted. `report` has the sentences.
+//! The reasons why positions of bytes are unknown, and why a statement is doubted. `report` has the sentences.
 //!
 //! Devices, files and volumes are named as their host names them: the reasons outlive the stack that found them.
 
@@ -17,7 +17,7 @@ pub enum Obstacle {
     TooManyLayers { layers: u64 },
     /// A walk down a stack ended at its bound of pieces.
     TooManyPieces { pieces: u64 },
-    /// Two layers stand on each other.
+    /// Two layers are above each other.
     StandsOnItself { upper: String, lower: String },
     /// The bytes are beyond the end of the layer below.
     BeyondLayer,
@@ -166,7 +166,7 @@ pub enum Obstacle {
     MappedStartNotPrinted,
     /// The label of a disk is in no dump.
     LabelNotDumped { disk: String },
-    /// No dump describes a device on which others stand.
+    /// No dump describes a device that is below others.
     NotDescribed,
     /// dumpe2fs does not print its device.
     NoDeviceName,
@@ -198,7 +198,7 @@ pub enum Obstacle {
     Image { fault: ImageObstacle },
 }
 
-/// What is wrong with the header of an encrypted volume, or not in it.
+/// A fault of the header of an encrypted volume, or a missing part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LuksFault {

@@ -1,8 +1,9 @@
 //! Partitions, soft partitions, subdisks and volumes of Solaris Volume Manager that share bytes, the header of a soft
-//! partition included: on what both lie on, or on what lies below two components, as a slice and a metadevice made of it.
+//! partition included: on their common layer, or on a layer below two components, such as a slice and a metadevice made
+//! of it.
 //!
-//! Below parity only whole stripes are followed, since bytes of a stripe share its parity by design; below chunks with
-//! copies, and what places its blocks itself, nothing is.
+//! Below parity only whole stripes are followed, because bytes of a stripe share its parity by design; below chunks
+//! with copies, and layers that place their blocks themselves, nothing is.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +18,7 @@ mod partitions;
 #[cfg(test)]
 mod tests;
 
-/// What was found, and whether all was looked at.
+/// The overlaps found, and whether everything was compared.
 pub(crate) struct Overlaps {
     pub(crate) found: Vec<Overlap>,
     pub(crate) is_whole: bool,
@@ -30,11 +31,11 @@ pub(crate) struct Overlap {
     /// The one that a problem is about.
     pub(crate) other: NodeId,
     pub(crate) text: String,
-    /// Whether a problem tells of it already, or of what stands on one of them.
+    /// Whether a problem reports it already, or an overlap of the layers above them.
     pub(crate) is_told: bool,
 }
 
-/// An extent of what was cut out of, or laid on, a component.
+/// An extent that was cut out of, or placed on, a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Extent {
     start: u64,
@@ -44,7 +45,7 @@ struct Extent {
     has_header: bool,
 }
 
-/// Where an extent and its header lie on a layer.
+/// The position of an extent and its header on a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct OccupiedRange {
     start: u64,
@@ -63,7 +64,7 @@ pub(crate) fn all(nodes: &[Node], judged: &HashSet<NodeId>) -> Overlaps {
     }
 }
 
-/// Each that overlaps is told of once, beside the one before it that ends last.
+/// Each overlap is reported once, with the earlier extent that ends last.
 fn soft_partitions(nodes: &[Node]) -> Overlaps {
     let components = by_component(extents(nodes));
     let mut found = Vec::new();
@@ -90,8 +91,8 @@ fn soft_partitions(nodes: &[Node]) -> Overlaps {
     Overlaps { found, is_whole }
 }
 
-/// Volumes that take all of a component, and what else was put there. Where what stands on a volume was held against the
-/// other, that is told of.
+/// Volumes that use all of a component, and other extents on it. If the layers above a volume were compared with the
+/// other one, that overlap is reported.
 fn on_volumes(nodes: &[Node], told_below: &HashSet<NodeId>) -> Vec<Overlap> {
     let is_volume = |extent: &Extent| nodes[extent.owner.at()].kind != Kind::SoftPartition;
     let mut found = Vec::new();
@@ -174,7 +175,7 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
         let Placing::Parts { parts } = &node.placing else {
             return Vec::new();
         };
-        // The header stands in the sector in front, which may be part of nothing else. Subdisks of VxVM have none.
+        // The header is the sector in front, which must be part of nothing else. Subdisks of VxVM have none.
         let has_header = node.value(keys::MANAGER) != Some(&VolumeManager::Vxvm);
         let extent = |part: &Part| {
             let end = part
@@ -193,7 +194,8 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
     })
 }
 
-/// What metainit gives to nothing else: components of stripes, mirrors and the like, from where their data begin on.
+/// Space that metainit gives to nothing else: components of stripes, mirrors and the like, from the start of their data
+/// on.
 fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
     let is_volume = |node: &Node| {
         node.kind != Kind::SoftPartition && node.value(keys::MANAGER) == Some(&VolumeManager::Svm)
@@ -229,8 +231,8 @@ fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
     })
 }
 
-/// Each run that shares bytes with one before it of which this is asked, beside the one of these that ends last. Of a
-/// question about components two runs are enough to keep: the last to end, and the last of another component.
+/// Each wanted run that shares bytes with an earlier one, with the one of these that ends last. For components two runs
+/// are enough to keep: the last to end, and the last of another component.
 fn pairs(
     runs: &[OccupiedRange],
     is_asked: impl Fn(&Extent, &Extent) -> bool,

@@ -1,8 +1,8 @@
-//! How every node of a stack stands, end to end, and how many of each kind stand how: what a report of a whole host
-//! prints.
+//! The verdict of every node of a stack, end to end, and the number of nodes of each kind with each verdict, for the
+//! report of a whole host.
 //!
-//! A node is judged by where its own byte 0, and with it every cell of its own, comes to lie on each grid that decides
-//! on the layers below. Whether that matters is another question: of a partition that carries a volume only the volume
+//! A node is judged by the position of its own byte 0, and with it of every cell of its own, on each grid that decides
+//! on the layers below. Whether that matters is another question: for a partition that carries a volume only the volume
 //! does I/O.
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,12 +23,12 @@ pub struct On {
     /// The grid.
     #[serde(flatten)]
     pub fact: GridFact,
-    /// How the node stands on it.
+    /// The verdict of the node.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// A layer under which nothing can be told.
+/// A layer with unknown layers below.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lost {
     /// The layer.
@@ -37,7 +37,7 @@ pub struct Lost {
     pub why: Obstacle,
 }
 
-/// What the verdicts of one node come to: the worst of them.
+/// The worst verdict of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overall {
@@ -49,18 +49,18 @@ pub enum Overall {
     Aligned,
 }
 
-/// How one node stands.
+/// The verdicts of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stand {
     /// The worst of its verdicts.
     pub overall: Overall,
     /// On each grid that decides, of the layers below.
     pub on: Vec<On>,
-    /// Where the way down is lost.
+    /// The layers at which the way down ends.
     pub lost: Vec<Lost>,
 }
 
-/// How many nodes of a kind stand how.
+/// Numbers of nodes of a kind by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Nodes of that kind.
@@ -73,14 +73,14 @@ pub struct Tally {
     pub unknown: u64,
 }
 
-/// How all nodes stand; see the module.
+/// The verdicts of all nodes; see the module.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     stands: BTreeMap<NodeId, Stand>,
 }
 
 impl Survey {
-    /// Judges all nodes that stand on something.
+    /// Judges all nodes with layers below.
     #[must_use]
     pub fn judge(stack: &Stack) -> Survey {
         let nodes = stack.nodes().filter(|(id, _)| !stack.is_leaf(*id));
@@ -89,13 +89,13 @@ impl Survey {
         }
     }
 
-    /// How a node stands; `None` for what stands on nothing.
+    /// The verdicts of a node; `None` for a node with nothing below.
     #[must_use]
     pub fn stand(&self, id: NodeId) -> Option<&Stand> {
         self.stands.get(&id)
     }
 
-    /// How many nodes of each kind stand how, of those that are asked about.
+    /// Numbers of the wanted nodes of each kind by verdict.
     #[must_use]
     pub fn tallies(&self, stack: &Stack, wanted: impl Fn(NodeId) -> bool) -> BTreeMap<Kind, Tally> {
         let mut tallies: BTreeMap<Kind, Tally> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn stand(stack: &Stack, id: NodeId) -> Stand {
             fact: standing.fact,
             verdict: standing.verdict,
         };
-        // A volume of many runs comes to lie on one disk in many places, most of them alike.
+        // A volume of many runs is on one disk in many places, most of them alike.
         if known.insert(one.clone()) {
             on.push(one);
         }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(only.len(), 1);
     }
 
-    /// A file on which nothing stands has nothing below it; what begins behind the end of a volume is cut off.
+    /// An unused file has nothing below it; a run that begins beyond the end of a volume is cut off.
     #[test]
     fn what_stands_on_nothing_says_so() {
         let mut builder = Builder::default();

@@ -1,4 +1,5 @@
-//! How a top stands on each grid below it: aligned, misaligned by so many bytes, or unknown and why.
+//! The verdict of a top layer on each grid below it: aligned, misaligned by a number of bytes, or unknown with the
+//! reason.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use serde::Serialize;
@@ -27,7 +28,7 @@ pub enum Verdict {
         #[serde(rename = "step_bytes")]
         step: Bytes,
     },
-    /// Cannot be told.
+    /// Unknown.
     Unknown {
         /// Why not.
         why: Obstacle,
@@ -37,9 +38,9 @@ pub enum Verdict {
 /// A top on one grid of one layer below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// What stands.
+    /// The top layer.
     pub top: NodeId,
-    /// How it comes to lie there.
+    /// Its position there.
     pub landing: Landing,
     /// On which grid.
     pub fact: GridFact,
@@ -78,9 +79,9 @@ impl Stack {
         grids
     }
 
-    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector. Where a
-    /// drive states on what writes should begin (NPWA), that takes the place of how long it would like them to be. A virtual
-    /// disk that is known to stand on something has none but what the user gave it.
+    /// The grids of a leaf that decide; 4 KiB with source *assumed* if it states none larger than a sector. If a drive
+    /// states a preferred start of writes (NPWA), that replaces the preferred length. A virtual disk with known layers
+    /// below has only the grids from the user.
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
         let mut grids = self.grids(id);
@@ -107,8 +108,8 @@ impl Stack {
         grids
     }
 
-    /// All grids that decide below a node and in it, as they lie in its own address space. Those that chunks between
-    /// shift about are left out.
+    /// All grids that decide below a node and in it, converted to its own address space. Grids that chunks between
+    /// shift are left out.
     #[must_use]
     pub fn grids_through(&self, id: NodeId) -> Vec<GridFact> {
         let mut through: Vec<GridFact> = Vec::new();
@@ -135,7 +136,7 @@ impl Stack {
         through
     }
 
-    /// How a top stands on all grids that decide, on every layer below itself.
+    /// The verdicts of a top layer on all grids that decide, on every layer below itself.
     #[must_use]
     pub fn standings(&self, top: NodeId) -> Vec<Standing> {
         self.standings_of(&self.landings(top))
@@ -159,7 +160,7 @@ impl Stack {
         standings
     }
 
-    /// How a landing stands on a grid of the layer that it lies on.
+    /// The verdict of a landing on a grid of its layer.
     #[must_use]
     pub fn verdict(&self, landing: &Landing, fact: &GridFact) -> Verdict {
         match landing.phase(&fact.grid) {
@@ -169,7 +170,7 @@ impl Stack {
         }
     }
 
-    /// On the grid is aligned only where the grid is known to be the whole truth.
+    /// On the grid is aligned only if the grid is known to be the whole truth.
     fn on_grid(&self, id: NodeId, fact: &GridFact) -> Verdict {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
@@ -192,9 +193,10 @@ impl Stack {
     }
 }
 
-/// Whether a grid of a drive that prefers this alignment of writes speaks of their lengths: its NPWG, and a physical block
-/// larger than that alignment, which Linux works out as the lesser of NPWG and of what is written whole (`nvme_update_disk_info`
-/// in `drivers/nvme/host/core.c`). The specification wants lengths in multiples of NPWG and starts in multiples of NPWA.
+/// Whether a grid of a drive that prefers this alignment of writes is about their lengths: its NPWG, and a physical
+/// block larger than that alignment, which Linux computes as the lesser of NPWG and of the atomic write size
+/// (`nvme_update_disk_info` in `drivers/nvme/host/core.c`). The specification wants lengths in multiples of NPWG and
+/// starts in multiples of NPWA.
 fn is_about_lengths(fact: &GridFact, preferred: &Grid) -> bool {
     let is_told_by_host = matches!(fact.source, Source::Kernel { .. } | Source::Dump { .. });
     fact.grid != *preferred

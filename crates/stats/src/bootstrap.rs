@@ -1,7 +1,7 @@
 //! The bootstrap: an interval for any statistic, by drawing from the observations again and again.
 //!
-//! This is the percentile interval (B. Efron, 1979). With few observations it is too narrow; where a mean or a median is
-//! meant, [`crate::mean`] and [`crate::median()`] keep their level from two and six observations on.
+//! This is the percentile interval (B. Efron, 1979). With few observations it is too narrow; for a mean or a median,
+//! [`crate::mean`] and [`crate::median()`] keep their level from two and six observations on.
 
 use crate::error::StatsError;
 use crate::interval::{Interval, Level};

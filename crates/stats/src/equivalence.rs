@@ -1,6 +1,6 @@
-//! Equivalence: that two things do not differ by more than a margin is a statement of its own, and not what is left when a
-//! difference could not be shown (D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Here it is made when
-//! the whole interval lies within the margin.
+//! Equivalence: that two things do not differ by more than a margin is a separate statement, and does not follow from a
+//! difference that could not be shown (D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Here it
+//! holds if the whole interval is within the margin.
 
 use crate::error::StatsError;
 use crate::interval::Interval;
@@ -16,7 +16,7 @@ impl Margin {
     /// Takes a share above 0 and below 1.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not a share.
     pub fn new(share: f64) -> Result<Margin, StatsError> {
         if share > 0.0 && share < 1.0 {
             Ok(Margin(share))
@@ -37,7 +37,7 @@ impl Margin {
         1.0 + self.0
     }
 
-    /// Whether an interval of these ends lies inside. A difference of the margin itself does not matter: an end that lies on it
+    /// Whether an interval with these ends is inside. A difference of the margin itself does not matter: an end on it
     /// is inside.
     #[must_use]
     pub fn holds(self, [low, high]: [f64; 2]) -> bool {
@@ -45,7 +45,7 @@ impl Margin {
     }
 }
 
-/// How the interval of a ratio lies to a margin around 1.
+/// The relation of a ratio's interval to a margin around 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// All of it below: less by more than the margin.
@@ -58,7 +58,7 @@ pub enum Standing {
     Open,
 }
 
-/// How a ratio stands.
+/// The relation of a ratio.
 #[must_use]
 pub fn standing<N>(ratio: &Interval<N>, margin: Margin) -> Standing {
     if ratio.low > margin.ratio() {
@@ -75,9 +75,9 @@ pub fn standing<N>(ratio: &Interval<N>, margin: Margin) -> Standing {
 /// Whether a ratio differs from 1, where both that it does and that it does not matter are answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Below 1, by whatever it is.
+    /// Below 1, by any amount.
     Less,
-    /// Above 1, by whatever it is.
+    /// Above 1, by any amount.
     More,
     /// No difference above the margin, whether or not 1 is inside.
     Within,

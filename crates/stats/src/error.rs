@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// What was asked of numbers that cannot answer it.
+/// The question that the numbers cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatsError {
     /// Too few observations.
     #[error("found {} {side}, expected at least {need}", plural(*n))]
     TooFew {
-        /// Of which side.
+        /// The sample.
         side: WhichSample,
         /// Observations found.
         n: usize,
@@ -20,15 +20,15 @@ pub enum StatsError {
     NotFinite {
         /// Its index, from 0.
         at: usize,
-        /// What stands there.
+        /// The value found.
         value: f64,
     },
     /// A ratio was asked for, and something is not above 0.
     #[error("found {value} {side}, expected a number above 0: a ratio needs that")]
     NotPositive {
-        /// Of which side.
+        /// The sample.
         side: WhichSample,
-        /// What was found.
+        /// The value found.
         value: f64,
     },
     /// Sides that are no pairs.
@@ -44,12 +44,12 @@ pub enum StatsError {
     /// A level, or a share, that is no probability.
     #[error("found {value}, expected a number above 0 and below 1")]
     NotProbability {
-        /// What was found.
+        /// The value found.
         value: f64,
     },
 }
 
-/// Of which of two samples an error speaks.
+/// The sample of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhichSample {
     /// There is only one.

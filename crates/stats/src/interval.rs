@@ -17,7 +17,7 @@ impl Level {
     /// Takes a probability.
     ///
     /// # Errors
-    /// When it is none, or certain.
+    /// If it is not a share, or certain.
     pub fn new(value: f64) -> Result<Level, StatsError> {
         if value > 0.0 && value < 1.0 {
             Ok(Level(value))
@@ -32,14 +32,14 @@ impl Level {
         self.0
     }
 
-    /// What remains on either side.
+    /// The rest on either side.
     #[must_use]
     pub fn beyond(self) -> f64 {
         (1.0 - self.0) / 2.0
     }
 }
 
-/// An estimate with the interval around it, and how many observations it stands on: a count, or one of each side.
+/// An estimate with the interval around it, and its number of observations: a count, or one of each side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval<N = usize> {
     /// The estimate.
@@ -55,7 +55,7 @@ pub struct Interval<N = usize> {
 }
 
 impl<N> Interval<N> {
-    /// Whether a value lies in it, the ends included.
+    /// Whether it contains a value, the ends included.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -159,7 +159,7 @@ pub(crate) fn welch(
         .map(|side| variances[side] * variances[side] / (sides[side].n() - 1) as f64)
         .sum();
     let n = sides.map(|side| side.n());
-    // Without any spread the interval is a point, whatever the degrees of freedom.
+    // Without any spread the interval is a point, for any degrees of freedom.
     let freedom = if below > 0.0 {
         variance * variance / below
     } else {

@@ -1,5 +1,5 @@
-//! What measurements say and how surely: intervals, sequential tests and tests of equivalence. Pure arithmetic: no clock, no
-//! input, and no randomness but what is handed in.
+//! Statistics of measurements with their certainty: intervals, sequential tests and tests of equivalence. Pure
+//! arithmetic: no clock, no input, and no randomness except the argument.
 
 #![forbid(unsafe_code)]
 

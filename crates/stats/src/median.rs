@@ -1,7 +1,7 @@
 //! Medians and other quantiles by order statistics: no shape of the distribution is assumed.
 //!
-//! How many of n observations lie below the q-quantile is binomial, so that two of the sorted observations hold it between
-//! them with a probability that can be told exactly (David and Nagaraja, Order Statistics, section 7.1).
+//! The number of n observations below the q-quantile is binomial, so two of the sorted observations enclose it with a
+//! probability that is known exactly (David and Nagaraja, Order Statistics, section 7.1).
 
 use crate::error::{StatsError, WhichSample};
 use crate::interval::{Interval, Level};
@@ -16,7 +16,7 @@ pub fn median(values: &[f64], level: Level) -> Result<Interval, StatsError> {
     quantile(values, 0.5, level)
 }
 
-/// The quantile below which a share `q` lies; its level is that wanted or above.
+/// The quantile with a share `q` below it; its level is at least the wanted one.
 ///
 /// # Errors
 /// When `q` is no share above 0 and below 1, a value is not finite, or there are too few for the level.
@@ -34,7 +34,7 @@ pub fn quantile(values: &[f64], q: f64, level: Level) -> Result<Interval, StatsE
     };
     let below = Binomial::new(n, q);
     let low = below.largest_with_at_most(level.beyond()).ok_or(too_few)?;
-    // From above, the share that lies over the quantile is binomial as well.
+    // From above, the share over the quantile is binomial as well.
     let over = Binomial::new(n, 1.0 - q);
     let high = over.largest_with_at_most(level.beyond()).ok_or(too_few)?;
     let sorted = sample.sorted();
@@ -48,7 +48,7 @@ pub fn quantile(values: &[f64], q: f64, level: Level) -> Result<Interval, StatsE
     })
 }
 
-/// The fewest observations of which the outermost hold the quantile between them often enough.
+/// The fewest observations whose extremes enclose the quantile often enough.
 fn fewest(q: f64, level: Level) -> usize {
     let rarer = q.max(1.0 - q);
     let fewest = (level.beyond().ln() / rarer.ln()).ceil();
@@ -63,7 +63,7 @@ pub(crate) fn value_at(sorted: &[f64], q: f64) -> f64 {
     sorted[low] + part * (sorted[high] - sorted[low])
 }
 
-/// How many of n lie below, each with probability q.
+/// The number of n below, each with probability q.
 struct Binomial {
     n: usize,
     q: f64,

@@ -1,5 +1,5 @@
-//! Pairs: each observation after belongs to one before, as when both alternate on one device. What drifts slowly moves both
-//! of a pair, and is not in their ratio.
+//! Pairs: each observation after belongs to one before, for example if both alternate on one device. Slow drift moves
+//! both of a pair, and is not in their ratio.
 
 use crate::error::{StatsError, WhichSample};
 use crate::interval::{self, Interval, Level};

@@ -56,7 +56,7 @@ impl<'a> Sample<'a> {
         self.values.iter().sum::<f64>() / self.n() as f64
     }
 
-    /// The variance of what was sampled, with n − 1 below.
+    /// The sample variance, with n − 1 below.
     #[must_use]
     pub fn variance(&self) -> f64 {
         let mean = self.mean();

@@ -1,7 +1,7 @@
-//! A statistic of all observations, how surely it is known told by the same statistic of sections of them: percentiles have no
-//! mean of which a variance could be taken. Method: sectioning (S. Asmussen, P. W. Glynn, "Stochastic Simulation", 2007,
-//! III.5): sections spread around the statistic of the whole, not around their own mean, so that a percentile of few
-//! observations, which lies too low or too high on average, makes the interval wider and not wrong.
+//! A statistic of all observations, with its certainty from the same statistic of sections of them, because percentiles
+//! have no mean with a variance. Method: sectioning (S. Asmussen, P. W. Glynn, "Stochastic Simulation", 2007, III.5):
+//! sections spread around the statistic of the whole, not around their own mean, so that a percentile of few
+//! observations, which is too low or too high on average, makes the interval wider and not wrong.
 
 use crate::error::{StatsError, WhichSample};
 use crate::interval::{Interval, Level, welch};

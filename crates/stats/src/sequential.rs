@@ -1,9 +1,9 @@
 //! Looking at a growing sample more than once, without the error growing with the looks.
 //!
-//! Each look spends a part of the error that is allowed in all: 6/π² · 1/k² of it at the k-th, which sum to 1 however many
-//! there are. By the union bound the error of all looks together stays below what was allowed, whatever rule stops them and
-//! whatever the observations hang on. That costs some width against boundaries made for one rule (Lan and DeMets, Biometrika
-//! 70, 1983) and asks for no assumption.
+//! Each look spends a part of the total permitted error: 6/π² · 1/k² of it at the k-th, which sum to 1 for any number
+//! of looks. By the union bound the error of all looks together stays below the permitted one, for any stopping rule
+//! and any dependence of the observations. That costs some width compared with boundaries for one rule (Lan and DeMets,
+//! Biometrika 70, 1983) and needs no assumption.
 
 use crate::error::StatsError;
 use crate::interval::Level;
@@ -16,7 +16,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// `error` is what may be spent in all: above 0, below 1.
+    /// `error` is the total to spend: above 0, below 1.
     ///
     /// # Errors
     /// When it is no such share.
@@ -25,7 +25,7 @@ impl Spending {
         Ok(Spending { error, looks: 0 })
     }
 
-    /// The level of the next look, shared among so many intervals looked at together (Bonferroni).
+    /// The level of the next look, shared among this number of intervals looked at together (Bonferroni).
     pub fn look(&mut self, intervals: usize) -> Level {
         self.looks += 1;
         let k = f64::from(self.looks);
@@ -53,7 +53,7 @@ pub fn next_size(n: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Σ 1/k² = π²/6: what all looks spend comes to what was allowed, and never above it.
+    /// Σ 1/k² = π²/6: all looks together spend the permitted error, and never more.
     #[test]
     fn all_looks_together_spend_what_is_allowed() {
         let mut spending = Spending::new(0.01).expect("a share");

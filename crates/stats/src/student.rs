@@ -3,7 +3,7 @@
 //! The tail is an incomplete beta function (Abramowitz and Stegun, 26.5.27 and 26.7.1), here by its continued fraction
 //! (26.5.8) after Lentz's method; the gamma function by Stirling's series (6.1.41). No table of quantiles is used.
 
-/// Beyond so many degrees of freedom t and the normal distribution differ by less than 1 in a million.
+/// Beyond this number of degrees of freedom t and the normal distribution differ by less than 1 in a million.
 const FREEDOM_MAX: f64 = 1e6;
 /// The continued fraction needs some √freedom steps; more than this means that it does not end.
 const STEPS_MAX: u32 = 20_000;
@@ -18,7 +18,8 @@ pub fn tail(t: f64, freedom: f64) -> f64 {
     if t < 0.0 { 1.0 - beyond } else { beyond }
 }
 
-/// The t beyond which a share `beyond` of the distribution lies, above 0 and up to one half; at least one degree of freedom.
+/// The t with a share `beyond` of the distribution above it, above 0 and up to one half; at least one degree of
+/// freedom.
 #[must_use]
 pub fn quantile_above(beyond: f64, freedom: f64) -> f64 {
     let freedom = freedom.clamp(1.0, FREEDOM_MAX);

@@ -1,4 +1,4 @@
-//! Memory for direct I/O: a vector that is a little longer, and used from where an address fits.
+//! Memory for direct I/O: a slightly longer vector, used from the first aligned address.
 
 use rustix::mm::{Advice, madvise};
 
@@ -9,7 +9,7 @@ pub(crate) const MEMORY_ALIGNMENT: usize = 4096;
 /// and is cut up less on its way to the device. The common size; elsewhere it asks for nothing.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Memory that begins at a multiple of 4,096, as direct I/O wants it, or where it is long of 2 MiB.
+/// Memory that begins at a multiple of 4,096, as direct I/O needs, or for long buffers of 2 MiB.
 #[derive(Debug, Default)]
 pub struct AlignedBuffer {
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ impl AlignedBuffer {
         this
     }
 
-    /// Makes it `len` long, of any content, and allocates only where it has to grow.
+    /// Makes it `len` long, with any content, and allocates only if it has to grow.
     pub fn resize(&mut self, len: usize) {
         if self.start + len > self.bytes.len() {
             *self = Self::new(len);

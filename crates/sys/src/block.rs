@@ -1,4 +1,4 @@
-//! A block device opened for reading, and what the kernel says of it by ioctl: for hosts where sysfs cannot be read.
+//! A block device opened for reading, and the kernel's facts about it by ioctl: for hosts without readable sysfs.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl BlockDevice {
         })
     }
 
-    /// Where it was opened.
+    /// The path that was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,4 +1,4 @@
-//! I/O by calls that wait for their end: one in flight, for kernels that refuse io_uring. It is used as a ring is.
+//! Blocking I/O: one in flight, for kernels that refuse io_uring. It has the interface of a ring.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -16,7 +16,7 @@ pub struct Blocking {
     done: Option<Completion>,
 }
 
-/// What waits to be done.
+/// An I/O in the queue.
 #[derive(Clone, Copy)]
 enum Queued {
     Read {
@@ -61,7 +61,7 @@ impl Blocking {
         self.queue(Queued::Read { start, len_bytes });
     }
 
-    /// Queues a write: of noise, or of what was read last.
+    /// Queues a write: of noise, or of the bytes read last.
     ///
     /// # Panics
     /// When an I/O is in flight, or the length beyond the memory.
@@ -89,7 +89,7 @@ impl Blocking {
         self.queued = Some(io);
     }
 
-    /// Does what is queued.
+    /// Does the queued I/O.
     pub fn submit(&mut self) {
         let Some(queued) = self.queued.take() else {
             return;
@@ -114,7 +114,7 @@ impl Blocking {
         self.done = Some(Completion { slot: 0, result });
     }
 
-    /// Takes back what was done.
+    /// Returns the completed I/O.
     pub fn reap(&mut self, each: impl FnMut(Completion)) {
         self.done.take().into_iter().for_each(each);
     }

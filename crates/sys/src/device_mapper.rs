@@ -1,8 +1,8 @@
 //! Tables of mapped devices, by the ioctls of `/dev/mapper/control` (<linux/dm-ioctl.h>, version 4.0 of the interface).
 //!
-//! A table of dm-crypt or dm-integrity may hold a key. It is cut out before the text leaves this module, and the kernel is
-//! told to wipe its copy. Left out: everything that changes a device. Opening the control node may make the kernel load
-//! the driver: callers look for `dm-*` devices first.
+//! A table of dm-crypt or dm-integrity may hold a key. It is cut out before the text leaves this module, and the kernel
+//! is asked to wipe its copy. Left out: everything that changes a device. Opening the control node may make the kernel
+//! load the driver: callers look for `dm-*` devices first.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -15,7 +15,7 @@ use rustix::ioctl::{Opcode, opcode};
 use crate::error::{Asking, SysError};
 use crate::ioctl::{Argument, ioctl};
 
-/// Where the driver listens.
+/// The driver's node.
 pub const CONTROL: &str = "/dev/mapper/control";
 
 /// Length of `struct dm_ioctl`.
@@ -46,7 +46,7 @@ pub struct DeviceMapper {
 /// A mapped device with its live table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapped {
-    /// As it stands in `/dev/mapper`.
+    /// Its name in `/dev/mapper`.
     pub name: String,
     /// Prefixed by its owner: `LVM-`, `CRYPT-LUKS2-`, `mpath-`; empty where it has none.
     pub uuid: String,

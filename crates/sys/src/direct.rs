@@ -22,7 +22,7 @@ use crate::kind::device_or_file;
 const FLUSH_BUFFERS: Opcode = opcode::none(0x12, 97);
 const DISK_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
 
-/// What files are opened with so that I/O go past the page cache, for the standard library's `custom_flags`.
+/// The open flag for I/O without the page cache, for the standard library's `custom_flags`.
 pub const O_DIRECT: i32 = OFlags::DIRECT.bits() as i32;
 
 /// The flag with which a pipe is opened without waiting for somebody to write to it.
@@ -33,10 +33,10 @@ const PIECE: usize = 1 << 20;
 /// How long udev may look at a disk before it counts as taken, and how often it is asked.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
-/// What an image in a file is taken to consist of.
+/// Assumed block of an image in a file.
 const IMAGE_BLOCK: u32 = 512;
 
-/// What a disk is opened for.
+/// The purpose of opening a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reading only.
@@ -107,7 +107,7 @@ impl DirectDisk {
         })
     }
 
-    /// Where it was opened.
+    /// The path that was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -211,7 +211,7 @@ impl DirectDisk {
         fdatasync(&self.fd).map_err(|errno| self.asking("flushing").error(errno))
     }
 
-    /// Writes back and forgets what the page cache has of it, so that other readers see what was written past it.
+    /// Writes back and drops its pages in the page cache, so that other readers see the direct writes.
     ///
     /// # Errors
     /// When the process is not permitted.

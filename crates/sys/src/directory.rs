@@ -1,5 +1,5 @@
-//! Small files below a root. A root may be a copy of another host's files, so no symbolic link leads out of it, no file is
-//! waited for, and what is read is bounded. It may also be a [`FileTree`] in memory.
+//! Small files below a root. A root may be a copy of another host's files, so no symbolic link leads out of it, no read
+//! waits, and its length is bounded. It may also be a [`FileTree`] in memory.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -24,7 +24,7 @@ const FILE: OFlags = OFlags::RDONLY
 #[derive(Debug)]
 pub struct Directory(TreePlace);
 
-/// Where it is.
+/// Its place.
 #[derive(Debug)]
 enum TreePlace {
     Open(OwnedFd),
@@ -35,7 +35,7 @@ impl Directory {
     /// Opens a root, by a path of the process.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn root(path: &Path) -> Result<Directory> {
         let fd = open(path, DIRECTORY, Mode::empty())?;
         Ok(Directory(TreePlace::Open(fd)))
@@ -52,7 +52,7 @@ impl Directory {
     /// Opens a directory below, at any depth; links, absolute ones too, are followed as if this directory were `/`.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn below(&self, path: &str) -> Result<Directory> {
         Ok(Directory(match &self.0 {
             TreePlace::Open(fd) => TreePlace::Open(self.open_below(fd, path, DIRECTORY)?),
@@ -63,7 +63,7 @@ impl Directory {
     /// Opens a directory in this one, which must not be a link.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn child(&self, name: &str) -> Result<Directory> {
         Ok(Directory(match &self.0 {
             TreePlace::Open(fd) => TreePlace::Open(openat(
@@ -80,7 +80,7 @@ impl Directory {
     /// Files of sysfs return all they have at once.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn read<'b>(&self, name: &str, buffer: &'b mut [u8]) -> Result<&'b [u8]> {
         let len = match &self.0 {
             TreePlace::Open(fd) => {
@@ -100,7 +100,7 @@ impl Directory {
     /// Reads a file below to its end, or to a length beyond which it is cut off.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn read_below(&self, path: &str, len_max: usize) -> Result<Vec<u8>> {
         let fd = match &self.0 {
             TreePlace::Open(fd) => self.open_below(fd, path, FILE)?,
@@ -119,11 +119,11 @@ impl Directory {
         Ok(text)
     }
 
-    /// Where a link below points; directories above it are found as by [`Directory::below`]. Bytes that are no UTF-8 are
-    /// replaced.
+    /// The target of a link below; directories above it are found as by [`Directory::below`]. Bytes that are no UTF-8
+    /// are replaced.
     ///
     /// # Errors
-    /// What the kernel says; `EINVAL` where it is no link.
+    /// The error of the kernel; `EINVAL` if it is no link.
     pub fn link(&self, path: &str) -> Result<String> {
         match path.rsplit_once('/') {
             Some(("", name)) => self.link_on_way(name),
@@ -142,10 +142,10 @@ impl Directory {
         }
     }
 
-    /// Names of what is in it, without `.` and `..`, in no order.
+    /// Names of its entries, without `.` and `..`, in no order.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn names(&self) -> Result<Vec<String>> {
         let fd = match &self.0 {
             TreePlace::Open(fd) => fd,
@@ -188,7 +188,7 @@ impl Directory {
     /// step, and `..` does not rise above the root.
     ///
     /// # Errors
-    /// What the kernel says; `ELOOP` for links that lead in circles.
+    /// The error of the kernel; `ELOOP` for circular links.
     pub fn resolved(&self, path: &str) -> Result<String> {
         let mut ahead: Vec<String> = steps(path).rev().collect();
         let mut way: Vec<String> = Vec::new();
@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever a link says, it ends inside the root, with the kernel's help and without.
+    /// Every link ends inside the root, with the kernel's help and without.
     #[test]
     fn links_stay_inside() {
         let dir = plumb_testkit::temp_dir("root");

@@ -13,7 +13,7 @@ pub enum SysError {
     NotPermitted {
         /// The device or file.
         path: PathBuf,
-        /// What was asked.
+        /// The request.
         asked: &'static str,
         /// The capability, as capabilities(7) calls it.
         capability: &'static str,
@@ -23,7 +23,7 @@ pub enum SysError {
     NotThere {
         /// The device or file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         errno: Errno,
     },
     /// Opened, and not a block device. A tool may have left a regular file under `/dev`.
@@ -37,7 +37,7 @@ pub enum SysError {
     NotATarget {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The kind found.
         found: &'static str,
     },
     /// A regular file among the device nodes, which some tool made when the device was not there.
@@ -58,7 +58,7 @@ pub enum SysError {
     InUse {
         /// The device.
         path: PathBuf,
-        /// What was asked.
+        /// The request.
         asked: &'static str,
     },
     /// Another program has the lock of the node.
@@ -72,9 +72,9 @@ pub enum SysError {
     NotSupported {
         /// The device or file.
         path: PathBuf,
-        /// What was asked.
+        /// The request.
         asked: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         errno: Errno,
     },
     /// An NVMe drive refused a command.
@@ -102,11 +102,11 @@ pub enum SysError {
     Malformed {
         /// The device or file.
         path: PathBuf,
-        /// What was asked.
+        /// The request.
         asked: &'static str,
-        /// What came.
+        /// The answer.
         found: String,
-        /// What should have come.
+        /// The expected answer.
         expected: &'static str,
     },
     /// Anything else that the kernel said.
@@ -114,14 +114,14 @@ pub enum SysError {
     Failed {
         /// The device or file.
         path: PathBuf,
-        /// What was asked.
+        /// The request.
         asked: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         errno: Errno,
     },
 }
 
-/// What is asked of which path, and the capability that may be lacking: sorts an `errno` into the right variant.
+/// A request for a path, and the capability that may be lacking: sorts an `errno` into the right variant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking<'a> {
     pub(crate) path: &'a Path,

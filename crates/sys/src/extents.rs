@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie on its device: `FS_IOC_FIEMAP` (<linux/fiemap.h>).
+//! The positions of a file's bytes on its device: `FS_IOC_FIEMAP` (<linux/fiemap.h>).
 //!
 //! The file is not synced first: a question must cause no I/O. Bytes that are not written yet come back flagged.
 
@@ -51,7 +51,7 @@ pub mod flag {
 pub struct FileExtent {
     /// First byte in the file.
     pub logical_bytes: u64,
-    /// First byte in what the file system stands on.
+    /// First byte on the device of the file system.
     pub physical_bytes: u64,
     /// Length.
     pub len_bytes: u64,
@@ -60,7 +60,7 @@ pub struct FileExtent {
 }
 
 impl FileExtent {
-    /// Whether the bytes lie where it says, one to one.
+    /// Whether the bytes are at the stated position, one to one.
     #[must_use]
     pub const fn is_placed(&self) -> bool {
         self.flags & UNPLACED == 0

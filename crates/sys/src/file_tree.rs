@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rustix::io::{Errno, Result};
 use thiserror::Error;
 
-/// Charged for each node beside its name and content: its place in the list of nodes, its entry in a directory, and
-/// what the allocator rounds up. `memory_is_charged` in the tests holds this against the allocator.
+/// Charged for each node beside its name and content: its place in the list of nodes, its entry in a directory, and the
+/// allocator's rounding. `memory_is_charged` in the tests compares this with the allocator.
 const NODE_COST: u64 = 256;
 /// Charged for a directory in addition: the first node of its map.
 const DIRECTORY_COST: u64 = 256;

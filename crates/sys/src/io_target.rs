@@ -17,7 +17,7 @@ use crate::error::{Asking, SysError};
 use crate::ioctl::ioctl;
 use crate::kind::device_or_file;
 
-/// What makes a file this one, whatever its name.
+/// The identity of a file, under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileId {
     /// A block device, by its number.
@@ -61,7 +61,7 @@ pub struct IoTarget {
 /// would write its time stamps down after each write.
 const DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
-/// Logical block where nothing tells: what every disk of a file system has had at least.
+/// Logical block if unknown: the least that every disk of a file system has had.
 const BLOCK_BYTES: u32 = 512;
 
 impl IoTarget {
@@ -78,7 +78,7 @@ impl IoTarget {
     /// # Errors
     /// When it cannot be opened, is no target, in use or read-only.
     pub fn open_to_write(path: &Path, durability: Durability) -> Result<IoTarget, SysError> {
-        // Its type is looked up first: without O_CREAT, what O_EXCL means for other files is not defined.
+        // Its type is looked up first: without O_CREAT, the meaning of O_EXCL for other files is not defined.
         let asking = Asking {
             path,
             asked: "looking at it",
@@ -163,13 +163,13 @@ impl IoTarget {
         })
     }
 
-    /// Where it was opened.
+    /// The path that was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What makes it this one.
+    /// Its identity.
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
@@ -227,7 +227,7 @@ fn open_direct(path: &Path, access: OFlags) -> Result<(OwnedFd, bool), Errno> {
     }
 }
 
-/// What the file system demands of direct I/O, where it says so (since Linux 6.1).
+/// The file system's requirement for direct I/O, if it states one (since Linux 6.1).
 fn block_bytes_of_file(fd: &OwnedFd) -> u32 {
     let wanted = StatxFlags::DIOALIGN;
     let found = statx(fd, "", AtFlags::EMPTY_PATH, wanted).ok();

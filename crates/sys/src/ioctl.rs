@@ -12,7 +12,7 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 /// The type is plain data without padding that matters and without references, and for every opcode that this crate pairs
 /// with it the kernel stays inside it, or inside a buffer whose length a field of it states truly.
 pub(crate) unsafe trait Argument {
-    /// Where the kernel finds it.
+    /// Its address for the kernel.
     fn address(&mut self) -> *mut c_void;
 }
 
@@ -37,8 +37,8 @@ struct Call<'a, T: Argument> {
     argument: &'a mut T,
 }
 
-// SAFETY: the pointer is that of a live exclusive borrow, `Argument` bounds what the kernel does with it, and IS_MUTATING
-// is true, so nobody assumes it unchanged.
+// SAFETY: the pointer is that of a live exclusive borrow, `Argument` bounds the kernel's access to it, and IS_MUTATING
+// is true, so the compiler does not assume it unchanged.
 unsafe impl<T: Argument> Ioctl for Call<'_, T> {
     type Output = i32;
 
@@ -57,7 +57,7 @@ unsafe impl<T: Argument> Ioctl for Call<'_, T> {
     }
 }
 
-/// Asks, and returns what the ioctl itself returned.
+/// Calls, and returns the result of the ioctl itself.
 pub(crate) fn ioctl<T: Argument>(fd: impl AsFd, opcode: Opcode, argument: &mut T) -> Result<i32> {
     // SAFETY: see `Call` and `Argument`; each opcode of this crate is paired with its argument where it is defined.
     unsafe { rustix::ioctl::ioctl(fd, Call { opcode, argument }) }

@@ -1,4 +1,4 @@
-//! What a path leads to, looked at before it is opened: opening a tape or a pipe would already do something.
+//! The kind of a path's target, checked before it is opened: opening a tape or a pipe would already do something.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use rustix::fs::{FileType, Stat, stat};
 
 use crate::error::SysError;
 
-/// That it is a block device or a regular file, and which of both. A regular file among the device nodes is none: some tool
-/// made it when the device was not there, and what it says is not what the device would.
+/// Checks that it is a block device or a regular file, and returns the kind. A regular file among the device nodes is
+/// neither: some tool made it when the device was absent, and its content is not the device's.
 pub(crate) fn device_or_file(path: &Path, found: &Stat) -> Result<FileType, SysError> {
     let kind = FileType::from_raw_mode(found.st_mode);
     let words = match kind {
@@ -29,8 +29,8 @@ pub(crate) fn device_or_file(path: &Path, found: &Stat) -> Result<FileType, SysE
     })
 }
 
-/// Whether a regular file lies below /dev on the file system of /dev itself, whatever links lead to it. A file system of
-/// its own below /dev, such as /dev/shm, is made for files.
+/// Whether a regular file is below /dev on the file system of /dev itself, through any links. A separate file system
+/// below /dev, such as /dev/shm, is made for files.
 fn is_among_devices(path: &Path, found: &Stat) -> bool {
     let is_below = std::fs::canonicalize(path).is_ok_and(|path| path.starts_with("/dev"));
     is_below && stat("/dev").is_ok_and(|dev| dev.st_dev == found.st_dev)

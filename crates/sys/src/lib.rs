@@ -1,12 +1,12 @@
-//! What Plumb asks the Linux kernel that no file tells: ioctls on block devices, the device mapper, NVMe and files. And what
-//! I/O past the page cache needs: aligned memory, a ring, targets opened for it.
+//! Requests to the Linux kernel that files do not answer: ioctls on block devices, the device mapper, NVMe and files.
+//! And the parts of direct I/O: aligned memory, a ring, targets opened for it.
 //!
-//! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
-//! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
-//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`, that of
-//! handlers in `signals.rs`. Nothing is written but through a target that was opened for writing, to files that [`new_file`]
-//! makes, and by [`direct`] and [`partitions`], which do what their callers say and check nothing of it: `relocate` is the one
-//! that calls them.
+//! Requests only read. Structures go back as plain Rust values, or as the bytes that a drive returned, for code that
+//! needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs`, except for the statements,
+//! beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`,
+//! that of handlers in `signals.rs`. Writes go only through a target that was opened for writing, to files that
+//! [`new_file`] makes, and by [`direct`] and [`partitions`], which follow their callers without checks: only `relocate`
+//! calls them.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
 //! - [`file_tree`]: the same for files in memory, which an archive had
@@ -14,13 +14,14 @@
 //! - [`device_mapper`]: tables of mapped devices, without the keys of encrypted ones
 //! - [`mod@nvme`] asks a drive to identify itself
 //! - [`scsi`]: READ CAPACITY(16), GET LBA STATUS and pages of vital product data
-//! - [`extents`]: where the bytes of a file lie on its device
-//! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
+//! - [`extents`]: positions of a file's bytes on its device
+//! - [`io_target`]: a device or file opened for a measurement; [`mod@openers`]: other processes with it open
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
-//! - [`new_file`]: a file made beside its name, which it gets when it is whole; [`signals`]: what ends this program early
+//! - [`new_file`]: a file made beside its name, which it gets when it is complete; [`signals`]: early ends of this
+//!   program
 //! - [`user`]: the user that this process works for
 //! - [`server`]: how long the server of a file takes to answer
-//! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
+//! - [`ring`]: I/O by io_uring; [`blocking`]: the same by blocking I/O; [`memory`]: their buffers
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
 
 mod aligned;
@@ -67,6 +68,6 @@ pub use rustix::io::Errno;
 
 /// Lets this thread sleep as exactly as the machine can, where the system would save power by waking it late.
 pub fn sleep_exactly() {
-    // Where that is refused, it sleeps less exactly.
+    // If that is refused, it sleeps less exactly.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// What every device and file system accepts as the alignment of memory.
+/// An alignment of memory that every device and file system accepts.
 const ALIGN_BYTES: usize = 4096;
 
 /// Noise beyond the longest write, so that writes differ.
@@ -29,7 +29,7 @@ pub(crate) struct Memory {
     slot_bytes: usize,
     len_bytes_max: usize,
     noise_bytes: usize,
-    /// Where the next write is taken from.
+    /// The position of the next write's data.
     noise_at: usize,
 }
 
@@ -70,10 +70,10 @@ impl Memory {
         Some(memory)
     }
 
-    /// Fills the noise with what no device can compress: a Weyl sequence through the mixer of SplitMix64.
+    /// Fills the noise with incompressible data: a Weyl sequence through the mixer of SplitMix64.
     fn make_noise(&mut self) {
         let at = self.slots * self.slot_bytes;
-        // SAFETY: the noise lies behind the slots in memory that this value owns and that is initialized.
+        // SAFETY: the noise is behind the slots in memory that this value owns and that is initialized.
         let noise =
             unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(at), self.noise_bytes) };
         for (word, bytes) in noise.chunks_exact_mut(8).enumerate() {
@@ -104,7 +104,7 @@ impl Memory {
             slot < self.slots && len_bytes as usize <= self.len_bytes_max,
             "an I/O beyond its memory"
         );
-        // SAFETY: the slot lies within the allocation.
+        // SAFETY: the slot is within the allocation.
         unsafe { self.base.add(slot * self.slot_bytes) }
     }
 
@@ -125,7 +125,7 @@ impl Memory {
     /// Noise of this length, another piece each time.
     ///
     /// # Panics
-    /// When there is none, or it is shorter.
+    /// If there is no noise, or it is shorter.
     #[inline]
     pub fn noise(&mut self, len_bytes: u32) -> NonNull<u8> {
         let len_bytes = len_bytes as usize;
@@ -185,7 +185,7 @@ mod tests {
             let piece = memory.noise(4096);
             let at = piece.as_ptr() as usize - base.as_ptr() as usize;
             assert!(at >= 4096 && at + 4096 <= all, "{at}");
-            // SAFETY: just seen to lie inside, and initialized.
+            // SAFETY: just checked to be inside, and initialized.
             firsts.insert(unsafe { piece.cast::<u64>().read() });
         }
         assert_eq!(firsts.len(), 257);

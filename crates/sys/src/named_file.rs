@@ -19,7 +19,7 @@ use rustix::fs::{
 };
 use rustix::process::geteuid;
 
-/// What the file is opened for.
+/// The purpose of opening the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUse {
     /// Reading through the page cache.

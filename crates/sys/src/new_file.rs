@@ -1,9 +1,9 @@
 //! A new file under a name that somebody chose: made beside it, and given the name when it is whole.
 //!
-//! Root writes where a user named, and other users may have prepared that place: a link that leads to a file of the system,
-//! a file that they can read. So the way to the name is walked one directory after the other through open descriptors, and a
-//! link is followed only where nobody else can have put it. The file itself is made with `O_EXCL` and `O_NOFOLLOW` under a
-//! name that nobody can guess, and a rename in the same open directory gives it its own.
+//! Root writes to a path that a user named, and other users may have prepared that place: a link to a file of the
+//! system, or a file that they can read. So the path is walked one directory after the other through open descriptors,
+//! and a link is followed only if no other user can have made it. The file itself is made with `O_EXCL` and
+//! `O_NOFOLLOW` under an unpredictable name, and a rename in the same open directory gives it its own.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::{CString, OsStr, OsString};
@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use crate::signals::RemovedAtTheEnd;
 
-/// What the file holds, which decides who may read it and which names it can have.
+/// The content of the file, which decides about its readers and its possible names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileContent {
     /// A report: it takes the place of an older one, and keeps its owner and mode.
@@ -94,7 +94,7 @@ impl NewFile {
     /// Makes the file beside its name.
     ///
     /// # Errors
-    /// [`NameRefused`] inside of an [`io::Error`], `AlreadyExists` for data of a disk, and what the kernel says.
+    /// [`NameRefused`] inside an [`io::Error`], `AlreadyExists` for data of a disk, and errors of the kernel.
     pub fn create(path: &Path, content: FileContent) -> io::Result<NewFile> {
         let Target {
             directory,
@@ -131,7 +131,8 @@ impl NewFile {
     /// Gives the file its name, once all of it is on its medium; data of a disk together with the name.
     ///
     /// # Errors
-    /// `AlreadyExists` if data of a disk found the name taken meanwhile, and what the kernel says; the file is gone then.
+    /// `AlreadyExists` if the name of data of a disk was taken in the meantime, and errors of the kernel; the file is
+    /// then removed.
     pub fn finish(mut self) -> io::Result<File> {
         // Without this a crash after the rename could leave an empty file under the final name.
         self.file.sync_all()?;
@@ -152,7 +153,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Who may read the file that is replaced may read the new one, and nobody else.
+    /// Readers of the replaced file may read the new one, and no other users.
     fn keep_access(&self, old: &Stat) -> io::Result<()> {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only the administrator may give files away; for all others the new one is theirs.
@@ -178,7 +179,7 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(unfinished) = &self.unfinished {
-            // Nobody is left to tell when this fails; the name says what it was.
+            // Nothing can report a failure here; the name identifies the file.
             let _ = unlinkat(unfinished.directory(), unfinished.name(), AtFlags::empty());
         }
     }
@@ -219,7 +220,7 @@ fn temporary_name(name: &OsStr) -> io::Result<CString> {
     CString::new(hidden).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Where a name leads.
+/// The target of a name.
 struct Target {
     directory: OwnedFd,
     name: OsString,
@@ -227,7 +228,7 @@ struct Target {
     old: Option<Stat>,
 }
 
-/// A directory on the way, and what is known of it.
+/// A directory on the way, with its properties.
 struct Step {
     fd: OwnedFd,
     path: PathBuf,
@@ -251,7 +252,7 @@ impl Step {
 }
 
 impl Target {
-    /// Walks to the directory of a name, and looks at what has the name.
+    /// Walks to the directory of a name, and looks at the file with that name.
     fn find(path: &Path, content: FileContent) -> io::Result<Target> {
         let mut ahead: Vec<OsString> = steps(path);
         let mut at = Step::open(CWD, Path::new("."), PathBuf::new())?;
@@ -534,7 +535,7 @@ mod tests {
             OTHER,
             "its owner stays"
         );
-        // A directory that they lead anywhere, whatever directory the link is in.
+        // A link that leads outside, from any directory.
         symlink("..", &link).expect("room");
         symlink("public", places.at("moved")).expect("room");
         for link in [&link, &places.at("moved")] {

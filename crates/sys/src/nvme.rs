@@ -1,4 +1,4 @@
-//! NVMe Identify: what a controller or namespace says of itself, as the 4096 bytes that it returned.
+//! NVMe Identify: the data of a controller or namespace about itself, as the 4096 bytes that it returned.
 
 use std::ffi::c_void;
 
@@ -14,14 +14,14 @@ pub const IDENTIFY: usize = 4096;
 /// Opcode of the Identify command.
 const COMMAND: u8 = 0x06;
 
-/// Which structure.
+/// The structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identify {
     /// CNS 01h: the controller.
     Controller,
     /// CNS 00h: the namespace of the device.
     Namespace,
-    /// CNS 05h with the NVM command set: what newer namespaces add.
+    /// CNS 05h with the NVM command set: the additions of newer namespaces.
     NamespaceOfCommandSet,
 }
 

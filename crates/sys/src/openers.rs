@@ -1,4 +1,4 @@
-//! Which other processes have a file or device open, as far as this process may see.
+//! Other processes that have a file or device open, as far as this process may see.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ pub struct Opener {
     pub command: String,
 }
 
-/// How long somebody has a file open at least who uses it: programs that look at every disk, as those of udev and `losetup`
-/// do, close it again after some milliseconds.
+/// Minimum time that a real user has a file open: programs that scan every disk, such as those of udev and `losetup`,
+/// close it again after some milliseconds.
 const IN_USE: Duration = Duration::from_millis(400);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -37,7 +37,7 @@ pub fn openers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
     lasting(ids, false)
 }
 
-/// As [`openers_of_any`], of processes that can write to it by what they have open.
+/// Like [`openers_of_any`], for processes that can write to it through their descriptors.
 #[must_use]
 pub fn writers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
     lasting(ids, true)

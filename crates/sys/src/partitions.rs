@@ -1,4 +1,4 @@
-//! Which partitions the kernel knows, and telling it of others, one by one.
+//! The partitions that the kernel knows, and changes to them, one by one.
 //!
 //! They are added and removed by number (BLKPG): some kernels parse no labels, and would forget all of them when asked to
 //! read again. Left out: writing a label.
@@ -78,7 +78,7 @@ pub struct KernelPartition {
 
 /// Longest number of sysfs.
 const NUMBER_MAX: usize = 32;
-/// sysfs counts in these, whatever the blocks of the disk are.
+/// The unit of sysfs, for any block size of the disk.
 const SECTOR: u64 = 512;
 
 /// The partitions of a disk, by its name in `/sys/class/block` below `root`; in order of their numbers.
@@ -101,7 +101,7 @@ pub fn known(root: &Directory, disk: &str) -> rustix::io::Result<Vec<KernelParti
 pub struct Sharer {
     /// The kernel's name.
     pub name: String,
-    /// What it is to whoever opens it.
+    /// Its identity for programs that open it.
     pub id: FileId,
 }
 
@@ -151,7 +151,7 @@ fn id_of(dir: &Directory) -> Option<FileId> {
     )))
 }
 
-/// `None` for what is no partition, or went away meanwhile.
+/// `None` if it is no partition, or disappeared in the meantime.
 fn read(disk: &Directory, name: &str) -> Option<KernelPartition> {
     let dir = disk.child(name).ok()?;
     Some(KernelPartition {

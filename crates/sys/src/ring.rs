@@ -1,7 +1,7 @@
 //! I/O by io_uring: one target, known to the kernel beforehand as the memory is, many I/O a call, no allocation for any.
 //!
-//! A ring belongs to the thread that made it: the kernel then needs no locks, and hands completions over when they are asked
-//! for. Where the kernel is older, it does without.
+//! A ring belongs to the thread that made it: the kernel then needs no locks, and delivers completions on request.
+//! Older kernels work without that.
 
 use std::io;
 use std::marker::PhantomData;
@@ -28,7 +28,7 @@ pub struct Completion {
     pub result: Result<u32, Errno>,
 }
 
-/// What a slot is doing. A slot is handed to the kernel by one I/O at a time.
+/// The state of a slot. One I/O at a time uses a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     Free,
@@ -43,7 +43,7 @@ pub struct Ring {
     /// Given back only when nothing is in flight: the kernel writes into it until then.
     memory: ManuallyDrop<Memory>,
     slots: Vec<Slot>,
-    /// What each slot was handed over with last.
+    /// The last entry of each slot.
     entries: Vec<Option<squeue::Entry>>,
     /// Slots that are to be sent again, with room for all of them.
     again: Vec<u32>,
@@ -89,7 +89,7 @@ impl Ring {
         })
     }
 
-    /// Whether the kernel knows the memory beforehand; it does not where more would be locked than this user may lock.
+    /// Whether the kernel has registered the memory; it has not if more would be locked than this user may lock.
     #[must_use]
     pub fn has_fixed_buffers(&self) -> bool {
         self.has_fixed_buffers
@@ -119,7 +119,7 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a write of what is in its slot.
+    /// Queues a write of the content of its slot.
     ///
     /// # Panics
     /// When the slot is busy, or the length beyond it.
@@ -178,9 +178,9 @@ impl Ring {
         assert!(pushed.is_ok(), "the ring has an entry for each slot");
     }
 
-    /// Sends those again that the kernel could not send without waiting, by a thread of its own that may wait. It does so by
-    /// itself but for I/O that a mapped device has split, of which one part found no tag at the disk (`io_rw_should_reissue`
-    /// of io_uring/rw.c gives up where that part ends in an interrupt).
+    /// Sends those again that the kernel could not send without waiting, by a thread of its own that may wait. The
+    /// kernel does so by itself except for I/O that a mapped device has split, if one part found no tag at the disk
+    /// (`io_rw_should_reissue` of io_uring/rw.c gives up if that part ends in an interrupt).
     fn send_again(&mut self) {
         while let Some(slot) = self.again.pop() {
             if let Some(entry) = self.entries[slot as usize].clone() {
@@ -190,7 +190,7 @@ impl Ring {
         }
     }
 
-    /// Hands over what is queued, and waits until so many have completed, or for so long.
+    /// Submits the queue, and waits for a number of completions, or for a time.
     ///
     /// # Errors
     /// When the kernel takes nothing at all. That time is over, a signal came, or it is busy, is none.
@@ -207,17 +207,17 @@ impl Ring {
             None => self.ring.submitter().submit_and_wait(wait_for),
         };
         match submitted.map_err(errno_of) {
-            // What was not handed over stays in the queue, and goes with the next call.
+            // Entries that were not submitted stay in the queue, and go with the next call.
             Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Takes back what has completed.
+    /// Returns the completed I/O.
     #[inline]
     pub fn reap(&mut self, mut each: impl FnMut(Completion)) {
         for entry in self.ring.completion() {
-            // What this ring queued itself comes back.
+            // An entry that this ring queued itself.
             let slot = entry.user_data() as u32;
             let result = entry.result();
             let result =

@@ -1,5 +1,5 @@
-//! What a SCSI disk returns itself: READ CAPACITY(16), GET LBA STATUS and the pages of vital product data on limits (SBC-4),
-//! by SG_IO.
+//! The data of a SCSI disk: READ CAPACITY(16), GET LBA STATUS and the pages of vital product data on limits (SBC-4), by
+//! SG_IO.
 //!
 //! The kernel states some of it in sysfs, after checks of its own. Here is the word of the drive, unchecked.
 
@@ -83,7 +83,7 @@ unsafe impl Argument for Request {
     }
 }
 
-/// What READ CAPACITY(16) says.
+/// The result of READ CAPACITY(16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Number of logical blocks.
@@ -92,7 +92,7 @@ pub struct Capacity {
     pub logical_block_bytes: u32,
     /// Logical blocks in a physical block: a power of two.
     pub logical_per_physical: u32,
-    /// First logical block that lies at the beginning of a physical one.
+    /// First logical block at the start of a physical one.
     pub lowest_aligned_block: u16,
 }
 
@@ -163,8 +163,8 @@ pub struct BlockRun {
     pub is_mapped: bool,
 }
 
-/// Asks in which state the blocks from `first` on are, counted in logical blocks from the beginning of the disk, also where
-/// the target is a partition. Gives as many runs as the drive likes to tell at once.
+/// Asks for the state of the blocks from `first` on, counted in logical blocks from the start of the disk, even if the
+/// target is a partition. Returns as many runs as the drive reports at once.
 ///
 /// # Errors
 /// As [`capacity`].
@@ -189,12 +189,12 @@ pub fn lba_status(target: &IoTarget, first: u64) -> Result<Vec<BlockRun>, SysErr
     })
 }
 
-/// Where a device of this number begins on its disk, in bytes, if that is a SCSI disk which says that its blocks are
-/// provisioned thinly (LBPME): the whole disk, or a partition. `None` for all others, mapped devices among them: the
-/// kernel hands a command for these to a disk below, where addresses are others. Reads sysfs below `root`.
+/// The start of a device of this number on its disk, in bytes, if that is a SCSI disk with thin provisioning (LBPME):
+/// the whole disk, or a partition. `None` for all others, mapped devices among them: the kernel passes a command for
+/// these to a disk below, with other addresses. Reads sysfs below `root`.
 #[must_use]
 pub fn thin_start(root: &Directory, number: u64) -> Option<u64> {
-    /// sysfs counts in these, whatever the blocks of the disk are.
+    /// The unit of sysfs, for any block size of the disk.
     const SECTOR: u64 = 512;
     let place = format!("sys/dev/block/{}:{}", major(number), minor(number));
     let device = root.below(&place).ok()?;
@@ -319,7 +319,7 @@ mod tests {
 
     use super::*;
 
-    /// A drive of 2^21 blocks of 512 bytes on 4096, of which the seventh is aligned; provisioned bits set beside it.
+    /// A drive of 2^21 blocks of 512 bytes on 4096, the seventh of them aligned; provisioned bits set beside it.
     #[test]
     fn capacity_is_taken_apart() {
         let mut answer = [0u8; 32];
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(decode(&[0; 32]), None, "blocks of no length");
     }
 
-    /// What follows the length, as the standard lays it out.
+    /// The bytes after the length, in the layout of the standard.
     fn states(follows: u32, states: &[(u64, u32, u8)]) -> Vec<u8> {
         let mut answer = follows.to_be_bytes().to_vec();
         answer.extend([0; 4]);

@@ -1,4 +1,4 @@
-//! What signals do to this program: one that ends it first removes the files that are not whole yet.
+//! The effect of signals on this program: one that ends it first removes unfinished files.
 //!
 //! A command that stops by itself asks for a flag instead ([`stop_flag`]), and then ends as it likes. A signal that was
 //! ignored when the program began stays ignored, since nohup and shells ask for that; only SIGINT and SIGTERM still set a
@@ -35,7 +35,7 @@ static STOPS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 /// an error instead of an end. Called once, at the beginning.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn remove_unfinished_at_the_end() -> io::Result<()> {
     for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
         let end = move || {
@@ -43,10 +43,11 @@ pub fn remove_unfinished_at_the_end() -> io::Result<()> {
                 return;
             }
             remove_all();
-            // As if there were no handler, with the status that whoever waits expects.
+            // As without a handler, with the status that a waiting parent expects.
             let _ = low_level::emulate_default_handler(signal);
         };
-        // SAFETY: the handler loads atomics, calls unlinkat, and what emulate_default_handler documents as safe in a handler.
+        // SAFETY: the handler loads atomics, calls unlinkat, and functions that emulate_default_handler documents as
+        // safe in a handler.
         unsafe { low_level::register(signal, end) }?;
     }
     if !is_ignored(SIGXFSZ) {
@@ -59,7 +60,7 @@ pub fn remove_unfinished_at_the_end() -> io::Result<()> {
 /// A flag that becomes true with a signal that asks for an end (SIGINT, SIGTERM, SIGHUP). From now on these do nothing else.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let stays_ignored = |signal: i32| signal == SIGHUP && is_ignored(signal);

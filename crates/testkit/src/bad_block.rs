@@ -14,13 +14,13 @@ const BLOCK_BYTES: u64 = 4096;
 /// Sets `at` to the place of the bad block, and succeeds where a request of `$3` bytes at `$4` meets it.
 const MEETS: &str = r#"at=$(cat "$BAD" 2>/dev/null) && [ "$4" -lt "$((at + BLOCK))" ] && [ "$(($4 + $3))" -gt "$at" ]"#;
 
-/// A file of which one block may be bad. It ends with the test.
+/// A file with possibly one bad block. It ends with the test.
 #[derive(Debug)]
 pub struct BadBlockDisk {
     server: Logged,
     shown: Logged,
     path: PathBuf,
-    /// Place of the bad block; no file while there is none.
+    /// Place of the bad block; no file as long as all blocks are good.
     bad: PathBuf,
     _room: TempDir,
 }
@@ -80,7 +80,7 @@ impl BadBlockDisk {
         &self.path
     }
 
-    /// Makes a block of 4,096 bytes unreadable, by its first byte, and lets the kernel forget what it has of the file.
+    /// Makes a block of 4,096 bytes unreadable, by its first byte, and drops the kernel's cache of the file.
     ///
     /// # Panics
     /// When there is no room for a short file, or dd is missing.

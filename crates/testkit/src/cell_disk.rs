@@ -1,5 +1,5 @@
-//! A disk in memory that charges for writes off its cells and not for reads, as one does that has to read and rewrite a cell of
-//! which it is given a part: served as a file, without root. It notices every write that changes a byte.
+//! A disk in memory that charges for writes off its cells and not for reads, as one does that has to read and rewrite a
+//! partly written cell: served as a file, without root. It notices every write that changes a byte.
 //!
 //! It speaks the NBD protocol (github.com/NetworkBlockDevice/nbd, doc/proto.md: fixed newstyle, simple replies) to `nbdfuse`.
 
@@ -16,26 +16,26 @@ use crate::charging::Charging;
 use crate::rng::Rng;
 use crate::tempdir::temp_dir;
 
-/// What a disk that was kept waiting may catch up: what a busy machine takes on the way to it costs nothing then. Somebody slower
-/// than the disk would see nothing of what it charges if this were long.
+/// The credit of a waiting disk: delays of a busy machine on the way to it then cost nothing. With a long credit, a
+/// process slower than the disk would not see its charge.
 const CREDIT: Duration = Duration::from_millis(4);
 
-/// What it charges.
+/// The charge.
 #[derive(Clone, Copy, Debug)]
 pub struct CellDisk {
     /// Its length.
     pub size_bytes: u64,
     /// Length of a cell.
     pub cell_bytes: u64,
-    /// Where the first cell begins, below its length.
+    /// The start of the first cell, below its length.
     pub offset_bytes: u64,
     /// Time of a write to one cell.
     pub unit: Duration,
-    /// Of this, what a read costs, wherever it starts.
+    /// Of this, the cost of a read at any start.
     pub read: f64,
-    /// Of this, what each further cell costs that a write touches.
+    /// Of this, the cost of each further cell that a write touches.
     pub more: f64,
-    /// Of this, what a write costs beside that does not consist of whole cells.
+    /// Of this, the additional cost of a write that does not consist of whole cells.
     pub partial: f64,
 }
 
@@ -138,7 +138,7 @@ impl Served {
         self.state.writes.load(Relaxed)
     }
 
-    /// Of these, those that were not of what was there.
+    /// Of these, those that changed the content.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.state.changes.load(Relaxed)
@@ -170,7 +170,7 @@ impl Server {
         Ok(())
     }
 
-    /// Until the client goes on to the transmission; whatever else it asks for is not supported.
+    /// Until the client continues with the transmission; other requests are not supported.
     fn options(&mut self) -> io::Result<()> {
         const GO: u32 = 7;
         const ACK: u32 = 1;

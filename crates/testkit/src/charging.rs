@@ -1,7 +1,7 @@
 //! Files that really charge for I/O off a grid, without root: servers that are ended with the value.
 //!
-//! What a read costs is known by construction: a throttle counts whole cells, or every block takes a delay. That is what a
-//! measurement can be held against; a declared geometry alone costs nothing.
+//! The cost of a read is known by construction: a throttle counts whole cells, or every block takes a delay. A
+//! measurement can be compared with that; a declared geometry alone costs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,26 +23,26 @@ pub struct Charging {
     _room: TempDir,
 }
 
-/// Cells behind a throttle, by QEMU's storage daemon: a read moves whole cells, and the throttle lets so many units pass a
-/// second. A read of one cell off the grid then takes 2 · `cell_bytes` / `unit_bytes` times as long as one on it. For reading
-/// only: its export mixes concurrent writes up.
+/// Cells behind a throttle, by QEMU's storage daemon: a read moves whole cells, and the throttle lets a number of units
+/// pass a second. A read of one cell off the grid then takes 2 · `cell_bytes` / `unit_bytes` times as long as one on
+/// it. For reading only: its export mixes concurrent writes up.
 #[derive(Clone, Copy, Debug)]
 pub struct ChargedCells<'a> {
     /// Length of a cell: a power of two.
     pub cell_bytes: u64,
-    /// Bytes by which the file begins past a boundary: the first boundary in it lies `cell_bytes` − `phase_bytes` further on.
+    /// Distance of the file's start past a boundary: the first boundary in it is at `cell_bytes` − `phase_bytes`.
     pub phase_bytes: u64,
-    /// What the throttle counts as one.
+    /// The unit of the throttle.
     pub unit_bytes: u64,
     /// Units a second.
     pub units_per_second: u64,
-    /// What the file holds; zeros without it.
+    /// The content of the file; zeros without it.
     pub image: Option<&'a Path>,
     /// A throttle before all this, which knows nothing of cells.
     pub credits: Option<Credits>,
 }
 
-/// So many reads pass as fast as they come, then so many a second.
+/// This number of reads pass at once, then a number a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Credits {
     /// Reads that pass at first.
@@ -52,7 +52,7 @@ pub struct Credits {
 }
 
 impl ChargedCells<'_> {
-    /// Cells of which a miss costs `ratio` times as much, from 1 to 2; 2,000 units a second, zeros.
+    /// Cells with a cost ratio of a misaligned read of `ratio`, from 1 to 2; 2,000 units a second, zeros.
     #[must_use]
     pub fn of_ratio(cell_bytes: u64, phase_bytes: u64, ratio: f64) -> ChargedCells<'static> {
         let unit_bytes = (2.0 * cell_bytes as f64 / ratio).round() as u64;
@@ -145,8 +145,8 @@ impl ChargedCells<'_> {
     }
 }
 
-/// Blocks of 4 KiB in memory, by nbdkit: each request of blocks takes a delay, and what does not begin or end on a block is
-/// done by a request for each part. Safe to write to.
+/// Blocks of 4 KiB in memory, by nbdkit: each request of blocks takes a delay, and a request that does not begin or end
+/// on a block is done in parts. Safe to write to.
 ///
 /// # Panics
 /// When it does not come up: a test asks for its tools first.
@@ -158,8 +158,7 @@ pub fn delayed_blocks(mib: u64, delay: &str) -> Charging {
     )
 }
 
-/// The same of other bytes than zeros behind a cache that keeps what is read, of `cache_mib` where that is given. For reading
-/// only.
+/// The same with other bytes than zeros behind a cache that keeps reads, of `cache_mib` if given. For reading only.
 ///
 /// # Panics
 /// When it does not come up: a test asks for its tools first.
@@ -199,8 +198,8 @@ fn blocks(before: &[&str], flags: &[&str]) -> Charging {
     Charging::serve(command, path, room)
 }
 
-/// Blocks of 4 KiB in memory that nbdkit writes as a whole, each after a delay, and first reads what of a block is not written.
-/// The first block begins so many bytes before what is served.
+/// Blocks of 4 KiB in memory that nbdkit writes as a whole, each after a delay, and reads the unwritten part of a block
+/// first. The first block begins a number of bytes before the served range.
 ///
 /// # Panics
 /// When it does not come up: a test asks for its tools first.
@@ -282,7 +281,7 @@ impl Drop for Charging {
                 .lines()
                 .any(|line| line.split(' ').nth(1) == path.to_str())
         };
-        // Either tool unmounts; the daemon of one ends by that, that of the other when it is told.
+        // Either tool unmounts; the daemon of one ends by that, that of the other on request.
         for unmount in [["fusermount3", "-u", "-q"], ["umount", "-l", "-q"]] {
             if is_mounted(&self.path) {
                 let [tool, flags @ ..] = unmount;

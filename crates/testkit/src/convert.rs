@@ -20,7 +20,7 @@ pub enum ConvertError {
         "byte {offset}: found {found:#x}, expected {expected:#x}; only unconverted traces are taken"
     )]
     NotTheFormat {
-        /// Where the record begins.
+        /// The start of the record.
         offset: u64,
         /// Its magic or version.
         found: u32,
@@ -30,7 +30,7 @@ pub enum ConvertError {
     /// The last record is not whole.
     #[error("byte {offset}: record of {expected} bytes ends after {found}; cut the file there")]
     CutShort {
-        /// Where the record begins.
+        /// The start of the record.
         offset: u64,
         /// Bytes there are.
         found: u64,
@@ -48,7 +48,7 @@ const CGROUP: u32 = 1 << 8;
 /// Rewrites a blktrace of version 7, little-endian. Gives the number of records.
 ///
 /// # Errors
-/// [`ConvertError`]; what comes before the offset it names has been written.
+/// [`ConvertError`]; the part before its offset has been written.
 pub fn convert_blktrace(
     mut input: impl Read,
     mut output: impl Write,
@@ -142,7 +142,7 @@ const VSCSI_V1_BYTES: usize = 32;
 /// number of records.
 ///
 /// # Errors
-/// [`ConvertError`]; what comes before the offset it names has been written.
+/// [`ConvertError`]; the part before its offset has been written.
 pub fn convert_vscsi(mut input: impl Read, mut output: impl Write) -> Result<u64, ConvertError> {
     let mut v1 = [0; VSCSI_V1_BYTES];
     let mut records = 0;

@@ -1,6 +1,6 @@
 //! One synthetic I/O, as the tests mean it before any format has seen it.
 
-/// What an I/O does.
+/// The operation of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SynthOp {
     /// Reads.

@@ -108,7 +108,7 @@ impl FakeHost {
         host
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -218,7 +218,7 @@ impl FakeHost {
         fs::create_dir_all(place.join("slaves")).expect("a directory");
     }
 
-    /// A partition, in 512-byte sectors whatever the block of the disk.
+    /// A partition, in 512-byte sectors for any block of the disk.
     pub fn partition(&mut self, disk: &str, number: u32, start: u64, sectors: u64) -> String {
         let p = if disk.ends_with(|c: char| c.is_ascii_digit()) {
             "p"
@@ -233,7 +233,7 @@ impl FakeHost {
         name
     }
 
-    /// Says that a device stands on others.
+    /// Puts a device above others.
     pub fn slaves(&self, name: &str, slaves: &[&str]) {
         for slave in slaves {
             let link = self
@@ -385,7 +385,7 @@ impl FakeHost {
         ));
     }
 
-    /// Adds a line of mountinfo as it stands.
+    /// Adds a line of mountinfo unchanged.
     pub fn mount_line(&self, line: &str) {
         self.append("proc/self/mountinfo", line);
     }

@@ -1,4 +1,4 @@
-//! Names as an attacker would choose them, and shells that record what a command line makes them run.
+//! Names as an attacker would choose them, and shells that record the programs that a command line runs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -154,7 +154,7 @@ pub fn names(seed: u64) -> impl Iterator<Item = String> {
 }
 
 /// The arguments of every tool that the shell started for one line, the tool's name first. Tools side by side in a pipe
-/// come in any order, and stand in ascending order here.
+/// come in any order, and are in ascending order here.
 pub type Started = Vec<Vec<Vec<u8>>>;
 
 /// Lets a shell run lines in an empty folder, and records all that it starts. `tools` are the only programs that it can

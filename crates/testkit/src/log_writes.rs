@@ -1,11 +1,11 @@
-//! Logs of what a disk was told: its writes with their data, and its flushes, in their order. From one the disk can be made
-//! again as it was at any moment, and as a power cut at that moment could have left it.
+//! Logs of a disk's requests: its writes with their data, and its flushes, in their order. From a log the disk can be
+//! restored as at any moment, and as after a power cut at that moment.
 //!
 //! The format is that of the kernel's dm-log-writes (`drivers/md/dm-log-writes.c`), which QEMU's driver *blklogwrites* keeps
 //! as well: a sector with a head, then for each entry a sector that describes it, and its data. Numbers are little-endian.
 //!
-//! Left out: discards, which are counted and change nothing. A write under way when a flush is logged counts as flushed: what
-//! the log does not tell is held to be the milder case.
+//! Left out: discards, which are counted and change nothing. A write in progress when a flush is logged counts as
+//! flushed: the log does not show it, and this is the milder case.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ const FLUSH: u64 = 1;
 const FUA: u64 = 2;
 const DISCARD: u64 = 4;
 
-/// What the disk was told.
+/// A request to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// First byte on the disk.
@@ -33,7 +33,7 @@ pub struct Entry {
     pub is_flush: bool,
     /// Whether its own data were durable when it returned.
     pub is_durable: bool,
-    /// Where its data are in the log.
+    /// The position of its data in the log.
     data_at: u64,
 }
 
@@ -51,20 +51,20 @@ pub struct WriteLog {
     file: File,
     sector_bytes: u64,
     entries: Vec<Entry>,
-    /// Where the next entry begins.
+    /// The start of the next entry.
     next: u64,
 }
 
-/// How what was written and not flushed can be spoiled.
+/// The ways to destroy an unflushed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tear {
     /// Every sector of 512 bytes is old or new.
     Sectors,
-    /// Every physical block of so many bytes is old, new, both by sectors, or garbage: bystanders included.
+    /// Every physical block of this size is old, new, both by sectors, or garbage: bystanders included.
     Blocks(u64),
 }
 
-/// What a power cut did.
+/// The result of a power cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Survived {
     /// Writes that had been flushed.
@@ -73,7 +73,7 @@ pub struct Survived {
     pub whole: usize,
     /// Those that did not arrive.
     pub lost: usize,
-    /// Those of which a part arrived.
+    /// Those that arrived in part.
     pub torn: usize,
 }
 
@@ -88,7 +88,7 @@ fn invalid(what: &str) -> io::Error {
 }
 
 impl WriteLog {
-    /// Opens a log, and reads what is in it.
+    /// Opens a log, and reads its content.
     ///
     /// # Errors
     /// When the file is none, or cannot be read.
@@ -112,7 +112,7 @@ impl WriteLog {
         Ok(log)
     }
 
-    /// Reads what was appended since. An entry counts once the head counts it.
+    /// Reads appended entries. An entry counts once the head counts it.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -130,8 +130,8 @@ impl WriteLog {
             let (sector, sectors, flags) =
                 (number(&entry, 0), number(&entry, 1), number(&entry, 2));
             if (sectors, flags) == (0, 0) {
-                // Counted, and cut off before it was written: nobody was told that it is done, and nothing behind it
-                // can be found.
+                // Counted, and truncated before it was written: it was not confirmed, and nothing behind it can be
+                // found.
                 break;
             }
             let data_at = self.next + self.sector_bytes;
@@ -170,7 +170,7 @@ impl WriteLog {
             .sum()
     }
 
-    /// What an entry wrote.
+    /// The data of an entry.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -181,7 +181,7 @@ impl WriteLog {
         Ok(data)
     }
 
-    /// Writes to an image of the disk what these entries wrote.
+    /// Writes the data of these entries to an image of the disk.
     ///
     /// # Errors
     /// When the log cannot be read, or the image not written.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::wait;
 
-/// Where the nodes of hidden devices are, in a directory for each process and device.
+/// The nodes of hidden devices, in a directory for each process and device.
 const HIDDEN: &str = "/dev/plumb-hidden";
 /// Time for programs that look at every new device to close it again.
 const LOOKS: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl LoopDevice {
     /// program that has opened it meanwhile has closed it: all I/O from now on are the test's own.
     ///
     /// The kernel's name stays; programs that make a path of it find nothing. The device is attached while its node is
-    /// moved, so that nobody is given it, also after a test that was killed.
+    /// moved, so that no other process gets it, also after a test that was killed.
     ///
     /// # Panics
     /// If losetup refuses, or another program keeps the device open.
@@ -91,8 +91,8 @@ impl LoopDevice {
         self.partitions().len()
     }
 
-    /// Moves the nodes of its partitions to its own, where that is hidden: after another program than
-    /// [`LoopDevice::add_partitions`] has told the kernel of them.
+    /// Moves the nodes of its partitions to its own, if that is hidden: after another program than
+    /// [`LoopDevice::add_partitions`] has added them to the kernel.
     ///
     /// # Panics
     /// If another program keeps one open.
@@ -120,7 +120,7 @@ impl LoopDevice {
     }
 
     fn delete_partitions(&self) {
-        // Fails where there are none, which is as good, and while one is open.
+        // Fails without partitions, which is as good, and while one is open.
         let _ = Command::new("partx")
             .arg("--delete")
             .arg(&self.path)
@@ -236,7 +236,7 @@ impl Mounted {
         Mounted { at: at.to_owned() }
     }
 
-    /// Mounts a file system in memory of so many bytes.
+    /// Mounts a file system of this size in memory.
     ///
     /// # Panics
     /// When mount refuses.
@@ -262,7 +262,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Runs a tool and returns what it printed.
+/// Runs a tool and returns its output.
 ///
 /// # Panics
 /// If it cannot be run, fails, or does not end within [`wait::PATIENCE`].

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What `/proc/stat` said when it began to look.
+/// The content of `/proc/stat` at the start.
 #[derive(Debug)]
 pub struct Machine {
     begun: Ticks,
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn busy_is_little_idle_or_something_stolen() {
         let begun = "cpu  100 0 50 1000 20 0 5 7 0 0\ncpu0 1 2 3\n";
-        // 1,000 ticks more each: 600 idle, of which 100 waiting for I/O; 390 idle; 11 stolen.
+        // 1,000 ticks more each: 600 idle, 100 of them waiting for I/O; 390 idle; 11 stolen.
         assert_eq!(busy(begun, "cpu  400 0 150 1500 120 0 5 7 0 0\n"), None);
         let why = busy(begun, "cpu  610 0 150 1390 20 0 5 7 0 0\n").expect("it was");
         assert!(

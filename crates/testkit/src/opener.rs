@@ -1,6 +1,6 @@
 //! Another process that has a device or file open and does nothing else, as a database has its raw device.
 //!
-//! It opens the file itself: what a test opens is for a moment in every process that its threads start.
+//! It opens the file itself: a file opened by a test is for a moment in every process that its threads start.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ impl Opener {
     /// Starts one, and returns when the file is open.
     ///
     /// # Panics
-    /// When there is none.
+    /// If it does not exist.
     #[must_use]
     pub fn start(file: &Path) -> Opener {
         let mut shell = Command::new("sh");

@@ -42,9 +42,9 @@ pub enum Capability {
 /// Why a capability is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What was asked for.
+    /// The requested capability.
     pub capability: Capability,
-    /// What was found instead.
+    /// The state found instead.
     pub why: String,
 }
 
@@ -114,7 +114,7 @@ pub fn real_traces() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Where PATH has the program `name`.
+/// The path of the program `name` in PATH.
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -229,7 +229,7 @@ macro_rules! undecided {
     }};
 }
 
-/// The package and the path of the enclosing function, on whatever thread it runs: `plumb-stack::solaris::slices`.
+/// The package and the path of the enclosing function, on any thread: `plumb-stack::solaris::slices`.
 #[macro_export]
 macro_rules! test_name {
     () => {{

@@ -1,5 +1,5 @@
-//! A file that answers as slowly as it is told to, and stops, fails or dies when it is told to: nbdkit's memory with a delay,
-//! shown as a file by nbdfuse. Both end with the test, well or not.
+//! A file with a configurable delay that stops, fails or dies on request: nbdkit's memory with a delay, shown as a file
+//! by nbdfuse. Both end with the test, well or not.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct SlowDisk {
 }
 
 impl SlowDisk {
-    /// A disk of so many bytes; reads wait for `read_delay`, as nbdkit writes times: `1ms`.
+    /// A disk of this size; reads wait for `read_delay`, in nbdkit's form of times: `1ms`.
     ///
     /// A server that ends before it serves is started again, with a new directory: nothing has used it yet. On a machine
     /// with little memory or many processes a start may fail where the next one does not.
@@ -98,7 +98,7 @@ impl SlowDisk {
         &self.path
     }
 
-    /// Answers nothing more until it is told to go on.
+    /// Answers nothing more until it is continued.
     pub fn stop(&self) {
         self.signal("STOP");
     }

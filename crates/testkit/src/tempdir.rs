@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 pub use tempfile::TempDir;
 
-/// A new empty directory whose name tells which test left it, should a kill leave it behind.
+/// A new empty directory; its name identifies the test that left it, in case of a kill.
 ///
 /// # Panics
 /// When the temporary directory of the machine cannot be written: no test can go on from there.
@@ -50,7 +50,7 @@ pub fn temp_file(test: &str, content: &[u8]) -> TempFile {
 }
 
 impl TempFile {
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -65,7 +65,7 @@ impl TempFile {
             .unwrap_or_default()
     }
 
-    /// What is in it.
+    /// Its content.
     ///
     /// # Panics
     /// When it cannot be read.

@@ -1,4 +1,4 @@
-//! Waits of tests. Each has a limit and a name, so that a test that stands still fails and says what it waited for.
+//! Waits of tests. Each has a limit and a name, so that a test that hangs fails and names the event that it waits for.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -75,10 +75,10 @@ pub fn exit(what: &str, limit: Duration, child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Waits for the end of a process and returns what it printed to its pipes; one that goes on is killed.
+/// Waits for the end of a process and returns the output of its pipes; one that continues is killed.
 ///
 /// # Panics
-/// If it goes on beyond the limit; the message has what it printed until then.
+/// If it continues beyond the limit; the message has its output until then.
 #[track_caller]
 pub fn output(what: &str, limit: Duration, mut child: Child) -> Output {
     drop(child.stdin.take());

@@ -16,7 +16,7 @@ pub struct Zram {
 }
 
 impl Zram {
-    /// A disk of so many bytes; `None` on kernels without zram.
+    /// A disk of this size; `None` on kernels without zram.
     ///
     /// # Panics
     /// When the kernel gives one and takes no size for it.

@@ -1,8 +1,8 @@
 //! How fast the readers are, on one thread: `cargo run --release -p plumb-trace --example speed`.
 //!
-//! `speed [MIB] [NAME]…` makes a trace of so many MiB in memory with each writer of the testkit (`plumb-testkit list` has
-//! their names), reads it through the format's reader alone and then in time order, and prints MB/s. A writer of a format
-//! that is new there is measured here without a change.
+//! `speed [MIB] [NAME]…` makes a trace of a number of MiB in memory with each writer of the testkit (`plumb-testkit
+//! list` has their names), reads it through the format's reader alone and then in time order, and prints MB/s. A new
+//! writer of the testkit is measured here without a change.
 
 use std::io::{self, Read};
 use std::time::Instant;
@@ -31,7 +31,7 @@ fn written(writer: &Writer, events: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// A trace of about so many bytes.
+/// A trace of about this number of bytes.
 fn trace(writer: &Writer, bytes: usize) -> Result<Vec<u8>, Failure> {
     let sample = written(writer, SAMPLE_EVENTS)?.len() as u64;
     written(writer, SAMPLE_EVENTS * bytes as u64 / sample)

@@ -14,7 +14,7 @@ use crate::source::SourceInfo;
 /// Batches that are on their way between the two threads.
 pub const BATCHES: usize = 4;
 
-/// One call's outcome. What is known of the source comes along whenever it may be asked for the last time.
+/// The outcome of one call. Facts about the source come with it if this may be the last request.
 struct Filled {
     batch: Batch,
     outcome: Result<Fill, Error>,
@@ -132,7 +132,7 @@ mod tests {
     use crate::batch::Event;
     use crate::op::{Layer, Op};
 
-    /// Gives some batches of one event and then what it is told to.
+    /// Returns some batches of one event and then the scripted result.
     struct Few {
         left: i64,
         then: fn() -> Result<Fill, Error>,

@@ -1,4 +1,4 @@
-//! Events in columns: the form in which all readers hand on what they read.
+//! Events in columns: the form in which all readers pass on their results.
 //!
 //! A batch holds some thousand events, small enough for the cache and large enough that calls cost nothing.
 //! Positions are bytes; a block source multiplies its sectors, so that one column serves every layer.
@@ -24,9 +24,9 @@ pub struct Event {
     pub time_ns: i64,
     /// Device, see [`Names`].
     pub device: DeviceId,
-    /// Where it was seen.
+    /// The layer that recorded it.
     pub layer: Layer,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
     /// Bits of [`crate::op::flags`].
     pub flags: i32,
@@ -40,7 +40,7 @@ pub struct Event {
     pub device_ns: Option<i64>,
     /// Process; `None` when the source does not tell.
     pub pid: Option<i32>,
-    /// Thread of the process, where the source tells both; `None` also where [`Event::pid`] is that of the thread.
+    /// Thread of the process, if the source has both; `None` also if [`Event::pid`] is that of the thread.
     pub tid: Option<i32>,
     /// Command of the process; 0 unknown.
     pub comm: NameId,
@@ -51,7 +51,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of which only what every source tells is known.
+    /// An event with only the facts that every source has.
     #[must_use]
     pub fn new(
         time_ns: i64,
@@ -112,7 +112,7 @@ pub struct Batch {
     pub cgroup: Vec<i64>,
     /// File, 0 where unknown.
     pub file: Vec<NameId>,
-    /// What the ids mean; as of the last event of this batch.
+    /// The meaning of the ids; as of the last event of this batch.
     pub names: Arc<Names>,
 }
 
@@ -123,7 +123,7 @@ impl Batch {
         self.time_ns.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.time_ns.is_empty()
@@ -203,14 +203,14 @@ impl Batch {
         self.time_ns.is_sorted()
     }
 
-    /// Appends rows of this batch to another one; the names stay what they are there.
+    /// Appends rows of this batch to another one, which keeps its names.
     pub fn copy_rows(&self, rows: std::ops::Range<usize>, to: &mut Batch) {
         for row in rows {
             to.push(&self.event(row));
         }
     }
 
-    /// Appends all events of another batch, column by column; the names stay what they are here.
+    /// Appends all events of another batch, column by column; this one keeps its names.
     pub fn append(&mut self, from: &Batch) {
         let rows = (self.len(), from.len());
         append_column(&mut self.queue_ns, &from.queue_ns, rows, UNKNOWN_NS);

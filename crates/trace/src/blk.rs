@@ -1,4 +1,4 @@
-//! From the records of the kernel's block layer to I/O: which record is one I/O, and how long it took.
+//! From the records of the kernel's block layer to I/O: the record that counts as one I/O, and its duration.
 //!
 //! Serves every source of such records: binary blktrace, the text of blkparse, ftrace and perf.
 //! At the bio layer one I/O is one Q; at the request layer one D, ended by its C. A source that holds only
@@ -16,10 +16,10 @@ use crate::pending::{IoKey, Pending, Recent};
 use crate::reader::LayerChoice;
 use crate::source::{Latency, SourceInfo};
 
-/// How many records are looked at to find which layers a source holds.
+/// Number of records that are read to find the layers of a source.
 pub const PEEK_RECORDS: usize = 1 << 16;
 
-/// What a record of the block layer says happened.
+/// The event of a record of the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A bio was queued.
@@ -43,7 +43,7 @@ pub enum Action {
 /// One record, as far as I/O are made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRecord {
-    /// What happened.
+    /// The event.
     pub action: Action,
     /// When, ns.
     pub time_ns: i64,
@@ -67,7 +67,7 @@ pub struct BlockRecord {
     pub failed: bool,
 }
 
-/// What a source was found to hold, which decides what one I/O is.
+/// The content of a source, which decides about the record that counts as one I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Present {
     /// Q was seen.
@@ -132,7 +132,7 @@ impl Present {
     }
 }
 
-/// Where a device begins on the one below it.
+/// The start of a device on the one below it.
 enum Remap {
     At(u64),
     /// At several places, so that it is no partition.
@@ -143,7 +143,7 @@ enum Remap {
 /// was seen; one that is not seen again counts by the issue that was.
 #[derive(Default)]
 struct Requeues {
-    /// What was issued, where nothing waits for a completion that would tell.
+    /// Issued I/O, if no completion is expected.
     issued: Recent,
     back: Recent,
 }
@@ -163,7 +163,8 @@ pub struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Decides, from what the source holds and what is wanted, what one I/O is; says so in `info`.
+    /// Decides, from the content of the source and the wish, about the record that counts as one I/O; records it in
+    /// `info`.
     ///
     /// `latency` is why latencies cannot be trusted, if they cannot.
     #[must_use]
@@ -220,7 +221,7 @@ impl BlockEvents {
             }
             Action::FrontMerge if self.take_request => self.front_merge(record),
             Action::Complete if self.from_completions && self.take_request => {
-                // What runs when a completion comes in has nothing to do with the I/O.
+                // The task that a completion interrupts has nothing to do with the I/O.
                 let record = BlockRecord {
                     pid: None,
                     comm: 0,
@@ -249,12 +250,12 @@ impl BlockEvents {
         }
     }
 
-    /// Says that records were lost here: what is open may have completed without notice.
+    /// Records were lost here: open I/O may have completed unnoticed.
     pub fn lost_some(&mut self) {
         self.pending.doubt();
     }
 
-    /// From here on nobody waits for the completion of what was issued before a time: it is handed on without latency.
+    /// I/O that were issued before a time are passed on without latency from here on.
     pub fn give_up_before(&mut self, time_ns: i64) {
         self.pending.give_up_before(time_ns);
     }
@@ -309,8 +310,8 @@ impl BlockEvents {
 
     /// Learns from a remap where a partition begins on its disk.
     ///
-    /// A stacked device has another driver, and so another major number, than what it maps to, and it may map
-    /// to many places; a partition has that of its disk, and maps to one.
+    /// A stacked device has another driver, and so another major number, than its target, and it may map to many
+    /// places; a partition has that of its disk, and maps to one.
     pub fn remap(
         &mut self,
         from: DeviceId,

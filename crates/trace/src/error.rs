@@ -1,11 +1,11 @@
-//! What can go wrong while a trace is read, each with its place, what was found and what was expected.
+//! Errors of reading a trace, each with its position, the text found and the text expected.
 
 use std::fmt;
 use std::io;
 
 use crate::op::Layer;
 
-/// Where in an input something was found.
+/// A position in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Line, counted from 1.
@@ -29,11 +29,11 @@ impl fmt::Display for Place {
 /// A part of an input that could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it is.
+    /// The position.
     pub place: Place,
-    /// What stands there, shortened.
+    /// The text found, shortened.
     pub found: String,
-    /// What should stand there.
+    /// The expected text.
     pub expected: String,
 }
 
@@ -55,7 +55,7 @@ pub enum Error {
     Open {
         /// Input as the user named it.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Reading failed underway.
@@ -65,7 +65,7 @@ pub enum Error {
         path: String,
         /// Bytes read before.
         offset: u64,
-        /// What the system (or the decompressor) said.
+        /// The error of the system (or the decompressor).
         source: io::Error,
     },
     /// A directory without any trace that belongs into one.
@@ -105,7 +105,7 @@ pub enum Error {
         path: String,
         /// Name of the format.
         format: &'static str,
-        /// Why, and what to use instead.
+        /// The reason, and an alternative.
         reason: &'static str,
     },
     /// Nothing sensible could be read any more.
@@ -136,7 +136,7 @@ pub enum Error {
         /// Name of the format.
         format: &'static str,
     },
-    /// No writer for what was asked.
+    /// No writer for the request.
     #[error("no trace format to write is known for {found}; expected one of: {known}")]
     NoSuchTarget {
         /// The name or path given.
@@ -149,7 +149,7 @@ pub enum Error {
     Write {
         /// Output as the user named it.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something other than a file has the name of an output.
@@ -157,7 +157,7 @@ pub enum Error {
     NoFile {
         /// Output as the user named it.
         path: String,
-        /// What it is.
+        /// The kind found.
         found: &'static str,
     },
     /// A Parquet file of other things.
@@ -165,9 +165,9 @@ pub enum Error {
     NoTrace {
         /// File as the user named it.
         path: String,
-        /// Columns or the type that stand there.
+        /// Columns or the type found.
         found: String,
-        /// Column or type that should stand there.
+        /// Expected column or type.
         expected: String,
     },
     /// A Parquet trace of a version that is not known yet.
@@ -177,7 +177,7 @@ pub enum Error {
     NewerSchema {
         /// File as the user named it.
         path: String,
-        /// Version that stands there.
+        /// The version found.
         found: String,
         /// Newest version that is known.
         expected: u32,
@@ -187,7 +187,7 @@ pub enum Error {
     Parquet {
         /// File as the user named it.
         path: String,
-        /// What the library said.
+        /// The error of the library.
         source: parquet::errors::ParquetError,
     },
 }

@@ -1,4 +1,4 @@
-//! Opens what the user named: a file, standard input, and gzip or zstd around either.
+//! Opens the user's input: a file, standard input, and gzip or zstd around either.
 //!
 //! The first bytes are looked at before a format is chosen, and read again by its reader.
 
@@ -141,7 +141,7 @@ impl Input {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// What [`Input::peek`] has brought and nobody has taken yet; never reads.
+    /// Bytes that [`Input::peek`] has read and no caller has taken yet; never reads.
     #[inline]
     #[must_use]
     pub fn shown(&self) -> &[u8] {
@@ -159,7 +159,7 @@ impl Input {
     pub fn consume(&mut self, bytes: usize) {
         debug_assert!(
             bytes <= self.end - self.start,
-            "only what was shown can be taken"
+            "only bytes that were shown can be taken"
         );
         self.start += bytes;
         self.offset += bytes as u64;
@@ -177,7 +177,7 @@ impl Input {
             self.end -= self.start;
             self.start = 0;
         }
-        // What is left grows twofold, so that a long line does not come in by single bytes.
+        // The rest grows twofold, so that a long line does not come in by single bytes.
         let room = want.max(READ_BYTES).max(2 * self.end);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);

@@ -1,8 +1,8 @@
 //! Traces of I/O: events in columns, and a reader for each format in which somebody may have one.
 //!
-//! [`open::open`] finds out the format of an input and gives a [`Reader`], which fills a [`Batch`] again and
-//! again. What the source lost, cannot tell or had damaged is in its [`SourceInfo`]. Nothing here counts or
-//! judges I/O; that is the business of the profile and of the rules.
+//! [`open::open`] detects the format of an input and gives a [`Reader`], which fills a [`Batch`] again and again.
+//! Losses, gaps and damage of the source are in its [`SourceInfo`]. Nothing here counts or judges I/O; that is the task
+//! of the profile and of the rules.
 
 #![forbid(unsafe_code)]
 

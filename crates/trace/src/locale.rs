@@ -1,5 +1,5 @@
-//! Numbers and fields as programs of a desktop write them in the user's country: groups of thousands, a point
-//! or a comma before the fraction, quotes around what holds the separator.
+//! Numbers and fields as desktop programs write them in the user's country: groups of thousands, a point or a comma
+//! before the fraction, quotes around text with the separator.
 //!
 //! Exact as [`crate::number`]; a group that is none makes the number no number.
 
@@ -11,7 +11,7 @@ const NUMBER_BYTES_MAX: usize = 48;
 /// How a source writes numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Locale {
-    /// What stands before the fraction: a point or a comma.
+    /// The mark before the fraction: a point or a comma.
     pub fraction_mark: u8,
 }
 
@@ -30,7 +30,7 @@ impl Locale {
         })
     }
 
-    /// A number times `10^scale`; `None` for what [`parse_decimal`] does not take and for wrong groups.
+    /// A number times `10^scale`; `None` if [`parse_decimal`] rejects it and for wrong groups.
     #[must_use]
     pub fn decimal(self, text: &[u8], scale: u32) -> Option<i64> {
         let mut plain = [0; NUMBER_BYTES_MAX];
@@ -84,8 +84,8 @@ impl Locale {
     }
 }
 
-/// Fields of a line of which some may be in quotes; those come without them. A quote inside quotes is written
-/// twice in CSV and ends the field here.
+/// Fields of a line, some of them possibly in quotes, which are removed. A quote inside quotes is written twice in CSV
+/// and ends the field here.
 pub fn quoted_fields(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {

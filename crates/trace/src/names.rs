@@ -8,7 +8,7 @@ pub type DeviceId = u32;
 /// Number of a command or file within one trace; 0 means unknown.
 pub type NameId = u32;
 
-/// What is known of a device beyond its name.
+/// The facts about a device beyond its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// As the source names it: `8,16`, `sda`, `hm_0`.
@@ -110,7 +110,7 @@ impl Names {
         &self.devices
     }
 
-    /// A device for changing what is known of it; `None` for ids of another trace.
+    /// A device for changing its facts; `None` for ids of another trace.
     pub fn device_mut(&mut self, id: DeviceId) -> Option<&mut Device> {
         self.devices.get_mut(id as usize)
     }

@@ -4,8 +4,7 @@ use crate::reader::IOS_MAX;
 
 /// The number that a text begins with and how many digits it has (0 without any); `None` above `u64`.
 ///
-/// Eight digits are looked at in one step: which bytes are digits and what they are worth comes out of a few
-/// operations on a word of 64 bits.
+/// Eight digits are read in one step: a few operations on a word of 64 bits give the digit bytes and their value.
 #[inline]
 #[must_use]
 pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {

@@ -1,4 +1,4 @@
-//! What an I/O does ([`Op`]), where it was seen ([`Layer`]) and how it was asked for ([`flags`]).
+//! The operation of an I/O ([`Op`]), its layer ([`Layer`]) and its flags ([`flags`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -74,16 +74,16 @@ impl Op {
     }
 }
 
-/// Where in the storage stack an I/O was seen, highest first.
+/// The layer of the storage stack that recorded an I/O, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Layer {
-    /// What the application asked of a file.
+    /// Requests of the application to a file.
     Vfs = 0,
-    /// What a block device node was given.
+    /// Requests to a block device node.
     Bio = 1,
-    /// What the driver sent to the device.
+    /// Requests of the driver to the device.
     Request = 2,
 }
 

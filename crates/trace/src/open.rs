@@ -1,4 +1,4 @@
-//! From what the user named to readers: groups per-CPU files, finds out formats.
+//! From the user's paths to readers: groups per-CPU files, detects formats.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::input::{Input, SNIFF_BYTES};
 use crate::order::Ordered;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
-/// So many lines at the beginning of a text may be damaged before its format is unknown.
+/// This number of lines at the beginning of a text may be damaged before its format is unknown.
 const ODD_LINES_MAX: usize = 8;
 
 /// One recording: the unit within which streams and order have a meaning.
@@ -21,8 +21,8 @@ pub struct Piece {
     pub files: Vec<PathBuf>,
 }
 
-/// Takes what the user named apart into recordings: a directory into those of blktrace in it, `DIR/NAME` into
-/// its files `NAME.blktrace.CPU`, and such files, named one by one, into those that belong together.
+/// Splits the user's paths into recordings: a directory into those of blktrace in it, `DIR/NAME` into its files
+/// `NAME.blktrace.CPU`, and such files, named one by one, into those that belong together.
 #[must_use]
 pub fn pieces(paths: &[PathBuf]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
@@ -87,7 +87,7 @@ fn add(pieces: &mut Vec<Piece>, recording: PathBuf, file: PathBuf) {
 /// Opens a recording.
 ///
 /// # Errors
-/// When it cannot be opened, is empty, or its format is unknown, refused or not what was asked.
+/// If it cannot be opened, is empty, or its format is unknown, refused or not the requested one.
 pub fn open(piece: &Piece, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let as_blktrace = options
         .format
@@ -161,9 +161,9 @@ fn first_yes(prefix: &[u8], complete: bool) -> Option<&'static Format> {
         .copied()
 }
 
-/// What follows the first line of a text, the second, and so on: one that is damaged shall not hide the others, which
-/// tell the format. It is then counted as damaged, as further down. A line of column names is no damage: it belongs to
-/// a format that is not known, and hides what comes after it.
+/// The text after the first line, after the second, and so on: a damaged one must not hide the others, which identify
+/// the format. It is then counted as damaged, like later ones. A line of column names is no damage: it belongs to an
+/// unknown format, and hides the text after it.
 fn behind_odd_lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_text = memchr::memchr(0, prefix).is_none();
     let mut rest = if is_text { prefix } else { &[] };

@@ -1,11 +1,10 @@
 //! Puts events into the order of their issue when a source wrote them in another one.
 //!
-//! Tools that print at completion and traces merged from several recorders are out of order by a little;
-//! recordings that were appended to each other go back by all of a recording.
-//! A window of events is held back and sorted by time, stably; what is older still is passed on where it
-//! stands and counted. Batches that come in order are handed through as they are: the window costs nothing
-//! but its memory then. Sorting spares them, too: a batch that is in order and overlaps no other one in time changes
-//! its place and none of its events, so that between two jumps back in time no event is copied.
+//! Tools that print at completion and traces merged from several recorders are slightly out of order; concatenated
+//! recordings go back by a whole recording. A window of events is held back and sorted by time, stably; older events
+//! are passed on at their position and counted. Batches in order are passed through unchanged: the window then costs
+//! only its memory. Sorting spares them, too: a batch that is in order and overlaps no other one in time changes its
+//! place and none of its events, so that between two jumps back in time no event is copied.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ pub struct Ordered {
     /// Latest time handed on.
     passed_ns: i64,
     out_of_order: u64,
-    /// What ended the events for now, once those held are handed on.
+    /// The reason for the end of events, after the held ones are passed on.
     after: Option<Result<Fill, Error>>,
 }
 
@@ -362,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the window takes in comes out as the library's stable sort of all events has it.
+        /// The window returns its input as the library's stable sort of all events does.
         #[test]
         fn appended_runs_come_out_as_a_stable_sort_has_them(
             times in appended_runs(),
@@ -403,7 +402,7 @@ mod tests {
     }
 
     /// Recordings that are longer than the window, each of which goes back by all of the one before. Every event comes
-    /// out, and those that are counted are those behind one that was handed on before.
+    /// out, and those that are counted follow one that was passed on before.
     #[test]
     fn long_recordings_that_were_appended_stay_in_order_between_jumps() {
         let recording: Vec<i64> = (0..200_000).collect();

@@ -1,11 +1,11 @@
 //! I/O between issue and completion: they wait here so that they leave in the order of issue with a latency.
 //!
-//! An I/O is known by device and first sector, a flush by its device alone. A completion that is longer than what is in
-//! flight there is that of an I/O whose issue was not seen. Where several of one key are in flight the one of the
-//! completed length is taken, and the oldest among equals: which of two equal ones it was cannot be told, and the sum of
-//! latencies is the same either way. A shorter one ends a part, unless the whole completes later all the same. That would go wrong for ever after
-//! one lost completion, so nothing is queued behind an I/O from before a loss or from more than
-//! [`SAME_PLACE_NS_MAX`] ago. The ring is bounded; what leaves it unfinished is counted.
+//! An I/O is identified by device and first sector, a flush by its device alone. A completion longer than the I/O in
+//! flight there belongs to an I/O whose issue was not seen. If several of one key are in flight, the one of the
+//! completed length is used, and the oldest among equals: two equal ones cannot be distinguished, and the sum of
+//! latencies is the same either way. A shorter one ends a part, unless the whole completes later all the same. That
+//! would go wrong for ever after one lost completion, so nothing is queued behind an I/O from before a loss or from
+//! more than [`SAME_PLACE_NS_MAX`] ago. The ring is bounded; unfinished I/O that leave it are counted.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -25,14 +25,14 @@ pub const WAITING_MAX: usize = 1 << 18;
 /// longest 15 ms; at 3 s the first stranger came in, at 30 s some of 37 s.
 pub const SAME_PLACE_NS_MAX: i64 = 1_000_000_000;
 
-/// The same for flushes, of which many threads may wait for a slow disk: the kernel's default time-out of a
-/// request (`rq_timeout`, 30 s).
+/// The same for flushes, because many threads may wait for a slow disk: the kernel's default time-out of a request
+/// (`rq_timeout`, 30 s).
 pub const FLUSH_NS_MAX: i64 = 30_000_000_000;
 
 /// How many I/O of one key are looked at for one of the completed length.
 const SAME_PLACE_LOOKED_AT: usize = 8;
 
-/// What identifies an I/O between issue and completion.
+/// The identity of an I/O between issue and completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IoKey {
     sector: u64,
@@ -64,7 +64,7 @@ impl IoKey {
     }
 }
 
-/// Times, or anything else, by key, of which only the recent half is sure to be kept.
+/// Times, or anything else, by key; only the recent half is sure to be kept.
 pub struct Recent<T = i64> {
     young: FxHashMap<IoKey, T>,
     old: FxHashMap<IoKey, T>,
@@ -80,10 +80,10 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// So many are kept at least, twice as many at most.
+    /// At least this number is kept, at most twice as many.
     const KEPT: usize = 1 << 16;
 
-    /// Remembers what belongs to a key.
+    /// Stores the value of a key.
     pub fn insert(&mut self, key: IoKey, value: T) {
         if self.young.len() >= Recent::<T>::KEPT {
             std::mem::swap(&mut self.young, &mut self.old);
@@ -92,13 +92,13 @@ impl<T> Recent<T> {
         self.young.insert(key, value);
     }
 
-    /// What belongs to a key, where that is still known.
+    /// The value of a key, if it is still known.
     #[must_use]
     pub fn get(&self, key: IoKey) -> Option<&T> {
         self.young.get(&key).or_else(|| self.old.get(&key))
     }
 
-    /// Takes out what belongs to a key.
+    /// Removes the value of a key.
     pub fn remove(&mut self, key: IoKey) -> Option<T> {
         self.young.remove(&key).or_else(|| {
             if self.old.is_empty() {
@@ -153,11 +153,11 @@ pub struct Pending {
     given_up_before_ns: Option<i64>,
     /// Completions of a part of an I/O.
     partial_completions: u64,
-    /// What each I/O that completed in part was before.
+    /// The original of each I/O that completed in part.
     whole: FxHashMap<IoKey, WholeIo>,
 }
 
-/// An I/O of which a part is said to have completed.
+/// An I/O with a reported partial completion.
 #[derive(Clone, Copy)]
 struct WholeIo {
     number: u64,
@@ -245,8 +245,8 @@ impl Pending {
         self.ring.get_mut(index)
     }
 
-    /// The open I/O to which a completion belongs, and the one before it in its chain. `None` where the oldest one,
-    /// which is taken unless another has the length, is shorter than what completed.
+    /// The open I/O of a completion, and the one before it in its chain. `None` if the oldest one, which is the default
+    /// unless another has the length, is shorter than the completion.
     fn find(&mut self, chain: Chain, len_bytes: u64) -> Option<(Option<u64>, u64)> {
         let (mut before, mut number) = (None, chain.oldest);
         for _ in 0..SAME_PLACE_LOOKED_AT {
@@ -378,7 +378,7 @@ impl Pending {
     }
 
     fn remember_whole(&mut self, key: IoKey, whole: WholeIo) {
-        // What has left is forgotten when there is as much of it again as waits.
+        // I/O that have left are forgotten when there are as many again as wait.
         if self.whole.len() > 2 * self.ring.len() + 64 {
             let first = self.first;
             self.whole.retain(|_, whole| whole.number >= first);
@@ -386,7 +386,7 @@ impl Pending {
         self.whole.insert(key, whole);
     }
 
-    /// The I/O of which a part was said to have completed, though that was another one: here it completes as a whole.
+    /// The I/O with a reported partial completion that belonged to another one: here it completes as a whole.
     fn unlink_whole(&mut self, key: IoKey, len_bytes: u64, counts: &mut Counts) -> Option<u64> {
         let WholeIo { number, .. } = *self
             .whole
@@ -425,12 +425,12 @@ impl Pending {
         true
     }
 
-    /// From here on no completion of what is open now is counted on.
+    /// From here on no completion of open I/O is expected.
     pub fn doubt(&mut self) {
         self.doubtful_below = self.first + self.ring.len() as u64;
     }
 
-    /// From here on nobody waits for the completion of what was issued before a time.
+    /// From here on no completion of I/O issued before a time is expected.
     pub fn give_up_before(&mut self, time_ns: i64) {
         self.given_up_before_ns = Some(time_ns);
     }
@@ -491,7 +491,7 @@ mod tests {
     use super::*;
     use crate::op::{Layer, Op};
 
-    /// One that hangs holds back what was issued behind it until it is given up, and completes late then.
+    /// One that hangs holds back later I/O until it is given up, and completes late then.
     #[test]
     fn what_hangs_is_given_up() {
         let (mut pending, mut batch, mut counts) =

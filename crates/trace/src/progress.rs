@@ -1,10 +1,10 @@
-//! How far the reading of inputs has come, for whoever shows it.
+//! Progress of reading inputs, for displays.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes read of bytes known, over all inputs that share it. Compressed inputs count as they lie on disk.
+/// Bytes read of bytes known, over all inputs that share it. Compressed inputs count by their length on disk.
 #[derive(Debug, Default)]
 pub struct Progress {
     read: AtomicU64,

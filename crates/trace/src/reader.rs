@@ -1,4 +1,4 @@
-//! The one interface behind which every format stands.
+//! The one interface of every format.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::op::{Layer, Op};
 use crate::progress::Progress;
 use crate::source::SourceInfo;
 
-/// Which layer of a source is wanted.
+/// The wanted layer of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LayerChoice {
     /// The lowest that the beginning of the source shows; of each device, where the source says that it has one layer each.
@@ -32,8 +32,8 @@ impl LayerChoice {
     }
 }
 
-/// Which of the columns that a batch may leave empty are wanted. A reader that can do so does not even decode
-/// the others; any reader may fill them all the same.
+/// The wanted ones of the columns that a batch may leave empty. A reader that can do so does not even decode the
+/// others; any reader may fill them all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Insert to issue.
@@ -64,7 +64,7 @@ impl Columns {
         file: true,
     };
 
-    /// What a profile is made of: no control groups and no files.
+    /// The columns of a profile: no control groups and no files.
     pub const PROFILE: Columns = Columns {
         cgroup: false,
         file: false,
@@ -81,13 +81,13 @@ impl Default for Columns {
 /// How a trace is to be read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Which layer.
+    /// The layer.
     pub layer: LayerChoice,
     /// Name of the format; `None` finds it out from the content.
     pub format: Option<String>,
-    /// Which optional columns.
+    /// The optional columns.
     pub columns: Columns,
-    /// Who wants to know how far the reading has come.
+    /// The receiver of progress.
     pub progress: Option<Arc<Progress>>,
 }
 
@@ -128,7 +128,7 @@ pub struct ResidueTable {
     pub rows: Vec<ResidueRow>,
 }
 
-/// What a histogram counts.
+/// The measure of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measured {
     /// Length of I/O in bytes.
@@ -145,7 +145,7 @@ pub enum Measured {
     ResidueBytes,
 }
 
-/// A bucket of a histogram: `low..=high`, in the unit of what is measured.
+/// A bucket of a histogram: `low..=high`, in the unit of the measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     /// Lowest value that it holds; `None` when open to below.
@@ -161,7 +161,7 @@ pub struct Bucket {
 pub struct Distribution {
     /// Device, disk or process as the source names it.
     pub subject: String,
-    /// What is counted.
+    /// Its measure.
     pub measured: Measured,
     /// Reads or writes only; `None` means all operations.
     pub op: Option<Op>,
@@ -195,7 +195,7 @@ pub struct AlignTotals {
     pub len_unit_bytes: u64,
 }
 
-/// What a call of [`Reader::fill`] brought.
+/// The result of a call of [`Reader::fill`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fill {
     /// The batch holds events; there may be more.
@@ -212,17 +212,16 @@ pub enum Fill {
 
 /// A source of events in issue order.
 ///
-/// What was read before an error stays valid: the caller keeps the batches it has and reports the error
-/// beside them.
+/// Data read before an error stay valid: the caller keeps its batches and reports the error beside them.
 pub trait Reader: Send {
-    /// Empties `batch` and fills it anew.
+    /// Empties `batch` and fills it again.
     ///
     /// # Errors
     /// When nothing sensible can be read any more. Single damaged lines or records are no error; they are
     /// counted in [`SourceInfo::counts`].
     fn fill(&mut self, batch: &mut Batch) -> Result<Fill, Error>;
 
-    /// What is known of the source; complete after [`Fill::End`] or an error.
+    /// The facts about the source; complete after [`Fill::End`] or an error.
     fn info(&self) -> &SourceInfo;
 }
 

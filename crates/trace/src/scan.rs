@@ -1,8 +1,8 @@
 //! Takes a line apart from left to right: a field is split off and understood in the same pass.
 //!
-//! For formats with a separator of one byte; a run of blanks counts as one. What is usual (a plain number, the separator, the next) takes
-//! the fast way; blanks around a value, a sign or an error take the slow one, which reads the field again.
-//! Nothing is copied but the text of an error.
+//! For formats with a separator of one byte; a run of blanks counts as one. The usual case (a plain number, the
+//! separator, the next) uses the fast way; blanks around a value, a sign or an error use the slow one, which reads the
+//! field again. Nothing is copied but the text of an error.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use crate::text::LineError;
 #[derive(Clone)]
 pub struct Scan<'line> {
     line: &'line [u8],
-    /// Where the next field begins; beyond the line's length once the last one was taken.
+    /// The start of the next field; beyond the line's length after the last one.
     at: usize,
     separator: u8,
 }
@@ -66,7 +66,7 @@ impl<'line> Scan<'line> {
         self.at > self.line.len()
     }
 
-    /// The next field as it stands; `None` after the last one.
+    /// The next field unchanged; `None` after the last one.
     #[inline]
     pub fn field(&mut self) -> Option<&'line [u8]> {
         let rest = self.line.get(self.at..)?;
@@ -116,7 +116,7 @@ impl<'line> Scan<'line> {
         Some(letter)
     }
 
-    /// Takes a field that is empty or blank; `false`, with nothing taken, when it is not or there is none.
+    /// Skips an empty or blank field; `false`, without a change, if it is not blank or missing.
     #[inline]
     pub fn blank(&mut self) -> bool {
         match self.rest().first() {
@@ -201,7 +201,7 @@ impl<'line> Scan<'line> {
         Some((seconds, ns))
     }
 
-    /// All fields that were not taken, as they stand.
+    /// All remaining fields, unchanged.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> &'line [u8] {
@@ -243,7 +243,7 @@ impl<'line> Scan<'line> {
         parse(word).ok_or_else(|| LineError::new(word, expected))
     }
 
-    /// Makes sure that nothing stands after the last field.
+    /// Ensures that nothing follows the last field.
     ///
     /// # Errors
     /// When there are further fields.
@@ -265,7 +265,7 @@ fn joined(whole: u64, parts: u64, scale: u32, missing: u32) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
-/// A row, or nothing for a line that is a header: asked only where the line is no row.
+/// A row, or nothing for a header line: called only if the line is no row.
 ///
 /// # Errors
 /// When the line is neither.
@@ -320,7 +320,7 @@ fn missing(line: &[u8], expected: &'static str) -> LineError {
     }
 }
 
-/// Ids of devices by a key that stands in each line, so that a name is made once a device.
+/// Ids of devices by a key in each line, so that a name is made once for each device.
 #[derive(Default)]
 pub struct DeviceKeys {
     last: (Vec<u8>, DeviceId),

@@ -1,4 +1,4 @@
-//! What a reader knows of its source: how far the numbers can be trusted and what they cannot tell.
+//! A reader's knowledge of its source: the reliability of its numbers and its gaps.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::Damage;
 use crate::op::Layer;
 
-/// What time 0 of a trace means.
+/// The meaning of time 0 of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// Nanoseconds since 1970-01-01 UTC.
@@ -114,7 +114,7 @@ pub enum Contradiction {
         /// I/O issued.
         issued: u64,
     },
-    /// The mean offset lies outside of the bounds that the histogram sets.
+    /// The mean offset is outside of the bounds that the histogram sets.
     MeanOffset {
         /// Line.
         line: u64,
@@ -149,7 +149,7 @@ pub const CONTRADICTIONS_KEPT: usize = 24;
 /// How many damaged places are kept in full; the rest is only counted.
 pub const DAMAGES_KEPT: usize = 5;
 
-/// What a reader knows of its source. Complete once the reader has come to its end.
+/// A reader's knowledge of its source. Complete once the reader has come to its end.
 #[derive(Clone, Debug, Default)]
 pub struct SourceInfo {
     /// Input as the user named it.
@@ -164,7 +164,7 @@ pub struct SourceInfo {
     pub one_layer_a_device: bool,
     /// Whether only completions were recorded: their times are those of completion.
     pub completions_only: bool,
-    /// What time 0 means.
+    /// The meaning of time 0.
     pub clock: Clock,
     /// Unix time of time 0 in ns; `None` when it cannot be known.
     pub unix_ns_at_zero: Option<i64>,
@@ -180,7 +180,7 @@ pub struct SourceInfo {
     pub contradictions: Vec<Contradiction>,
     /// Everything else that a reader of the result must know, a sentence each.
     pub notes: Vec<String>,
-    /// What this source cannot tell, for instance "start alignment".
+    /// Gaps of this source, for instance "start alignment".
     pub cannot_tell: Vec<&'static str>,
 }
 
@@ -205,7 +205,7 @@ impl SourceInfo {
         self.tally_many(kind, 1);
     }
 
-    /// Counts so many of a kind.
+    /// Counts a number of a kind.
     pub fn tally_many(&mut self, kind: &'static str, count: u64) {
         if count > 0 {
             *self.tallies.entry(kind).or_insert(0) += count;
@@ -220,7 +220,7 @@ impl SourceInfo {
         }
     }
 
-    /// Adds what the source cannot tell, once.
+    /// Adds a gap of the source, once.
     pub fn note_unknown(&mut self, what: &'static str) {
         if !self.cannot_tell.contains(&what) {
             self.cannot_tell.push(what);

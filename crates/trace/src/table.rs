@@ -1,10 +1,10 @@
-//! What the printed tables of tracing tools share: a header line that names the columns, rows under it, and
-//! prose, prompts and totals around them.
+//! The common parts of printed tables of tracing tools: a header line with the column names, rows under it, and prose,
+//! prompts and totals around them.
 //!
-//! The columns are taken from the header, so that the options a tool was run with need no telling. At most
-//! one stretch of a row is free text (a command or a path, which may hold blanks): what stands before it is
-//! counted from the left, what stands after it from the right. A line under a header that is no row is told
-//! apart by its shape: one most of whose cells are as they should be is a damaged row, any other is prose.
+//! The columns come from the header, so the options of the tool need not be known. At most one stretch of a row is free
+//! text (a command or a path, which may contain blanks): the part before it is counted from the left, the part after it
+//! from the right. A line under a header that is no row is classified by its shape: one with mostly valid cells is a
+//! damaged row, any other is prose.
 
 use crate::number::{parse_decimal, parse_u64};
 use crate::text::{LineError, split_words};
@@ -12,12 +12,12 @@ use crate::text::{LineError, split_words};
 /// No tool prints a table of more columns.
 pub const COLUMNS_MAX: usize = 24;
 
-/// What a cell of a column looks like.
+/// The format of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellFormat {
-    /// One word, whatever it says.
+    /// One word, any.
     Word,
-    /// So many words in a row, whatever they say.
+    /// This number of consecutive words, any.
     Words(usize),
     /// A whole number without sign.
     Count,
@@ -27,7 +27,7 @@ pub enum CellFormat {
     Letters,
     /// `MAJOR,MINOR`.
     Device,
-    /// Text that may hold blanks. Columns of this kind that stand side by side share one stretch.
+    /// Text that may contain blanks. Adjacent columns of this kind share one stretch.
     Free,
 }
 
@@ -66,7 +66,7 @@ impl CellFormat {
             CellFormat::Word | CellFormat::Words(_) => "a word",
             CellFormat::Count => "a whole number",
             CellFormat::Decimal => "a decimal number",
-            CellFormat::Letters => "capital letters that say what the I/O does",
+            CellFormat::Letters => "capital letters for the kind of the I/O",
             CellFormat::Device => "MAJOR,MINOR of a device",
             CellFormat::Free => "a command or path",
         }
@@ -111,7 +111,7 @@ impl Header {
     /// A line as a row; `Ok(None)` when it is prose.
     ///
     /// # Errors
-    /// When it is a row of which something is broken.
+    /// If it is a row with a broken part.
     pub fn row<'line>(&self, line: &'line [u8]) -> Result<Option<Row<'line>>, LineError> {
         let mut row = Row {
             names: [""; COLUMNS_MAX],
@@ -219,7 +219,7 @@ impl<'line> Row<'line> {
         parse_u64(self.get(name)?)
     }
 
-    /// The process id in column `PID`; `None` when there is none or it is none.
+    /// The process id in column `PID`; `None` if the column is absent or invalid.
     #[must_use]
     pub fn pid(&self) -> Option<i32> {
         i32::try_from(self.count("PID")?).ok()
@@ -245,7 +245,7 @@ impl<'line> Row<'line> {
     /// First byte and length of an extent that `block` gives in sectors and `len` in bytes.
     ///
     /// # Errors
-    /// When its end lies above 2^64.
+    /// If its end is above 2^64.
     pub fn extent(&self, block: &str, len: &str) -> Result<(u64, u64), LineError> {
         let cell = self.get(block).unwrap_or_default();
         let start = parse_u64(cell).and_then(|sector| sector.checked_mul(512));

@@ -1,4 +1,4 @@
-//! What all line-oriented formats share: lines of bounded length, fields, and a reader around a line parser.
+//! The common parts of all line-oriented formats: lines of bounded length, fields, and a reader around a line parser.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ const EXTRAS_HELD: usize = 8;
 /// Some programs of Windows put it before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// After so many damaged lines without a good one the rest is given up.
+/// After this number of damaged lines without a good one the rest is given up.
 const DAMAGED_IN_A_ROW_MAX: u64 = 1000;
 
-/// Why a line was not understood: the field, what stood there, what should.
+/// The reason why a line was not understood: the field, the text found, the text expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// What stands there, shortened.
+    /// The text found, shortened.
     pub found: String,
-    /// What should stand there, with the name of the field.
+    /// The expected text, with the name of the field.
     pub expected: &'static str,
 }
 
@@ -41,14 +41,14 @@ impl LineError {
     }
 }
 
-/// What a line parser writes to.
+/// The output of a line parser.
 #[derive(Default)]
 pub struct Sink {
-    /// Where events go.
+    /// The events.
     pub batch: Batch,
     /// Dictionaries of the trace.
     pub names: Names,
-    /// What is known of the source.
+    /// The facts about the source.
     pub info: SourceInfo,
     /// Number of the line that is read, from 1.
     pub line: u64,
@@ -104,8 +104,8 @@ impl Sink {
         self.batch.len() >= BATCH_EVENTS || self.extras.len() >= EXTRAS_HELD
     }
 
-    /// What a reader does with the outcome of reading on: an error that comes after something good ends the
-    /// reading and is noted, so that what came before it is kept; an error before anything good is one.
+    /// A reader's treatment of the outcome of reading on: an error after good data ends the reading and is noted, so
+    /// that the data before it are kept; an error before any good data is returned.
     ///
     /// # Errors
     /// The error given, when nothing was read before it.
@@ -124,7 +124,7 @@ impl Sink {
         Ok(())
     }
 
-    /// What a reader returns once it has read on: the events first, then the ready-made things, then the end.
+    /// A reader's result after it has read on: the events first, then the ready-made things, then the end.
     pub fn next_fill(&mut self, batch: &mut Batch) -> Fill {
         if self.batch.is_empty() {
             return self.extras.pop_front().unwrap_or(Fill::End);
@@ -136,13 +136,13 @@ impl Sink {
 
 /// A format whose unit is the line.
 pub trait LineFormat: Send {
-    /// Understands one line (without its end; never empty) and pushes what it means.
+    /// Parses one line (without its end; never empty) and pushes its meaning.
     ///
     /// # Errors
     /// When the line is not of this format. The line is then counted and passed over.
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError>;
 
-    /// Called before what was read is handed on, also where reading stopped early.
+    /// Called before the results are passed on, also after an early stop.
     fn pause(&mut self, _sink: &mut Sink) {}
 
     /// Called once after the last line.
@@ -326,7 +326,7 @@ impl<F: LineFormat> Reader for TextReader<F> {
             let outcome = self.read_lines();
             self.format.pause(&mut self.sink);
             if outcome.is_err() {
-                // What a format still holds back was read before the error and stays.
+                // Data that a format still holds back were read before the error and stay.
                 self.format.end(&mut self.sink);
             }
             self.sink.stop_on(outcome, &mut self.ended)?;
@@ -355,7 +355,7 @@ impl<'line> Fields<'line> {
         }
     }
 
-    /// What has not been taken yet.
+    /// The remaining part.
     #[must_use]
     pub fn rest(&self) -> &'line [u8] {
         self.rest.unwrap_or_default()
@@ -386,7 +386,7 @@ pub fn split_words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| !word.is_empty())
 }
 
-/// The first lines of what a sniffer sees that are whole: all of them at the end of the input.
+/// The complete first lines of a sniffer's sample: all of them at the end of the input.
 pub fn whole_lines(prefix: &[u8], complete: bool) -> impl Iterator<Item = &[u8]> {
     let end = if complete {
         prefix.len()

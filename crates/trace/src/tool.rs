@@ -34,16 +34,16 @@ impl Tables {
         let header = Header::find(line, self.known, self.required)?;
         self.runs += 1;
         if self.runs == 2 {
-            info.note("several outputs of the tool stand in this file; all of them were read");
+            info.note("this file holds several outputs of the tool; all of them were read");
         }
         self.header = Some(header.clone());
         Some(header)
     }
 
-    /// A line that is no header as a row, or `None` for what stands around the rows; both are counted.
+    /// A line that is no header as a row, or `None` for lines around the rows; both are counted.
     ///
     /// # Errors
-    /// When it is a row of which something is broken.
+    /// If it is a row with a broken part.
     pub fn row<'line>(
         &self,
         line: &'line [u8],
@@ -58,7 +58,7 @@ impl Tables {
     }
 }
 
-/// The answer of a format whose distinctive line may stand below prose.
+/// The answer of a format whose distinctive line may be below prose.
 #[must_use]
 pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) -> bool) -> Sniff {
     if whole_lines(prefix, complete).any(is_it) {
@@ -72,7 +72,7 @@ pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) ->
     }
 }
 
-/// Counts what turned out to be damaged only when the last line had come.
+/// Counts damage that is only known after the last line.
 pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
     let place = Place::Line(info.counts.records);
     info.damage(Damage {
@@ -84,7 +84,7 @@ pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
 
 /// Says that a run of the tool printed no times of issue.
 pub fn has_no_times(info: &mut SourceInfo) {
-    info.note("a run without times of issue stands in the order of completion");
+    info.note("a run without times of issue is in the order of completion");
     info.note_unknown("order of issue");
 }
 

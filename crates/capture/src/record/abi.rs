@@ -1,4 +1,4 @@
-//! What the recording programs share with the reader: the structures of `bpf/record.h`.
+//! The data that the recording programs share with the reader: the structures of `bpf/record.h`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -93,7 +93,7 @@ impl Open {
             .then(|| self.record[0].load(Ordering::Acquire))
     }
 
-    /// What is known of it; `None` when nothing is open there.
+    /// Its record; `None` if nothing is open there.
     pub(crate) fn record(&self) -> Option<Record> {
         let words = self
             .record
@@ -107,7 +107,7 @@ impl Open {
     }
 }
 
-/// What happened to the I/O of a disk.
+/// Counts of a disk's I/O.
 #[repr(C)]
 pub(crate) struct KernelTally {
     pub(crate) dev: AtomicU32,

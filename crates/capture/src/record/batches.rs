@@ -11,7 +11,7 @@ use crate::devices::name_of;
 /// Most commands that are kept apart; those of further ones are unknown.
 const COMMS_MAX: usize = 1 << 16;
 
-/// Makes batches. What it learned of devices and commands stays valid from one batch to the next.
+/// Makes batches. Its knowledge of devices and commands stays valid from one batch to the next.
 #[derive(Default)]
 pub struct Batches {
     names: Names,
@@ -46,7 +46,7 @@ impl Batches {
 
     fn event(&mut self, record: &Record) -> Event {
         let time = |ns: Option<u64>| ns.and_then(|ns| i64::try_from(ns).ok());
-        // A flush has no place: its sector is whatever the driver left there.
+        // A flush has no place: its sector has any value that the driver left there.
         let start_bytes = if record.len_bytes == 0 {
             0
         } else {

@@ -1,7 +1,6 @@
 //! Records come by completion and leave by issue: they wait here until nothing older can come.
 //!
-//! What is older than all I/O in flight can go. The wait is bounded in memory; what comes after its turn goes at once, and
-//! is counted.
+//! Records older than all I/O in flight can go. The wait is bounded in memory; late ones go at once, and are counted.
 
 use super::abi::Record;
 
@@ -32,7 +31,7 @@ impl Held {
         self.late
     }
 
-    /// Hands on, by issue, what was issued before a time; the older half in any case when there is no room left.
+    /// Passes on, by issue, records issued before a time; the older half in any case if there is no room left.
     pub(crate) fn release(&mut self, before_ns: u64, ready: &mut Vec<Record>) {
         self.records.sort_by_key(|record| record.issued_ns);
         let mut going = self

@@ -1,7 +1,7 @@
-//! The block layers, I/O by I/O: loads the recording programs, and takes from their ring buffer what completed.
+//! The block layers, I/O by I/O: loads the recording programs, and reads completed I/O from their ring buffer.
 //!
-//! Nobody is woken for a record: who records asks every some milliseconds. Records come in the order of completion and are
-//! handed on in that of issue, see [`held`].
+//! A record wakes no reader: the recorder polls at intervals of some milliseconds. Records come in the order of
+//! completion and are passed on in that of issue, see [`held`].
 
 pub(crate) mod abi;
 mod batches;
@@ -41,7 +41,7 @@ const ORIGINS: usize = 1 << 16;
 const TALLIES_MIN: usize = 16;
 const TALLIES_MAX: usize = 1 << 12;
 
-/// How far apart two looks at what is in flight are: each goes over 8 MiB.
+/// Time between two looks at I/O in flight: each reads 8 MiB.
 const LOOK_NS: u64 = 100_000_000;
 /// A program reads the clock before it makes its I/O visible; a virtual processor may be taken away in between.
 const SLACK_NS: u64 = 50_000_000;
@@ -50,7 +50,7 @@ const HANGING_NS: u64 = 5_000_000_000;
 /// A program that was running when it was detached comes to its end within this.
 const DETACHED: Duration = Duration::from_millis(2);
 
-/// What is to be recorded.
+/// The parameters of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Numbers of the disks; all when empty.
@@ -67,7 +67,7 @@ pub struct RecordOptions {
     pub attach: Option<Attached>,
 }
 
-/// What happened to the I/O of a disk since the recording began.
+/// Counts of a disk's I/O since the recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskTally {
     /// The disk.
@@ -86,7 +86,7 @@ pub struct DiskTally {
     pub unmatched_issues: u64,
     /// Completions without an issue.
     pub unmatched_completions: u64,
-    /// I/O of which nobody knows who sent them.
+    /// I/O with an unknown sender.
     pub unknown_senders: u64,
 }
 
@@ -193,8 +193,7 @@ impl Recorder {
         now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
     }
 
-    /// Takes what completed. Where `ready` is empty, what was there before having been taken, it gets what nothing older
-    /// can come before, in the order of issue.
+    /// Reads completed I/O. If `ready` is empty, it gets all I/O that nothing older can precede, in the order of issue.
     pub fn read(&mut self, ready: &mut Vec<Record>) {
         let is_drained = self.drain();
         let now = Recorder::now_ns();
@@ -213,7 +212,7 @@ impl Recorder {
         }
     }
 
-    /// Detaches the programs and hands on all that is left, what is still in flight too.
+    /// Detaches the programs and passes on everything left, including I/O in flight.
     pub fn finish(&mut self, ready: &mut Vec<Record>) {
         if self.programs.take().is_some() {
             std::thread::sleep(DETACHED);
@@ -258,7 +257,7 @@ impl Recorder {
             .min(now.saturating_sub(SLACK_NS))
     }
 
-    /// What happened to the I/O of each disk.
+    /// The counts of each disk's I/O.
     #[must_use]
     pub fn tallies(&self) -> Vec<DiskTally> {
         let now = |word: &AtomicU64| word.load(Ordering::Acquire);
@@ -273,7 +272,7 @@ impl Recorder {
                     0 => Layer::Request,
                     _ => Layer::Bio,
                 },
-                // Before what they come to, so that no more are lost than were sent.
+                // Read before the total, so that no more are lost than were sent.
                 lost: now(&tally.lost),
                 requeues: now(&tally.requeues),
                 partial_completions: now(&tally.partial_completions),
@@ -357,7 +356,7 @@ fn load(
     options: &RecordOptions,
 ) -> Result<Ebpf, CaptureError> {
     let disks = std::fs::read_dir("/sys/block").map_or(0, Iterator::count);
-    // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
+    // Twice as many as exist, so that later disks and hash collisions find room.
     let tallies = (2 * disks)
         .next_power_of_two()
         .clamp(TALLIES_MIN, TALLIES_MAX);

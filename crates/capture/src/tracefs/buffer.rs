@@ -14,7 +14,7 @@ use crate::error::CaptureError;
 const BUFFERS_KIB: usize = 64 << 10;
 const BUFFER_KIB_MIN: usize = 512;
 const BUFFER_KIB_MAX: usize = 8 << 10;
-/// Where a disk's filter would be longer than the kernel reads, this process sorts out.
+/// If a disk's filter is too long for the kernel, this process filters.
 const FILTER_MAX: usize = 3 << 10;
 
 /// Open buffers of an instance.
@@ -33,7 +33,7 @@ struct Cpu {
     lost: u64,
 }
 
-/// What came out.
+/// The result of a read.
 #[derive(Default)]
 pub(super) struct Taken {
     /// In the order of time.
@@ -93,7 +93,7 @@ impl Buffers {
         })
     }
 
-    /// Empties the buffers; hands out what happened before `until_ns`.
+    /// Empties the buffers; returns events before `until_ns`.
     pub(super) fn take(&mut self, until_ns: u64) -> Taken {
         let mut taken = Taken::default();
         for cpu in &mut self.cpus {

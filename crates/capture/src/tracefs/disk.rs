@@ -18,9 +18,9 @@ use crate::reading::{Misses, Process, Reading};
 /// Most commands that are kept apart; those of further ones are unknown.
 const COMMS_MAX: usize = 1 << 16;
 const BATCH_EVENTS: usize = 4096;
-/// What is in flight for longer holds up nothing that was issued behind it.
+/// I/O in flight for longer hold up no later ones.
 const HANGING_NS: u64 = 5_000_000_000;
-/// What is in flight for longer has lost its end.
+/// I/O in flight for longer have lost their end.
 const IN_FLIGHT_NS_MAX: u64 = 30_000_000_000;
 
 /// A disk that is watched.
@@ -46,7 +46,7 @@ pub(super) struct TracedDisk {
     told: Told,
 }
 
-/// Counts of all the time when they were last told.
+/// Total counts at the last report.
 #[derive(Default)]
 struct Told {
     partial_completions: u64,
@@ -165,7 +165,7 @@ impl TracedDisk {
         });
     }
 
-    /// The partition in which a bio lies, since most kernels name its disk alone.
+    /// The partition of a bio, because most kernels name its disk alone.
     fn place_of(&self, event: &Event) -> u32 {
         let first_byte = event.sector.saturating_mul(512);
         let is_at = |part: &Device| {
@@ -274,7 +274,7 @@ impl TracedDisk {
             .drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
     }
 
-    /// Puts what has left the queue of those in flight into the profile.
+    /// Adds I/O that have left the queue of those in flight to the profile.
     fn fold(&mut self) {
         if std::mem::take(&mut self.are_names_new) {
             self.shared = Arc::new(self.names.clone());
@@ -289,7 +289,7 @@ impl TracedDisk {
         self.events.lost_some();
     }
 
-    /// What happened since this was last asked. At the end what is in flight counts as well, without its latency.
+    /// The activity since the last call. At the end I/O in flight count as well, without their latency.
     pub(super) fn read(&mut self, now_ns: u64, is_end: bool, filter: &Filter) -> Reading {
         self.look();
         self.events
@@ -350,7 +350,7 @@ impl TracedDisk {
             counts.unmatched_completions,
             &mut told.unmatched_completions,
         );
-        // Those of others end here too, and nobody knows which.
+        // Those of others end here too, and cannot be distinguished.
         misses.unmatched_completions = if filter.is_by_sender() { 0 } else { unmatched };
         misses
     }

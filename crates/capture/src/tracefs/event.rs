@@ -5,7 +5,7 @@ use plumb_trace::op::parse_rwbs;
 
 use super::format::{EventFormat, Field};
 
-/// What happened.
+/// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum EventKind {
     Issue,
@@ -56,7 +56,7 @@ pub(super) struct Event {
     /// On the disk.
     pub(super) sector: u64,
     pub(super) sectors: u64,
-    /// Where the second part of what is split begins.
+    /// The start of the second part of a split I/O.
     pub(super) rest_sector: u64,
     pub(super) op: Op,
     pub(super) flags: i32,
@@ -82,7 +82,7 @@ pub(super) struct EventShape {
 }
 
 impl EventShape {
-    /// What is missing, where a field is.
+    /// The missing field, if there is one.
     pub(super) fn new(kind: EventKind, format: &EventFormat) -> Result<EventShape, &'static str> {
         let needed = |name: &'static str| format.field(name).ok_or(name);
         let is_split = kind == EventKind::Split;

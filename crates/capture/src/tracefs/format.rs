@@ -1,4 +1,4 @@
-//! Where the fields of an event lie: the text of an event's `format` file.
+//! The positions of an event's fields: the text of its `format` file.
 //!
 //! Nothing is known in advance but the names of fields: types, lengths and places differ from kernel to kernel.
 
@@ -11,7 +11,7 @@ pub(super) struct EventFormat {
     fields: HashMap<String, Field>,
 }
 
-/// Where a field lies in an event.
+/// The position of a field in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) at: usize,
@@ -88,7 +88,7 @@ impl Field {
         Some(bytes.split(|&letter| letter == 0).next().unwrap_or(bytes))
     }
 
-    /// The letters of a field whose place in the event is told by the event: length and place in halves of a word.
+    /// The text of a field whose position is in the event: length and position in halves of a word.
     pub(super) fn text_elsewhere<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
         let told = self.number(event)?;
         Field {

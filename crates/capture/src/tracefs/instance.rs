@@ -1,8 +1,8 @@
 //! An instance of the kernel's tracing: buffers and switches of its own, which disturb no other tracing.
 //!
-//! It is a directory, and has to be removed by somebody with the right to do so. Who watches gives that right up, and may be
-//! killed: so a process of its own keeps it, which does nothing but wait for that end. What outlives even that is
-//! removed by the next one.
+//! It is a directory, which must be removed with the necessary right. The watching process gives that right up, and may
+//! be killed: so a separate process keeps it, and only waits for that end. The next watch removes directories that
+//! outlive even that process.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use rustix::process::{Pid, WaitOptions, setsid, waitpid};
 use crate::error::CaptureError;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
-/// Where it was before Linux 4.1, and still is where debugfs is mounted.
+/// Its place before Linux 4.1, and still in a mounted debugfs.
 const WITHIN_DEBUGFS: &str = "/sys/kernel/debug/tracing";
 /// Longer than any text that is read here.
 const TEXT_MAX: usize = 64 << 10;
@@ -36,7 +36,7 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-/// An instance, which is removed when this is dropped: whatever is open of it is to be closed before.
+/// An instance, which is removed when this is dropped: close its open files before.
 pub(super) struct Instance {
     path: PathBuf,
     keeper: Option<(Pid, PipeWriter)>,
@@ -100,7 +100,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some((keeper, mut end)) = self.keeper.take() {
-            // Where it has gone already there is nobody to tell or to wait for.
+            // If it has ended already, there is nothing to notify or wait for.
             let _ = end.write_all(&[0]);
             drop(end);
             wait_for(keeper);
@@ -145,7 +145,7 @@ fn instances() -> Result<PathBuf, CaptureError> {
     let proper = Path::new(TRACEFS).join("instances");
     if !proper.is_dir() {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        // Where that is not permitted the other place is left.
+        // If that is not permitted, the other place is left.
         let _ = mount("tracefs", TRACEFS, "tracefs", flags, None);
     }
     let within_debugfs = Path::new(WITHIN_DEBUGFS).join("instances");
@@ -156,7 +156,7 @@ fn instances() -> Result<PathBuf, CaptureError> {
     Ok(proper)
 }
 
-/// Removes instances whose process has ended. One that is in use cannot be removed, whatever is known of its process.
+/// Removes instances whose process has ended. One that is in use cannot be removed, for any state of its process.
 fn remove_leftovers(instances: &Path) {
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -172,7 +172,7 @@ fn process_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
 }
 
-/// Starts the process that removes the directory when it is told so, or when this process ends.
+/// Starts the process that removes the directory on request, or when this process ends.
 fn keep(path: &Path) -> io::Result<(Pid, PipeWriter)> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let (end, told) = io::pipe()?;
@@ -204,7 +204,7 @@ fn wait_and_remove(mut end: PipeReader, path: &CString) -> ! {
         }
         std::thread::sleep(BETWEEN_REMOVALS);
     }
-    // SAFETY: ends this process without what its parent has still to do at its end.
+    // SAFETY: ends this process without its parent's exit handlers.
     unsafe { _exit(0) }
 }
 

@@ -1,9 +1,9 @@
 //! The third way to watch: the kernel's own trace events, read as they are written, without a program in the kernel.
 //!
-//! Each event is copied and read one by one, so it costs more than programs that sum up, and a buffer that runs over
-//! loses events; those are counted. Cgroups are in no event, and partitions are in those of few kernels: I/O are told to be of
-//! a partition by their place. Layouts of pages
-//! and events are those that the kernel states in `header_page`, `header_event` and `format`.
+//! Each event is copied and read separately, so it costs more than counting programs, and a full buffer loses events;
+//! those are counted. Cgroups are in no event, and partitions are in those of few kernels: the position of an I/O
+//! determines its partition. Layouts of pages and events are those that the kernel states in `header_page`,
+//! `header_event` and `format`.
 
 mod buffer;
 mod disk;
@@ -30,10 +30,10 @@ use crate::devices::{disk_of_number, numbers_of_partitions};
 use crate::error::CaptureError;
 use crate::reading::Reading;
 
-/// An event has its time before others can see it: so long its writer may take.
+/// An event has its time before others can see it: the longest delay of its writer.
 const SLACK: Duration = Duration::from_millis(2);
 
-/// The watch at work. Whatever it set up in the kernel is removed when it is dropped.
+/// The running watch. Its setup in the kernel is removed when it is dropped.
 pub(crate) struct Tracefs {
     buffers: Buffers,
     options: Options,
@@ -83,7 +83,7 @@ impl Tracefs {
         self.is_end = true;
     }
 
-    /// What happened since this was last asked.
+    /// The activity since the last call.
     pub(crate) fn read(&mut self) -> Reading {
         let now_ns = now_ns();
         std::thread::sleep(SLACK);
@@ -93,7 +93,7 @@ impl Tracefs {
             reading.add(disk.read(now_ns, self.is_end, &self.options.filter));
         }
         reading.lost = std::mem::take(&mut self.lost);
-        // Of which disk they were cannot be told; they are said once.
+        // Their disk is unknown; they are reported once.
         let first = reading
             .profiles
             .iter()

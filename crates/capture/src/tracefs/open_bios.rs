@@ -1,4 +1,4 @@
-//! Bios that have not ended, by where they end: what completes them is not always an event of their own.
+//! Bios that have not ended, by their ends: their completion is not always a separate event.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,16 @@
-//! Pages of the kernel's ring buffer, as `trace_pipe_raw` hands them out: a time, how far the page is filled, and events,
-//! each with the time since the one before it. `events/header_page` and `events/header_event` say where all of that lies.
+//! Pages of the kernel's ring buffer, from `trace_pipe_raw`: a time, the filled length of the page, and events, each
+//! with the time since the one before it. `events/header_page` and `events/header_event` describe the layout.
 
 use super::format::{Field, field};
 
 /// Bits beside the length in the commit word, see <linux/ring_buffer.h>: events before this page were overwritten, and
-/// their number lies behind the last one of the page.
+/// their number follows the last one of the page.
 const MISSED_EVENTS: u64 = 1 << 31;
 const LENGTH: u64 = (1 << 27) - 1;
 /// A time that is no difference lacks its upper bits.
 const STAMP_BITS: u32 = 59;
 
-/// Where things lie on a page.
+/// The layout of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageLayout {
     timestamp: Field,
@@ -107,7 +107,7 @@ impl EventLayout {
     }
 }
 
-/// The events of a page with their times. What is cut off ends it.
+/// The events of a page with their times. A truncated one ends it.
 pub(super) struct Page<'a> {
     /// Whether events before this page were lost.
     pub(super) missed: bool,

@@ -1,4 +1,5 @@
-//! Who sends what: events name the thread that queued a bio, and from the place of that bio on who sent a request is known.
+//! The senders of I/O: events name the thread that queued a bio, and the position of that bio identifies the sender of
+//! a request.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -10,10 +11,10 @@ use crate::filter::Filter;
 
 /// Processes on a disk; the kernel's programs have room for as many.
 const PROCESSES_MAX: usize = 1 << 12;
-/// I/O in flight of which the thread is remembered.
+/// Number of I/O in flight with a recorded thread.
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
-/// Who sent a bio.
+/// The sender of a bio.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BioSender {
     pub(super) process: u32,
@@ -24,7 +25,7 @@ pub(super) struct BioSender {
     pub(super) is_wanted: bool,
 }
 
-/// What a process sent.
+/// The I/O of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sent {
     pub(super) comm: Comm,
@@ -81,7 +82,7 @@ struct InFlight {
 }
 
 impl Senders {
-    /// Takes note of who queues a bio.
+    /// Records the sender of a bio.
     pub(super) fn queue(
         &mut self,
         event: &Event,
@@ -106,14 +107,14 @@ impl Senders {
         sender
     }
 
-    /// What is left of a bio that is cut in two is sent by the same.
+    /// The rest of a split bio has the same sender.
     pub(super) fn split(&mut self, sector: u64, rest_sector: u64) {
         if let Some(sender) = self.at(sector) {
             self.by_place.insert(IoKey::place(0, rest_sector), sender);
         }
     }
 
-    /// Who sent what begins at a sector; `None` when that is forgotten.
+    /// The sender of the I/O at a sector; `None` if it is forgotten.
     pub(super) fn at(&self, sector: u64) -> Option<BioSender> {
         self.by_place.get(IoKey::place(0, sector)).copied()
     }
@@ -153,7 +154,7 @@ impl Senders {
         self.in_flight.remove(&IoKey::place(0, sector));
     }
 
-    /// What each process sent to which disk or partition since this was last asked, and bios of those without room.
+    /// The I/O of each process on each disk or partition since the last call, and bios of processes without room.
     pub(super) fn take(&mut self, oldest_ns: u64) -> (BTreeMap<(u32, u32), Sent>, u64) {
         self.in_flight
             .retain(|_, in_flight| in_flight.since_ns >= oldest_ns);
@@ -174,7 +175,7 @@ pub(super) fn comm_text(comm: Comm) -> String {
     String::from_utf8_lossy(letters).into_owned()
 }
 
-/// As the kernel keeps it, without what is too long.
+/// As the kernel keeps it, cut to its maximum length.
 fn is_called(comm: Comm, wanted: &str) -> bool {
     let kept = &wanted.as_bytes()[..wanted.len().min(comm.len() - 1)];
     comm.split(|&letter| letter == 0).next() == Some(kept)

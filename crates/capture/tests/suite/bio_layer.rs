@@ -1,5 +1,5 @@
-//! What the kernel counts of bios that are known one by one: on a loop device, which makes requests of them, and on zram,
-//! which makes none.
+//! The kernel's counts of individually known bios: on a loop device, which makes requests of them, and on zram, which
+//! makes none.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a filter leaves out does not count at either layer; what it asks for counts as ever.
+//! I/O that a filter leaves out do not count at either layer; others count as ever.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn everywhere(disk: &LoopDisk, filter: &Filter, mut check: impl FnMut(&mut Block
     }
 }
 
-/// `dd` with O_DIRECT, within a shell that does something first: so many reads of 4 KiB.
+/// `dd` with O_DIRECT, within a shell that does something first: a number of reads of 4 KiB.
 fn dd(disk: &LoopDisk, first: &str, count: u64) {
     let path = disk.device.path().display();
     let command = format!(

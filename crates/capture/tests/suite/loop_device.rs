@@ -1,4 +1,4 @@
-//! What the kernel counts of requests that are known one by one, on a loop device.
+//! The kernel's counts of individually known requests, on a loop device.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn every_io_is_counted_where_it_is() {
         .for_each(count_every_io);
 }
 
-/// More different I/O than there are rows: none is lost, and what is not known exactly is marked.
+/// More different I/O than rows: none is lost, and inexact parts are marked.
 #[test]
 fn a_full_table_loses_no_io() {
     require!(Bpf, Loop);
@@ -100,7 +100,7 @@ fn count_every_io(by: Attached) {
         1009 - unseen
     );
     assert_eq!(profile.size_bytes, Some(SIZE));
-    // What was not seen to end is in flight until its place is taken.
+    // I/O without a visible end are in flight until their place is taken.
     assert!((1..=1 + unseen).contains(&profile.ordered.in_flight.depth_max));
     let misses = reading.misses[&disk.device.name()];
     assert_eq!((misses.requeues, misses.unplaced), (0, 0));
@@ -119,7 +119,7 @@ fn count_every_io(by: Attached) {
             .sum::<u64>(),
         expected.iter().filter_map(by_sector).sum::<u64>()
     );
-    // What was read stays read.
+    // Each reading returns its counts once.
     assert!(block.read().profiles.is_empty());
 }
 
@@ -131,7 +131,7 @@ fn a_partition_is_told_from_its_disk() {
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
-    // By whatever name a node has.
+    // By any name of a node.
     let number = disk_of(&disk.device.name()).expect("its number");
     for other in [node.to_str(), disk.device.path().to_str()] {
         assert_eq!(disk_of(other.expect("text")).expect("its number"), number);
@@ -222,7 +222,7 @@ fn splits_and_flushes() {
     assert_eq!(reading.of_unknown_sender, 0);
 }
 
-/// A disk that was idle for longer than an interval: what is seen in it took no longer than it did.
+/// A disk that was idle for longer than an interval: spans in it are no longer than the interval.
 #[test]
 fn no_span_is_longer_than_its_interval() {
     require!(Bpf, Loop);
@@ -326,7 +326,7 @@ fn disks_do_not_mix() {
     }
 }
 
-/// The number of a partition that has gone is given to the next one, of whatever disk.
+/// The number of a removed partition is given to the next one, of any disk.
 #[test]
 fn a_number_that_is_used_again() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
@@ -343,7 +343,7 @@ fn a_number_that_is_used_again() {
     for (disk, ios) in disks.iter().zip([101, 211]) {
         label(disk.device.path());
         assert_eq!(disk.device.add_partitions(), 1);
-        // What reading the label takes is not counted.
+        // The I/O of reading the label are not counted.
         block.read();
         let (name, _room, node) = partition(disk);
         let mut file = Direct::open(&node);

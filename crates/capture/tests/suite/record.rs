@@ -1,4 +1,4 @@
-//! What is recorded of I/O that are known one by one, on a loop device.
+//! Recordings of individually known I/O, on a loop device.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -55,12 +55,12 @@ impl RecordedDisk {
     }
 }
 
-/// Not of another process that looks what is on a new disk.
+/// Excludes other processes that probe a new disk.
 fn is_mine(record: &Record) -> bool {
     record.tgid == 0 || record.tgid == std::process::id()
 }
 
-/// Ends a recording: its events, the names in them, and the tallies of the disks, without what others sent.
+/// Ends a recording: its events, the names in them, and the tallies of the disks, without I/O of others.
 fn finish_all(recorder: &mut Recorder) -> (Batch, Vec<DiskTally>) {
     let (mut ready, mut batch) = (Vec::new(), Batch::default());
     recorder.finish(&mut ready);
@@ -141,7 +141,7 @@ fn every_io_is_recorded_as_it_was() {
             assert!(event.cgroup.is_some_and(|cgroup| cgroup > 0));
             let queue_ns = event.queue_ns.expect("a time before the issue");
             let device_ns = event.device_ns.unwrap_or(0);
-            // The call took longer than what the device did within it.
+            // The call took longer than the device within it.
             assert!(
                 event.time_ns - queue_ns >= began_ns as i64,
                 "issued before it was sent"
@@ -228,7 +228,7 @@ fn pieces_and_flushes() {
     assert!(batch.event(5).device_ns.is_some());
 }
 
-/// What the page cache reads in advance says so.
+/// Reads ahead by the page cache are flagged.
 #[test]
 fn reading_ahead_is_told() {
     require!(Bpf, Loop);
@@ -367,7 +367,7 @@ fn records_come_while_it_records() {
 
 type SentIo = (Op, u64, u64, Option<i32>);
 
-/// What this process sent to a disk, row by row.
+/// The I/O of this process on a disk, row by row.
 fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, SentIo)> {
     let is_of = |event: &Event| batch.names.devices()[event.device as usize].name == device;
     let row = |event: Event| {
@@ -379,7 +379,7 @@ fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, SentIo)> {
     batch.events().filter(is_of).map(row).collect()
 }
 
-/// 307 reads and writes anywhere, and what is to be recorded of them.
+/// 307 reads and writes anywhere, and their expected records.
 fn send(file: &mut Direct, seed: u64) -> Vec<SentIo> {
     let (mut rng, me) = (
         Rng::new(seed),
@@ -434,7 +434,7 @@ fn each_disk_is_recorded_at_its_layer() {
                 rows_of(&batch, &disk.device.name()),
                 at(Layer::Request, on_loop)
             );
-            // Where nothing was named those of other tests are in it too.
+            // Without named disks, those of other tests are in it too.
             let mine = |event: &Event| {
                 let name = &batch.names.devices()[event.device as usize].name;
                 *name == zram.name() || *name == disk.device.name()
@@ -482,7 +482,7 @@ fn each_disk_is_recorded_at_its_layer() {
     assert_eq!(disk.record().layers(), [Layer::Request]);
 }
 
-/// By bios also where requests are made of them: a read that the queue cuts in four is one row, and so is a flush.
+/// By bios even on a disk with requests: a read that the queue cuts in four is one row, and so is a flush.
 #[test]
 fn bios_of_a_disk_that_makes_requests() {
     require!(Bpf, Loop);

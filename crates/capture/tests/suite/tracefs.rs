@@ -1,4 +1,4 @@
-//! What the kernel's trace events tell of requests that are known one by one, on a loop device.
+//! The kernel's trace events for individually known requests, on a loop device.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -79,7 +79,7 @@ fn every_io_is_counted_where_it_is() {
             .sum::<u64>(),
         expected.iter().filter_map(by_sector).sum::<u64>()
     );
-    // What was read stays read.
+    // Each reading returns its counts once.
     assert!(block.read().profiles.is_empty());
 }
 
@@ -152,7 +152,7 @@ fn splits_and_flushes() {
     assert_eq!(reading.of_unknown_sender, 0);
 }
 
-/// Starts are those of the disk, and the partition has them too; who used it is told by it.
+/// Starts are those of the disk, and the partition has them too; its users are reported with it.
 #[test]
 fn a_partition_is_told_from_its_disk() {
     require!(Tracefs, Loop, Tool("partx"), Tool("mknod"), Tool("sgdisk"));
@@ -248,7 +248,7 @@ fn filters() {
         );
         let reading = block.read();
         let profile = disk.profile(&reading);
-        // What alone counts leaves nothing of the others behind.
+        // The filter leaves nothing of the others behind.
         let misses = disk.misses(&reading);
         assert_eq!(
             (misses.unmatched_issues, misses.unmatched_completions),
@@ -293,7 +293,7 @@ fn filters() {
     );
 }
 
-/// More events than the buffer holds: what is missing is told, and what is left is counted.
+/// More events than the buffer holds: missing ones are reported, and the rest is counted.
 #[test]
 fn what_the_buffer_lost_is_told() {
     require!(Tracefs, Loop);
@@ -309,7 +309,7 @@ fn what_the_buffer_lost_is_told() {
     assert!(reading.lost > 0, "{ios} I/O, {} counted", profile.ios());
     assert!(profile.ios() < ios && profile.ios() > 0);
     assert_eq!(profile.losses.lost, reading.lost);
-    // Three events of each that is missing, but for those of which a part is left.
+    // Three events of each missing one, except those with a remaining part.
     let missing = ios - profile.ios();
     assert!(
         reading.lost > missing && reading.lost < missing * 4,

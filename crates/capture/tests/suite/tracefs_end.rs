@@ -19,7 +19,7 @@ fn by_events() -> Options {
 const LIMIT: Duration = Duration::from_secs(60);
 const CHILD: &str = "PLUMB_TRACEFS_CHILD";
 
-/// What a child process of these tests does.
+/// The action of a child process of these tests.
 fn act(how: &str) {
     let block = BlockWatch::attach(&by_events()).expect("an instance");
     println!("attached");

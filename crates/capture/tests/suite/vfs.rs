@@ -1,4 +1,4 @@
-//! What the kernel counts of calls that are known one by one, on a file system of their own.
+//! The kernel's counts of individually known calls, on a separate file system.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -92,7 +92,7 @@ fn open(path: &Path, flags: rustix::fs::OFlags) -> File {
     options.open(path).expect("the file")
 }
 
-/// What a process asked of a file system.
+/// The requests of a process to a file system.
 fn find(asked: &FileCalls, pid: u32, file_system: FileSystem) -> &Asker {
     let mut of_it = asked
         .askers
@@ -193,7 +193,7 @@ fn count_every_call(by: Attached) {
     );
     assert_eq!((mine.failed, mine.unplaced), (0, 0));
     assert_eq!(table(&asked, disk.file_system()), table_expected);
-    // What was read stays read.
+    // Each reading returns its counts once.
     assert!(
         vfs.read(name)
             .askers
@@ -288,7 +288,7 @@ fn calls_of_all_forms() {
     assert_eq!(profile.ordered.continuing, 100 + 6 + 4 + 1);
 }
 
-/// A device that is read by its node is told from the file system on it.
+/// A device that is read by its node is separate from the file system on it.
 #[test]
 fn a_node_is_no_file_system() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
@@ -324,7 +324,7 @@ fn mapped_files_are_unknown() {
         let disk = Ext4Disk::new();
         let file = File::open(disk.file()).expect("the file");
         let map = || {
-            // SAFETY: a new mapping at an address of the kernel's choice, of which nothing is read.
+            // SAFETY: a new mapping at an address of the kernel's choice, from which nothing is read.
             unsafe {
                 mmap(
                     std::ptr::null_mut(),

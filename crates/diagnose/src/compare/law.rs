@@ -1,9 +1,9 @@
-//! Little's law as a check on a source: what is in flight is what comes in a second times how long it stays. Numbers that
-//! contradict it were not measured together, or not typed as they were printed.
+//! Little's law as a check on a source: the number in flight is the arrival rate times the mean time. Numbers that
+//! contradict it were not measured together, or not copied correctly.
 
 use serde::Serialize;
 
-/// How a source stands to the law.
+/// The relation of a source to the law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Law {
     /// In flight on average, as the source has it.
@@ -14,7 +14,7 @@ pub struct Law {
     pub checked: u64,
     /// Of these, in which the two differ by more than can be.
     pub broken: u64,
-    /// Line of the first of these; absent where it stands on none.
+    /// Line of the first of these; absent if it has none.
     pub line: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Law {
         self.broken as f64 <= BROKEN_SHARE_MAX * self.checked as f64
     }
 
-    /// What is wrong, in words; `None` where nothing is.
+    /// The fault, in words; `None` without one.
     #[must_use]
     pub fn broken_words(&self, unit: &str) -> Option<String> {
         if self.broken == 0 {
@@ -40,7 +40,7 @@ impl Law {
             .map_or_else(String::new, |line| format!(", first on line {line}"));
         Some(match self.checked {
             1 => format!(
-                "{:.1} I/O in flight, and {:.1} by rate times latency: not what Little's law demands",
+                "{:.1} I/O in flight, and {:.1} by rate times latency: this contradicts Little's law",
                 self.in_flight, self.expected
             ),
             checked => format!(

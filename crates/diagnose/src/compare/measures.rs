@@ -1,4 +1,4 @@
-//! The measures that stand side by side, each with what its interval stands on.
+//! The measures side by side, each with the basis of its interval.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::slice::batches;
 use super::{Observed, SHARES, Terms, TimeSlice};
 use crate::analysis::Quantiles;
 
-/// What a measure counts.
+/// The unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasureUnit {
@@ -45,7 +45,7 @@ pub struct Ratio {
 pub struct Measure {
     /// Its name: `ios_per_second`.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: MeasureUnit,
     /// The grid that it is about; absent for most.
     pub grid: Option<Grid>,
@@ -79,7 +79,7 @@ pub const RANDOM: &str = "random_share";
 pub const BYTES: &str = "bytes_per_second";
 pub const LENGTH: &str = "len_bytes_mean";
 
-/// Names of a quantile of reads and of writes, and where it is.
+/// Names of a quantile of reads and of writes, and its position.
 type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
 
 /// In the order of [`SHARES`].
@@ -140,7 +140,7 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measur
 }
 
 /// The share of I/O that continue no other. They are one count over the whole time: its interval is that of a share
-/// (Wilson), as if one I/O told nothing of the next, and so is rather too narrow.
+/// (Wilson), as if I/O were independent, and so is rather too narrow.
 fn random(before: &Observed, after: &Observed) -> Option<Measure> {
     let shares = [before.random.as_ref()?, after.random.as_ref()?];
     let plain = plain(
@@ -182,7 +182,7 @@ fn measure(
     }
 }
 
-/// A percentile of a stretch tells nothing where fewer I/O than this lie above it on average.
+/// A percentile of a period means nothing if on average fewer I/O than this are above it.
 const ABOVE_MIN: f64 = 5.0;
 
 /// Fewer stretches do not tell how a percentile varies.
@@ -235,7 +235,7 @@ fn sections(side: &Observed, op: usize, at: usize) -> Vec<f64> {
     together.collect()
 }
 
-/// A measure of which nothing tells how surely.
+/// A measure without an interval.
 fn plain(
     name: &'static str,
     unit: MeasureUnit,

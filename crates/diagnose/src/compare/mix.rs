@@ -21,20 +21,20 @@ pub const ALIKE_MIN: f64 = plumb_profile::latency_fit::COVERAGE_PERCENT_MIN as f
 /// An operation with less of the I/O does not decide.
 const OP_SHARE_MIN: f64 = 0.05;
 
-/// Where lengths are not told apart, mean lengths of one operation may differ by this factor.
+/// If lengths are not separate, mean lengths of one operation may differ by this factor.
 const LEN_FACTOR_MAX: f64 = 1.25;
 
 /// How alike the I/O of both sides are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mix {
-    /// What makes two I/O alike: `operation and length`, or `operation` where a source tells no lengths apart.
+    /// The key of like I/O: `operation and length`, or `operation` if a source does not separate lengths.
     pub by: &'static str,
     /// Share of the I/O that both sides have in common, 0 to 1.
     pub overlap: f64,
     /// Share of reads, before and after.
     pub read_share: [f64; 2],
-    /// Mean latency, ns, before and after, both weighted to what they have in common; absent where latencies are not known
-    /// for enough of it.
+    /// Mean latency, ns, before and after, both weighted to the common I/O; absent if latencies are not known for
+    /// enough of it.
     pub mean_ns: Option<[f64; 2]>,
     /// Variance of the logarithm of their ratio, as far as single I/O tell it.
     #[serde(skip)]
@@ -45,8 +45,8 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Whether lengths are what changed: reads and writes are as many of the I/O as they were, and too few have a length in
-    /// common.
+    /// Whether only the lengths changed: reads and writes have the same shares of the I/O as before, and too few have a
+    /// length in common.
     #[must_use]
     pub fn is_resized(&self) -> bool {
         let [before, after] = self.read_share;
@@ -55,7 +55,7 @@ impl Mix {
     }
 }
 
-/// What makes I/O alike.
+/// The key of like I/O.
 type MixKey = (u8, u64);
 
 /// Compares the mix of I/O on both sides; `None` if a side has no I/O.
@@ -108,7 +108,7 @@ pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
     })
 }
 
-/// Strata by what makes them alike; lengths are put together where they are not asked for.
+/// Strata by their key; lengths are combined if they do not matter.
 fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<MixKey, Stratum> {
     let mut by_key: BTreeMap<MixKey, Vec<Stratum>> = BTreeMap::new();
     for stratum in strata {
@@ -150,7 +150,7 @@ fn together(strata: &[Stratum]) -> Option<Stratum> {
     })
 }
 
-/// Mean latencies over what both sides have in common, and the variance of the logarithm of their ratio.
+/// Mean latencies over the I/O that both sides have, and the variance of the logarithm of their ratio.
 fn weighted(common: &[(f64, [&Stratum; 2])], overlap: f64) -> Option<([f64; 2], f64)> {
     let timed: Vec<(f64, [f64; 2], [f64; 2])> = common
         .iter()

@@ -1,8 +1,8 @@
-//! Did it help? What was seen of a device before a change beside what was seen of it after: the same measures with intervals,
-//! over the same mix of I/O, and a verdict.
+//! Did it help? The I/O of a device before a change beside those after it: the same measures with intervals, over the
+//! same mix of I/O, and a verdict.
 //!
-//! What is counted for an interval are stretches of time, never single I/O: reports of a capture, windows of a profile,
-//! intervals of a benchmark. I/O of one moment share its luck, so that thousands of them tell little more than one.
+//! An interval counts periods of time, never single I/O: reports of a capture, windows of a profile, intervals of a
+//! benchmark. I/O of one moment are not independent, so thousands of them say little more than one.
 
 mod law;
 mod measures;
@@ -33,7 +33,7 @@ pub use of_series::of_series;
 pub use slice::TimeSlice;
 pub use verdict::{CompareOutcome, CompareVerdict, signed};
 
-/// What is asked of a comparison.
+/// The terms of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
     /// Changes up to this are none.
@@ -42,7 +42,7 @@ pub struct Terms {
     pub level: Level,
     /// Whether the user named the two devices as those to compare, so that they may be different ones.
     pub paired_by_user: bool,
-    /// Whether the user says that both sides are of one device, whatever they tell of it.
+    /// Whether the user says that both sides are of one device, in spite of their own facts.
     pub is_forced: bool,
 }
 
@@ -57,10 +57,10 @@ impl Default for Terms {
     }
 }
 
-/// What kind of stretch an observation is.
+/// The kind of period of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sampling {
-    /// What one is called: `report`, `window`, `interval`.
+    /// Its name: `report`, `window`, `interval`.
     pub unit: &'static str,
     /// How long one is; `None` where the source does not tell.
     pub seconds: Option<f64>,
@@ -71,9 +71,9 @@ pub struct Sampling {
 /// I/O of one operation and length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stratum {
-    /// What they do.
+    /// Their operation.
     pub op: Op,
-    /// How long they are, or how long on average where lengths are not told apart.
+    /// Their length, or mean length if lengths are not separate.
     pub len_bytes: u64,
     /// I/O, or I/O a second.
     pub ios: f64,
@@ -95,7 +95,7 @@ pub struct Stretch {
 /// Percentiles that are compared.
 pub const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// How the I/O lie on one grid.
+/// The fit of the I/O on one grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnGrid {
     /// The grid.
@@ -106,28 +106,28 @@ pub struct OnGrid {
     pub amplification: [Option<f64>; 2],
 }
 
-/// What was seen of one device.
+/// The measurements of one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observed {
     /// Its name, as the source has it.
     pub device: String,
-    /// What tells of it, in words: `iostat of Solaris, 3 reports`.
+    /// Its source, in words: `iostat of Solaris, 3 reports`.
     pub source: String,
     /// Size; `None` where the source does not tell.
     pub size_bytes: Option<u64>,
     /// Layer at which I/O were counted; `None` where the source does not tell.
     pub layer: Option<Layer>,
-    /// What latencies span.
+    /// The span of latencies.
     pub span: Span,
-    /// Whether as many I/O were kept in flight throughout, so that rates are what the device gives.
+    /// Whether the number of I/O in flight was constant, so that rates are those of the device.
     pub is_closed_loop: bool,
-    /// What an observation is.
+    /// The kind of observation.
     pub sampling: Sampling,
     /// The observations, in the order of time.
     pub slices: Vec<TimeSlice>,
     /// All I/O by operation and length.
     pub strata: Vec<Stratum>,
-    /// Whether lengths are told apart in them; else there is one of each operation, with its mean length.
+    /// Whether lengths are separate in them; else there is one of each operation, with its mean length.
     pub has_lengths: bool,
     /// Latencies of reads and writes.
     pub quantiles: [Option<Quantiles>; 2],
@@ -136,13 +136,13 @@ pub struct Observed {
     pub stretches: [Vec<Stretch>; 2],
     /// I/O that continue no other, of all reads and writes; `None` where the source does not tell.
     pub random: Option<Share>,
-    /// How the I/O lie on the grids asked for.
+    /// The fit of the I/O on the requested grids.
     pub grids: Vec<OnGrid>,
     /// Little's law; `None` where nothing in the source can be held against it.
     pub law: Option<Law>,
     /// I/O that should be in it and are not, of all that should.
     pub lost: Share,
-    /// What must be known before it is believed.
+    /// Reasons for doubt.
     pub doubts: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ pub struct Observed {
 pub struct Comparison {
     /// Name, source and sampling, before and after.
     pub sides: [Side; 2],
-    /// What came of it.
+    /// The verdict.
     pub verdict: CompareVerdict,
     /// The measures.
     pub measures: Vec<Measure>,
@@ -166,23 +166,23 @@ pub struct Comparison {
 pub struct Side {
     /// Device.
     pub device: String,
-    /// What tells of it.
+    /// Its source.
     pub source: String,
     /// Size; absent when unknown.
     pub size_bytes: Option<u64>,
     /// Layer; absent when unknown.
     pub layer: Option<Layer>,
-    /// What latencies span.
+    /// The span of latencies.
     pub span: Span,
-    /// What an observation is.
+    /// The kind of observation.
     pub sampling: Sampling,
-    /// Observations that intervals stand on.
+    /// Observations that intervals are based on.
     pub observations: u64,
     /// Little's law; absent when nothing can be held against it.
     pub littles_law: Option<Law>,
 }
 
-/// Compares what was seen of a device before and after.
+/// Compares the measurements of a device before and after.
 #[must_use]
 pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Comparison {
     let mix = mix::compare(before, after);
@@ -210,7 +210,7 @@ fn side(observed: &Observed) -> Side {
     }
 }
 
-/// From so many observations on their order says whether they hang on each other.
+/// From this number of observations on their order shows whether they depend on each other.
 const ORDER_MIN: usize = 8;
 
 fn doubts(before: &Observed, after: &Observed) -> Vec<String> {

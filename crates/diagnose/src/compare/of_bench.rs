@@ -1,6 +1,6 @@
 //! A run of `plumb bench`, as its JSON document has it: each interval after the warm-up is an observation.
 //!
-//! Only what a comparison needs is read; all targets of a run count together, as its intervals do.
+//! Only the fields that a comparison needs are read; all targets of a run count together, as its intervals do.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use super::{Observed, Sampling, Stratum, Stretch};
 use crate::analysis::Quantiles;
 use crate::share::Share;
 
-/// What `result` of the document holds.
+/// The content of the document's `result`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct BenchDocument {
     /// Runs in the order in which they were made.
@@ -25,7 +25,7 @@ pub struct BenchDocument {
 pub struct DocumentRun {
     /// Its name; `None` where there is one run only.
     pub name: Option<String>,
-    /// What was asked, in words.
+    /// The workload, in words.
     pub workload: String,
     intervals: Vec<DocumentInterval>,
     total: DocumentMeasured,
@@ -105,14 +105,14 @@ struct Failures {
     ios: u64,
 }
 
-/// Shorter than this it is no interval, but what a clock left over: rates of it mean nothing.
+/// Anything shorter is no interval, but a rest of the clock: its rates mean nothing.
 const SECONDS_MIN: f64 = 1e-3;
 
 /// The last interval is left out where it is shorter than this share of the one before it.
 const WHOLE_SHARE_MIN: f64 = 0.9;
 
 impl DocumentRun {
-    /// What it is compared as: its name, or those of its targets.
+    /// Its name in the comparison: its own, or those of its targets.
     #[must_use]
     pub fn device(&self) -> String {
         let targets = || {
@@ -159,7 +159,7 @@ impl DocumentRun {
     }
 }
 
-/// What a run tells.
+/// The measurements of a run.
 #[must_use]
 pub fn of_bench(run: &DocumentRun) -> Observed {
     let measured = run.measured();
@@ -218,7 +218,7 @@ pub fn of_bench(run: &DocumentRun) -> Observed {
 fn slice(interval: &DocumentInterval, total: &DocumentMeasured) -> TimeSlice {
     let reads = interval.ios * interval.read_share.unwrap_or(0.0).clamp(0.0, 1.0);
     let ios = [reads, interval.ios - reads];
-    // Bytes of an interval are not told apart by operation: they are by the mean lengths of the run.
+    // Bytes of an interval are not separate by operation: they are split by the mean lengths of the run.
     let len = |side: &DocumentDirection| side.bytes.checked_div(side.ios).unwrap_or(0) as f64;
     let by_length = [ios[0] * len(&total.reads), ios[1] * len(&total.writes)];
     let whole = by_length[0] + by_length[1];

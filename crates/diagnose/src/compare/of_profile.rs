@@ -15,14 +15,15 @@ use super::{Observed, OnGrid, Sampling, Stratum};
 use crate::analysis::Analysis;
 use crate::share::Share;
 
-/// The first and the last window are only partly within what was recorded. They are left out where so many are there.
+/// The first and the last window are only partly within the recording. They are left out if there are at least this
+/// many.
 const WITHOUT_ENDS_MIN: usize = 5;
 
 /// In flight and rates times latencies may differ by this share: the histogram of depths has steps of a sixteenth, and I/O
 /// at both ends have no latency.
 const LAW_SLACK: f64 = 0.15;
 
-/// What a profile tells; `analysis` is of the same profile.
+/// The measurements of a profile; `analysis` is of the same profile.
 #[must_use]
 pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
     let (seen, seconds, slices) = slices(profile);
@@ -180,7 +181,7 @@ fn grids(analysis: &Analysis) -> Vec<OnGrid> {
     known.collect()
 }
 
-/// Over the whole profile: windows do not tell what was in flight.
+/// Over the whole profile: windows do not have the number in flight.
 fn law(profile: &Profile, analysis: &Analysis) -> Option<Law> {
     let in_flight = analysis.in_flight.as_ref()?.depth_mean;
     let seconds = profile.ordered.in_flight.depth_ns.total() as f64 / 1e9;

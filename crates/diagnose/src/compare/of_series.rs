@@ -112,7 +112,7 @@ fn slice(row: &DeviceRow) -> TimeSlice {
     }
 }
 
-/// A report in which the device did nothing: what others tell is 0 there.
+/// A report in which the device did nothing: measured values are 0 there.
 fn idle(present: &[&DeviceRow]) -> TimeSlice {
     let known =
         |is_known: fn(&DeviceRow) -> bool| present.iter().all(|row| is_known(row)).then_some(0.0);
@@ -133,8 +133,8 @@ fn idle(present: &[&DeviceRow]) -> TimeSlice {
     }
 }
 
-/// Reads and writes, with their mean lengths. Where they are not told apart they count as equally long, which their bytes then
-/// tell apart.
+/// Reads and writes, with their mean lengths. If they are not separate, they count as equally long, and their bytes
+/// then separate them.
 fn strata(present: &[&DeviceRow]) -> Vec<Stratum> {
     let divided: Vec<[OpRow; 2]> = present.iter().map(|row| divided(row)).collect();
     let of = |op: Op| {

@@ -7,13 +7,13 @@ pub struct TimeSlice {
     pub seconds: f64,
     /// Reads and writes.
     pub ios: [f64; 2],
-    /// I/O of which the source does not tell whether they read or write.
+    /// I/O whose operation the source does not have.
     pub undivided: f64,
     /// Bytes read and written; `None` where unknown.
     pub bytes: [Option<f64>; 2],
-    /// Bytes of which the source does not tell whether they were read or written.
+    /// Bytes whose operation the source does not have.
     pub undivided_bytes: f64,
-    /// Reads and writes of which the latency is known.
+    /// Reads and writes with a known latency.
     pub timed: f64,
     /// Sum of their latencies, ns.
     pub ns_sum: f64,
@@ -21,10 +21,10 @@ pub struct TimeSlice {
     pub in_flight_seconds: Option<f64>,
 }
 
-/// More observations than this are put together: what is left hangs less on its neighbours, and twenty means are as good as
-/// any number of them.
+/// More observations than this are combined: the results depend less on their neighbours, and twenty means are as good
+/// as any number of them.
 const MANY: usize = 40;
-/// Into so many.
+/// The number after that.
 const BATCHES: usize = 20;
 
 impl TimeSlice {

@@ -1,7 +1,7 @@
-//! Better, worse, no difference, or why that cannot be told.
+//! Better, worse, no difference, or the reason for no verdict.
 //!
-//! Latency decides; the rate does where as many I/O were kept in flight, since it is then what the device gives. A rate
-//! alone may be what was asked for. Where both rise, or both fall, the load was another one.
+//! Latency decides; the rate does if the number of I/O in flight was the same, because it is then the limit of the
+//! device. A rate alone may be that of the load. If both rise, or both fall, the load was different.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use super::measures::{BYTES, IN_FLIGHT, LATENCY, LENGTH, Measure, RANDOM, RATE, 
 use super::mix::{self, Mix};
 use super::{Observed, Terms};
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompareOutcome {
@@ -31,9 +31,9 @@ pub enum CompareOutcome {
 /// An outcome with its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompareVerdict {
-    /// What came of it.
+    /// The result.
     pub outcome: CompareOutcome,
-    /// Why, or what must be known beside it.
+    /// The reason, or facts to know beside it.
     pub why: Vec<String>,
     /// Latency after ÷ before over the same mix of I/O; absent where it is not known on both sides.
     pub latency: Option<Ratio>,
@@ -162,8 +162,8 @@ fn ratio_of(measures: &[Measure], name: &str) -> Option<Ratio> {
         .filter(|ratio| ratio.low.is_some())
 }
 
-/// The ratio of latencies over the same mix. Where the mix is not the same it is that of the weighted means, as wide as
-/// the wider of what windows and single I/O tell.
+/// The ratio of latencies over the same mix. If the mix is not the same, it is that of the weighted means, with the
+/// wider interval of windows and of single I/O.
 fn latency(measures: &[Measure], mix: &Mix) -> Option<Ratio> {
     let seen = ratio_of(measures, LATENCY)?;
     if mix.overlap >= mix::SAME {
@@ -217,7 +217,7 @@ fn decide(
     use Difference::{Less, More, Unclear, Within};
     let asked = |more: &str| {
         vec![format!(
-            "{more} I/O a second at the same latency: it may be what was asked for"
+            "{more} I/O a second at the same latency: the load may have been set so"
         )]
     };
     match (latency, rate) {
@@ -307,7 +307,7 @@ fn not_comparable(
         && !sides.iter().all(|side| side.is_closed_loop)
     {
         why.push(
-            "latencies are not known on both sides, and a rate alone may be what was asked for"
+            "latencies are not known on both sides, and a rate alone may have been set so"
                 .to_owned(),
         );
     }
@@ -336,7 +336,7 @@ fn is_number(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What makes one side useless.
+/// The faults that make one side useless.
 fn of_side(side: &Observed, word: &str) -> Vec<String> {
     let mut why = Vec::new();
     let unit = side.sampling.unit;
@@ -382,7 +382,7 @@ fn unlike(mix: &Mix) -> Option<String> {
     }
     (mix.overlap < mix::SAME && mix.mean_ns.is_none()).then(|| {
         format!(
-            "the I/O differ in {} ({} of them agree), and latencies are not told apart by it",
+            "the I/O differ in {} ({} of them agree), and latencies are not known for each kind",
             mix.by,
             percent(mix.overlap)
         )

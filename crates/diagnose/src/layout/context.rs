@@ -1,5 +1,5 @@
-//! What the rules look at: the tops of a stack with all places where their bytes come to lie, worked out once, and
-//! the profiles of its devices.
+//! The input of the rules: the top layers of a stack with all positions of their bytes, computed once, and the profiles
+//! of its devices.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -25,8 +25,8 @@ use crate::rules::{IOS_MIN, Outcome};
 /// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
 const NO_DATA: [u64; 4] = [1, 5, 9, 11];
 
-/// How a word in the model of a LUN of a hardware array begins. Few and plain: what is not listed is *not known*, not a
-/// disk.
+/// First words of the models of LUNs of hardware arrays. Few and plain: other models are *not known*, and do not count
+/// as disks.
 const ARRAY_MODELS: [&str; 11] = [
     "StorEdge",
     "T300",
@@ -41,17 +41,17 @@ const ARRAY_MODELS: [&str; 11] = [
     "COMSTAR",
 ];
 
-/// Where data begin, and all places where they come to lie.
+/// A top layer, with all its positions.
 pub struct Top {
     /// The node.
     pub id: NodeId,
     /// On every layer below.
     pub landings: Landings,
-    /// How that stands on the grids that decide.
+    /// Its verdicts on the grids that decide.
     pub standings: Vec<Standing>,
 }
 
-/// What is known of the thing at the bottom.
+/// The kind of the lowest layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hardware {
     /// A LUN of an array, for this reason.
@@ -62,13 +62,13 @@ pub enum Hardware {
     Unknown,
 }
 
-/// What the rules look at.
+/// The input of the rules.
 pub struct Context<'a> {
     /// The layers.
     pub stack: &'a Stack,
-    /// What the user knows.
+    /// The user's facts.
     pub known: &'a Known,
-    /// Where data begin, by name.
+    /// The top layers, by name.
     pub tops: Vec<Top>,
     top_at: HashMap<NodeId, usize>,
     profiles: HashMap<NodeId, Vec<&'a Profile>>,
@@ -76,7 +76,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Works out what all rules need.
+    /// Computes the input of all rules.
     #[must_use]
     pub fn new(
         stack: &'a Stack,
@@ -93,7 +93,7 @@ impl<'a> Context<'a> {
             }
         });
         let mut by_node: HashMap<NodeId, Vec<&Profile>> = HashMap::new();
-        // A short look at a device that has little to do says nothing against what its layout tells.
+        // A short look at an idle device does not contradict its layout.
         let has_enough =
             |profile: &&Profile| known.watch.is_none() || profile.placed_ios() >= IOS_MIN;
         for profile in profiles
@@ -122,7 +122,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Where the bytes of a node come to lie: worked out already where it is a top.
+    /// The positions of a node's bytes: cached for a top layer.
     #[must_use]
     pub fn landings(&self, id: NodeId) -> Cow<'_, Landings> {
         match self.top_at.get(&id) {
@@ -137,7 +137,7 @@ impl<'a> Context<'a> {
         self.profiles.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// What a finding about a node is about.
+    /// The target of a finding about a node.
     #[must_use]
     pub fn target(&self, id: NodeId) -> Target {
         let node = self.stack.node(id);
@@ -154,7 +154,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What a finding about the host is about.
+    /// The target of a finding about the host.
     #[must_use]
     pub fn host_target(&self) -> Target {
         Target {
@@ -194,19 +194,19 @@ impl<'a> Context<'a> {
         Outcome::UnknownOf(self.target(id), reason)
     }
 
-    /// Who stated how a node places its bytes.
+    /// The source of a node's placing.
     #[must_use]
     pub fn placed_by(&self, id: NodeId) -> Option<Source> {
         self.stack.node(id).placed_by.clone()
     }
 
-    /// The device on which a file system or swap lies without a gap; any other node is its own.
+    /// The device of a file system or swap without a gap; any other node is its own.
     #[must_use]
     pub fn device_of(&self, id: NodeId) -> NodeId {
         device_of(self.stack, id)
     }
 
-    /// What is known of a file system: said of itself, or of the device that it lies on.
+    /// A fact about a file system: from itself, or from its device.
     #[must_use]
     pub fn fact<T>(&self, id: NodeId, key: FactKey<T>) -> Option<&'a Fact<T>> {
         let of = |id: NodeId| self.stack.node(id).fact(key);
@@ -219,7 +219,7 @@ impl<'a> Context<'a> {
         self.fact(id, key).map(|fact| fact.value)
     }
 
-    /// File systems: nodes of their own, and devices of which a source says that they are mounted.
+    /// File systems: separate nodes, and devices that a source reports as mounted.
     pub fn file_systems(&self) -> impl Iterator<Item = (NodeId, &'a Node)> {
         let stack = self.stack;
         stack.nodes().filter(move |(id, node)| {
@@ -294,7 +294,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The segment of the array that a leaf is a LUN of: what the stack states, else what the user does.
+    /// The segment of the array of a LUN: from the stack, else from the user.
     #[must_use]
     pub fn segment(&self, leaf: NodeId) -> Option<(Bytes, Source)> {
         let node = self.stack.node(leaf);
@@ -319,8 +319,8 @@ fn is_array(word: &str) -> bool {
     ARRAY_MODELS.iter().any(|array| word.starts_with(array))
 }
 
-/// A grid of a layer below as it lies in the address space of the top; `None` where it lies there differently from
-/// one chunk to the next.
+/// A grid of a layer below, converted to the address space of the top layer; `None` if it differs from one chunk to the
+/// next.
 #[must_use]
 pub fn seen_from_above(landing: &Landing, grid: &Grid) -> Option<Grid> {
     let granularity = grid.granularity();
@@ -335,9 +335,9 @@ pub fn seen_from_above(landing: &Landing, grid: &Grid) -> Option<Grid> {
     Grid::new(granularity, Bytes(offset as u64), grid.kind()).ok()
 }
 
-/// Where data begin. What nothing stands on, unless it lies on nothing itself or is no place for data; and the
-/// members of pools and file systems that place their blocks themselves: those begin blocks at multiples of a large
-/// power of two of each member, so the start of the member decides.
+/// The layers where data begin: nodes with nothing above, unless they are isolated or not for data; and the members of
+/// pools and file systems that place their blocks themselves: those begin blocks at multiples of a large power of two
+/// of each member, so the start of the member decides.
 fn tops(stack: &Stack) -> Vec<NodeId> {
     let no_data = without_data(stack);
     let mut tops = Vec::new();
@@ -414,7 +414,7 @@ fn without_data(stack: &Stack) -> HashSet<NodeId> {
         }
     }
     for partitions in by_disk.values_mut() {
-        // By start, the longest first: what a partition holds comes behind it.
+        // By start, the longest first: the content of a partition follows it.
         partitions.sort_by_key(|&(start, end, id)| (start, std::cmp::Reverse(end), id));
         let mut least_end = Bytes(u64::MAX);
         let mut equal: Option<(Bytes, Bytes)> = None;

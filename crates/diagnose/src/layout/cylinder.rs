@@ -18,7 +18,7 @@ pub struct Cylinder {
     pub next: Option<Bytes>,
 }
 
-/// Where a slice that is off a grid may begin instead; `None` where no cylinder binds it.
+/// The next aligned start of a misaligned slice; `None` if no cylinder binds it.
 pub fn next(context: &Context<'_>, slice: NodeId, standings: &[Standing]) -> Option<Cylinder> {
     let Placing::Parts { parts } = &context.stack.node(slice).placing else {
         return None;
@@ -50,7 +50,7 @@ pub fn next(context: &Context<'_>, slice: NodeId, standings: &[Standing]) -> Opt
     })
 }
 
-/// Whether what stands on a grid is on it when it lies so much further on.
+/// Whether a layer is on a grid after a shift by this distance.
 fn is_on(context: &Context<'_>, standing: &Standing, by: u64) -> bool {
     let mut landing = standing.landing.clone();
     landing.shift += i128::from(by);

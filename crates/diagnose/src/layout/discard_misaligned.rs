@@ -1,4 +1,4 @@
-//! `discard-misaligned`: what begins off the unit of discards never gives its first and last unit back.
+//! `discard-misaligned`: a layer off the unit of discards never gives its first and last unit back.
 
 use std::collections::HashSet;
 
@@ -39,13 +39,13 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for landing in &top.landings.all {
         let units = context.grids(landing.on, |what| what == CellKind::DiscardUnit);
-        // A drive that states where discards should begin means that for starts, and the other for lengths.
+        // If a drive states a start of discards, it means that for starts, and the other for lengths.
         let has_start = units.iter().any(|fact| is_field(fact, "NPDA"));
         for fact in units
             .into_iter()
             .filter(|fact| !(has_start && is_field(fact, "NPDG")))
         {
-            // One answer a layer, however many pieces lie on it.
+            // One answer for each layer, for any number of pieces on it.
             if fact.granularity().0 >= UNIT_BYTES_MIN
                 && seen.insert((landing.on, fact.granularity()))
             {

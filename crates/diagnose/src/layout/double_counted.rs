@@ -1,4 +1,4 @@
-//! `double-counted`: rates of devices that stand on each other are one load; adding them up counts it once a layer.
+//! `double-counted`: rates of layered devices are one load; adding them up counts it once for each layer.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! `geometry-mismatch`: the stripe that a file system was told is not the one that it lies on.
+//! `geometry-mismatch`: a file system is configured for another stripe than the one below it.
 
 use plumb_geometry::Bytes;
 use plumb_model::facts::{GeometryMismatch, StripeBelow};
@@ -18,7 +18,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// File systems that can be told a stripe.
+/// File systems with a stripe parameter.
 pub const TOLD: [ContentKind; 4] = [
     ContentKind::Ext2,
     ContentKind::Ext3,
@@ -55,7 +55,7 @@ fn judge_one(context: &Context<'_>, id: NodeId) -> Outcome {
     }
 }
 
-/// The first layer in chunks below: its chunk and width are what the file system meets.
+/// The first layer in chunks below: its chunk and width are the true ones of the file system.
 fn true_stripe<'a>(context: &Context<'a>, id: NodeId) -> Option<(NodeId, &'a Chunks)> {
     context.landings(id).all.iter().find_map(|landing| {
         match &context.stack.node(landing.on).placing {

@@ -1,12 +1,12 @@
-//! Data that come to lie in a hole: what is written there later gets its place from the layers above the hole, so that
-//! where those begin off a grid is to be told now.
+//! Data in a hole: later writes there get their position from the layers above the hole, so misaligned layers above it
+//! have to be reported now.
 
 use plumb_stack::{NodeId, Standing};
 
 use super::context::{Context, Top};
 
-/// The layers below a top that reach grids which the top itself does not, since it ends in a hole between; each with how
-/// blocks of the top would stand there.
+/// The layers below a top layer that reach grids which the top layer itself does not, because it ends in a hole
+/// between; each with the phase of the top layer's blocks there.
 pub fn layers_above(context: &Context<'_>, top: &Top) -> Vec<(NodeId, Vec<Standing>)> {
     let mut layers: Vec<(NodeId, Vec<Standing>)> = Vec::new();
     for hole in context.stack.holes(&top.landings) {

@@ -1,5 +1,4 @@
-//! `implausible-hint`: a device states a size that cannot be what it says it is. Tools that believe it put data at odd
-//! places.
+//! `implausible-hint`: a device states an impossible size. Tools that believe it put data at odd places.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_model::facts::{Hint, HintDoubt, ImplausibleHint};
@@ -23,7 +22,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// 65,535 sectors: what USB bridges state for want of an answer (util-linux 1221 and 1224).
+/// 65,535 sectors: USB bridges state it if they do not know the size (util-linux 1221 and 1224).
 pub const BRIDGE_BYTES: u64 = 65_535 * SECTOR;
 
 /// No drive has an optimal I/O size above this; arrays state whole stripes, which are smaller too.
@@ -62,8 +61,8 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
     Some(Outcome::found(context.finding(facts, about)))
 }
 
-/// Optimal I/O sizes, and what a drive states of itself that is not believed. Limits that the kernel works out for a
-/// stacked device are not that device's word, and a virtual disk whose ground is known has nothing to state.
+/// Optimal I/O sizes, and a drive's own statements that are not believed. Limits that the kernel computes for a stacked
+/// device are not that device's statement, and a virtual disk with known layers below has nothing to state.
 fn is_hint(node: &Node, fact: &GridFact) -> bool {
     let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk) && !node.is_seen_through();
     let is_limit = matches!(
@@ -77,7 +76,7 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
     fact.what == CellKind::OptimalIo || is_drive && is_limit && !fact.is_believed()
 }
 
-/// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
+/// The reason why a statement is not believed: by the rules for any optimal I/O size, or by its reader.
 fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<HintDoubt> {
     let told = match &fact.belief {
         Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => {

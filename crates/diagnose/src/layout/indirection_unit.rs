@@ -1,4 +1,4 @@
-//! `indirection-unit`: what is written is smaller than the unit in which a flash drive keeps track of its blocks.
+//! `indirection-unit`: writes are smaller than the indirection unit of the flash drive.
 
 use std::collections::HashSet;
 
@@ -25,13 +25,13 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// Units up to this size are what everything writes anyway.
+/// Everything writes units up to this size anyway.
 pub const UNIT_BYTES_MIN: u64 = 8192;
 
-/// From so many bytes moved per byte written on it is worth mending rather than knowing.
+/// From this number of bytes moved for each byte written on it is a warning.
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
-/// The smallest write of a top, and what determines it.
+/// The smallest write of a top layer, and its cause.
 struct Written {
     bytes: Bytes,
     by: SmallestWrite,
@@ -72,7 +72,7 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
         return Outcome::Silent;
     }
     let amplification = size.0 as f64 / written.bytes.0 as f64;
-    // NPWG beside a smaller NPWA is how the drive would like to be written to, not what it cannot do without.
+    // NPWG beside a smaller NPWA is a preference of the drive, not a requirement.
     let is_wish = matches!(unit.source, Source::Drive { .. })
         && !context
             .grids(leaf, |what| what == CellKind::WriteAlignment)

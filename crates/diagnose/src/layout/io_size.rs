@@ -14,7 +14,7 @@ use crate::rules::IOS_MIN;
 pub const ASSUMED_IO: Bytes = Bytes(4096);
 
 impl Context<'_> {
-    /// What was recorded of a node: of the device it is, or of the one that it lies on without a gap.
+    /// The recording of a node: of its device, or of the device below it without a gap.
     pub fn profile(&self, id: NodeId, wanted: impl Fn(Layer) -> bool) -> Option<&Profile> {
         let of = |id: NodeId| {
             self.profiles(id)

@@ -1,4 +1,4 @@
-//! What the user knows that neither stack nor profile tells.
+//! Facts that only the user has, neither stack nor profile.
 
 use plumb_geometry::Bytes;
 use plumb_stack::NodeId;
@@ -9,7 +9,7 @@ use plumb_stack::NodeId;
 pub struct Watch {
     /// How long it took.
     pub seconds: f64,
-    /// Who sent I/O.
+    /// The senders of I/O.
     pub senders: Vec<Sender>,
 }
 

@@ -1,7 +1,7 @@
-//! `misaligned-partition`: what holds the data begins off a grid below.
+//! `misaligned-partition`: the data begin off a grid below.
 //!
-//! Judged is where byte 0 of each top, and with it each of its blocks, comes to lie in the end, through every layer
-//! between. No layer is judged alone: a partition at sector 63 under a volume that makes up for it is right.
+//! The rule judges the final position of byte 0 of each top layer, and with it of each of its blocks, through every
+//! layer between. No layer is judged alone: a partition at sector 63 under a volume that compensates for it is right.
 
 use std::collections::HashSet;
 
@@ -31,11 +31,11 @@ pub const RULE: LayoutRule = LayoutRule {
 /// Off a grid of less than this is a note: file systems seldom write less than 4 KiB, so smaller units cost little.
 pub const WARNING_BYTES_MIN: u64 = 4096;
 
-/// Nobody is sent into the first MiB of a disk: the label and boot loaders lie there, and partitioning tools of today
-/// give no start before it.
+/// Never suggest a start inside the first MiB of a disk: the label and boot loaders are there, and present partitioning
+/// tools suggest no start before it.
 pub const LABEL_AREA_BYTES: u64 = 1 << 20;
 
-/// What a partition may hold that puts its data elsewhere than at its first byte.
+/// Contents of a partition whose data are elsewhere than at its first byte.
 const LAYERS: [ContentKind; 5] = [
     ContentKind::LvmMember,
     ContentKind::MdMember,
@@ -86,9 +86,9 @@ fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding
     ))
 }
 
-/// Whether all data that begin on a device are on the grids that a finding has them off, as far as the way down is known;
-/// what else lies below them was not known when the finding was made either. A grid goes by its cells, since the disk that has
-/// it may be another one by now.
+/// Whether all data that begin on a device are on the grids of a finding, as far as the way down is known; the rest
+/// below them was not known for the finding either. A grid is compared by its cells, because its disk may be another
+/// one by now.
 pub(crate) fn is_on_grid(
     context: &Context<'_>,
     device: NodeId,
@@ -120,7 +120,7 @@ pub(crate) fn is_on_grid(
     is_there && mine.all(is_on)
 }
 
-/// What is found comes before what is unknown, of which a note takes nothing away.
+/// Findings come before unknowns; a note hides no unknown.
 fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let device = context.device_of(top.id);
     let moved = match held(context, top) {
@@ -141,7 +141,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
             )
         })
         .collect();
-    // What is surely off first, on the grid that most I/O meet.
+    // Surely misaligned first, on the grid of most I/O.
     off.sort_by_key(|standing| {
         let varies = matches!(standing.verdict, Verdict::Varies { .. });
         (
@@ -158,7 +158,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     [finding].into_iter().chain(unknown).collect()
 }
 
-/// What cannot be told of a top, and why; `None` where all is known.
+/// The unknown part of a top layer, with the reason; `None` if all is known.
 fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<Outcome> {
     let mut reasons: Vec<Obstacle> = top
         .landings
@@ -196,7 +196,7 @@ fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<O
     Some(context.unknown(device, reason))
 }
 
-/// What is in a top on which nothing is known to stand.
+/// The content of a top layer without known layers above.
 enum Held<'a> {
     /// Data, from its first byte on.
     Data,
@@ -217,7 +217,7 @@ fn held<'a>(context: &Context<'a>, top: &Top) -> Held<'a> {
     }
 }
 
-/// How what begins at `start` of the top stands.
+/// The verdicts of data that begin at `start` of the top layer.
 fn moved(context: &Context<'_>, standings: &[Standing], start: Bytes) -> Vec<Standing> {
     let moved = standings.iter().map(|standing| {
         let mut moved = standing.clone();
@@ -309,7 +309,7 @@ fn cost_of_page(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
         .page
         .filter(|page| page.0 > 0)
         .map_or(granularity, |page| page.0);
-    // Pages that are no multiples stand at several phases: there is no one figure.
+    // Pages that are no multiples have several phases: there is no single figure.
     if !page.is_multiple_of(granularity) {
         return None;
     }
@@ -349,7 +349,7 @@ fn movers(context: &Context<'_>, standing: &Standing) -> Vec<Mover> {
         .collect()
 }
 
-/// Where a layer begins on one below; `None` where it does so in several places.
+/// The start of a layer on one below; `None` if there are several.
 fn only_start(context: &Context<'_>, above: NodeId, below: NodeId) -> Option<Bytes> {
     match &context.stack.node(above).placing {
         Placing::Parts { parts } => {

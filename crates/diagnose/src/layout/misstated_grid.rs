@@ -1,8 +1,8 @@
-//! `misstated-grid`: what a target shows to other hosts, or a hypervisor to a guest, states another grid than the one that
-//! its blocks lie on. Whoever uses it lays out data by the statement.
+//! `misstated-grid`: an export of a target, or a guest's disk of a hypervisor, states another grid than the one of its
+//! blocks. Its users lay out data by the statement.
 //!
-//! A statement is good when each boundary that it names is a boundary of every unit below. It says nothing of where the
-//! export as a whole begins: that is `misaligned-partition`.
+//! A statement is good if each boundary that it names is a boundary of every unit below. It says nothing about the
+//! start of the export as a whole: that is `misaligned-partition`.
 
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::facts::{Fault, MisstatedGrid};
@@ -52,7 +52,7 @@ const fn severity_of(fault: Fault) -> Severity {
     }
 }
 
-/// A unit below, as it lies in the address space of what is shown.
+/// A unit below, converted to the address space of the export.
 struct UnitBelow<'a> {
     grid: Grid,
     what: CellKind,
@@ -70,8 +70,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .collect()
 }
 
-/// Exports, and virtual disks that are known to lie on something. A disk that lies on an export only repeats its words, and
-/// memory has no units.
+/// Exports, and virtual disks with known layers below. A disk on an export only repeats its statement, and memory has
+/// no units.
 fn is_shown(context: &Context<'_>, node: &Node) -> bool {
     let kinds: Vec<Kind> = node
         .placing
@@ -167,7 +167,7 @@ fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Un
     })
 }
 
-/// The worst that is wrong with a statement, and of which unit; of equals that of the largest.
+/// The worst fault of a statement, with its unit; of equals that of the largest.
 fn worst<'u, 'a>(stated: &Grid, units: &'u [UnitBelow<'a>]) -> Option<(Fault, &'u UnitBelow<'a>)> {
     let largest = units.iter().map(|unit| unit.grid.granularity()).max()?;
     let faults = units
@@ -221,8 +221,8 @@ fn found(
     Outcome::found(finding.with_cost(cost(node, fault, unit.grid.granularity())))
 }
 
-/// Where what stands on a disk is known, misaligned-partition says whether the shift harms it; another start may make up
-/// for it.
+/// If the layers above a disk are known, misaligned-partition decides about the effect of the shift; another start may
+/// compensate for it.
 fn severity(node: &Node, fault: Fault) -> Severity {
     match fault {
         Fault::Shifted if node.kind == Kind::VirtualDisk => Severity::Note,

@@ -1,5 +1,5 @@
-//! The rules about layouts. Each looks at a stack, at what the user knows and, where there are any, at profiles of
-//! its devices. What all of them need, where the bytes of each top come to lie, is worked out once.
+//! The rules about layouts. Each reads a stack, the user's facts and, if there are any, profiles of its devices. Their
+//! common input, the positions of the bytes of each top layer, is computed once.
 
 use plumb_profile::ProfileSet;
 use plumb_stack::Stack;

@@ -24,14 +24,14 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// A chunk of less than so many I/O is narrow: random I/O are then split in more than 1 of 16 cases, where the
-/// chance of a split has long been what limits a stripe.
+/// A chunk of fewer I/O than this is narrow: random I/O are then split in more than 1 of 16 cases, and splits have long
+/// been the limit of the stripe.
 pub const IOS_PER_CHUNK_MIN: u64 = 16;
 
-/// Up to so many it is worth mending: the paper's bad example is 8 KiB on 32 KiB.
+/// Up to this number it is a warning: the paper's bad example is 8 KiB on 32 KiB.
 pub const IOS_PER_CHUNK_WARNING: u64 = 4;
 
-/// Never narrow, whatever is asked: the paper's 1 MiB or greater, and twice what one request holds by default.
+/// Never narrow, for any request: the paper's 1 MiB or greater, and twice the default size of one request.
 pub const WIDE_BYTES: u64 = 1 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
@@ -42,7 +42,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .collect()
 }
 
-/// Stripes of which the chunk was guessed at.
+/// Stripes with a guessed chunk.
 fn without_chunk(context: &Context<'_>) -> impl Iterator<Item = Outcome> {
     let guessed = |node: &Node| {
         node.grids.iter().find_map(|fact| match &fact.belief {

@@ -23,7 +23,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// Pages of databases: what is stated below or above is no database.
+/// Pages of databases: other stated sizes are no database.
 pub const PAGE_BYTES: std::ops::RangeInclusive<u64> = 2 << 10..=64 << 10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {

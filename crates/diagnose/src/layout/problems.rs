@@ -1,5 +1,5 @@
-//! What was noticed while a stack was read, as findings: broken and stranded labels, layers that end beyond what they lie
-//! on, sources that contradict each other, and whatever else a source reports by a name of its own.
+//! Problems noticed while a stack was read, as findings: broken and stranded labels, layers that end beyond the layer
+//! below, sources that contradict each other, and other named reports of a source.
 
 use plumb_model::facts::NoticedProblem;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
@@ -9,7 +9,7 @@ use super::LayoutRule;
 use super::context::Context;
 use crate::rules::Outcome;
 
-/// A label of which one copy is damaged.
+/// A label with one damaged copy.
 pub const BROKEN_LABEL: LayoutRule = rule(RuleId::BrokenLabel, |context| {
     judge(context, ProblemId::BrokenLabel)
 });
@@ -58,7 +58,7 @@ const fn rule(id: RuleId, judge: for<'a, 'b> fn(&'a Context<'b>) -> Vec<Outcome>
     }
 }
 
-/// How bad each kind is: what loses data when somebody relies on it is critical.
+/// The severity of each kind: a problem that loses data in use is critical.
 #[must_use]
 pub const fn severity(id: ProblemId) -> Severity {
     match id {

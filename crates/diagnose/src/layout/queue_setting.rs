@@ -25,23 +25,23 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// Read-ahead above this is read for nothing by whoever stops reading: 64 MiB, taken from a hint, brought a volume from
-/// its cap to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
+/// A reader that stops early does not use read-ahead above this: 64 MiB, taken from a hint, slowed a volume from its
+/// limit to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
 pub const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
 
-/// What the kernel reads ahead unless told otherwise.
+/// The kernel's default read-ahead.
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
-/// Where the kernel cuts requests unless told otherwise.
+/// The kernel's default request size.
 const REQUEST_BYTES: u64 = 1280 << 10;
 
-/// So many stripes of an array are right whatever their size: the default of md.
+/// This number of stripes of an array is right for any size: the default of md.
 pub const STRIPES_AHEAD: u64 = 2;
 
 /// Requests below this are small where the hardware takes more: chunks of stripes are larger.
 pub const REQUEST_BYTES_MIN: u64 = 256 << 10;
 
-/// The hardware has to take so many times the request size before it is far below.
+/// The hardware has to accept this many times the request size before the request size is far below.
 pub const REQUEST_RATIO: u64 = 4;
 
 /// Schedulers that order I/O for a head that a flash drive does not have.
@@ -67,7 +67,7 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
     points.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
     let Some((_, severity)) = points.first() else {
-        // A request size without what the hardware takes cannot be judged.
+        // A request size without the hardware limit cannot be judged.
         let is_half_known = node.number(keys::MAX_REQUEST).is_some()
             && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
         return Some(if is_half_known && node.kind.is_leaf() {

@@ -8,13 +8,13 @@ use plumb_trace::Op;
 
 use super::context::Context;
 
-/// What passes through a device.
+/// The rate of a device.
 pub(super) struct Rate {
     /// I/O a second.
     pub(super) ios_per_second: f64,
     /// Of these the share of writes, if that was counted.
     pub(super) write_share: Option<f64>,
-    /// Who counted.
+    /// The source of the count.
     pub(super) basis: RateBasis,
     /// First and last I/O of a profile, ns of its clock. iostat has one time for all devices.
     window_ns: Option<(i64, i64)>,

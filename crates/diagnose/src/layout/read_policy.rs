@@ -20,7 +20,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// What balances reads over all sides of a mirror.
+/// The policy that balances reads over all sides of a mirror.
 pub const EVEN: MirrorReads = MirrorReads::RoundRobin;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
@@ -56,7 +56,7 @@ fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     Outcome::found(finding.with_cost(cost))
 }
 
-/// Whether the sides are of different make, which is what policy "first" is for.
+/// Whether the sides are of different make, the purpose of policy "first".
 fn do_sides_differ(context: &Context<'_>, node: &Node) -> bool {
     let kinds = node.placing.below().into_iter().map(|side| {
         let mut kinds: Vec<_> = context

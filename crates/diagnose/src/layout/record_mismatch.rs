@@ -18,10 +18,10 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// From this read amplification on it is worth mending: two pages to a record cost a write one read of the record.
+/// From this read amplification on it is a warning: two pages in a record cost a write one read of the record.
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
-/// What pages are kept in.
+/// The keeper of pages.
 struct PageRecord {
     bytes: Bytes,
     keeper: Keeper,

@@ -1,7 +1,7 @@
 //! I/O that passed through a layer while its device was watched, beside the defect of the layer.
 //!
-//! I/O are counted where requests are made, by disk and by the partition that they were sent to. What came through a volume
-//! above a partition is in the count of the partition.
+//! I/O are counted at the request layer, by disk and by the partition that they were sent to. I/O through a volume
+//! above a partition are in the count of the partition.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use super::context::Context;
 /// Processes that are named.
 const NAMED: usize = 3;
 
-/// What was counted of a disk or a partition.
+/// The counts of a disk or a partition.
 #[derive(Clone, Copy)]
 pub(super) struct Passed<'a> {
     profile: &'a Profile,
@@ -29,7 +29,7 @@ pub(super) struct Passed<'a> {
     places: Option<&'a Places>,
 }
 
-/// Nodes of which I/O were counted: the disks that were looked at and all of their partitions.
+/// Nodes with counted I/O: the watched disks and all of their partitions.
 pub(super) fn passed<'a>(
     stack: &Stack,
     profiles: Option<&'a ProfileSet>,
@@ -73,7 +73,8 @@ pub(super) fn passed<'a>(
     passed
 }
 
-/// I/O through what starts off a grid: how many are off for it, and how long they took. `None` if nothing was watched.
+/// I/O through a misaligned start: the number that is off because of it, and their latency. `None` if nothing was
+/// watched.
 pub(super) fn through(context: &Context<'_>, device: NodeId, worst: &Standing) -> Option<Seen> {
     let way = worst
         .landing
@@ -142,7 +143,7 @@ fn of_layer(context: &Context<'_>, (id, passed): (NodeId, &Passed<'_>), is_below
     }
 }
 
-/// How the I/O lie on the grid that the layer is off; `None` if the table cannot tell.
+/// The fit of the I/O on the grid that the layer is off; `None` if the table does not have it.
 fn fit(
     context: &Context<'_>,
     passed: &Passed<'_>,
@@ -151,7 +152,7 @@ fn fit(
 ) -> Option<SeenFit> {
     let grid = grid_on(context, passed.disk, worst)?;
     let tally = places.table.fit(&grid, Select::DATA).ok()?;
-    // All I/O through one partition mostly stand alike, so the others of the disk are what to compare with.
+    // All I/O through one partition mostly have the same fit, so the others of the disk are the comparison.
     let latency = passed.profile.places.table.latency_by_fit(&grid).ok();
     Some(SeenFit {
         ios: tally.ios,
@@ -162,7 +163,7 @@ fn fit(
     })
 }
 
-/// The grid that a start is off, as it lies on the disk whose I/O were counted.
+/// The grid that a start is off, on the disk whose I/O were counted.
 fn grid_on(context: &Context<'_>, disk: NodeId, worst: &Standing) -> Option<Grid> {
     if disk == worst.landing.on {
         return Some(worst.fact.grid);
@@ -187,7 +188,7 @@ fn moved(places: &Places) -> Bounds<u64> {
     bytes
 }
 
-/// Mean latency of what was timed, ns.
+/// Mean latency of the timed I/O, ns.
 fn mean_ns(places: &Places) -> Option<f64> {
     let (mut timed, mut sum) = (0, 0.0);
     for (key, row) in places.table.iter() {

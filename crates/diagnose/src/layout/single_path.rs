@@ -31,7 +31,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .collect();
     let mut by_identity: HashMap<&str, Vec<NodeId>> = HashMap::new();
     let is_disk = |kind| matches!(kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
-    // A disk that is known to stand on an export of this host is no second path to what is below.
+    // A disk on an export of this host is no second path to the same device.
     let disks = context
         .stack
         .nodes()

@@ -30,7 +30,7 @@ pub fn confidence_in(source: &Source) -> Confidence {
     }
 }
 
-/// The largest unit that the user gave for a device; where 4 KiB are assumed all the same it was a sector.
+/// The largest unit that the user gave for a device; if 4 KiB are assumed all the same, it was a sector.
 pub fn given(context: &Context<'_>, id: NodeId) -> Option<Bytes> {
     let grids = context.stack.grids(id);
     grids
@@ -40,7 +40,7 @@ pub fn given(context: &Context<'_>, id: NodeId) -> Option<Bytes> {
         .max()
 }
 
-/// Who stated a fact of a node.
+/// The source of a node's fact.
 pub fn source<T>(node: &Node, key: FactKey<T>) -> Option<Source> {
     node.fact(key).map(|fact| fact.source.clone())
 }

@@ -16,7 +16,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// `metasync -r 2048`, in blocks of 512 bytes: the largest that it takes, and what the paper advises.
+/// `metasync -r 2048`, in blocks of 512 bytes: its maximum, and the paper's advice.
 pub const RESYNC_BYTES_MIN: u64 = 1 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {

@@ -15,7 +15,7 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// The default of `segmap_percent`, in percent of memory: what nobody has raised.
+/// The default of `segmap_percent`, in percent of memory.
 pub const SEGMAP_PERCENT_DEFAULT: u64 = 12;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {

@@ -24,7 +24,7 @@ pub const HEADER_SECTORS: u64 = 1;
 
 pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 
-/// What offsets on a component should be multiples of.
+/// The unit of offsets on a component.
 struct ComponentUnit {
     grid: Grid,
     /// The grid as the device below has it.
@@ -95,7 +95,7 @@ fn judge_component(
         .filter_map(|(at, extent)| Some((extent.end()?, at)))
         .collect();
     let are_lengths_known = extents.iter().all(|extent| extent.len.is_some());
-    // The next free place, if the last one's end is known: what a new soft partition should be given.
+    // The next free place, if the last one's end is known: the right offset of a new soft partition.
     let last = extents.iter().filter_map(Extent::end).max();
     let free = last
         .filter(|_| are_lengths_known)
@@ -135,8 +135,8 @@ fn judge_component(
     outcomes
 }
 
-/// The chunk of the component or of what it lies on; without one the segment of an array, what decides at the bottom, or
-/// 4 KiB. `None` where it lies differently from one chunk to the next.
+/// The chunk of the component or of the layer below; without one the segment of an array, the deciding unit of the
+/// lowest layer, or 4 KiB. `None` if it differs from one chunk to the next.
 fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     let landings = context.stack.landings(component);
     let mut leaf = None;
@@ -186,7 +186,7 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<ComponentUnit> {
     })
 }
 
-/// First place on a grid that leaves room for a header behind what ends at `end`.
+/// First place on a grid that leaves room for a header behind an end.
 fn next_on(grid: &Grid, end: Bytes) -> Option<Bytes> {
     let first = end.checked_add(Bytes(HEADER_BYTES))?;
     match grid.past_boundary(first).0 {
@@ -224,7 +224,7 @@ fn found(
     Outcome::found(context.finding(facts, about))
 }
 
-/// What the formula last offset + last size + unit gives, where that is off the unit.
+/// The result of the formula last offset + last size + unit, if that is off the unit.
 fn rule_of_thumb(previous: Option<&Extent>, grid: &Grid) -> Option<Bytes> {
     let thumb = previous?.end()?.checked_add(grid.granularity())?;
     (grid.past_boundary(thumb) != Bytes(0)).then_some(thumb)

@@ -1,4 +1,4 @@
-//! What several rules ask of a Solaris host.
+//! Questions of several rules to a Solaris host.
 
 use plumb_stack::node::{FactKey, keys};
 use plumb_stack::node_facts::{ContentKind, HostSystem, VolumeManager};
@@ -11,13 +11,13 @@ pub fn option(node: &Node, option: &str) -> Option<bool> {
     Some(node.value(keys::MOUNT_OPTIONS)?.has(option))
 }
 
-/// A number among the settings of the host, and who said so.
+/// A number among the settings of the host, with its source.
 pub fn setting<T: Copy>(context: &Context<'_>, key: FactKey<T>) -> Option<(T, Source)> {
     let fact = context.stack.host()?.fact(key)?;
     Some((fact.value, fact.source.clone()))
 }
 
-/// Whether `/etc/system` was read: what it does not set has its default then.
+/// Whether `/etc/system` was read: a setting that it does not contain has its default then.
 pub fn is_system_file_read(context: &Context<'_>) -> bool {
     setting(context, keys::MAXPHYS).is_some()
         || setting(context, keys::SEGMAP_PERCENT).is_some()

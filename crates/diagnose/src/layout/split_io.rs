@@ -1,7 +1,7 @@
-//! `split-io` from the layout: the share of I/O that have to lie across a chunk boundary.
+//! `split-io` from the layout: the share of I/O that must cross a chunk boundary.
 //!
-//! Where I/O of a device were recorded they are counted. Else the share is worked out over one period of the starts
-//! d + k·step, with d where the volume begins and step its page: those with start mod chunk + length > chunk.
+//! Recorded I/O of a device are counted. Otherwise the share is computed over one period of the starts d + k·step, with
+//! d as the start of the volume and step its page: those with start mod chunk + length > chunk.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub const RULE: LayoutRule = LayoutRule {
 /// last percent.
 pub const SHARE_MIN: f64 = 0.01;
 
-/// From this share on it is worth mending, as for I/O that were seen.
+/// From this share on it is a warning, as for recorded I/O.
 pub const SHARE_WARNING: f64 = 0.10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
@@ -44,7 +44,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         .iter()
         .flat_map(|top| judge_top(context, top))
         .collect();
-    // A stripe of which I/O were recorded is judged by them also where something stands on it.
+    // A stripe with recorded I/O is judged by them even if a layer is above it.
     for (id, _) in context
         .striped()
         .filter(|(id, _)| !context.profiles(*id).is_empty())
@@ -98,7 +98,7 @@ fn boundaries(context: &Context<'_>, on: NodeId) -> impl Iterator<Item = GridFac
     grids.into_iter()
 }
 
-/// What was recorded of a device with places that are those of the device.
+/// The recording of a device with positions of the device.
 fn placed<'a>(context: &'a Context<'_>, id: NodeId) -> Option<&'a Profile> {
     context.profile(id, |layer| layer != Layer::Vfs)
 }
@@ -190,8 +190,8 @@ fn expected(
     )
 }
 
-/// Share of pages of a volume that lie across a boundary of a layer below; `None` where that differs from one chunk
-/// between to the next.
+/// Share of pages of a volume that cross a boundary of a layer below; `None` if that differs from one chunk between to
+/// the next.
 fn share_of(landing: &Landing, grid: &Grid, page: Bytes) -> Option<Exact> {
     let from_above = seen_from_above(landing, grid)?;
     split_share_from(Bytes(0), page, &from_above, page)
@@ -204,7 +204,7 @@ fn no_phase(context: &Context<'_>, landing: &Landing) -> Reason {
     }
 }
 
-/// The chunk, and where the target starts on it.
+/// The chunk, and the start of the target on it.
 fn facts(context: &Context<'_>, landing: &Landing, fact: &GridFact) -> SplitIo {
     let past = landing.shift.rem_euclid(i128::from(fact.granularity().0)) as u64;
     SplitIo {

@@ -1,4 +1,4 @@
-//! `too-few-disks`: the demanded rate against what the disks below give, with the cost of writes and a margin.
+//! `too-few-disks`: the requested rate compared with that of the disks below, with the cost of writes and a margin.
 
 use std::collections::HashSet;
 
@@ -19,8 +19,8 @@ pub const RULE: LayoutRule = LayoutRule {
     judge,
 };
 
-/// What disks should give beyond the demand. The case study asks for 20 to 30 percent more than 265 a second and is
-/// content with 320, which is 21.
+/// The rate of disks beyond the demand. The case study asks for 20 to 30 percent more than 265 a second and accepts
+/// 320, which is 21.
 pub const MARGIN_MIN: f64 = 0.20;
 
 /// A demand on a volume.
@@ -68,7 +68,7 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
     judge_volume(context, volume, demand, disk)
 }
 
-/// Each volume of which I/O were counted, by their mean rate.
+/// Each volume with counted I/O, by their mean rate.
 fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     let volumes = context.tops.iter().filter_map(|top| {
         let recorded = || Rate::seen(context.profile(top.id, |_| true)?);
@@ -91,8 +91,8 @@ fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     outcomes
 }
 
-/// Disk operations for a write, by the layers on the way; `None` where a layer places its bytes in an unknown way. Where
-/// a partition begins makes no more operations, so that one without a label is no loss.
+/// Disk operations for a write, by the layers on the way; `None` if a layer places its bytes in an unknown way. The
+/// start of a partition makes no more operations, so one without a label does not matter.
 fn write_factor(context: &Context<'_>, landings: &Landings) -> Option<u64> {
     let of = |id: NodeId| match &context.stack.node(id).placing {
         Placing::Copies { members } if context.stack.node(id).kind != Kind::Multipath => {
@@ -152,7 +152,7 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
         .response_ns
         .filter(|limit| limit.is_finite() && *limit > 0.0);
     let is_slow = limit_ns.is_some_and(|limit| response_ns.is_none_or(|response| response > limit));
-    // Where all of their time is taken the queue grows without end.
+    // If they are busy all the time, the queue grows without end.
     let severity = match (
         given <= needed,
         is_slow,

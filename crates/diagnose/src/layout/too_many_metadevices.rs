@@ -33,10 +33,10 @@ pub const NMD_DEFAULT: u64 = 128;
 /// The largest that `nmd` can be.
 pub const NMD_MAX: u64 = 8192;
 
-/// From so many percent of the limit on it is worth knowing: the next stripe with its columns may not fit.
+/// From this percentage of the limit on it is worth knowing: the next stripe with its columns may not fit.
 pub const PERCENT_NOTE: u64 = 90;
 
-/// Stripes are said to have too many parts where these are so many times what is needed.
+/// Stripes count as having too many parts at this multiple of the necessary number.
 pub const TIMES_NEEDED: u64 = 4;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {

@@ -1,4 +1,4 @@
-//! What a rule looks at, and what all rules share: shares, doubts, lost events.
+//! The input of a rule, and the common parts of all rules: shares, doubts, lost events.
 
 use plumb_geometry::Grid;
 use plumb_model::facts::FileSystemBlock;
@@ -14,18 +14,18 @@ use crate::analysis::{Analysis, PlaceAnalysis};
 use crate::question::Questions;
 use crate::share::Share;
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What findings are about: the device, or a partition of it.
+    /// The target of findings: the device, or a partition of it.
     pub target: &'a Target,
     /// The I/O.
     pub profile: &'a Profile,
-    /// What was computed of them.
+    /// Their analysis.
     pub analysis: &'a Analysis,
-    /// What was asked.
+    /// The questions.
     pub questions: &'a Questions,
-    /// What applications asked of the file system, and what its devices moved for it; only a watch of both sees it.
+    /// The requests of applications to the file system, and the I/O of its devices; only a watch of both has them.
     pub throughput: Option<&'a Throughput>,
 }
 
@@ -79,8 +79,8 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
-    /// The file systems in a place, when the stack knows all that stands there and all of it begins on the grid. On a device with
-    /// partitions, the partitions that received I/O count.
+    /// The file systems in a place, if the stack knows all of its content and all of it begins on the grid. On a device
+    /// with partitions, the partitions that received I/O count.
     pub(crate) fn file_systems_in(
         &self,
         place: &PlaceAnalysis,
@@ -107,7 +107,7 @@ impl Context<'_> {
         if ios >= IOS_MIN {
             return None;
         }
-        // A source of ready-made counts saw many I/O, only not where they start.
+        // A source of ready-made counts saw many I/O, but not their starts.
         Some(Outcome::Unknown(
             if ios == 0 && !self.profile.imported.is_empty() {
                 table(Unknown::NoStarts)
@@ -120,7 +120,7 @@ impl Context<'_> {
     /// Why streams say nothing here; `None` if they do.
     pub(crate) fn streams_unknown(&self) -> Option<Outcome> {
         let profile = self.profile;
-        // Streams of the application are those of its files; what a device sees of them is decided below.
+        // Streams of the application are those of its files; the layers below decide about those of a device.
         if profile.layer == Layer::Vfs {
             return Some(Outcome::NotAsked);
         }

@@ -24,8 +24,8 @@ pub const RULE: IoRule = IoRule {
 /// From this length on. Requests of 64 to 128 KiB were taken for sequential by the array of the ZFS case.
 pub const LARGE_BYTES_MIN: u64 = 64 << 10;
 
-/// From this length on a request is as good as sequential: its transfer takes a disk as long as the way to it, and what
-/// an array prefetches or keeps out of its cache for it does no harm.
+/// From this length on a request is as good as sequential: its transfer takes a disk as long as the positioning, and
+/// prefetch or a bypassed cache of an array do no harm.
 pub const HUGE_BYTES_MIN: u64 = 1 << 20;
 
 /// Below this share large random I/O is nothing that an array would have to be tuned for.
@@ -40,7 +40,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if let Some(unknown) = context.too_few(data) {
         return vec![unknown];
     }
-    // Both bounds are powers of two, on one side of which a rounded length lies for certain.
+    // Both bounds are powers of two, and a rounded length is for certain on one side.
     let between = |select: Select| {
         let at_least = |len_bytes_min| {
             table.count(Select {

@@ -49,7 +49,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         (_, Some(why)) => return vec![Outcome::Unknown(table(why.clone()))],
         _ => return vec![Outcome::NotAsked],
     };
-    // Where lengths are a range, a member has its least share when it has fewest pieces and the others have most.
+    // If lengths are a range, a member has its least share when it has fewest pieces and the others have most.
     let sum = |end: fn(Bounds<u64>) -> u64| -> u64 {
         loads
             .iter()
@@ -115,8 +115,8 @@ fn skew(share: Share, members: usize) -> Option<f64> {
     (shown && ratio >= RATIO_MIN).then_some(ratio)
 }
 
-/// What the fullest of `members` gets beyond its part by chance in 99 of 100 cases: the normal bound of a maximum,
-/// √(2·ln(100·members)·variance). The more members, the more one of them has by chance alone.
+/// The excess of the fullest of `members` with random I/O, exceeded in 1 of 100 cases: the normal bound of a maximum,
+/// √(2·ln(100·members)·variance). The more members, the larger it is.
 fn chance(pieces: u64, members: usize) -> f64 {
     let members = members as f64;
     let variance = pieces as f64 / members * (1.0 - 1.0 / members);

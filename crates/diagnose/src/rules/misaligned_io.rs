@@ -1,8 +1,8 @@
 //! `misaligned-io`: I/O start off the grid.
 //!
-//! Judges every grid asked for (4 KiB at offset 0 when none is), and totals that a source hands over ready-made,
-//! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
-//! partitions that do not stand alike, each is judged by itself.
+//! Judges every requested grid (4 KiB at offset 0 by default), and a source's ready-made totals, such as those of
+//! `align.d`. The real offset of the I/O comes from inference. If the source reveals partitions with different starts,
+//! each is judged separately.
 
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_model::facts::{GridSource, MisalignedIo};
@@ -85,8 +85,7 @@ struct JudgedPlace<'a> {
 }
 
 impl JudgedPlace<'_> {
-    /// How it stands: how bad, and how far past the grid its own blocks sit where that is known. `None` when too
-    /// little was seen to say so.
+    /// Its severity, and the distance of its own blocks past the grid if known. `None` if there were too few I/O.
     fn stand(&self) -> Option<(Option<Severity>, Option<u64>)> {
         let tally = self
             .fit
@@ -103,7 +102,7 @@ impl JudgedPlace<'_> {
     }
 }
 
-/// Whether partitions stand so differently that one sentence on the device would be wrong of one of them.
+/// Whether partitions differ so much that one sentence on the device would be wrong for one of them.
 fn differ(parts: &[JudgedPlace<'_>]) -> bool {
     let stands: Vec<_> = parts.iter().filter_map(JudgedPlace::stand).collect();
     stands.iter().enumerate().any(|(at, (severity, past))| {
@@ -235,7 +234,7 @@ fn mean_head(tally: &FitTally) -> Option<f64> {
 
 /// Cells touched against cells needed: an upper bound of the extra work.
 fn cost(tally: &FitTally) -> Option<Cost> {
-    // One that touches no more than it needs costs nothing that can be told from here.
+    // An I/O that touches no more cells than it needs costs nothing here.
     let ratio = tally.cells_ratio()?;
     let value = Some(ratio.low).filter(|value| *value >= 1.005)?;
     Some(Cost::estimated(CostOf::Cells, value))

@@ -1,4 +1,4 @@
-//! The rules. Each looks at one profile and says what it found, that it found nothing, or why it cannot tell.
+//! The rules. Each reads one profile and returns its finding, silence, or the reason why it is unknown.
 
 use plumb_model::{Finding, Reason, RuleId, Severity, Target, Unjudged};
 use plumb_profile::Profile;
@@ -26,14 +26,14 @@ pub(crate) use context::{severity_of, undecided};
 /// No rule judges fewer I/O: with 200 a share is known to about 7 points.
 pub const IOS_MIN: u64 = 200;
 
-/// A defect is reported once the lower end of the 95 % interval of its share is above this. At 1 % of 100,000 I/O
-/// the interval is 0.94 % to 1.06 %; half a percent is also what a swap file or a label update may leave behind.
+/// A defect is reported once the lower end of the 95 % interval of its share is above this. At 1 % of 100,000 I/O the
+/// interval is 0.94 % to 1.06 %; a swap file or a label update may also leave half a percent behind.
 pub const SHARE_MIN: f64 = 0.005;
 
-/// From this share on a defect is worth mending rather than knowing.
+/// From this share on a defect is a warning instead of a note.
 pub const SHARE_WARNING: f64 = 0.10;
 
-/// What a rule comes to.
+/// The outcome of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A defect.
@@ -105,19 +105,19 @@ pub static RULES: &[IoRule] = &[
     throughput_inflation::RULE,
 ];
 
-/// What all rules came to.
+/// The outcomes of all rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnosis {
     /// Defects, worst first.
     pub findings: Vec<Finding>,
-    /// What could not be judged.
+    /// The rules that could not judge.
     pub unknown: Vec<Unjudged>,
     /// Rules that looked and found nothing.
     pub silent: Vec<RuleId>,
 }
 
 impl Diagnosis {
-    /// Adds what was found on another profile. A rule that spoke on either is silent no more.
+    /// Adds the results for another profile. A rule that spoke on either is silent no more.
     pub fn absorb(&mut self, other: Diagnosis) {
         self.findings.extend(other.findings);
         self.unknown.extend(other.unknown);
@@ -125,7 +125,7 @@ impl Diagnosis {
         self.settle();
     }
 
-    /// Adds what a rule came to; `target` is what it looked at, unless it says otherwise.
+    /// Adds the outcome of a rule; `target` is its target, unless the outcome has another.
     pub(crate) fn take(&mut self, rule: RuleId, target: &Target, outcome: Outcome) {
         let mut unknown = |target, reason| {
             self.unknown.push(Unjudged {
@@ -186,7 +186,7 @@ pub fn diagnose_answers(
     )
 }
 
-/// Judges what was asked of a file system by what its devices moved for it. The other rules judge its profile when that is
+/// Compares the requests to a file system with the I/O of its devices. The other rules judge its profile when that is
 /// analyzed.
 #[must_use]
 pub fn diagnose_throughput(

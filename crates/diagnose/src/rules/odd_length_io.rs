@@ -1,4 +1,4 @@
-//! `odd-length-io`: the length is no multiple of the unit, so an end is off the grid whatever the start.
+//! `odd-length-io`: the length is no multiple of the unit, so an end is off the grid for any start.
 
 use plumb_geometry::Bytes;
 use plumb_model::facts::{OddLengthIo, OfLength};
@@ -97,8 +97,8 @@ fn found(
     context.finding(Facts::OddLengthIo(facts), severity, confidence)
 }
 
-/// What the lengths alone cost: bytes of the cells that they need at best. What off starts add to that is counted
-/// by `misaligned-io`.
+/// The cost of the lengths alone: bytes of the cells that they need at best. `misaligned-io` counts the effect of
+/// misaligned starts.
 fn cost(tally: &FitTally, granularity: Bytes) -> Option<Cost> {
     if tally.bytes.high == 0 {
         return None;

@@ -17,7 +17,7 @@ pub const RULE: IoRule = IoRule {
     judge,
 };
 
-/// What was asked about a stripe, or what to say instead.
+/// The question about a stripe, or the outcome without one.
 pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outcome>> {
     let striped = match &context.analysis.what_if.striped {
         None => return Err(Box::new(Outcome::NotAsked)),

@@ -14,7 +14,7 @@ use super::{Context, IOS_MIN, IoRule, Outcome};
 const SILENCE_NS_MIN: u64 = 2_000_000_000;
 /// An I/O of this age has been left behind if others complete meanwhile.
 const AGE_NS_MIN: u64 = 5_000_000_000;
-/// Slow I/O stand out if they took this multiple of the median.
+/// I/O are slow if they took this multiple of the median.
 const TIMES_MEDIAN_MIN: u64 = 50;
 
 /// The rule.

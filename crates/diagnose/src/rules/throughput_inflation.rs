@@ -1,9 +1,9 @@
 //! `throughput-inflation`: the device moves far more bytes than applications asked for.
 //!
-//! Takes what processes asked of a file system (the vfs layer) and what the devices below it moved in the same time. The
-//! page cache stands between the two: it saves reads, keeps writes for later, and makes whole pages of parts. Only for
-//! direct I/O, and for writes over a window that begins and ends with nothing left to write, the ratio is the
-//! amplification of the file system; else the answer says that the cache is in it.
+//! Compares the requests of processes to a file system (the vfs layer) with the I/O of the devices below it in the same
+//! time. The page cache is between the two: it saves reads, keeps writes for later, and makes whole pages of parts.
+//! Only for direct I/O, and for writes over a window that begins and ends with nothing left to write, the ratio is the
+//! amplification of the file system; else the answer says that the cache is included.
 
 use plumb_geometry::Bytes;
 use plumb_model::facts::{Direction, ThroughputInflation};
@@ -26,18 +26,18 @@ pub const RULE: IoRule = IoRule {
     judge,
 };
 
-/// From so many bytes at the device per byte asked it is reported. Below it metadata, a journal, and pages at the ends
-/// of an extent explain it.
+/// From this number of bytes at the device for each requested byte it is reported. Below it metadata, a journal, and
+/// pages at the ends of an extent explain it.
 pub const RATIO_MIN: f64 = 2.0;
 
-/// From so many it is worth mending: data that are journalled whole come to 2 and some metadata. The case that the rule is
-/// named for, 8 KiB pages in 128 KiB records, came to 12.
+/// From this number on it is a warning: data that are journalled whole reach 2 and some metadata. The case behind the
+/// rule, 8 KiB pages in 128 KiB records, reached 12.
 pub const RATIO_WARNING: f64 = 4.0;
 
 /// Less than this much too many is the label, the log or the metadata that any file system reads once.
 pub const EXCESS_BYTES_MIN: u64 = 1 << 20;
 
-/// What was asked of a file system, and what the devices below it moved in the same time.
+/// The requests to a file system, and the I/O of the devices below it in the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
     /// Reads.
@@ -46,7 +46,7 @@ pub struct Throughput {
     pub writes: Flow,
     /// Ways to the file system's data on which bytes are not counted and that processes went; empty when none did.
     pub uncounted: Vec<String>,
-    /// Why bytes of the device cannot be told for this file system alone; `None` when they can.
+    /// The reason why bytes of the device are unknown for this file system alone; `None` if they are known.
     pub device_unknown: Option<String>,
     /// Whether nothing was left to be written when the window began, and when it ended.
     pub is_synced: bool,

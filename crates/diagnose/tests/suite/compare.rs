@@ -1,4 +1,4 @@
-//! Comparisons of what was made up, so that the right verdict is known.
+//! Comparisons of made-up data with a known right verdict.
 
 use plumb_diagnose::Share;
 use plumb_diagnose::compare::{
@@ -116,7 +116,7 @@ fn like_sides_do_not_differ() {
         &one,
         &more,
         CompareOutcome::NoDifference,
-        "more I/O a second at the same latency: it may be what was asked for",
+        "more I/O a second at the same latency: the load may have been set so",
     );
 }
 
@@ -386,7 +386,7 @@ fn error_rates() {
     assert_eq!(count(1.1, WIDE, CompareOutcome::Worse), 0);
 }
 
-/// A digit that was scanned wrong stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
+/// A wrongly scanned digit stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
 #[test]
 fn a_slip_of_the_scan_is_found() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -416,7 +416,7 @@ fn bench(rate: u64, ms: f64) -> Observed {
             "number": number, "at_seconds": number as f64, "seconds": seconds, "is_warmup": is_warmup,
             "ios": ios, "bytes": ios * 4096, "failed": 0, "read_share": 1.0, "in_flight_mean": 8.0,
             "time": {"ios": ios, "mean_ns": ms * 1e6, "deviation_ns": 1e5, "max_ns": 9_000_000},
-            // Percentiles of an interval lie around those of the run.
+            // Percentiles of an interval are around those of the run.
             "read_time": {"ios": ios, "p50_ns": 890_000 + number % 3 * 10_000, "p90_ns": 1_000_000,
                 "p99_ns": 2_000_000 - number % 2 * 400_000},
         })

@@ -1,4 +1,4 @@
-//! What is not known is said, and never passed off as silence.
+//! Unknown facts are reported, and never appear as silence.
 
 use crate::common::{Io, Judged, Random, RuleBench};
 use crate::facts;
@@ -48,7 +48,7 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
         Confidence::High,
         "a defect whatever was lost"
     );
-    // 100 of 101,000 are less than what a rule speaks of: the finding hangs on what was lost.
+    // 100 of 101,000 are below the threshold of a rule: the finding depends on the losses.
     let many = losing(RuleBench::grid("4k"), 100_000).judge_ios(ios());
     assert_eq!(many.finding(rule).confidence, Confidence::Medium);
 }
@@ -71,7 +71,7 @@ fn lost_events_end_a_silence() {
     assert_eq!(*judged.unknown(rule), reason);
 }
 
-/// So many different rows that lengths have to be rounded up.
+/// Enough different rows that lengths have to be rounded up.
 fn crowded() -> impl Iterator<Item = Io> {
     let mut random = Random(4);
     (0..40_000).map(move |_| Io(Read, random.below(1 << 30), 65 + random.below(60)))

@@ -1,4 +1,4 @@
-//! Offsets and moves: what is said of where the I/O sit, and whether the advice is right.
+//! Offsets and moves: the report on the I/O's offset, and the correctness of the advice.
 
 use crate::common::{Io, Judged, Random, RuleBench};
 use crate::facts;
@@ -34,8 +34,8 @@ fn advised(judged: &Judged) -> Option<u64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the phase and the grid: if a move is advised, these very I/O all stand on the grid after it; and one is
-    /// advised whenever the blocks are whole cells and off.
+    /// For any phase and grid: if a move is advised, these very I/O are all on the grid after it; and one is advised
+    /// whenever the blocks are whole cells and misaligned.
     #[test]
     fn the_move_advised_puts_all_on_the_grid(
         power in 3u32..9,
@@ -266,7 +266,7 @@ fn what_is_off_inside_a_partition_that_stands_is_said_so() {
     assert_eq!(offset(&judged).partitions, [start]);
 }
 
-/// A few I/O beside a layout that stands: a move would only break what is well.
+/// A few I/O beside an aligned layout: a move would only break it.
 #[test]
 fn no_move_is_advised_to_a_layout_that_stands() {
     let mut random = Random(14);

@@ -1,5 +1,5 @@
-//! The hard requirement: each rule finds one misfit in a hundred at its default threshold, counts it exactly, and
-//! says nothing where there is none, whatever the seed.
+//! The hard requirement: each rule finds one misfit in a hundred at its default threshold, counts it exactly, and is
+//! silent without one, for any seed.
 
 use crate::common::{RuleBench, number};
 use plumb_diagnose::Severity;
@@ -7,7 +7,7 @@ use plumb_testkit::workload::{MisfitKind, PlantedMisfits};
 
 const SEEDS: std::ops::Range<u64> = 0..10;
 
-/// The rule for each kind of misfit, and what the user asks.
+/// The rule for each kind of misfit, and the user's question.
 fn kinds() -> Vec<(MisfitKind, &'static str, RuleBench)> {
     vec![
         (

@@ -1,4 +1,4 @@
-//! Workloads as they are met in practice, and what an administrator must not be told about them.
+//! Typical workloads, and statements that would mislead an administrator.
 
 use crate::common::{Io, Judged, Random, RuleBench};
 use crate::facts;

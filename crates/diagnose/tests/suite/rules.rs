@@ -208,7 +208,7 @@ fn record_mismatch_advises_only_records_that_exist() {
         command.starts_with("zfs set recordsize=8192 DATASET"),
         "{command}"
     );
-    // 8.5 KiB is no record; 512 bytes would cost more metadata than it saves; 128 KiB is what it is already.
+    // 8.5 KiB is no record; 512 bytes would cost more metadata than they save; 128 KiB is the present record.
     for (sectors, past) in [(17, 16), (1, 16), (256, 16)] {
         assert_eq!(advice(sectors, 128 << 10, past), None, "{sectors} sectors");
     }
@@ -357,7 +357,7 @@ fn one_io(ns: u64) -> SingleIo {
     }
 }
 
-/// A device that a watch saw answer like this, without an I/O of which the watch saw issue and completion.
+/// A device with these answers in a watch, without an I/O whose issue and completion the watch saw.
 fn judge_answers(answers: Answers) -> Judged {
     let mut profile = Profile::new("8,0", Layer::Request, Table::default());
     profile.answers = Some(Box::new(answers));
@@ -537,7 +537,7 @@ fn member_skew_is_not_fooled_by_many_members() {
     assert!(fired <= 6, "{fired} of 300 even stripes were called uneven");
 }
 
-/// Silent is what never spoke: not on another grid, nor on another device.
+/// Silent rules never spoke: not on another grid, nor on another device.
 #[test]
 fn a_rule_that_spoke_is_not_silent() {
     let mut bench = RuleBench::grid("4k");
@@ -578,7 +578,7 @@ fn a_rule_that_spoke_is_not_silent() {
     );
 }
 
-/// What was asked and moved in KiB, in so many calls.
+/// Requested and moved KiB, in a number of calls.
 fn flow(calls: u64, asked: u64, direct: u64, device: u64) -> Flow {
     Flow {
         calls,
@@ -632,7 +632,7 @@ fn throughput_inflation() {
     let judged = judge_throughput(&throughput);
     assert_eq!(judged.finding(rule).confidence, Confidence::Medium);
     assert!(facts!(judged.finding(rule), ThroughputInflation).is_cached);
-    // A journal is no inflation, and a little metadata neither, whatever the ratio.
+    // A journal is no inflation, and a little metadata neither, for any ratio.
     throughput.reads = flow(1000, 8000, 8000, 15_999);
     assert!(judge_throughput(&throughput).is_silent(rule));
     throughput.reads = flow(200, 100, 100, 1100);

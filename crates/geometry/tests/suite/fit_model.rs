@@ -21,8 +21,8 @@ fn extents() -> impl Iterator<Item = (u64, u64)> {
     (0..SPACE).flat_map(|start| (1..=SPACE - start).map(move |len| (start, len)))
 }
 
-/// For each byte position the number of the cell it lies in, found by counting up from the far
-/// side of byte 0: a new cell begins wherever a boundary is.
+/// For each byte position the number of its cell, found by counting up from the far side of byte 0: a new cell begins
+/// at each boundary.
 fn cell_of_each_byte(granularity: u64, offset: u64) -> Vec<u64> {
     let mut cell = 0;
     let mut to_boundary = offset;
@@ -176,7 +176,7 @@ proptest! {
         prop_assert_eq!(u128::from(fit.tail.0), to % g);
         prop_assert_eq!(u128::from(fit.cells), to.div_ceil(g) - from / g);
         prop_assert_eq!(u128::from(fit.min_cells), u128::from(len).div_ceil(g));
-        // A cell is whole when both of its ends lie within the extent.
+        // A cell is whole if both of its ends are within the extent.
         let whole = (to / g).saturating_sub(from.div_ceil(g));
         prop_assert_eq!(u128::from(fit.partial_cells), u128::from(fit.cells) - whole);
         prop_assert_eq!(fit.touched_bytes(&grid), u128::from(fit.cells) * g);

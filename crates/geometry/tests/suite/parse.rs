@@ -1,4 +1,4 @@
-//! What may be typed for a size, a shift, a range and a grid, and what is said to the rest.
+//! Accepted texts of a size, a shift, a range and a grid, and the messages for all others.
 
 use plumb_geometry::{Bytes, SizeError, parse_grid, parse_range, parse_shift, parse_size};
 use proptest::prelude::*;

@@ -21,7 +21,7 @@ pub struct Entry {
     pub attributes: u64,
     /// Name in UTF-16, ended by a 0 when it is shorter.
     pub name: [u16; 36],
-    /// What a larger entry has beyond the 128 bytes.
+    /// Bytes of a larger entry beyond the first 128.
     pub rest: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Entry {
         !self.kind.is_nil()
     }
 
-    /// The name as text; what is no UTF-16 becomes U+FFFD.
+    /// The name as text; invalid UTF-16 becomes U+FFFD.
     #[must_use]
     pub fn name_text(&self) -> String {
         let end = self

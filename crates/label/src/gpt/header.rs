@@ -36,7 +36,7 @@ pub(crate) struct GptHeader {
 }
 
 impl GptHeader {
-    /// Decodes the header that stands at `lba`.
+    /// Decodes the header at `lba`.
     pub(crate) fn decode(sector: &[u8], lba: u64) -> Result<Self, Fault> {
         if field(sector, 0) != SIGNATURE {
             return Err(Fault::NoSignature);
@@ -80,7 +80,7 @@ impl GptHeader {
         header.check(lba).map(|()| header)
     }
 
-    /// What a header says of the other one, whether or not its checksum is right.
+    /// The position of the other header, whether or not the checksum of this one is right.
     pub(crate) fn alternate_lba_unchecked(sector: &[u8]) -> Option<u64> {
         (field(sector, 0) == SIGNATURE).then(|| u64::from_le_bytes(field(sector, 32)))
     }

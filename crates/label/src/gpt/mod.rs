@@ -1,4 +1,4 @@
-//! GUID partition tables of any sector size, and what Solaris's EFI labels make of them.
+//! GUID partition tables of any sector size, and Solaris's EFI labels, which use them.
 //!
 //! [`Gpt`] has every byte of both copies, so that writing an unchanged label gives the same bytes. It can hold
 //! labels with problems; [`crate::read`] lists those.
@@ -20,7 +20,7 @@ pub use header::{ARRAY_BYTES_MAX, HEADER_BYTES};
 /// Entries of a new table: with 128 bytes each the 16 KiB that the specification asks for at least.
 const ENTRIES_NEW: usize = 128;
 
-/// What only one copy of the label has.
+/// The fields of one copy of the label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderCopy {
     /// Block of the header: 1 for the primary.
@@ -33,7 +33,7 @@ pub struct HeaderCopy {
     pub reserved: u32,
     /// The header's sector from byte 92 on.
     pub header_rest: Vec<u8>,
-    /// What follows the entries in the last sector of the array; empty when they fill it.
+    /// Bytes after the entries in the last sector of the array; empty if the entries fill it.
     pub array_rest: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ pub struct Gpt {
     pub entries: Vec<Entry>,
     /// The copy at the beginning.
     pub primary: HeaderCopy,
-    /// The copy at the end; where none was good, the place for a new one.
+    /// The copy at the end; if none was good, the place for a new one.
     pub backup: HeaderCopy,
     /// The sector before the header. `None` when it holds no MBR.
     pub mbr: Option<MbrSector>,
@@ -115,11 +115,11 @@ impl Gpt {
             .div_ceil(u64::from(self.sector_bytes))
     }
 
-    /// Lays the backup at the end of the disk and lets the usable range end before it: what a disk that grew or
-    /// shrank needs. The protective MBR is made to cover the disk, unless it is a hybrid one.
+    /// Places the backup at the end of the disk and ends the usable range before it: for a disk that grew or shrank.
+    /// The protective MBR is extended to cover the disk, unless it is a hybrid one.
     ///
     /// # Errors
-    /// [`EncodeError::InTheWay`] when a partition reaches to where the backup would lie.
+    /// [`EncodeError::InTheWay`] if a partition reaches into the place of the backup.
     pub fn move_backup_to_end(&mut self) -> Result<(), EncodeError> {
         let too_small = EncodeError::Field {
             field: "blocks of the disk",

@@ -26,7 +26,7 @@ pub(super) struct ProbedCopy {
     pub is_used: bool,
 }
 
-/// What there is of a GPT for one sector size.
+/// The parts of a GPT found for one sector size.
 pub(crate) struct FoundGpt {
     pub(super) sector_bytes: u32,
     pub(super) gpt: Option<Gpt>,
@@ -155,9 +155,9 @@ fn look(blocks: Blocks<'_>) -> FoundGpt {
     }
 }
 
-/// Blocks where a backup may be: the one that the primary names; the last; the last but one, where old Solaris on
-/// x86 put it. With a broken primary also what its header seems to say, and where the protective MBR says that the
-/// disk ended: on a disk that has grown nothing else leads there. What is found has to pass all checks anyway.
+/// Possible blocks of a backup: the one that the primary names; the last; the last but one, the place of old Solaris on
+/// x86. With a broken primary also the block that its header seems to name, and the end of the disk in the protective
+/// MBR, because on a disk that has grown nothing else leads there. The result has to pass all checks anyway.
 fn backup_places(blocks: Blocks<'_>, primary: &Result<Good, Fault>) -> Vec<u64> {
     let last = blocks.last_lba();
     let last_but_one = last.and_then(|last| last.checked_sub(1));
@@ -211,8 +211,8 @@ fn read_copy(blocks: Blocks<'_>, lba: u64) -> Result<Good, Fault> {
 /// A backup with the block it was found at.
 type Backup = Option<(u64, Good)>;
 
-/// The first good one, and what is wrong with those that are not. A missing backup in the last sector but one is
-/// the rule and no fault.
+/// The first good one, and the faults of the others. A missing backup in the last sector but one is normal and no
+/// fault.
 fn choose_backup(places: Vec<(u64, Result<Good, Fault>)>) -> (Backup, Vec<(u64, Fault)>) {
     let (mut chosen, mut faults) = (None, Vec::new());
     let first = places.first().map(|&(lba, _)| lba);
@@ -226,7 +226,7 @@ fn choose_backup(places: Vec<(u64, Result<Good, Fault>)>) -> (Backup, Vec<(u64, 
     (chosen, faults)
 }
 
-/// Whether the good backup is where it should be and says what the primary says.
+/// Whether the good backup is at the right place and agrees with the primary.
 fn judge_backup(
     blocks: Blocks<'_>,
     primary: &Result<Good, Fault>,
@@ -272,7 +272,7 @@ fn difference(a: &Good, b: &Good) -> Option<&'static str> {
     }
 }
 
-/// The label of the copy in use. What the other one would have of its own is made up where that one is not good.
+/// The label of the copy in use. If the other copy is not good, its own fields are computed.
 fn assemble(blocks: Blocks<'_>, primary: Option<Good>, backup: Backup) -> Option<Gpt> {
     let found_lba = backup.as_ref().map(|&(lba, _)| lba);
     let backup = backup.map(|(_, good)| good);
@@ -323,7 +323,7 @@ fn assemble(blocks: Blocks<'_>, primary: Option<Good>, backup: Backup) -> Option
     })
 }
 
-/// Where a good header says that its array is, though the array may be broken.
+/// The position of the array by a good header, though the array may be broken.
 fn primary_array_lba(blocks: Blocks<'_>) -> Option<u64> {
     GptHeader::decode(&blocks.read(1, 1).ok()?, 1)
         .ok()

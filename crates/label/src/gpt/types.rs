@@ -127,7 +127,7 @@ const NAMES: [(Guid, &str); 37] = [
     (solaris(0x6a96237f), "Solaris unassigned"),
 ];
 
-/// What a type is called; `None` for what is not in the table.
+/// The name of a type; `None` if the table does not have it.
 #[must_use]
 pub fn name(kind: Guid) -> Option<&'static str> {
     NAMES

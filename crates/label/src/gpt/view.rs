@@ -1,4 +1,4 @@
-//! A GPT as the view that all labels share, with what is wrong with its partitions.
+//! A GPT as the view that all labels share, with the faults of its partitions.
 
 use plumb_geometry::Bytes;
 

@@ -103,7 +103,7 @@ impl Gpt {
             return error(
                 "bytes after an entry's name",
                 entry.rest.len() as u64,
-                "what the size of entries leaves",
+                "the rest that the size of entries leaves",
             );
         }
         if self.primary.header_lba != 1 {
@@ -155,8 +155,8 @@ impl Gpt {
         Ok(())
     }
 
-    /// No part lies on another, on sector 0, on a partition, or beyond the end. A primary that names a wrong place for
-    /// a lost backup must not have one written into somebody's data.
+    /// No part overlaps another, sector 0 or a partition, or ends beyond the disk. A primary that names a wrong place
+    /// for a lost backup must not cause a write into data.
     fn check_places(&self) -> Result<(), EncodeError> {
         let parts = [
             ("sector 0", 0, 1),

@@ -1,7 +1,7 @@
 //! Master boot records, with the chain of sectors that describes logical partitions.
 //!
-//! Addresses are logical blocks of the device, of 512 bytes or 4096: the label does not say which, so the device has
-//! to. CHS addresses are kept as they are and never looked at.
+//! Addresses are logical blocks of the device, of 512 bytes or 4096: the label does not state the size, so the device
+//! has to. CHS addresses are kept unchanged and never read.
 
 use std::collections::HashSet;
 
@@ -80,11 +80,11 @@ impl Mbr {
         })
     }
 
-    /// The chains from their ends to their beginnings, flush, sector 0: whatever is on the disk at a moment, no link
-    /// leads to one that is not written yet. The caller flushes once more at the end.
+    /// The chains from their ends to their beginnings, flush, sector 0: at every moment, no link on the disk leads to
+    /// one that is not written yet. The caller flushes once more at the end.
     ///
     /// # Errors
-    /// When a link lies outside of the disk or on sector 0, or a sector has not its size.
+    /// If a link is outside the disk or on sector 0, or a sector has a wrong size.
     pub fn encode(&self) -> Result<Vec<WriteStep>, EncodeError> {
         crate::check_sector_bytes(self.sector_bytes)?;
         let mut steps = Vec::new();
@@ -158,7 +158,7 @@ struct Chains<'a> {
 }
 
 impl Chains<'_> {
-    /// Follows one chain to its end, or to what cannot be its end.
+    /// Follows one chain to its end, or to an invalid link.
     fn follow(&mut self, extended: usize, container: &MbrEntry) {
         let base = u64::from(container.first);
         let range = base..base + u64::from(container.count);

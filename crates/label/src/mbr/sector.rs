@@ -5,7 +5,7 @@ use crate::mbr::types;
 use crate::problem::Fault;
 use crate::write::EncodeError;
 
-/// Bytes of the part that means something, whatever the size of a sector.
+/// Bytes of the meaningful part, for any sector size.
 const MBR_BYTES: usize = 512;
 const SIGNATURE: [u8; 2] = [0x55, 0xaa];
 /// Place of the first of four entries, and the size of each.
@@ -25,7 +25,7 @@ pub struct MbrEntry {
     pub kind: u8,
     /// The same of the last sector.
     pub last_chs: [u8; 3],
-    /// First block: of the disk, or of what this sector is relative to.
+    /// First block: of the disk, or relative to the base of this sector.
     pub first: u32,
     /// Number of blocks.
     pub count: u32,
@@ -72,7 +72,7 @@ pub struct MbrSector {
     pub reserved: [u8; 2],
     /// The entries.
     pub entries: [MbrEntry; 4],
-    /// What a larger sector has after its first 512 bytes.
+    /// Bytes of a larger sector after its first 512.
     pub rest: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ impl MbrSector {
             .any(|entry| entry.kind == types::PROTECTIVE)
     }
 
-    /// Whether partitions stand beside the protective entry.
+    /// Whether there are partitions beside the protective entry.
     #[must_use]
     pub fn is_hybrid(&self) -> bool {
         self.is_protective()
@@ -204,8 +204,8 @@ impl MbrSector {
         Ok(sector)
     }
 
-    /// Whether it is the boot sector of a FAT or NTFS file system: a jump, and a sector size where those have it.
-    /// Such a sector ends like an MBR, and where its code is short it looks like one without partitions.
+    /// Whether it is the boot sector of a FAT or NTFS file system: a jump, and a sector size at their position. Such a
+    /// sector ends like an MBR, and if its code is short it looks like one without partitions.
     pub(crate) fn is_boot_sector_of_a_file_system(&self) -> bool {
         let jumps = matches!(self.boot_code[0], 0xeb | 0xe9);
         let sector_bytes = u16::from_le_bytes(field(&self.boot_code, 11));

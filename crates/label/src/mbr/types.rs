@@ -11,7 +11,7 @@ pub const SOLARIS: u8 = 0xbf;
 /// A partition that is being moved: one of the types that are free for uses of one's own.
 pub const MOVING: u8 = 0x7f;
 
-/// Whether logical partitions lie in it: as DOS, as Windows 95 and as Linux wrote it.
+/// Whether it contains logical partitions: as DOS, as Windows 95 and as Linux wrote it.
 #[must_use]
 pub const fn is_extended(kind: u8) -> bool {
     matches!(kind, 0x05 | 0x0f | 0x85)
@@ -56,7 +56,7 @@ const NAMES: [(u8, &str); 36] = [
     (0xfd, "Linux raid autodetect"),
 ];
 
-/// What a type is called; `None` for what is not in the table.
+/// The name of a type; `None` if the table does not have it.
 #[must_use]
 pub fn name(kind: u8) -> Option<&'static str> {
     NAMES

@@ -1,4 +1,4 @@
-//! An MBR as the view that all labels share, with what is wrong with its partitions.
+//! An MBR as the view that all labels share, with the faults of its partitions.
 
 use crate::checks;
 use crate::disk::Blocks;
@@ -10,10 +10,10 @@ use crate::problem::{PartId, Role};
 use crate::vtoc::X86Vtoc;
 use plumb_geometry::Bytes;
 
-/// Number of the first logical partition, whatever primary ones there are.
+/// Number of the first logical partition, for any number of primary ones.
 const FIRST_LOGICAL: u32 = 5;
 
-/// Reads what belongs to a first sector: logical partitions, and slices of Solaris partitions.
+/// Reads the parts that belong to a first sector: logical partitions, and slices of Solaris partitions.
 pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
     let (mbr, problems) = Mbr::read(blocks, first);
     let copy = LabelCopy {

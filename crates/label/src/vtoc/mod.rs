@@ -1,5 +1,5 @@
 //! Solaris's own labels ("SMI" labels with a volume table of contents): [`SparcVtoc`] in the first sector of a disk,
-//! [`X86Vtoc`] within a partition of an MBR. The same things stand in other places and another byte order.
+//! [`X86Vtoc`] within a partition of an MBR. They have the same fields at other positions and in another byte order.
 //!
 //! Offsets are those of illumos `sys/dklabel.h` and `sys/vtoc.h`.
 
@@ -15,7 +15,7 @@ pub use sparc::SparcVtoc;
 pub(crate) use sparc::read as read_sparc;
 pub use x86::X86Vtoc;
 
-/// Bytes of a label, whatever the size of a sector.
+/// Bytes of a label, for any sector size.
 pub(crate) const LABEL_BYTES: usize = 512;
 /// Magic number at byte 508.
 pub(crate) const MAGIC: u16 = 0xdabe;
@@ -24,10 +24,10 @@ pub(crate) const SANITY: u32 = 0x600d_deee;
 pub(crate) const VERSION: u32 = 1;
 /// Number of the slice that is the whole disk by custom.
 pub(crate) const WHOLE_SLICE: u32 = 2;
-/// Backup labels lie in every other sector of a track, five of them.
+/// Backup labels are in every other sector of a track, five of them.
 pub(crate) const BACKUPS: u64 = 5;
 
-/// Whether a label's words come to nothing together, as both labels end with what makes them so.
+/// Whether the words of a label sum to zero; both labels end with a word for that.
 fn check_sum(sector: &[u8]) -> Result<(), Fault> {
     let sum = checksum(sector);
     if sum == 0 {
@@ -44,7 +44,7 @@ fn check_sum(sector: &[u8]) -> Result<(), Fault> {
 /// A slice of either label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// What it is for: [`tags`].
+    /// Its purpose: [`tags`].
     pub tag: u16,
     /// 1 not mountable, 16 read-only.
     pub flag: u16,
@@ -54,7 +54,7 @@ pub struct Slice {
     pub count: u32,
 }
 
-/// Heads, sectors and cylinders, of which no disk has had any for decades.
+/// Heads, sectors and cylinders, which no disk has had for decades.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Geometry {
     /// Cylinders in all.

@@ -18,7 +18,7 @@ const SLICES: usize = 8;
 /// Places of the two halves of a slice: tag and flag, start and count.
 const TAGS_AT: usize = 142;
 const MAP_AT: usize = 444;
-/// From the version to the sanity: what the label of another system may leave 0.
+/// From the version to the sanity: labels of other systems may leave it 0.
 const VTOC: std::ops::Range<usize> = 128..192;
 
 /// A SPARC label with all its bytes.
@@ -40,7 +40,7 @@ pub struct SparcVtoc {
     pub slices: [Slice; SLICES],
     /// Blocks of the backup labels to be written too.
     pub backup_lbas: Vec<u64>,
-    /// The whole sector, with 0 where the fields above stand.
+    /// The whole sector, with 0 in place of the fields above.
     rest: Vec<u8>,
 }
 
@@ -103,7 +103,7 @@ impl SparcVtoc {
     /// which are the backups unless one of them is `in_use`. The caller flushes once more at the end.
     ///
     /// # Errors
-    /// When the geometry does not fit the label, or a backup lies outside of the disk or on sector 0.
+    /// If the geometry does not fit the label, or a backup is outside the disk or on sector 0.
     pub fn encode(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
         if let Some(&lba) = self
@@ -315,8 +315,8 @@ fn blank(sector: &mut [u8], has_tags: bool) {
     }
 }
 
-/// Reads the label of a disk; `None` when the first sector has nothing of one. A broken one is looked for at its
-/// backups, as far as its geometry still tells where they are.
+/// Reads the label of a disk; `None` if the first sector has no part of one. A broken one is searched at its backups,
+/// as far as its geometry still shows their positions.
 pub(crate) fn read(blocks: Blocks<'_>, first: &[u8]) -> Option<Label> {
     let primary = SparcVtoc::decode(first, blocks);
     if let Err(fault) = &primary {
@@ -327,7 +327,7 @@ pub(crate) fn read(blocks: Blocks<'_>, first: &[u8]) -> Option<Label> {
             return None;
         }
     }
-    // What every label has: a first sector of zeroes but for the magic number would pass the checksum by design.
+    // Every label has more: a first sector of zeroes with the magic number alone would pass the checksum by design.
     if primary.is_ok() && geometry(first).cylinder_lbas() == 0 && is_zero(&first[VTOC]) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Tags of slices: `V_…` of illumos `sys/vtoc.h`, and the two of VxVM.
 
-/// A file system beside root's: what `format` calls a slice for data.
+/// A file system beside root's: `format` calls a slice for data so.
 pub const USR: u16 = 4;
 /// The slice that stands for the whole disk.
 pub const BACKUP: u16 = 5;
@@ -22,7 +22,7 @@ const NAMES: [(u16, &str); 14] = [
     (15, "VxVM private"),
 ];
 
-/// What a tag is called; `None` for what is not in the table.
+/// The name of a tag; `None` if the table does not have it.
 #[must_use]
 pub fn name(tag: u16) -> Option<&'static str> {
     NAMES

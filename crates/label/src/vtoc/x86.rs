@@ -28,7 +28,7 @@ const LABEL_LBA: u64 = 1;
 pub struct X86Vtoc {
     /// Logical sector in bytes.
     pub sector_bytes: u32,
-    /// Number of the MBR partition it lies in.
+    /// Number of the MBR partition that contains it.
     pub partition: u32,
     /// First block of that partition.
     pub partition_lba: u64,
@@ -48,7 +48,7 @@ pub struct X86Vtoc {
     pub geometry: Geometry,
     /// Blocks of the backup labels to be written too, counted from the start of the disk.
     pub backup_lbas: Vec<u64>,
-    /// The whole sector, with 0 where the fields above stand.
+    /// The whole sector, with 0 in place of the fields above.
     rest: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl X86Vtoc {
             partition_lba: first_lba,
             partition_lbas: lbas,
             volume: [0; 8],
-            // A size of 64 KiB does not fit; 0 is what old labels have.
+            // A size of 64 KiB does not fit; old labels have 0.
             named_sector_bytes: u16::try_from(sector_bytes).unwrap_or(0),
             slice_count: SLICES as u16,
             slices,
@@ -112,7 +112,7 @@ impl X86Vtoc {
     /// the backups unless one of them is `in_use`. The caller flushes once more at the end.
     ///
     /// # Errors
-    /// When the label or a backup lies outside of its partition, or more slices count than there are.
+    /// If the label or a backup is outside its partition, or more slices count than exist.
     pub fn encode(&self, in_use: Role) -> Result<Vec<WriteStep>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
         if usize::from(self.slice_count) > SLICES {

@@ -1,4 +1,4 @@
-//! Damaged GPT images: what is wrong is told, and what can still be known is read.
+//! Damaged GPT images: faults are reported, and all other parts are read.
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows};
 use plumb_label::{
@@ -164,7 +164,7 @@ fn a_grown_disk_has_a_stranded_backup_that_can_be_moved() {
             .expect("can be written"),
         &image.bytes(),
     );
-    // sgdisk does the same but leaves a gap before the array, so sfdisk is what to compare with.
+    // sgdisk does the same but leaves a gap before the array, so the comparison is with sfdisk.
     let path = image.path();
     let path = path.to_str().expect("a path of text");
     crate::common::run(
@@ -228,7 +228,7 @@ fn a_stranded_backup_is_found_also_when_the_primary_is_broken() {
     assert!(!found(&by_header), "nothing leads there any more");
 }
 
-/// The header still tells where its array is, when only that is broken.
+/// The header still has the position of its array, if only the array is broken.
 #[test]
 fn a_primary_array_elsewhere_is_mended_at_its_place() {
     require!(Tool("sgdisk"));
@@ -616,7 +616,7 @@ fn of_two_labels_the_one_for_this_device_counts() {
     large.parted("mklabel gpt unit s mkpart large 256s 511s");
     let small = Image::new(64 * MIB, 512);
     small.parted("mklabel gpt unit s mkpart small 2048s 4095s");
-    // Of the small label header, backup and what comes before the large one's header; its primary array is lost.
+    // Of the small label: header, backup and the bytes before the large one's header; its primary array is lost.
     let mut both = large.bytes();
     let small = small.bytes();
     both[512..4_096].copy_from_slice(&small[512..4_096]);

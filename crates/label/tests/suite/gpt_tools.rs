@@ -1,4 +1,5 @@
-//! GPT images made by sfdisk, fdisk, sgdisk and parted, read, compared with what these tools print, and written again.
+//! GPT images made by sfdisk, fdisk, sgdisk and parted, read, compared with the output of these tools, and written
+//! again.
 
 use crate::common::{Image, PartitionRow, applied, assert_same_bytes, label_of, rows, sfdisk_rows};
 use plumb_label::{Detail, Gpt, Guid, Label, LabelKind, PartitionType, Role, WriteStep};
@@ -28,7 +29,7 @@ fn sfdisk_image() -> Image {
     image
 }
 
-/// A label without problems, of which both copies were found.
+/// A label without problems and with both copies.
 fn assert_whole(label: &Label) {
     assert_eq!(label.problems, []);
     let roles: Vec<Role> = label
@@ -105,7 +106,7 @@ fn reads_what_fdisk_parted_and_sgdisk_wrote_for_either_sector_size() {
     let parted = |image: &Image| {
         image.parted("mklabel gpt unit s mkpart one 2048s 4095s mkpart two 4100s 5000s");
     };
-    // A size of a block cannot be told to sgdisk, so it has 512 only.
+    // sgdisk accepts no block size, so it has 512 only.
     let sgdisk = |image: &Image| {
         image.tool(
             "sgdisk",
@@ -184,7 +185,7 @@ fn what_was_read_is_written_as_it_was_in_the_safe_order() {
     );
 }
 
-/// Boot code, the signature and what follows the fields of a header belong to others, and stay.
+/// Boot code, the signature and the bytes after the fields of a header belong to others, and stay.
 #[test]
 fn bytes_that_no_field_has_are_kept() {
     require!(Tool("sfdisk"));

@@ -1,4 +1,5 @@
-//! MBR images made by sfdisk, fdisk and parted, read, compared with what these tools print, damaged, and written again.
+//! MBR images made by sfdisk, fdisk and parted, read, compared with the output of these tools, damaged, and written
+//! again.
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows};
 use plumb_label::{
@@ -17,8 +18,8 @@ start=12288, size=2048, type=83
 start=16384, size=2048, type=82
 start=20480, size=2048, type=8e
 ";
-/// Where sfdisk lays the links of the chain: it leaves a MiB before each logical partition, and the first link is
-/// the first block of the extended one.
+/// Positions of sfdisk's links of the chain: it leaves a MiB before each logical partition, and the first link is the
+/// first block of the extended one.
 const EXTENDED: usize = 10_240;
 const LINK_AT: usize = 446 + 16;
 
@@ -192,7 +193,7 @@ fn a_loop_ends_the_chain_and_keeps_what_was_read() {
     }
 }
 
-/// Links beyond the disk, outside of the extended partition, to what is no link, and into sector 0 by way of 32 bits.
+/// Links beyond the disk, outside the extended partition, to an invalid link, and into sector 0 by way of 32 bits.
 #[test]
 fn a_chain_that_leaves_is_told() {
     require!(Tool("sfdisk"));

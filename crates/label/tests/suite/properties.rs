@@ -1,5 +1,5 @@
-//! What holds for every label and every image: what was written is read, what was read is written, and nothing that
-//! bytes can say ends the reading.
+//! Properties of every label and every image: written data are read, read data are written, and no bytes end the
+//! reading.
 
 #[path = "common/lies.rs"]
 mod lies;
@@ -19,7 +19,7 @@ fn sector_bytes() -> impl Strategy<Value = u32> {
 
 fn entry(entry_bytes: u32) -> impl Strategy<Value = Entry> {
     let rest = vec(any::<u8>(), (entry_bytes - 128) as usize);
-    // Off the label itself, on which no partition may lie; ends before starts are no partition.
+    // Off the label itself, which partitions must not overlap; ends before starts are no partition.
     let lbas = prop_oneof![(30..135u64, 30..135u64), (300..u64::MAX, 300..u64::MAX)];
     let kind = prop_oneof![Just([0; 16]), any::<[u8; 16]>()];
     (
@@ -309,8 +309,8 @@ proptest! {
         assert_same_bytes(&vtocs[0].encode(Role::Primary).expect("fits"), &image);
     }
 
-    /// Whatever the bytes: there is an answer, partitions lie where the bytes say, and a label that can be written
-    /// is read again as the same one.
+    /// For any bytes: there is an answer, partitions have the extents that the bytes state, and a label that can be
+    /// written is read again as the same one.
     #[test]
     fn any_bytes_have_an_answer(image in images(), sector_bytes in proptest::option::of(sector_bytes())) {
         let Some(label) = read(&image, sector_bytes).expect("memory can be read") else { return Ok(()) };

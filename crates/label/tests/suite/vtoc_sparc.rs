@@ -1,4 +1,4 @@
-//! SPARC labels: images made by sfdisk and parted, read, compared with what these print, and written again.
+//! SPARC labels: images made by sfdisk and parted, read, compared with the output of these, and written again.
 
 use crate::common::{
     Image, PartitionRow, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows,
@@ -10,7 +10,7 @@ use plumb_label::{
 use plumb_testkit::require;
 
 const MIB: u64 = 1 << 20;
-/// What sfdisk takes where nobody tells heads and sectors: 255 and 63.
+/// sfdisk's defaults for heads and sectors: 255 and 63.
 const CYLINDER: u64 = 16_065;
 const LBAS: u64 = 64 * MIB / 512;
 
@@ -87,7 +87,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
 fn reads_what_parted_wrote_and_says_what_parted_says() {
     require!(Tool("parted"));
     let image = Image::new(64 * MIB, 512);
-    // 4 heads of 32 sectors are what parted takes for a file; it does not list the whole-disk slice.
+    // parted uses 4 heads of 32 sectors for a file; it does not list the whole-disk slice.
     image.parted("mklabel sun unit s mkpart 0s 16383s mkpart 16384s 32767s");
     let label = image.label();
     assert_eq!(
@@ -244,7 +244,7 @@ fn a_broken_label_is_told_and_its_backups_answer() {
         .map(|copy| copy.role)
         .collect();
     assert_eq!(used, [Role::Backup]);
-    // The mended label is the first one again.
+    // The repaired label is the first one again.
     let mended = applied(
         &vtoc(&label).encode(Role::Primary).expect("can be written"),
         &bytes,
@@ -294,7 +294,7 @@ fn slices_on_each_other_and_a_smaller_disk_are_told() {
     assert_eq!(label.partitions.len(), 4);
 }
 
-/// Without the table of contents there are slices, but nothing says what for.
+/// Without the table of contents there are slices, but without a purpose.
 #[test]
 fn a_label_without_tags_has_slices() {
     require!(Tool("sfdisk"));
@@ -325,7 +325,7 @@ fn a_label_without_tags_has_slices() {
     );
 }
 
-/// A broken geometry may lead anywhere; what lies there has to say itself that it is a backup.
+/// A broken geometry may lead anywhere; a backup there must identify itself.
 #[test]
 fn a_label_at_a_wrong_place_is_no_backup() {
     let geometry = |sectors| Geometry {

@@ -1,5 +1,5 @@
-//! x86 labels. No tool at hand writes one, so the image is built here byte by byte from the offset table of illumos
-//! `sys/dklabel.h`, apart from the codec, and held against what util-linux reads.
+//! x86 labels. No available tool writes one, so the image is built here byte by byte from the offset table of illumos
+//! `sys/dklabel.h`, apart from the codec, and compared with the result of util-linux.
 
 use crate::common::{Image, applied, assert_same_bytes, has, label_of, rows, run};
 use plumb_label::vtoc::{Geometry, Slice};
@@ -288,7 +288,7 @@ fn a_new_label_reads_back() {
     );
 }
 
-/// With one head and no alternate cylinder the first backup would lie where the label is.
+/// With one head and no alternate cylinder the first backup would be at the position of the label.
 #[test]
 fn a_label_is_not_its_own_backup() {
     let geometry = Geometry {

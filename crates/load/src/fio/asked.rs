@@ -1,4 +1,4 @@
-//! An option with its value: what is asked of it, and what to say where it is something else.
+//! An option with its value, its expected type, and the error for other values.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::series::Edge;
 
 const LENGTH_MAX: u64 = 64 << 20;
 
-/// An option with the section that it stands in.
+/// An option with its section.
 pub(super) struct SectionOption<'a> {
     pub setting: &'a Setting,
     pub section: &'a str,
@@ -76,8 +76,8 @@ impl SectionOption<'_> {
 pub(super) const SIZE: &str =
     "a size: bytes, with k, m, g or t for powers of 1024, or a percentage";
 
-/// A size as fio reads it: without a unit bytes, else powers of 1024. `64ki` is 64,000 bytes to fio and 65,536 to everybody
-/// else, so that it is none here.
+/// A size as fio reads it: bytes without a unit, else powers of 1024. `64ki` is 64,000 bytes in fio and 65,536
+/// everywhere else, so it is refused here.
 fn size(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let digits_end = text

@@ -1,4 +1,4 @@
-//! Options of a job: what each means, and bounds of its value.
+//! Options of a job: their meaning, and bounds of their values.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ const PATTERNS: [(&str, Pattern); 7] = [
 ];
 
 impl Job {
-    /// A job without any option: what fio does then.
+    /// A job without any option: fio's defaults.
     pub fn new(name: &str, place: FileLine) -> Job {
         Job {
             name: name.to_owned(),
@@ -142,7 +142,7 @@ impl Job {
 
 type Taker = fn(&mut Job, &SectionOption<'_>) -> Result<(), JobFileError>;
 
-/// What is understood. Words of one meaning stand beside each other.
+/// The supported options. Synonyms are beside each other.
 const TAKEN: &[(&str, Taker)] = &[
     ("filename", |job, asked| {
         let name = asked.text()?;
@@ -236,7 +236,7 @@ const TAKEN: &[(&str, Taker)] = &[
     ("wait_for_previous", |job, asked| {
         asked.is_on().map(|is_on| job.waits = is_on)
     }),
-    // What is always so, or says nothing of the load.
+    // Options that always apply, or do not affect the load.
     ("description", |_, asked| asked.text().map(drop)),
     ("fixedbufs", |_, asked| asked.is_on().map(drop)),
     ("group_reporting", |_, asked| asked.is_on().map(drop)),
@@ -304,7 +304,7 @@ fn take_lengths(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileE
     Ok(())
 }
 
-/// `4k/10:64k/90`; what has no percentage shares what is left.
+/// `4k/10:64k/90`; lengths without a percentage share the rest.
 fn take_split(job: &mut Job, asked: &SectionOption<'_>) -> Result<(), JobFileError> {
     let expected = "lengths with percentages that add up to 100, as in 4k/10:64k/90";
     let mut lengths = Vec::new();

@@ -1,8 +1,8 @@
 //! Job files of fio, as far as they are about reading and writing a device or a single file.
 //!
-//! Options keep fio's meaning and defaults. What would change the measurement here in silence is refused by its name and
-//! line, or said in the notes of the series: I/O always go past the page cache and are sent by io_uring; an engine that
-//! waits for each I/O has one in flight, whatever `iodepth` says.
+//! Options keep fio's meaning and defaults. An option that would silently change the measurement here is refused by its
+//! name and line, or reported in the notes of the series: I/O always bypass the page cache and are sent by io_uring; an
+//! engine of blocking I/O has one in flight, for any `iodepth`.
 
 mod asked;
 mod job;
@@ -22,7 +22,7 @@ use crate::series::{Area, Edge, Rate, Run, RunPart, Series};
 /// Reads a job file.
 ///
 /// # Errors
-/// When it cannot be read, or asks for something that cannot be run: with file, line, what was found and expected.
+/// If it cannot be read, or asks for something that cannot run: with file, line, the text found and the text expected.
 pub fn read(path: &Path) -> Result<Series, JobFileError> {
     let text = read_text(path)?;
     parse(&path.display().to_string(), &text, &|name| {
@@ -239,7 +239,8 @@ fn lengths(job: &Job) -> Result<Vec<(u64, f64)>, JobFileError> {
     }
 }
 
-/// Where the I/O go, and what is added to starts that are multiples of `unit`: fio counts blocks from `offset` on.
+/// The area of the I/O, and the offset added to starts that are multiples of `unit`: fio counts blocks from `offset`
+/// on.
 fn area(job: &Job, unit: u64) -> Result<(Area, u64), JobFileError> {
     let mixed = || JobFileError::Value {
         place: job.place.clone(),
@@ -279,7 +280,7 @@ fn area(job: &Job, unit: u64) -> Result<(Area, u64), JobFileError> {
     ))
 }
 
-/// What is not as fio would do it.
+/// Notes on differences from fio.
 fn remark(job: &Job, notes: &mut Vec<String>) {
     let mut note = |place: &FileLine, words: String| {
         let note = format!("{place}: {words}");
@@ -315,7 +316,7 @@ fn remark(job: &Job, notes: &mut Vec<String>) {
         note(
             &job.place,
             format!(
-                "[{}]: starts are drawn anew each time, as with norandommap",
+                "[{}]: each start is drawn again, as with norandommap",
                 job.name
             ),
         );

@@ -1,8 +1,8 @@
 //! Options of fio that are refused, and why.
 
-/// What is refused although fio has it, and why. Whatever stands in neither list is unknown.
+/// Options of fio that are refused, with the reason. An option in neither list is unknown.
 pub(super) const REFUSED: &[(&str, &str)] = &[
-    ("allow_mounted_write", "lets fio write to what is mounted"),
+    ("allow_mounted_write", "lets fio write to a mounted device"),
     ("bsrange", "draws lengths from a range: see bssplit"),
     ("blocksize_range", "draws lengths from a range: see bssplit"),
     ("buffer_pattern", "is about the bytes that are written"),
@@ -61,7 +61,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("name", "renames a job within its section"),
     ("nice", "sets a priority"),
     ("nrfiles", "is about several files of one job"),
-    ("number_ios", "ends a job after so many I/O"),
+    ("number_ios", "ends a job after a number of I/O"),
     (
         "offset_increment",
         "gives each clone of a job its own place",

@@ -128,7 +128,7 @@ fn setting(
     })
 }
 
-/// A value with what the environment has for `${NAME}`.
+/// A value with the environment's text for `${NAME}`.
 fn expanded(
     value: &str,
     place: &FileLine,

@@ -1,7 +1,7 @@
-//! What stands against a verdict beside the reads themselves: caches, throttles and others who use the target.
+//! Reasons against a verdict beside the reads themselves: caches, throttles and other users of the target.
 //!
-//! Within a round all reads are disturbed alike, so that none of this makes a grid. But a grid that is seen at the speed of a
-//! cache is that of the cache, and where something else takes the time of a read, a penalty does not show.
+//! Within a round all reads are disturbed alike, so none of this makes a grid. But a grid that is seen at the speed of
+//! a cache is that of the cache, and if something else takes the time of a read, a penalty does not show.
 
 use plumb_sys::server;
 
@@ -11,8 +11,9 @@ use crate::target::Target;
 
 /// A change of pace by this factor is none of the device that the verdict is on.
 const PACE: f64 = 1.5;
-/// Reads that take at most half as long again as the server takes to answer anything, and so many ns for being handed to another
-/// process and moving data, come from its memory. nbdfuse before nbdkit answers in 14 µs, and reads from its cache in 31 µs.
+/// Reads come from the server's memory if they take at most half as long again as any answer of the server, plus this
+/// number of ns for another process and the transfer. nbdfuse before nbdkit answers in 14 µs, and reads from its cache
+/// in 31 µs.
 const HANDED_ON_NS: u64 = 60_000;
 /// How often a server is asked.
 const ASKED: usize = 31;
@@ -21,7 +22,7 @@ const FAST_SHARE: f64 = 0.5;
 /// Of a penalty others hide at most their share of the I/O: of one as large as the margin a fifth more is left out.
 const OTHERS_SHARE: f64 = 0.2;
 
-/// What is known beside the reads.
+/// Facts beside the reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
     /// Median ns of a read alone, of places that were looked at first.
@@ -32,7 +33,7 @@ pub struct Beside {
     pub others_share: Option<f64>,
 }
 
-/// What stands against a verdict.
+/// A reason against a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
     /// Reads are about as fast as the server answers without reading.
@@ -71,8 +72,8 @@ pub fn answer_ns(target: &Target) -> Option<u64> {
     Some(answers[ASKED / 2].as_nanos() as u64)
 }
 
-/// What stands against what was probed, the weightiest first; `None` where nothing does. Where time was over first only caches
-/// are told of.
+/// The reason against a probe's result, the weightiest first; `None` if there is no reason. If the time limit came
+/// first, only caches are reported.
 #[must_use]
 pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
     if matches!(
@@ -86,7 +87,7 @@ pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
         change.filter(|it| it.factor() < 1.0 / PACE),
         change.filter(|it| it.factor() > PACE),
     );
-    // A penalty that was seen was charged, whatever takes its time beside.
+    // A measured penalty was charged, independent of other delays.
     let is_flat = probed.verdict == ProbeVerdict::NoPenalty;
     server_speed(probed, beside)
         .or_else(|| held(probed))
@@ -246,7 +247,7 @@ mod tests {
                 Some(served),
             ),
             (Aligned, 1.0, filled, server(1_050_000, 600_000), None),
-            // Some are let through at once; what follows is not.
+            // Some pass at once; later ones do not.
             (Aligned, 1.0, filled, server(100_000, 30_000), None),
         ] {
             let shown = format!("{verdict:?} {factor} {cache:?} {beside:?}");

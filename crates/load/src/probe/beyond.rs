@@ -1,10 +1,10 @@
-//! Beyond a grid at 0: whether some of its boundaries cost more than others, as those of array blocks over sectors do. Then
-//! the coarser grid is what starts have to fit, and it may lie elsewhere.
+//! Beyond a grid at 0: whether some of its boundaries cost more than others, like those of array blocks over sectors.
+//! Then starts have to fit the coarser grid, which may have another offset.
 //!
-//! All reads that are compared cross equally many boundaries of the known grid. Those of 2 and 4 times its granularity are
-//! decided: the shortest reads across its boundaries, by their number modulo 4. Only numbers other than 0 matter, and of them
-//! an even one only beside 0: what costs more at 0, or at 0 and 2, lies at 0 as well. For larger ones the search goes on with
-//! the known granularity in the place of the logical block, for a short time.
+//! All reads that are compared cross equally many boundaries of the known grid. Grids of 2 and 4 times its granularity
+//! are decided: by the shortest reads across its boundaries, by their number modulo 4. Only numbers other than 0
+//! matter, and of them an even one only beside 0: a grid that costs more at 0, or at 0 and 2, is at 0 as well. For
+//! larger ones the search continues with the known granularity in place of the logical block, for a short time.
 
 use std::time::Duration;
 
@@ -27,12 +27,13 @@ const LARGER: Duration = Duration::from_millis(1000);
 const ALONE: Duration = Duration::from_secs(5);
 /// Rounds before the first look.
 const ROUNDS_MIN: usize = 12;
-/// Where time is over and nothing is seen, penalties up to this part of what crossing the known grid costs are named, not decided.
+/// If time is over and nothing was found, penalties up to this part of the cost of crossing the known grid are named,
+/// not decided.
 const PART: f64 = 1.0 / 3.0;
 /// Error of either statement over all looks.
 const ERROR: f64 = 0.01;
 
-/// What lies beyond a grid at 0.
+/// The grids beyond a grid at 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Beyond {
     /// No coarser grid that begins elsewhere: up to 4 times the granularity none that costs more than the margin.
@@ -95,8 +96,9 @@ pub fn search<R: ProbeReader>(
     }
 }
 
-/// Whether a lone read pays for the boundaries of the known grid that are none of the coarser one, as for one of several. Where
-/// it does not, they may lie between members that work at a time, and only for that cost less than boundaries within one.
+/// Whether a lone read pays for the boundaries of the known grid that are not on the coarser one, as one of several
+/// does. If it does not, they may separate members that work in parallel, and only for that reason cost less than
+/// boundaries within one.
 fn is_charged_alone<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     fine: Fine,
@@ -135,7 +137,8 @@ fn is_charged_alone<R: ProbeReader>(
     }
 }
 
-/// Boundaries by their number, first alone; where that shows a trace, against reads beside them, which lie on the same members.
+/// Boundaries by their number, first alone; if that shows a trace, against reads beside them, which are on the same
+/// members.
 fn near<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     fine: Fine,
@@ -183,7 +186,7 @@ enum Numbers {
     More(u64),
 }
 
-/// What the shortest reads across boundaries cost, by the number of the boundary.
+/// The costs of the shortest reads across boundaries, by the number of the boundary.
 struct Numbered {
     fine: Fine,
     factor: u64,
@@ -191,7 +194,7 @@ struct Numbered {
     is_beside: bool,
     /// ln of cost, by round, then number.
     rounds: Vec<Vec<f64>>,
-    /// ln of what one may cost more than another at most, by the latest look.
+    /// ln of the largest possible excess of one over another, by the latest look.
     most: f64,
     next_look: usize,
     spending: Option<Spending>,
@@ -291,7 +294,7 @@ impl Numbered {
     }
 }
 
-/// Which number must not cost more than which, or a coarser grid begins elsewhere than at 0.
+/// Pairs of numbers; the first must not cost more than the second, or a coarser grid begins elsewhere than at 0.
 fn pairs(factor: usize) -> Vec<(usize, usize)> {
     let all = (1..factor).flat_map(|number| (0..factor).map(move |other| (number, other)));
     all.filter(|(number, other)| number != other && (number % 2 == 1 || *other == 0))
@@ -309,7 +312,7 @@ fn larger<R: ProbeReader>(
         match screen(meter, &mut scale, ROUNDS, fine, settings.margin) {
             Ok(Some((grid, _))) if grid.offset_bytes > 0 => return Ok(Some(grid)),
             Ok(None) => {}
-            // What lies at 0 as well hides what is larger still.
+            // A boundary at 0 too hides larger ones.
             Ok(Some(_)) | Err(Stop::Time | Stop::NoRoom) => break,
             Err(stop) => return Err(stop),
         }

@@ -1,11 +1,10 @@
-//! Whether a cache stands before the medium, and how far back it holds: what was read some time ago is read again, beside what
-//! was not.
+//! Whether a cache is in front of the medium, and its reach: earlier reads are repeated, beside new ones.
 //!
-//! A probe never comes back to a place while there are others, so that a cache which begins empty is passed by. But it may hold
-//! what others have read, or read more than it is asked for; and what is small is read whole in the end. Then first reads come
-//! as fast as second ones. This is asked last, when the cache holds most.
+//! A probe never returns to a place while there are others, so a cache that starts empty has no effect. But it may hold
+//! reads of others, or read ahead; and a small target is read completely in the end. Then first reads are as fast as
+//! second ones. This is tested last, when the cache holds most.
 //!
-//! The sizes that are swept are those of the probe itself: what lies between a read and its repetition. Nothing else has to be
+//! The tested sizes are those of the probe itself: the reads between a read and its repetition. Nothing else has to be
 //! read for it. Each first read has the phase of a second one, so that boundaries cost both alike.
 
 use std::collections::VecDeque;
@@ -23,16 +22,17 @@ const REMEMBERED: usize = 20_000;
 const ROUNDS: usize = 8;
 const READS: usize = 3;
 const SLOW: Duration = Duration::from_millis(2);
-/// Repetitions this much faster than first reads came from a cache, and first reads that are not came from where they did.
+/// Repetitions this much faster than first reads came from a cache, and other first reads came from the same source as
+/// repetitions.
 const FASTER: f64 = 1.5;
-/// In so many of four rounds they must be.
+/// In this number of four rounds they must be.
 const ROUNDS_OF_FOUR: usize = 3;
-/// Reads of one phase: what is larger has boundaries too rare to matter here.
+/// Reads of one phase: larger granularities have too few boundaries to matter here.
 const PHASE: u64 = 64 << 10;
 /// Caches keep pages of this length at least.
 const PAGE: u64 = 4096;
 
-/// What was read, to be read again.
+/// The reads to repeat.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
     steps: VecDeque<TrailStep>,
@@ -64,7 +64,7 @@ impl Trail {
     }
 }
 
-/// A distance: what was read in between.
+/// A distance: the reads in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// Reads.
@@ -73,7 +73,7 @@ pub struct Reach {
     pub bytes: u64,
 }
 
-/// What was found of a cache.
+/// The cache found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cache {
     /// Median ns of a first read, alone.
@@ -103,7 +103,7 @@ impl DistanceRepeats {
     }
 }
 
-/// Reads again what was read; `None` where too little was.
+/// Repeats reads; `None` if there were too few.
 ///
 /// # Errors
 /// When a read fails or has no room.

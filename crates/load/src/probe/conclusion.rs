@@ -1,7 +1,7 @@
 //! The conclusion of a probe: its verdict, weighed against everything that is known beside the reads.
 //!
-//! A verdict that no medium stands behind, or that something else may have caused, is inconclusive. Left out: sentences,
-//! which the caller makes of a [`Why`].
+//! A verdict without a medium, or with another possible cause, is inconclusive. Left out: sentences, which the caller
+//! makes of a [`Why`].
 
 use super::beside::{self, Against, Beside};
 use super::media::{Doubt, MediaSurvey};
@@ -13,7 +13,7 @@ use super::{Broken, Candidate, ProbeVerdict, Probed, Reason};
 pub struct Facts<'a> {
     /// The places that were looked at first.
     pub survey: &'a MediaSurvey,
-    /// Whether the probe wrote back what it read.
+    /// Whether the probe wrote back the bytes that it read.
     pub is_writing: bool,
     /// Time of a short write alone, ns; `None` for reads.
     pub lone_write_ns: Option<u64>,

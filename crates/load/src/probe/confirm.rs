@@ -28,13 +28,13 @@ const ERROR: f64 = 0.002;
 const ERROR_RARER: f64 = ERROR / 10.0;
 /// Steps from one candidate to the next.
 const STEPS_MAX: u32 = 24;
-/// One of so many on either side is taken for no more than the next one: a disturbance, and never all of the rarest
-/// boundaries that are looked for.
+/// The outermost of this number on either side counts no more than the next one: a disturbance, and never all of the
+/// rarest boundaries that are searched.
 const OUTER: usize = 10;
 /// Reads across boundaries in a round.
 const ON: usize = 2;
 
-/// What is confirmed, or not.
+/// The candidate to confirm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Bytes from one boundary to the next.
@@ -43,8 +43,8 @@ pub struct Candidate {
     pub offset_bytes: u64,
 }
 
-/// The grid from 0 on that is known already, of which all reads that are compared cross equally many boundaries: at first that
-/// of the logical blocks.
+/// The known grid from 0 on; all reads that are compared cross equally many of its boundaries: at first that of the
+/// logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fine {
     /// The logical block.
@@ -63,17 +63,17 @@ impl Fine {
         }
     }
 
-    /// Where the shortest reads start that lie within a cell, from its start on.
+    /// The starts of the shortest reads within a cell, from its start on.
     #[must_use]
     pub const fn middle(self) -> u64 {
         (self.cell_bytes / 2 / self.block * self.block).saturating_sub(self.block)
     }
 }
 
-/// What became of a candidate.
+/// The result for a candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CandidateOutcome {
-    /// These are the boundaries: reads across one cost so many times what others do.
+    /// These are the boundaries: the ratio of reads across one to others.
     Confirmed(Candidate, Interval),
     /// No boundary: crossing costs nothing, or less than the margin.
     Refuted,
@@ -88,7 +88,7 @@ enum CandidateStep {
     Other(Candidate),
 }
 
-/// Holds a candidate against reads, and what it turns into.
+/// Tests a candidate with reads, and the candidates derived from it.
 ///
 /// # Errors
 /// As [`Meter::round`].
@@ -128,7 +128,7 @@ struct Trial {
     /// The factors that there is room for, or 1; of each the number of the boundaries that are read next, modulo it. A round is
     /// for one of them.
     factors: Vec<(u64, u64)>,
-    /// What reads across boundaries cost.
+    /// The costs of reads across boundaries.
     on: Vec<Across>,
     /// The same, half way between boundaries; `None` where that is no multiple of the block.
     half: Option<Vec<f64>>,
@@ -306,7 +306,7 @@ impl Trial {
         }
     }
 
-    /// Whether there is a boundary half way: whether reads there cost more than half of what those across one do.
+    /// Whether there is a boundary half way: whether reads there cost more than half of those across one.
     fn half_way(&self, on: &[f64], level: Level) -> Option<bool> {
         let Some(half) = &self.half else {
             return Some(false);
@@ -345,7 +345,7 @@ impl Trial {
         answer
     }
 
-    /// What reads across boundaries cost, the outermost taken for no more than the next ones.
+    /// The costs of reads across boundaries, the outermost reduced to the next ones.
     fn undisturbed(&self) -> Vec<Across> {
         let mut sorted: Vec<f64> = self.on.iter().map(|across| across.log).collect();
         sorted.sort_by(f64::total_cmp);
@@ -374,7 +374,7 @@ impl Trial {
 struct Across {
     factor: u64,
     number: u64,
-    /// ln of what they cost, less ln of cost elsewhere.
+    /// ln of their cost, less ln of cost elsewhere.
     log: f64,
 }
 
@@ -386,7 +386,7 @@ enum Rarer {
     By(u64, u64),
 }
 
-/// What reads across boundaries cost, by the number of the boundary modulo a factor.
+/// The costs of reads across boundaries, by the number of the boundary modulo a factor.
 fn by_number(on: &[Across], factor: u64) -> Vec<Vec<f64>> {
     let mut groups = vec![Vec::new(); factor as usize];
     for across in on.iter().filter(|across| across.factor == factor) {

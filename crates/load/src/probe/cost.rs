@@ -1,5 +1,5 @@
-//! What a miss costs, once the grid is known: reads of one length that lie on it against reads that do not, and the sweep
-//! of starts over the granularity.
+//! The cost of misaligned reads, once the grid is known: aligned and misaligned reads of one length, and the sweep of
+//! starts over the granularity.
 
 use plumb_stats::{Interval, Level};
 
@@ -13,7 +13,7 @@ const LEN_BYTES_MAX: u64 = 64 << 10;
 /// Rounds of the ratio, and how often as many are added while its interval is wide.
 const ROUNDS: usize = 14;
 const BATCHES: usize = 8;
-/// An interval this narrow, as a share of the ratio, is narrow enough; or a tenth of what the miss costs.
+/// An interval this narrow, as a share of the ratio, is narrow enough; or a tenth of the cost.
 const WIDTH: f64 = 0.02;
 /// Starts of a sweep, and the slices that it is made of: it is a picture.
 const BARS: u64 = 16;
@@ -103,7 +103,7 @@ pub fn sweep<R: ProbeReader>(
         }
     }
     let bar = |(offset_bytes, costs): (u64, Vec<f64>)| {
-        // What disturbs makes a read longer, never shorter.
+        // Disturbances make a read longer, never shorter.
         let ns = costs.into_iter().min_by(f64::total_cmp)?;
         Some(Bar { offset_bytes, ns })
     };

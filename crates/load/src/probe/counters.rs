@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::target::Target;
 
-/// Bytes of a sector in these counters, whatever the device's blocks are.
+/// Bytes of a sector in these counters, for any block size of the device.
 const SECTOR: u64 = 512;
 
 /// I/O that ended, of all programs.
@@ -38,10 +38,10 @@ pub struct Others {
 }
 
 impl DiskCounters {
-    /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
+    /// Of a block device, of a partition's whole disk, of the device below a file; `None` without counters.
     #[must_use]
     pub fn read(target: &Target) -> Option<DiskCounters> {
-        // What passes the page cache is not what reaches a device.
+        // I/O through the page cache do not equal those at the device.
         let found = fs::metadata(target.path())
             .ok()
             .filter(|_| target.is_direct())?;
@@ -76,14 +76,14 @@ impl DiskCounters {
         })
     }
 
-    /// What others did since, beside the probe's own I/O.
+    /// The I/O of others since then, beside the probe's own.
     #[must_use]
     pub fn others(self, before: DiskCounters, own: DiskCounters) -> Others {
         let since =
             |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
         let read_bytes = since(self.read_bytes, before.read_bytes, own.read_bytes);
         let written_bytes = since(self.written_bytes, before.written_bytes, own.written_bytes);
-        // The kernel splits what is long, and adds flushes: more requests without more bytes are the probe's own.
+        // The kernel splits long I/O, and adds flushes: more requests without more bytes are the probe's own.
         let reads = since(self.reads, before.reads, own.reads).min(read_bytes / SECTOR);
         let writes = since(self.writes, before.writes, own.writes).min(written_bytes / SECTOR);
         let share = |others: u64, own: u64| others as f64 / (others + own).max(1) as f64;
@@ -109,7 +109,7 @@ pub fn is_buffered_loop(target: &Target) -> bool {
     direct.is_some_and(|direct| direct.trim() == "0")
 }
 
-/// Where the kernel tells of a device.
+/// The kernel's directory of a device.
 pub(super) fn sysfs(target: &Target) -> Option<PathBuf> {
     let number = fs::metadata(target.path())
         .ok()
@@ -186,7 +186,7 @@ mod tests {
         // Short ones: by count half.
         let short = others(counters(2_200, (5 << 20) + 512_000, 70, 1 << 20));
         assert_eq!((short.reads, short.share), (1_000, 0.5));
-        // What a probe of writes has written back is its own.
+        // A probe's own writes count as its own.
         let own = counters(200, 1 << 20, 200, 1 << 20);
         let back = counters(400, 2 << 20, 270, 2 << 20).others(before, own);
         assert_eq!((back.writes, back.share), (0, 0.0));

@@ -1,16 +1,17 @@
 //! Whether the target kept its pace: the same short reads, again and again between the rounds.
 //!
-//! What is compared lies in one round, so that a change of pace does not make a grid. It may hide one: a throttle that sets in
-//! paces all reads alike, and a cache that has filled answers them without the medium.
+//! Comparisons are within one round, so a change of pace does not make a grid. It may hide one: a throttle paces all
+//! reads alike, and a full cache answers them without the medium.
 
 use std::time::Duration;
 
-/// From one look at the pace to the next: at least so long, and so many times as long as a look takes.
+/// Time between two looks at the pace: at least this, and this many times the duration of a look.
 const EVERY: Duration = Duration::from_millis(100);
 const TIMES_A_LOOK: u32 = 24;
 /// Looks on either side of a change.
 const SIDE_MIN: usize = 6;
-/// Of the looks on either side so many lie on its own side of the middle between the two paces: one of `1 / OFF` may not.
+/// Of the looks on either side this number must be on its own side of the middle between the two paces: one of `1 /
+/// OFF` may not.
 const OFF: usize = 6;
 /// A smaller change is none.
 const CHANGED: f64 = 1.2;
@@ -93,7 +94,7 @@ struct Split {
     at: usize,
     before: f64,
     after: f64,
-    /// What the levels leave: sum of distances from the median.
+    /// The residual of the levels: sum of distances from the median.
     rest: f64,
 }
 

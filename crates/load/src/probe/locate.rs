@@ -11,7 +11,7 @@ use super::{ProbeReader, Stop};
 
 /// Rounds of one halving.
 const ROUNDS: std::ops::RangeInclusive<usize> = 5..=40;
-/// Error of one halving. A wrong turn is noticed when what it leads to is confirmed; it only costs time.
+/// Error of one halving. A wrong turn is noticed at the confirmation; it only costs time.
 const ERROR: f64 = 0.02;
 
 /// The offset of the boundary in a window of `len_bytes` from `residue` on, modulo `granularity`. `quiet` is where a window
@@ -37,7 +37,7 @@ pub fn locate<R: ProbeReader>(
     Ok((residue + block) % granularity)
 }
 
-/// Which of the windows costs most.
+/// The most expensive window.
 fn slowest<R: ProbeReader>(
     meter: &mut Meter<'_, R>,
     granularity: u64,

@@ -1,6 +1,6 @@
-//! Which parts of a SCSI disk have a medium behind them, as it says itself: GET LBA STATUS (SBC-4, 5.7). Asked only where
-//! READ CAPACITY says that blocks are provisioned thinly, since the kernel has seen that answer already, and bridges are
-//! known to stumble over commands that they do not know.
+//! The parts of a SCSI disk with a medium behind them, by its own statement: GET LBA STATUS (SBC-4, 5.7). Asked only if
+//! READ CAPACITY reports thin provisioning, because the kernel has seen that answer already, and bridges are known to
+//! fail on unknown commands.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use plumb_sys::{Directory, FileId};
 
 use crate::target::Target;
 
-/// Questions to a disk. Each takes a way there and back; a disk in more pieces than it tells in so many is not asked further.
+/// Most questions to a disk. Each is a round trip; a disk in more pieces is not asked further.
 const QUESTIONS_MAX: u32 = 1024;
 
 /// The mapped parts of a target within `start..end`, in order; `None` where the disk does not tell, or contradicts itself.
@@ -31,7 +31,8 @@ pub(super) fn mapped(target: &Target, (start, end): (u64, u64)) -> Option<Vec<(u
     )
 }
 
-/// From the first block to the end, asking for what was not told yet. What lies behind the last question counts as mapped.
+/// From the first block to the end, asking for the remaining part. Everything behind the last question counts as
+/// mapped.
 fn walked(
     (first, end): (u64, u64),
     mut ask: impl FnMut(u64) -> Option<Vec<BlockRun>>,
@@ -75,7 +76,7 @@ mod tests {
         }
     }
 
-    /// A disk that tells so many runs at once.
+    /// A disk that reports a number of runs at once.
     fn disk(runs: &[BlockRun], at_once: usize) -> impl FnMut(u64) -> Option<Vec<BlockRun>> {
         move |from| {
             let is_ahead = |run: &&BlockRun| run.first + u64::from(run.blocks) > from;

@@ -1,11 +1,10 @@
-//! Whether a medium stands behind what is read. Ranges that were never written, or were trimmed, are answered by whoever
-//! keeps the map; caches answer from memory. Neither pays for a boundary, so that a probe of them shows none, whatever the
-//! medium would charge.
+//! Whether a medium is behind the reads. Ranges that were never written, or were trimmed, are answered by the owner of
+//! the map; caches answer from memory. Neither pays for a boundary, so a probe of them shows none, for any medium.
 //!
-//! That everything reads as zeros is no proof of either, and neither is speed. Both are doubts. Of what is doubted *no
-//! penalty* is not said, and neither is a grid: the kernel itself takes longer for a read that it has to split, as thin
-//! volumes do at their blocks and page caches at pages. One exception: where zeros are read, and a miss takes longer than any
-//! kernel would, something has charged for it.
+//! Zeros everywhere are no proof of either, and neither is speed. Both are doubts. In doubt the probe reports neither
+//! *no penalty* nor a grid: the kernel itself takes longer for a read that it has to split, as thin volumes do at their
+//! blocks and page caches at pages. One exception: if zeros are read, and a misaligned read takes longer than in any
+//! kernel, something has charged for it.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +25,7 @@ use crate::target::Target;
 /// Parts that a target is looked at in, and places that are read in each.
 const PARTS: u64 = 128;
 const PLACES: u64 = 2;
-/// What is read at a place.
+/// Length of a read.
 const LEN_BYTES: u64 = 4096;
 /// Places that are read again at the end.
 const AGAIN: usize = 48;
@@ -35,16 +34,16 @@ const DATA_BYTES_MIN: u64 = 64 << 20;
 /// Faster than any flash answers a single read: the fastest parts made for low latency take some 10 µs from cell to pin alone,
 /// and the way to them as much again (Z-NAND, XL-FLASH data sheets); memory takes a few.
 pub const MEMORY_NS: u64 = 12_000;
-/// A kernel takes a few µs to split a read in two: a miss that costs at least this much was charged by something else. So many
-/// of its shortest reads are as good a measure, and a better one on a slow machine, as one that is emulated.
+/// A kernel takes a few µs to split a read in two: a difference of at least this was charged by something else. A
+/// multiple of its shortest reads is as good a measure, and a better one on a slow machine, such as an emulated one.
 const SPLIT_NS: f64 = 20_000.0;
 const SPLIT_CALLS: f64 = 40.0;
 /// Calls that the shortest is taken of.
 const CALLS: u32 = 64;
-/// First reads that take at most so many times as long as second ones came from where these came from.
+/// First reads that take at most this many times as long as second ones came from the same source.
 const ALIKE: f64 = 1.5;
 
-/// What was seen of the parts of a target.
+/// The parts of a target, as seen.
 #[derive(Clone, Debug, Default)]
 pub struct MediaSurvey {
     /// Places that were read.
@@ -144,8 +143,8 @@ impl MediaSurvey {
         is_mixed && data >= DATA_BYTES_MIN && data != all
     }
 
-    /// What stands against a measurement; `passes_cache` where reads are known to go through one. `settled_ns` is what a read
-    /// took once the rate was steady: a throttle lets some through at the speed of memory before.
+    /// The reason against a measurement; `passes_cache` if reads are known to use a cache. `settled_ns` is the time of
+    /// a read at the steady rate: before, a throttle lets some through at the speed of memory.
     #[must_use]
     pub fn doubt(&self, passes_cache: bool, settled_ns: Option<f64>) -> Option<Doubt> {
         let (first_ns, again_ns) = self.first_ns.zip(self.again_ns)?;
@@ -167,7 +166,7 @@ impl MediaSurvey {
 }
 
 impl Doubt {
-    /// Whether it stands against what was measured.
+    /// Whether it contradicts the measurement.
     #[must_use]
     pub fn stands(self, probed: &Probed) -> bool {
         !(matches!(self, Doubt::Zeros { .. }) && is_charged(probed))
@@ -179,8 +178,8 @@ pub(super) fn is_charged(probed: &Probed) -> bool {
     miss_ns(&probed.bars, probed.penalty) >= (SPLIT_CALLS * call_ns()).max(SPLIT_NS)
 }
 
-/// What a miss adds to a read, at least. Of reads in flight at once only the time that each adds is known, which is no more than
-/// one takes.
+/// The least time that a misaligned read adds. For reads in flight together only the time that each adds is known,
+/// which is no more than one takes.
 fn miss_ns(bars: &[Bar], penalty: Option<Interval>) -> f64 {
     let on_ns = bars.iter().map(|bar| bar.ns).min_by(f64::total_cmp);
     on_ns
@@ -225,7 +224,7 @@ impl MediaReader {
     /// How long it takes, and whether nothing but zeros is there.
     fn at(&mut self, place: u64) -> Result<(u64, bool), Broken<ReadError>> {
         let len = LEN_BYTES.max(self.block) as usize;
-        // Reads past the page cache want aligned memory, of which there is some in a buffer twice as long.
+        // Direct reads need aligned memory, which a buffer of twice the length contains.
         self.buffer.resize(2 * len, 0);
         let aligned = self.buffer.as_ptr().align_offset(len).min(len);
         let buffer = &mut self.buffer[aligned..aligned + len];

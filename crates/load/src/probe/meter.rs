@@ -1,8 +1,8 @@
 //! Slices and rounds: the only place where a probe reads.
 //!
-//! A slice is some reads of one kind, a round one slice of each kind in random order. What changes slowly, as a device that
-//! warms up or a neighbour that begins, moves all kinds of a round alike; what comes by chance hits each kind as often.
-//! Only kinds of the same round are compared.
+//! A slice is some reads of one kind, a round one slice of each kind in random order. Slow changes, as in a device that
+//! warms up or with a new neighbour, move all kinds of a round alike; random ones hit each kind as often. Only kinds of
+//! the same round are compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::random::Random;
 
 /// How long a slice of short reads should take: many short slices outvote the few that another process disturbs.
 const SLICE_NS: f64 = 2e6;
-/// Where a read takes long, a slice has fewer of them, in about this time.
+/// If a read takes long, a slice has fewer of them, in about this time.
 const SLICE_NS_MAX: f64 = 16e6;
 /// Reads of a slice.
 const READS: std::ops::RangeInclusive<f64> = 2.0..=8.0;
 const READS_MAX: f64 = 1024.0;
-/// After so many rounds of a question slices become longer, up to so many times.
+/// After this number of rounds of a question slices become longer, up to a factor.
 const ROUNDS_OF_A_LENGTH: usize = 28;
 const LONGER_MAX: usize = 4;
 /// Reads before those of a slice that are not timed, where it has many.
@@ -31,13 +31,13 @@ const PACE_READS: usize = 8;
 /// A kind of read.
 #[derive(Clone, Debug)]
 pub struct ReadKind {
-    /// Where it starts.
+    /// Its starts.
     pub starts: ReadStarts,
     /// Its length.
     pub len_bytes: u64,
 }
 
-/// Where a kind of read starts.
+/// The starts of a kind of read.
 #[derive(Clone, Debug)]
 pub enum ReadStarts {
     /// At one residue.
@@ -60,10 +60,10 @@ pub enum ReadStarts {
     },
 }
 
-/// Reads, and counts what it took.
+/// Reads, and measures the time.
 pub struct Meter<'r, R: ProbeReader> {
     reader: &'r mut R,
-    /// Where it reads.
+    /// The space of its reads.
     pub space: Space,
     /// Chance.
     pub random: Random,
@@ -79,7 +79,7 @@ pub struct Meter<'r, R: ProbeReader> {
     cost_ns: BTreeMap<u64, f64>,
     starts: Vec<u64>,
     latencies_ns: Vec<u64>,
-    /// What was read.
+    /// Its reads.
     pub trail: Trail,
     /// The pace, where it is watched, and the reads that tell it.
     pace: Option<(ReadKind, PaceCourse)>,
@@ -141,8 +141,8 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         Ok(())
     }
 
-    /// Places of one kind that must have room, so that none of those in flight comes twice: of a sequence by the golden ratio
-    /// any n lie 1/(2.62 n) of the whole apart or more.
+    /// Places of one kind that must have room, so that none in flight repeats: of a sequence by the golden ratio any n
+    /// are at least 1/(2.62 n) of the whole apart.
     #[must_use]
     pub fn places_min(&self) -> u64 {
         3 * u64::from(self.depth)
@@ -153,7 +153,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         std::mem::replace(&mut self.limit, limit)
     }
 
-    /// Keeps so many in flight from now on; how many there were.
+    /// Keeps this number in flight from now on; returns the old number.
     pub fn set_depth(&mut self, depth: u32) -> u32 {
         std::mem::replace(&mut self.depth, depth.max(1))
     }
@@ -164,8 +164,8 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         self.spent >= self.limit
     }
 
-    /// One slice of each kind in random order: ns a read, in the order of the kinds. `round` counts those that came before for
-    /// the same question: what is not decided by many short slices wants longer ones, in which a device that was kept waiting
+    /// One slice of each kind in random order: ns a read, in the order of the kinds. `round` counts the earlier rounds
+    /// of the same question: if many short slices do not decide it, longer ones are needed, in which a waiting device
     /// has caught up.
     ///
     /// # Errors
@@ -194,8 +194,8 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         Ok(costs)
     }
 
-    /// Reads `reads` times, after some reads that are not timed: a throttle lets the first read of a slice wait for what
-    /// the last slice owes. ns a read.
+    /// Reads `reads` times, after some reads that are not timed: a throttle delays the first read of a slice for the
+    /// debt of the last slice. ns a read.
     fn slice(&mut self, kind: &ReadKind, reads: usize) -> Result<f64, Stop<R::Error>> {
         let lead = if reads >= 8 { LEAD } else { 1 };
         let elapsed = self.send(kind, lead, reads)?;
@@ -204,7 +204,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         Ok(cost_ns)
     }
 
-    /// Reads of a kind, wherever they come to lie; how long they took.
+    /// Reads of a kind at any places; their time.
     ///
     /// # Errors
     /// As [`Meter::round`].
@@ -283,7 +283,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
             ReadStarts::Besides { modulus, step, but } => {
                 let count = (modulus / step).max(1);
                 let mut residue = self.random.below(count) * step;
-                // Few are left out, so that this ends soon; where all are, it ends anyway.
+                // Few are left out, so this ends soon; if all are, it ends anyway.
                 for _ in 0..64 {
                     if !but.contains(&residue) {
                         break;
@@ -308,7 +308,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
 mod tests {
     use super::*;
 
-    /// Takes 1 µs a byte, and remembers what was read.
+    /// Takes 1 µs a byte, and records the reads.
     struct Even {
         seen: Vec<(u64, u64)>,
     }

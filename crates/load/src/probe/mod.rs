@@ -1,11 +1,12 @@
-//! Which grid a target really has, and what a miss costs: found by reading alone, with short reads at chosen starts.
+//! The real grid of a target, and the cost of misaligned reads: found by reading alone, with short reads at chosen
+//! starts.
 //!
-//! First reads of one length are compared by where they start, scale by scale (`scale`); where that shows a trace, windows
-//! are halved down to one boundary (`locate`); fresh reads then tell whether it is one, how far apart its like lie, and
-//! from where on (`confirm`); and reads that fit the grid are timed against reads that do not (`cost`). Everything is
-//! compared within rounds of short slices in random order (`meter`), by tests that may be looked at while they grow
-//! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`). Beside that the
-//! pace of the target is followed ([`drift`]), and in the end what was read is read again ([`cache`]).
+//! First reads of one length are compared by their starts, scale by scale (`scale`); if that shows a trace, windows are
+//! halved down to one boundary (`locate`); fresh reads then decide whether it is one, and give the distance of such
+//! boundaries and the first one (`confirm`); and reads on the grid are timed against reads off it (`cost`). Everything
+//! is compared within rounds of short slices in random order (`meter`), by sequential tests
+//! (`plumb_stats::sequential`); the absence of a grid is a separate result (`plumb_stats::equivalence`). In addition
+//! the pace of the target is followed ([`drift`]), and in the end reads are repeated ([`cache`]).
 //!
 //! The search opens no device and asks no clock: reads go through a [`ProbeReader`], which tells the time. [`media`] judges
 //! reads that no medium answered, [`conclusion`] weighs the verdict against everything known beside the reads, and [`stated`] holds
@@ -82,12 +83,12 @@ pub trait ProbeReader {
     }
 }
 
-/// What a slice took.
+/// The result of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sliced {
-    /// Time of what is timed.
+    /// Time of the timed part.
     pub timed: Duration,
-    /// Time of what has to come before it.
+    /// Time of the part before it.
     pub beside: Duration,
 }
 
@@ -113,7 +114,7 @@ pub struct Broken<E> {
     pub bytes: u64,
 }
 
-/// What is asked of a probe.
+/// The settings of a probe.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Parts of the target that may be read: first byte and end.
@@ -136,7 +137,7 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// What the reads show.
+/// The result of the reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProbeVerdict {
     /// Boundaries, and the first one not at 0.
@@ -145,24 +146,24 @@ pub enum ProbeVerdict {
     Aligned,
     /// No start costs more than the margin.
     NoPenalty,
-    /// It cannot be told.
+    /// Undecided.
     Inconclusive(Reason),
 }
 
-/// Why it cannot be told.
+/// The reason why it is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Time was over first.
     Time,
-    /// The target, or what of it may be read, is too small.
+    /// The target, or its readable part, is too small.
     NoRoom,
-    /// What may be read is not at least twice as large as the stated cache before it.
+    /// The readable part is not at least twice as large as the stated cache before it.
     Cache,
     /// There are boundaries from 0 on, and whether some of them cost more, from elsewhere on, is open.
     Coarser,
 }
 
-/// What became of a granularity that was looked for.
+/// The result for a granularity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Searched {
     /// Bytes.
@@ -173,7 +174,7 @@ pub struct Searched {
     pub flat_within: Option<f64>,
 }
 
-/// What a read costs at a start.
+/// The cost of a read at a start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// The start, modulo the granularity.
@@ -182,10 +183,10 @@ pub struct Bar {
     pub ns: f64,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Debug)]
 pub struct Probed {
-    /// What it comes to.
+    /// Its verdict.
     pub verdict: ProbeVerdict,
     /// The grid, where there is one.
     pub grid: Option<Candidate>,
@@ -195,8 +196,8 @@ pub struct Probed {
     pub penalty_len_bytes: u64,
     /// Time of the shortest reads across a boundary to that of others.
     pub crossing: Option<Interval>,
-    /// Where the verdict is that a target is aligned: the share that a grid of 2 or 4 times the granularity and of another offset
-    /// may cost and was not seen; `None` where that lies within the margin.
+    /// For the verdict *aligned*: the share that an unseen grid of 2 or 4 times the granularity and of another offset
+    /// may cost; `None` if that is within the margin.
     pub coarser_within: Option<f64>,
     /// Granularities in the order in which they were looked for.
     pub searched: Vec<Searched>,
@@ -212,7 +213,7 @@ pub struct Probed {
     pub settled_ns: Option<f64>,
     /// The pace from then on.
     pub course: drift::PaceCourse,
-    /// What was found of a cache; `None` where its size was stated, or too little was read.
+    /// The cache found; `None` if its size was stated, or too little was read.
     pub cache: Option<cache::Cache>,
     /// Bytes of the parts that were read.
     pub space_bytes: u64,

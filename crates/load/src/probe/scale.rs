@@ -1,7 +1,7 @@
 //! Screening: whether reads of one length cost differently by where they start.
 //!
-//! A scale has windows of a quarter of its granularity, beginning at every eighth of it. A boundary that comes once in that
-//! granularity, wherever it lies, is crossed by one or two of the eight; one that comes twice by some as well; more
+//! A scale has windows of a quarter of its granularity, beginning at every eighth of it. A boundary that occurs once in
+//! that granularity, at any place, is crossed by one or two of the eight; one that occurs twice by some as well; more
 //! frequent ones by all alike, and rarer ones by some of the reads of one window. Scales a factor of 4 apart miss none.
 
 use plumb_stats::sequential::{Spending, next_size};
@@ -17,10 +17,10 @@ const WINDOWS: u64 = 8;
 const ROUNDS_MIN: usize = 4;
 /// Error of either statement over all looks of one scale.
 const ERROR: f64 = 0.01;
-/// A contrast that is taken for a trace of a boundary: of rare ones little is left. What it comes to is confirmed apart.
+/// A contrast that counts as a trace of a boundary: rare ones leave little. It is confirmed separately.
 pub const TRACE: f64 = 0.015;
 
-/// What is known of a scale.
+/// The state of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScaleState {
     /// Not decided.
@@ -43,9 +43,9 @@ pub struct Scale {
     pub granularity_bytes: u64,
     /// Length of its reads.
     pub len_bytes: u64,
-    /// Where its windows begin, modulo the granularity.
+    /// The starts of its windows, modulo the granularity.
     pub residues: Vec<u64>,
-    /// What came of it so far.
+    /// Its result so far.
     pub state: ScaleState,
     /// Candidates that turned out to be none.
     pub refuted: u32,
@@ -79,7 +79,7 @@ impl Scale {
         }
     }
 
-    /// Reads until something can be said, or so many rounds were made.
+    /// Reads until there is a result, or for a number of rounds.
     ///
     /// # Errors
     /// As [`Meter::round`].
@@ -136,7 +136,7 @@ impl Scale {
             .map(|at| self.rounds.iter().map(|round| round[at]).collect())
             .collect();
         if let Some(widest) = widest(&columns, flat)
-            // Two windows differ by at most twice what each differs from the mean.
+            // Two windows differ by at most twice the difference of each from the mean.
             && 2.0 * widest < (1.0 + margin).ln()
         {
             self.state = ScaleState::Flat(2.0 * widest);
@@ -183,7 +183,7 @@ fn widest(columns: &[Vec<f64>], level: Level) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Whether reads of a scale tell where boundaries lie: not all windows cross equally many.
+    /// Whether reads of a scale can show boundaries: not all windows cross equally many.
     fn shows(scale: &Scale, granularity: u64, offset: u64) -> bool {
         let crossed = |start: u64| {
             let (first, last) = (start + 1, start + scale.len_bytes - 1);

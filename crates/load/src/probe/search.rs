@@ -31,11 +31,12 @@ pub const REFUTED_MAX: u32 = 4;
 const SETTLED: Duration = Duration::from_millis(60);
 const SETTLED_WITHIN: f64 = 0.1;
 const SETTLING_MAX: Duration = Duration::from_secs(2);
-/// A verdict that there is no penalty covers at least this granularity: what file systems and databases write.
+/// A verdict of no penalty covers at least this granularity: the unit of writes of file systems and databases.
 pub const COVERED_MIN: u64 = 64 << 10;
 /// Time beyond the limit in which a penalty is measured.
 const MEASURED: Duration = Duration::from_secs(10);
-/// What is read is at least so many times as large as a stated cache, which then holds no more than one in so many places.
+/// The range is at least this many times as large as a stated cache, which then holds no more than one in this number
+/// of places.
 const TIMES_THE_CACHE: u64 = 2;
 
 /// Probes a target.
@@ -75,7 +76,7 @@ pub fn probe<R: ProbeReader>(
     Ok(search.probed())
 }
 
-/// What is looked for by reads that are multiples of a block, from small to large.
+/// The granularities to search with reads that are multiples of a block, from small to large.
 pub fn granularities(block: u64, settings: &Settings) -> Vec<u64> {
     let mut granularities: Vec<u64> =
         std::iter::successors(BLOCKS_MIN.checked_mul(block), |granularity| {
@@ -129,7 +130,7 @@ impl<R: ProbeReader> Search<'_, '_, R> {
         }
         if let Some(grid) = self.found.grid {
             let block = self.settings.block_bytes;
-            // What was found late has still to be measured.
+            // A late candidate still has to be measured.
             self.meter
                 .set_limit(self.settings.limit.max(self.meter.spent) + MEASURED);
             self.found.penalty = cost::penalty(&mut self.meter, grid, block)?;
@@ -140,7 +141,7 @@ impl<R: ProbeReader> Search<'_, '_, R> {
         }
         if self.settings.cache_bytes.is_none() {
             self.found.cache = match cache::sweep(&mut self.meter, self.settings.block_bytes) {
-                // What has room for a verdict keeps it.
+                // A result with room for a verdict keeps it.
                 Err(Stop::NoRoom) => None,
                 swept => swept?,
             };
@@ -170,7 +171,7 @@ impl<R: ProbeReader> Search<'_, '_, R> {
         }
     }
 
-    /// Short reads for about so long; ns a read.
+    /// Short reads for about this time; ns a read.
     fn short_reads(&mut self, span: Duration) -> Result<f64, Stop<R::Error>> {
         let kind = self.short();
         let (end, before) = (self.meter.spent + span, self.meter.reads);
@@ -214,7 +215,7 @@ impl<R: ProbeReader> Search<'_, '_, R> {
         Ok(())
     }
 
-    /// A grid at 0 is no reason to call a target aligned when a coarser one lies elsewhere.
+    /// A grid at 0 does not make a target aligned if there is a coarser one elsewhere.
     fn search_beyond(&mut self, grid: Candidate) -> Result<(), Stop<R::Error>> {
         match beyond::search(&mut self.meter, (grid, self.found.crossing), self.settings)? {
             Beyond::Nothing => {}
@@ -301,8 +302,8 @@ impl<R: ProbeReader> Search<'_, '_, R> {
     }
 }
 
-/// The grid that a scale shows, and what crossing it costs; all reads that are compared cross equally many
-/// boundaries of the fine grid.
+/// The grid that a scale shows, and the cost of crossing it; all reads that are compared cross equally many boundaries
+/// of the fine grid.
 ///
 /// # Errors
 /// As [`Meter::round`].

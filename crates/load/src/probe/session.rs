@@ -1,4 +1,4 @@
-//! Reads of a probe by a [`Session`], and what becomes of I/O that fail.
+//! Reads of a probe by a [`Session`], and the handling of failed I/O.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub enum ReadError {
         failed: u64,
         /// Whether they were writes.
         is_write: bool,
-        /// Where the first of them starts.
+        /// The start of the first of them.
         at: u64,
         /// How one of them failed.
         failure: IoFailure,
@@ -47,7 +47,7 @@ impl ProbeReader for Session<'_> {
     }
 }
 
-/// A slice of which none has failed.
+/// A slice without failures.
 pub(super) fn must_be_whole(
     slice: SessionSlice,
     starts: &[u64],

@@ -1,12 +1,13 @@
-//! Where a probe reads: parts of the target, and a sequence of places that comes back to none of them for as long as it can.
+//! The places of a probe's reads: parts of the target, and a sequence of places that repeats none for as long as
+//! possible.
 
 use crate::random::Random;
 
 /// The fractional part of the golden ratio, times 2^64: steps of it spread points more evenly than chance does, and keep
 /// each far from those just before (Knuth, The Art of Computer Programming 3, section 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Starts of a kind that a step may end at: by a step that is always the same, many reads in a row would all lie at every
-/// second start, or all at the others, and would all cross a boundary that only half of them should, or none.
+/// Starts of a kind that a step may end at: by a constant step, many reads in a row would all be at every second start,
+/// or all at the others, and would all cross a boundary that only half of them should, or none.
 const NEIGHBOURS: u64 = 4;
 
 /// Parts of a target that may be read.
@@ -65,7 +66,7 @@ impl Space {
 
     /// The next place for a read; `None` where no part has room for one near there.
     pub fn next(&mut self, starts: Residue, len_bytes: u64) -> Option<u64> {
-        // A place may fall into a part that is too short; further ones lie elsewhere.
+        // A place may be in a part that is too short; others are elsewhere.
         (0..TRIES).find_map(|_| {
             self.at = self.at.wrapping_add(GOLDEN);
             let even = ((u128::from(self.at) * u128::from(self.total_bytes)) >> 64) as u64;
@@ -149,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Sixteen places in a row are as mixed as by chance, modulo multiples of what they are told by: of a share of 1 in
+    /// Sixteen consecutive places are as mixed as random ones, modulo multiples of their divisors: for a share of 1 in
     /// 2, 3 or 5 the standard deviation is that of the binomial distribution, to a fifth.
     #[test]
     fn places_in_a_row_are_mixed() {

@@ -28,14 +28,14 @@ pub enum StatementComparison {
         /// The measured grid.
         measured: Candidate,
     },
-    /// The stated grid is coarser, and its boundaries lie on the measured one: whether they cost more was not measured.
+    /// The stated grid is coarser, and its boundaries are on the measured one: whether they cost more was not measured.
     OnMeasured,
     /// The measured blocks are larger than the stated ones.
     LargerBlocks {
         /// The measured grid.
         measured: Candidate,
     },
-    /// Neither grid lies on the other.
+    /// Neither grid is on the other.
     Apart,
     /// Nothing pays for crossing a boundary.
     NoPenalty,

@@ -1,5 +1,5 @@
-//! Writes of a probe: at each place what was read there just before, so that the target holds what it held, whatever ends the
-//! probe. They are sent in the place of reads; the search is the same.
+//! Writes of a probe: at each place the bytes that were read there just before, so that the target keeps its content,
+//! for any end of the probe. They replace reads; the search is the same.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::session::{APART_BYTES, Session, SessionSlice};
 /// Slots for a session that writes back: a slice of writes that take 125 µs or more is then read whole before it is written,
 /// and nothing comes between its writes.
 pub const SLOTS: u32 = 66;
-/// Of the parts that are written to, this much for each write in flight: the places of a probe then lie so far apart that none
-/// has to wait for its neighbour, which would look as if it cost more.
+/// Of the parts that are written to, this much for each write in flight: the places of a probe are then far enough
+/// apart that none has to wait for its neighbour, which would look more expensive.
 const ROOM_BYTES: u64 = 15 * APART_BYTES / 4;
 
 /// Writes that are made alone.
@@ -115,8 +115,8 @@ pub enum WriteDoubt {
     PageCache,
 }
 
-/// What stands against a measurement of writes: `lone_ns` is what one alone took at first, `passes_cache` whether they are
-/// known to go through a page cache.
+/// The reason against a measurement of writes: `lone_ns` is the time of a lone one at first, `passes_cache` whether
+/// they are known to use a page cache.
 #[must_use]
 pub fn doubt(probed: &Probed, lone_ns: Option<u64>, passes_cache: bool) -> Option<WriteDoubt> {
     let stays = probed

@@ -7,7 +7,7 @@ use super::counters::sysfs;
 use crate::Durability;
 use crate::target::Target;
 
-/// What the kernel knows of a device's write cache.
+/// The kernel's knowledge of a device's write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
     /// The device states none, or one that loses nothing.
@@ -28,7 +28,7 @@ impl WriteCache {
         sysfs(target).map_or(WriteCache::Unknown, |place| WriteCache::told(&place))
     }
 
-    /// What the queue of a disk tells, or of the disk that a partition is on (Documentation/ABI/stable/sysfs-block).
+    /// The statement of the queue of a disk, or of a partition's disk (Documentation/ABI/stable/sysfs-block).
     fn told(place: &Path) -> WriteCache {
         let read = |name: &str| {
             let own = fs::read_to_string(place.join("queue").join(name));
@@ -44,7 +44,7 @@ impl WriteCache {
         }
     }
 
-    /// A cache would hide what a miss costs, so that a write has to reach the medium where there may be one.
+    /// A cache would hide the cost, so a write has to reach the medium if there may be a cache.
     #[must_use]
     pub fn durability(self) -> Durability {
         match self {

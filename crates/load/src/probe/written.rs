@@ -1,5 +1,5 @@
-//! Which parts of a target may have a medium behind them: of a file those that were written, of a device those that it says
-//! are mapped.
+//! The parts of a target that may have a medium: of a file those that were written, of a device those that it reports
+//! as mapped.
 
 use plumb_sys::extents::{self, flag};
 
@@ -26,7 +26,7 @@ pub fn written(target: &Target, range: (u64, u64)) -> Option<Vec<(u64, u64)>> {
     Some(joined(parts, range))
 }
 
-/// What of the parts lies in `start..end`; those that touch as one.
+/// The parts within `start..end`; adjacent ones as one.
 fn joined(
     parts: impl IntoIterator<Item = (u64, u64)>,
     (start, end): (u64, u64),

@@ -1,6 +1,6 @@
-//! What a plan gains: slices of a trace are sent to today's places and to the planned ones in turn, in pairs, so that what
-//! drifts slowly moves both of a pair. Which of a pair goes first is drawn for every other pair, and the one after it has the
-//! other order: what the second finds in a cache is as often today's as the plan's.
+//! The gain of a plan: slices of a trace are sent alternately to the present places and to the planned ones, in pairs,
+//! so that slow drift moves both of a pair. The order is drawn for every other pair, and the pair after it has the
+//! reverse order: cache hits of the second are as often the present's as the plan's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,10 +24,10 @@ use crate::tally::{Latencies, Tally};
 /// Events of a slice: enough that its beginning and end do not matter, and few enough to be held.
 const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
 
-/// Fewer rounds give no interval of 95 of 100: a median of five lies outside all of them more often.
+/// Fewer rounds give no interval of 95 of 100: a median of five is outside all of them more often.
 const ROUNDS_MIN: usize = 6;
 
-/// Slices are sent for so long, or once, before they count: limits on rates let short bursts pass.
+/// Slices are sent for this time, or once, before they count: rate limits let short bursts pass.
 const WARM_UP: Duration = Duration::from_millis(250);
 
 /// How a comparison is made.
@@ -56,7 +56,7 @@ pub struct SlicePair {
     pub planned_ns: f64,
 }
 
-/// What a comparison says.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayVerdict {
     /// The planned places are faster.
@@ -65,11 +65,11 @@ pub enum ReplayVerdict {
     Worse,
     /// Neither, by more than the margin.
     NoDifference,
-    /// It cannot be told.
+    /// Undecided.
     Inconclusive(Doubt),
 }
 
-/// Why it cannot be told.
+/// The reason why it is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Some I/O failed.
@@ -80,20 +80,20 @@ pub enum Doubt {
     Wide,
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Debug)]
 pub struct Compared {
     /// In the order in which they were made.
     pub pairs: Vec<SlicePair>,
     /// Events of a slice.
     pub slice_events: u64,
-    /// How many times as fast the planned places are: time an I/O at today's by that at the planned ones, the median over
-    /// rounds of two pairs. Where I/O are due
-    /// at times, time an I/O is the mean from due to complete; else that of a slice, divided by its I/O.
+    /// The speedup of the planned places: time of an I/O at the present places divided by that at the planned ones, the
+    /// median over rounds of two pairs. If I/O have due times, the time of an I/O is the mean from due to complete;
+    /// else that of a slice, divided by its I/O.
     pub gain: Option<Interval>,
     /// How many times as fast the second of a pair is, whichever that was: a cache, or a device that comes to speed.
     pub second: Option<Interval>,
-    /// What it says.
+    /// Its verdict.
     pub verdict: ReplayVerdict,
     /// Today's and the planned places.
     pub sides: [SideTotals; 2],
@@ -108,7 +108,7 @@ pub struct Compared {
 /// All slices of one side, added up.
 #[derive(Debug, Default)]
 pub struct SideTotals {
-    /// What became of the events.
+    /// The counts of the events.
     pub counts: ReplayCounts,
     /// Reads and writes.
     pub tally: Tally,
@@ -220,7 +220,7 @@ impl Alternation<'_> {
         })
     }
 
-    /// What it sends counts nowhere: a device that has rested answers faster, or slower.
+    /// These I/O do not count: a rested device answers faster, or slower.
     fn warm_up<E: Engine>(
         &self,
         sender: &mut StepSender<'_, E>,
@@ -282,7 +282,7 @@ impl SideTotals {
     }
 }
 
-/// Why a slice ended; where nothing of it succeeded, nothing will of the next.
+/// The end of a slice; if nothing of it succeeded, nothing of the next will.
 fn end_of(sent: &Sent) -> Ended {
     match sent.tally.failures.keys().next() {
         Some((_, failure)) if sent.tally.ios() == 0 && sent.ended == Ended::Ios => {
@@ -314,8 +314,8 @@ fn second_of(pairs: &[SlicePair], level: Level) -> Option<Interval> {
     })
 }
 
-/// The median over rounds of a ratio of two times: two pairs of either order make a round, so that what the order does to
-/// one is undone by the other. A median, since a machine that is busy elsewhere spoils some of them.
+/// The median over rounds of a ratio of two times: two pairs of either order make a round, so that the effect of the
+/// order cancels. A median, because a busy machine spoils some of them.
 fn of_rounds(
     pairs: &[SlicePair],
     level: Level,
@@ -347,7 +347,7 @@ fn verdict(gain: Option<&Interval>, has_failures: bool, margin: Margin) -> Repla
     }
 }
 
-/// Which of a pair goes first.
+/// The order of a pair.
 struct Turns {
     random: Random,
     last: Option<bool>,
@@ -380,7 +380,7 @@ struct Slices<'s> {
     row: usize,
     /// Events of a slice.
     len: u64,
-    /// Slices of which one is used.
+    /// One of this number of slices is used.
     every: u64,
     number: u64,
 }
@@ -400,7 +400,7 @@ impl<'s> Slices<'s> {
         }
     }
 
-    /// The next slice that is used. What is left at the end and is no whole one is only used where it is all there is.
+    /// The next slice that is used. An incomplete last one is only used if it is the only one.
     fn next(&mut self) -> Result<Option<Batch>, plumb_trace::Error> {
         loop {
             let mut slice = Batch::default();

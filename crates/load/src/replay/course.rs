@@ -9,7 +9,7 @@ const WINDOWS_MAX: usize = 240;
 /// The shortest window: 2^20 ns, about a millisecond.
 const WINDOW_NS_MIN: u64 = 1 << 20;
 
-/// I/O that were due in a stretch of time, and succeeded. Where nothing is due at a time, an I/O is due when it is issued.
+/// I/O that were due in a period, and succeeded. Without due times, an I/O is due at its issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DueWindow {
     /// How many.

@@ -34,9 +34,9 @@ pub enum ReplayError {
     OffLogicalBlock {
         /// The target.
         target: String,
-        /// Which I/O.
+        /// The number of the I/O.
         number: u64,
-        /// What it did.
+        /// Its operation.
         op: Op,
         /// Its start in the trace.
         start: u64,
@@ -51,7 +51,7 @@ pub enum ReplayError {
     #[error("I/O {} of the trace: found a length of {} bytes, expected at most {}", group_digits(*number),
         group_digits(*len_bytes), group_digits(u64::from(*len_bytes_max)))]
     TooLong {
-        /// Which I/O.
+        /// The number of the I/O.
         number: u64,
         /// Its length.
         len_bytes: u64,
@@ -67,7 +67,7 @@ pub enum ReplayError {
         target: String,
         /// Its length.
         size_bytes: u64,
-        /// Which I/O.
+        /// The number of the I/O.
         number: u64,
         /// Its start in the trace.
         start: u64,
@@ -79,9 +79,9 @@ pub enum ReplayError {
     /// Its I/O have no times.
     #[error("the trace does not tell when its I/O were: expected --speed max, with --depth")]
     NoTimes,
-    /// What has ended is not known.
+    /// The ends of I/O are not known.
     #[error(
-        "the trace tells no latencies, so that nobody knows which I/O waited for which: expected --depth N with --speed max"
+        "the trace has no latencies, so the dependencies between I/O are unknown: expected --depth N with --speed max"
     )]
     NoLatencies,
     /// Nothing in it can be sent.

@@ -1,6 +1,6 @@
-//! The I/O of a trace, sent again: at its times, faster, or as fast as it goes; to the same places or to where a plan would
-//! have them. A trace is read twice: once to see that all of it can be sent, before anything is, and once to send it. Neither
-//! holds more of it than some batches.
+//! The I/O of a trace, sent again: at their times, faster, or as fast as possible; to the same places or to planned
+//! ones. A trace is read twice: once to check that all of it can be sent, before anything is, and once to send it.
+//! Neither holds more of it than some batches.
 //!
 //! Nothing is written but with a permission; without it writes are sent as reads, and flushes not at all. Discards are never
 //! sent.
@@ -43,7 +43,7 @@ use steps::Steps;
 /// How fast a trace is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// So many times as fast as it was recorded; each I/O is due at a time.
+    /// This many times as fast as recorded; each I/O has a due time.
     Times(f64),
     /// As soon as it may go.
     Max,
@@ -52,27 +52,27 @@ pub enum Speed {
 /// Fastest of those that keep times.
 const TIMES_MAX: f64 = 1e6;
 
-/// What is to be sent, where and how fast.
+/// The I/O to send, their places and their speed.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
-    /// Where it is sent.
+    /// The target.
     pub target: &'a Target,
     /// The permission to write; without it writes are sent as reads.
     pub may_write: Option<&'a MayWrite>,
-    /// Where starts come to lie.
+    /// The mapping of starts.
     pub remap: Remap,
     /// How fast.
     pub speed: Speed,
-    /// What waits for what.
+    /// The order of I/O.
     pub order: Order,
     /// How I/O are made.
     pub engine: EngineChoice,
 }
 
-/// What a trace holds, as it would be sent.
+/// The content of a trace, as it would be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSurvey {
-    /// What becomes of its events.
+    /// The counts of its events.
     pub counts: ReplayCounts,
     /// When the first that is sent was issued; `None` without times.
     pub first_ns: Option<i64>,
@@ -80,16 +80,16 @@ pub struct TraceSurvey {
     pub span: Duration,
     /// The longest I/O.
     pub len_bytes_max: u32,
-    /// I/O that are sent and of which the trace tells when they ended.
+    /// I/O to send whose end the trace contains.
     pub timed: u64,
-    /// I/O that are sent and of which the trace tells who sent them.
+    /// I/O to send whose sender the trace contains.
     pub known_senders: u64,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed {
-    /// What became of the events.
+    /// The counts of the events.
     pub counts: ReplayCounts,
     /// Reads and writes. Response counts from when an I/O was due.
     pub tally: Tally,
@@ -126,10 +126,10 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// Looks through a trace: whether all of it can be sent, and what it takes.
+/// Reads a trace: whether all of it can be sent, and its needs.
 ///
 /// # Errors
-/// When some I/O cannot be sent, or the trace does not tell what the order or the speed need.
+/// If some I/O cannot be sent, or the trace lacks the facts that the order or the speed need.
 pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<TraceSurvey, LoadError> {
     must_fit(replay)?;
     let mut steps = Steps::new(

@@ -1,18 +1,18 @@
-//! Which of the steps that wait may go: those of a thread in their order, each when all of its thread that had ended before it
-//! was issued in the trace have come back. By depth alone none waits for another.
+//! The waiting steps that may go: those of a thread in their order, each after all of its thread have come back that
+//! had ended in the trace before it was issued. By depth alone none waits for another.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::replay::steps::{ReplayStep, Sender};
 
-/// What an I/O waits for.
+/// The I/O that an I/O waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// For those of its thread that had ended before it was issued. Latencies of the trace tell which; what has none ends
-    /// never, and nothing waits for it. I/O of unknown senders count as one thread's.
+    /// Those of its thread that had ended before it was issued, by the latencies of the trace; an I/O without one never
+    /// ends, and no I/O waits for it. I/O of unknown senders count as one thread's.
     Threads,
-    /// For none: so many are in flight, whoever sent them.
+    /// None: this number is in flight, from any sender.
     Depth(u32),
 }
 

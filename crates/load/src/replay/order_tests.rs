@@ -73,8 +73,8 @@ fn by_depth_none_waits() {
 }
 
 proptest! {
-    /// Random traces, completed in a random order: whatever goes, all that it had to wait for have come back; and what does
-    /// not go waits for something.
+    /// Random traces, completed in a random order: each sent step has all of its predecessors back; and each other step
+    /// waits for one.
     #[test]
     fn as_the_model_says(
         gaps in prop::collection::vec((0i64..10, 0i32..3, prop::option::of(0i64..40)), 1..60),

@@ -1,13 +1,13 @@
-//! Where an I/O of a trace goes on the target: ranges that begin elsewhere, a shift, and the fold of what does not fit.
+//! The place of a trace's I/O on the target: ranges that begin elsewhere, a shift, and the fold of I/O outside.
 //!
-//! The fold: an I/O that ends beyond the target starts at its start modulo W, the largest multiple of the modulus within the
-//! target, and where it still crosses the end, so many moduli further ahead as it needs. Starts therefore keep their residue,
-//! and what continues a stream goes on doing so but where the stream crosses a multiple of W or the end.
+//! The fold: an I/O that ends beyond the target starts at its start modulo W, the largest multiple of the modulus
+//! within the target, and if it still crosses the end, earlier by the necessary number of moduli. Starts therefore keep
+//! their residue, and continuations stay continuations, except where the stream crosses a multiple of W or the end.
 
 use crate::replay::error::ReplayError;
 use crate::target::Target;
 
-/// Bytes by which the fold moves: what every grid of a power of two up to it divides.
+/// Bytes by which the fold moves: every grid of a power of two up to it divides them.
 pub const MODULUS_BYTES: u64 = 1 << 20;
 
 /// A range that begins elsewhere on the target.
@@ -19,7 +19,7 @@ pub struct Move {
     pub new: u64,
 }
 
-/// What is done to the starts of a trace.
+/// The changes of a trace's starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remap {
     /// By their first byte in the trace.
@@ -38,7 +38,7 @@ impl Default for Remap {
     }
 }
 
-/// Where an I/O goes.
+/// The place of an I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub start: u64,
@@ -78,7 +78,7 @@ impl Remap {
         }
     }
 
-    /// Whether it moves nothing but what does not fit.
+    /// Whether it moves only I/O that do not fit.
     #[must_use]
     pub fn is_unmoved(&self) -> bool {
         self.moves.is_empty() && self.shift_bytes == 0
@@ -103,7 +103,7 @@ impl Remap {
         })
     }
 
-    /// Where an I/O goes on a target of so many bytes; `None` where no start of its residue has room for it.
+    /// The place of an I/O on a target of this size; `None` if no start of its residue has room for it.
     #[inline]
     pub(crate) fn place(&self, start: u64, len_bytes: u32, size_bytes: u64) -> Option<Placed> {
         let len = i128::from(len_bytes);

@@ -19,7 +19,7 @@ fn start(remap: &Remap, start: u64, len_bytes: u32, size_bytes: u64) -> Option<(
 fn ranges_end_where_the_next_begins() {
     let remap = remap(&[(10_000, 14_000), (1_000, 2_048)], 0, 1 << 20);
     let on = |at| start(&remap, at, 512, 1 << 30).map(|(start, _)| start);
-    assert_eq!(on(999), Some(999), "what lies before the first one stays");
+    assert_eq!(on(999), Some(999), "places before the first one stay");
     assert_eq!((on(1_000), on(9_999)), (Some(2_048), Some(11_047)));
     assert_eq!((on(10_000), on(90_000)), (Some(14_000), Some(94_000)));
 }

@@ -19,7 +19,7 @@ use crate::target::Target;
 use crate::trace::{EndedIo, Tracer};
 use crate::worker::{Flight, LOOK_UP, Luck, STUCK_AFTER_NS, count};
 
-/// Steps that are taken out of the trace before they can go: some 6 MiB. What waits behind them waits longer than it must.
+/// Steps that are taken out of the trace before they can go: about 6 MiB. Steps behind them wait longer than necessary.
 const WAITING_MAX: usize = 65_536;
 
 /// Memory for I/O in flight where their number is not given.
@@ -31,7 +31,7 @@ const MEMORY_BYTES_MAX: u64 = 2 << 30;
 /// Most in flight where their number is not given, by a ring and by threads that wait.
 const SLOTS_MAX: [u32; 2] = [1024, 64];
 
-/// What came of sending some steps.
+/// The result of sending some steps.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub tally: Tally,
@@ -54,7 +54,7 @@ pub(crate) struct StepSender<'a, E> {
     free: Vec<u32>,
 }
 
-/// So many slots, each for the longest I/O.
+/// A number of slots, each for the longest I/O.
 pub(crate) fn slots(order: Order, len_bytes_max: u32, is_ring: bool) -> u32 {
     let slots_max = SLOTS_MAX[usize::from(!is_ring)];
     match order {
@@ -149,7 +149,7 @@ impl Default for Sent {
     }
 }
 
-/// When steps are due. What a trace has out of order is due with what stands before it.
+/// The due times of steps. An event out of order is due with the one before it.
 struct Schedule {
     first_ns: i64,
     last_due_ns: u64,
@@ -211,7 +211,7 @@ impl<E: Engine> Sending<'_, '_, E> {
                 self.waiting.push(due);
                 upcoming = self.upcoming(steps)?;
             }
-            // What was read meanwhile took time.
+            // Reading took time in between.
             now_ns = self.now_ns();
             self.issue(now_ns);
             if self.sender.engine.in_flight() == 0 && self.waiting.len() == 0 && upcoming.is_none()
@@ -246,7 +246,7 @@ impl<E: Engine> Sending<'_, '_, E> {
         Ok(step.map(|step| self.schedule.due(step, self.sender.speed)))
     }
 
-    /// Queues what may go, as far as there are slots.
+    /// Queues the steps that may go, as far as there are slots.
     fn issue(&mut self, now_ns: u64) {
         let sender = &mut *self.sender;
         while let Some(&slot) = sender.free.last() {
@@ -287,7 +287,7 @@ impl<E: Engine> Sending<'_, '_, E> {
         self.sent.in_flight_max = self.sent.in_flight_max.max(sender.engine.in_flight());
     }
 
-    /// Hands over what is queued, and waits for completions, the next due time, or long enough.
+    /// Submits the queue, and waits for completions, the next due time, or long enough.
     fn wait(&mut self, now_ns: u64, next_due_ns: Option<u64>) {
         let has_room = self.waiting.len() < WAITING_MAX;
         let until_due_ns = next_due_ns
@@ -299,7 +299,7 @@ impl<E: Engine> Sending<'_, '_, E> {
         if engine.in_flight() == 0 {
             std::thread::sleep(wait);
         } else if let Err(errno) = engine.submit(1, wait) {
-            // It takes nothing, and what is in flight comes back or not: as if all had failed.
+            // It accepts nothing, and I/O in flight come back or not: as if all had failed.
             debug_assert!(false, "the kernel refused a ring that it made: {errno}");
             std::thread::sleep(wait);
         }
@@ -357,7 +357,7 @@ impl<E: Engine> Sending<'_, '_, E> {
         }
     }
 
-    /// Waits for what is in flight; returns what never came.
+    /// Waits for I/O in flight; returns the number that never came.
     fn drain(&mut self, now_ns: u64) -> u64 {
         let mut moved_ns = now_ns;
         while self.sender.engine.in_flight() > 0 {

@@ -1,4 +1,5 @@
-//! From the events of a trace to what is sent: operations that are sent, changed or left out, at their places on the target.
+//! From the events of a trace to the I/O that are sent: operations that are sent, changed or left out, at their places
+//! on the target.
 
 use plumb_trace::{Batch, Event, Op, UNKNOWN_NS, flags};
 
@@ -10,14 +11,14 @@ use crate::workload::LEN_BYTES_MAX;
 
 /// Gives the events of one device of a trace, in their order.
 pub trait EventSource {
-    /// Empties the batch and fills it anew; false when there are no more.
+    /// Empties the batch and fills it again; false at the end.
     ///
     /// # Errors
     /// When nothing sensible can be read any more.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, plumb_trace::Error>;
 }
 
-/// What became of the events of a trace.
+/// The counts of a trace's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
     /// Events that were looked at.
@@ -36,7 +37,7 @@ pub struct ReplayCounts {
     pub discards: u64,
     /// Requests to write zeroes, which are never sent.
     pub zeroes: u64,
-    /// What else is not sent: other operations, and I/O without a length.
+    /// Other events that are not sent: other operations, and I/O without a length.
     pub others: u64,
     /// I/O that were folded to fit the target.
     pub folded: u64,
@@ -67,7 +68,7 @@ impl ReplayCounts {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
     Read,
@@ -83,14 +84,14 @@ pub(crate) type Sender = (i32, Option<i32>);
 pub(crate) struct ReplayStep {
     /// Of the events of the trace, from 1 on.
     pub number: u64,
-    /// Its issue in the trace; [`UNKNOWN_NS`] where that is not told.
+    /// Its issue in the trace; [`UNKNOWN_NS`] if it is not recorded.
     pub time_ns: i64,
     /// Its completion in the trace.
     pub end_ns: Option<i64>,
     pub action: StepAction,
     pub start: u64,
     pub len_bytes: u32,
-    /// Who sent it; `None` are all of whom nobody knows.
+    /// Its sender; `None` for all unknown ones.
     pub sender: Option<Sender>,
 }
 
@@ -183,7 +184,7 @@ impl<'s> Steps<'s> {
         }))
     }
 
-    /// What is done for an event; `None` where it is left out.
+    /// The action for an event; `None` if it is left out.
     fn action(&mut self, event: &Event) -> Option<StepAction> {
         let counts = &mut self.counts;
         let is_forced = event.flags & (flags::FUA | flags::PREFLUSH) != 0;

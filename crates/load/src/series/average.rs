@@ -14,7 +14,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Adds what jobs did in an interval of the run.
+    /// Adds the activity of jobs in an interval of the run.
     pub fn add(
         &mut self,
         number: u32,
@@ -31,7 +31,7 @@ impl Average {
         jobs.iter().for_each(|job| self.tally.add(job));
         self.time += length;
         self.span = Some((self.span.map_or(number, |(first, _)| first), number));
-        // What is left over at the end is too short for a rate of its own.
+        // The rest at the end is too short for a rate of its own.
         if length * 2 >= planned {
             let ios = self.tally.ios() - before;
             self.rates

@@ -1,6 +1,6 @@
-//! The study of an application that writes small records: what threads, order and gathering several records into one I/O
-//! would give. After "Optimizing Disk Subsystems for Random I/O" (G.-P. D. Musumeci, 2002), where a disk took 80 random
-//! records of 512 bytes a second, 409 in sequence, and 16 at once 3,488.
+//! The study of an application that writes small records: the gain of threads, order and gathering several records into
+//! one I/O. After "Optimizing Disk Subsystems for Random I/O" (G.-P. D. Musumeci, 2002), with a disk of 80 random
+//! records of 512 bytes a second, 409 in sequence, and 3,488 with 16 at once.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Area, Rate, Run, RunPart, Series};
 use crate::job_file::FileLine;
 
-/// What is tried: every combination of the lists.
+/// The combinations to try: all of the lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gather {
     /// Bytes of a record.
@@ -23,7 +23,7 @@ pub struct Gather {
     pub elapsed: Duration,
     /// Time before each run is measured.
     pub warmup: Duration,
-    /// How often it is told.
+    /// Interval of reports.
     pub interval: Duration,
 }
 
@@ -38,10 +38,10 @@ pub struct Combination {
     pub records: u32,
 }
 
-/// What a combination gives.
+/// The gain of a combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Which one.
+    /// The combination.
     pub combination: Combination,
     /// I/O a second.
     pub ios_per_second: f64,
@@ -130,7 +130,7 @@ impl Gather {
         }
     }
 
-    /// What the rates of the runs, in their order, say. Runs that were not made have no rate.
+    /// The meaning of the rates of the runs, in their order. Runs that were not made have no rate.
     #[must_use]
     pub fn gains(&self, ios_per_second: &[f64]) -> Vec<Gain> {
         let measured: Vec<(Combination, f64)> = self

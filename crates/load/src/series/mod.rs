@@ -1,10 +1,10 @@
-//! What a parameter file or a study asks for, whatever its language: runs, one after the other, each of workloads on targets.
+//! The runs of a parameter file or a study, in any language: one after the other, each of workloads on targets.
 //!
-//! - [`Series`] and what it is made of: pure, sizes in bytes, shares and percentages as they were written
-//! - [`Targets`]: what it loads, opened
+//! - [`Series`] and its parts: pure, sizes in bytes, shares and percentages as they were written
+//! - [`Targets`]: its targets, opened
 //! - [`plan()`]: a run as the engine takes it
-//! - [`Average`]: what a run measured, without its cold start
-//! - [`offsets`], [`judge`]: what a sweep of offsets says of the grid beneath
+//! - [`Average`]: the result of a run, without its cold start
+//! - [`offsets`], [`judge`]: the verdict of a sweep of offsets on the grid below
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub use targets::{Needed, SeriesError, Targets};
 pub struct Series {
     /// At least one where a file was understood.
     pub runs: Vec<Run>,
-    /// What a reader of the results must know of how the file was understood.
+    /// Notes on the interpretation of the file, for readers of the results.
     pub notes: Vec<String>,
 }
 
@@ -37,13 +37,13 @@ pub struct Series {
 pub struct Run {
     /// Name in the file.
     pub name: String,
-    /// What sets it apart from runs of the same name, in the file's words: `threads` and `4`.
+    /// Differences from runs of the same name, in the file's words: `threads` and `4`.
     pub overrides: Vec<(&'static str, String)>,
     /// Workloads on targets; at least one.
     pub parts: Vec<RunPart>,
     /// I/O a second of all parts together.
     pub rate: Rate,
-    /// How I/O arrive, where there is a rate, whatever the target does; `None`: a slow target holds them up.
+    /// Arrivals of I/O at a rate, independent of the target; `None`: a slow target holds them up.
     pub arrivals: Option<Arrivals>,
     /// How long it is measured at most; `None` where it ends by itself.
     pub elapsed: Option<Duration>,
@@ -55,7 +55,7 @@ pub struct Run {
     pub warmup: Duration,
     /// How long nothing is done behind it.
     pub pause: Duration,
-    /// Where the same I/O are wanted each time: what they are drawn by.
+    /// The seed, if the same I/O are wanted each time.
     pub seed: Option<u64>,
 }
 
@@ -64,14 +64,14 @@ pub struct Run {
 pub enum Rate {
     /// As many as the target gives.
     Max,
-    /// So many.
+    /// A number a second.
     PerSecond(f64),
-    /// So many percent of what the last run without a limit gave.
+    /// A percentage of the last run without a limit.
     PercentOfMax(f64),
 }
 
 impl Rate {
-    /// The rate in I/O a second where there is a limit; `last_max` is what the last run without one gave. Rates from a
+    /// The rate in I/O a second if there is a limit; `last_max` is the rate of the last run without one. Rates from a
     /// percentage are rounded up as Vdbench rounds them: to 100 above 1,000, else to 10.
     #[must_use]
     pub fn limit(self, last_max: Option<f64>) -> Option<f64> {
@@ -96,7 +96,7 @@ pub struct RunPart {
     pub storage: String,
     /// Device or file.
     pub path: PathBuf,
-    /// Where the file names it.
+    /// Its position in the file.
     pub place: FileLine,
     /// Independent sources of I/O, each with a place of its own where it is sequential.
     pub streams: u32,
@@ -108,17 +108,17 @@ pub struct RunPart {
     pub read_percent: u8,
     /// I/O at random starts, in percent; the others begin where the one before ended.
     pub random_percent: u8,
-    /// Whether a sequential stream begins at a random place, and not where the area does.
+    /// Whether a sequential stream begins at a random place instead of the start of the area.
     pub from_anywhere: bool,
     /// Weight of hot places: the exponent of Zipf's law. `None`: all are alike.
     pub zipf: Option<f64>,
     /// From one start to the next, in place of random ones.
     pub stride: Option<u64>,
-    /// Where the I/O go.
+    /// The area of the I/O.
     pub area: Area,
     /// Added to every start.
     pub offset: u64,
-    /// What random starts are multiples of, the offset aside. `None`: of the length.
+    /// Random starts are multiples of this, the offset aside. `None`: of the length.
     pub align: Option<u64>,
     /// A small area that takes a part of the I/O, so that a cache answers.
     pub hits: Option<Hits>,
@@ -144,14 +144,14 @@ impl RunPart {
     }
 }
 
-/// Where I/O go on a target.
+/// The area of I/O on a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Area {
     /// Size of the target that is used; `None`: all.
     pub size: Option<Edge>,
-    /// Where it begins.
+    /// Its start.
     pub from: Edge,
-    /// Where it ends.
+    /// Its end.
     pub to: Edge,
     /// Whether the first block is left alone, which may hold a label.
     pub spares_first: bool,
@@ -169,8 +169,8 @@ impl Default for Area {
 }
 
 impl Area {
-    /// First byte, and first byte behind the end, on a target of so many bytes: both multiples of `unit`, which is the
-    /// longest I/O. The second is not above the first where nothing is left, and beyond the end where that was asked for.
+    /// First byte, and first byte behind the end, on a target of this size: both multiples of `unit`, the longest I/O.
+    /// The second is not above the first if nothing is left, and beyond the end if the file asks for that.
     #[must_use]
     pub fn on(&self, target_bytes: u64, unit: u64) -> (u64, u64) {
         let used = self
@@ -197,7 +197,7 @@ pub enum Edge {
 }
 
 impl Edge {
-    /// In bytes on a target of so many.
+    /// In bytes on a target of this size.
     #[must_use]
     pub fn in_bytes(self, bytes: u64) -> u64 {
         match self {
@@ -210,7 +210,7 @@ impl Edge {
 /// A part of the I/O that goes to a small area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hits {
-    /// Its bytes, at the beginning of where the I/O go.
+    /// Its bytes, at the start of the I/O's area.
     pub bytes: u64,
     /// Reads that go there, in percent.
     pub read_percent: u8,

@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::target::Target;
 use crate::workload::{Hits, Lengths, Spread, Starts, Workload, WorkloadError};
 
-/// Weights of lengths are kept to so many parts of a percent.
+/// Weights of lengths are kept to this fraction of a percent.
 const WEIGHT: f64 = 1_000.0;
 
 /// Plans a run. `limit` is the rate of all parts together; `seed` is taken where the run has none of its own.
@@ -39,7 +39,7 @@ pub fn plan<'a>(
             source,
         };
         let workload = workload(part, target).map_err(unfit)?;
-        // What the engine would refuse only when the turn of the run has come.
+        // Errors that the engine would report only at the start of this run.
         WorkloadLayout::new(&workload, target, &mut Random::new(seed, 0)).map_err(unfit)?;
         jobs.extend(jobs_of(run, part, &workload, target, may_write, limit));
     }

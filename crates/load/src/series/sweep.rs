@@ -1,9 +1,9 @@
-//! A sweep of offsets: runs that differ in nothing but the offset added to each start, and what their rates say of the grid
-//! beneath.
+//! A sweep of offsets: runs that differ only in the offset added to each start, and the meaning of their rates for the
+//! grid below.
 //!
-//! A grid is told by two groups of offsets, fast and slow ones, with a gap between them that is wide against the spread
-//! within each. The fast offsets have to be exactly those on one grid that divides the distance between starts: a coarser
-//! grid treats all these starts alike. Whatever does not look like that is inconclusive, never a grid.
+//! A grid shows as two groups of offsets, fast and slow ones, with a gap between them that is wide compared with the
+//! spread within each. The fast offsets have to be exactly those on one grid that divides the distance between starts:
+//! a coarser grid treats all these starts alike. Everything else is inconclusive, never a grid.
 
 use plumb_stats::{Interval, Level, ratio_of_means};
 
@@ -21,11 +21,11 @@ const SECTOR: u64 = 512;
 pub struct Sweep {
     /// The offset of each run, in the order of the series.
     pub offsets: Vec<u64>,
-    /// What starts are multiples of, the offset aside.
+    /// Starts are multiples of this, the offset aside.
     pub unit: u64,
 }
 
-/// What one run of a sweep measured.
+/// The result of one run of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OffsetRun {
     /// Added to each start.
@@ -34,7 +34,7 @@ pub struct OffsetRun {
     pub rates: Vec<f64>,
 }
 
-/// What a sweep says.
+/// The verdict of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepVerdict {
     /// Fast offsets are those on one grid.
@@ -45,7 +45,7 @@ pub enum SweepVerdict {
         granularity_max: u64,
         /// Of the grid: 0 ≤ offset < `granularity_max`.
         offset: u64,
-        /// What a miss costs.
+        /// The cost of a misaligned I/O.
         penalty: Penalty,
     },
     /// The slowest offset is within [`MARGIN`] of the fastest.
@@ -84,7 +84,7 @@ pub fn offsets(series: &Series) -> Option<Sweep> {
     (all_alike && differ).then_some(Sweep { offsets, unit })
 }
 
-/// The only part of a run without a limit, and without what a sweep varies.
+/// The only part of a run without a limit, and without the varied offset.
 fn bare(run: &Run) -> Option<RunPart> {
     let [part] = &run.parts[..] else { return None };
     let place = crate::job_file::FileLine {
@@ -102,7 +102,7 @@ fn bare(run: &Run) -> Option<RunPart> {
     })
 }
 
-/// Judges what was measured; `unit` is what starts are multiples of.
+/// Judges the rates; starts are multiples of `unit`.
 #[must_use]
 pub fn judge(runs: &[OffsetRun], unit: u64) -> SweepVerdict {
     match weigh(runs, unit) {
@@ -163,7 +163,7 @@ fn penalty(hits: &[Weighed<'_>], misses: &[Weighed<'_>]) -> Result<Penalty, Stri
     let within = spread(hits).max(spread(misses));
     if gap.ln() <= GAP_OVER_SPREAD * within.ln() {
         return Err(format!(
-            "rates differ by {:.1} % within what would be a group of equal offsets, and by {:.1} % between two groups: \
+            "rates differ by {:.1} % within a supposed group of equal offsets, and by {:.1} % between two groups: \
              measure longer, or without other load",
             (within - 1.0) * 100.0,
             (gap - 1.0) * 100.0
@@ -187,7 +187,7 @@ fn penalty(hits: &[Weighed<'_>], misses: &[Weighed<'_>]) -> Result<Penalty, Stri
     Ok(Penalty { ratio })
 }
 
-/// The grids on which exactly the fast offsets lie.
+/// The grids with exactly the fast offsets on them.
 fn grid(
     hits: &[Weighed<'_>],
     misses: &[Weighed<'_>],
@@ -229,7 +229,7 @@ fn grid(
 mod tests {
     use super::*;
 
-    /// Runs whose rates lie around a mean by up to a thousandth, always the same.
+    /// Runs with rates around a mean by up to a thousandth, always the same.
     fn runs(means: &[(u64, f64)]) -> Vec<OffsetRun> {
         let rates = |mean: f64| {
             (0..10)
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Rates that Henk Vandenbergh published with his parameter file, for an SSD on a volume that lies well.
+    /// Rates that Henk Vandenbergh published with his parameter file, for an SSD on an aligned volume.
     const PUBLISHED: [(u64, f64); 9] = [
         (0, 19223.0),
         (512, 3655.5),

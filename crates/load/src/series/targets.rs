@@ -17,7 +17,7 @@ pub enum SeriesError {
     /// A workload does not fit its target.
     #[error("{place}: {source}")]
     Workload {
-        /// Where the target is named.
+        /// The position of the target's name.
         place: FileLine,
         /// Why.
         source: WorkloadError,
@@ -25,7 +25,7 @@ pub enum SeriesError {
     /// A target was not opened.
     #[error("{place}: {} is not open", path.display())]
     NotOpen {
-        /// Where it is named.
+        /// The position of its name.
         place: FileLine,
         /// The target.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum SeriesError {
 pub struct Needed {
     /// Device or file.
     pub path: PathBuf,
-    /// Where it is named first, or first written to.
+    /// The position of its first use, or of the first write to it.
     pub place: FileLine,
     /// Whether it is written to.
     pub is_written: bool,
@@ -48,7 +48,7 @@ pub struct Needed {
 pub struct Targets(BTreeMap<PathBuf, (Target, Option<MayWrite>)>);
 
 impl Targets {
-    /// What a series needs: each target once, in the order of the series.
+    /// The needs of a series: each target once, in the order of the series.
     #[must_use]
     pub fn needed(series: &Series) -> Vec<Needed> {
         let mut needed: Vec<Needed> = Vec::new();

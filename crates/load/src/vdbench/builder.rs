@@ -11,7 +11,7 @@ use super::table::{FILE_SYSTEMS, GENERAL, General, HOST, HostParameter, RD, Rd, 
 use super::text::Parameter;
 use crate::job_file::{FileLine, JobFileError, listed};
 
-/// Which definition parameters belong to.
+/// The definition of the following parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum DefinitionSection {
     General,
@@ -55,7 +55,7 @@ pub(super) fn read(parameters: &[Parameter]) -> Result<Definitions, JobFileError
     Ok(builder.all)
 }
 
-/// The section of which the parameter opens a definition.
+/// The section whose parameter opens a definition.
 fn opened(
     section: DefinitionSection,
     parameter: &Parameter,

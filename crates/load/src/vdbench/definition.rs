@@ -1,4 +1,4 @@
-//! What stands in a file: storage, workloads and runs as they are defined, with Vdbench's defaults.
+//! The content of a file: storage, workloads and runs as they are defined, with Vdbench's defaults.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) const THREADS_MAX: u64 = 4_096;
 /// Most storages that one `count=` makes.
 pub(super) const COUNT_MAX: u64 = 4_096;
 
-/// What stands in a file, before runs are made of it.
+/// The content of a file, before runs are made of it.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     pub storages: Vec<Storage>,
@@ -57,7 +57,7 @@ pub(super) struct Workload {
 /// `seekpct=`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Of 100 I/O so many at random starts; at 0 all are in sequence.
+    /// The percentage of I/O at random starts; at 0 all are in sequence.
     Random(u8),
     /// In sequence, from a random place on.
     FromAnywhere,
@@ -98,14 +98,14 @@ pub(super) const MAX: Number = Number {
     is_percent: false,
 };
 
-/// What a run is repeated over.
+/// The loop of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RunLoop {
     pub what: Varied,
     pub values: Vec<f64>,
 }
 
-/// What differs from one repetition to the next.
+/// The parameter that differs between repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Varied {
     Length,

@@ -1,10 +1,10 @@
-//! Keywords: which word a beginning stands for, what is refused and why, and values with their bounds.
+//! Keywords: abbreviations, refused words with the reason, and values with their bounds.
 
 use super::text::Parameter;
 use super::value::{Number, NumberUnit};
 use crate::job_file::{JobFileError, listed};
 
-/// What a word of Vdbench is to Plumb.
+/// The meaning of a word of Vdbench.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Meaning<K> {
     Taken(K),
@@ -64,7 +64,7 @@ pub(super) fn find<'a, K: Copy>(
                 .filter(|(_, meaning)| matches!(meaning, Meaning::Taken(_)));
             let expected = listed(taken.map(|(word, _)| *word));
             let (place, found) = (place(), found());
-            let order = "; definitions stand in the order hd, sd, wd, rd";
+            let order = "; the order of definitions is hd, sd, wd, rd";
             let is_definition = ["hd", "sd", "wd", "lun"].contains(&parameter.keyword.as_str());
             let expected = if is_definition {
                 expected + order
@@ -153,7 +153,7 @@ pub(super) fn whole(number: Number, min: u64, max: u64) -> Option<u64> {
         .filter(|value| (min..=max).contains(value))
 }
 
-/// Which parameters a definition has had.
+/// The parameters given in a definition.
 #[derive(Debug, Default)]
 pub(super) struct GivenParameters(Vec<(&'static str, usize)>);
 

@@ -1,9 +1,9 @@
 //! Parameter files of Vdbench, as far as they are about raw devices and single files: `hd`, `sd`, `wd` and `rd` with their
 //! defaults, lists, ranges and curves.
 //!
-//! The rules are those of Vdbench 5.04. What has no meaning here (trees of files, data that are checked, other hosts) is
-//! refused by its name and line. Where the meaning differs it is said in the notes of the series, or in the manual:
-//! devices are always read past the cache, whatever `openflags=` says.
+//! The rules are those of Vdbench 5.04. Parts without a meaning here (trees of files, data validation, other hosts) are
+//! refused by their name and line. Differences in meaning are in the notes of the series, or in the manual: devices are
+//! always read without the cache, for any `openflags=`.
 
 mod builder;
 mod definition;
@@ -21,10 +21,10 @@ pub use text::Include;
 use crate::job_file::{JobFileError, read_text};
 use crate::series::Series;
 
-/// Reads a file. An included file that is named without a folder lies beside it, or else where the command runs.
+/// Reads a file. An included file without a folder is beside it, or else in the current directory.
 ///
 /// # Errors
-/// When it cannot be read, or asks for something that cannot be run: with file, line, what was found and expected.
+/// If it cannot be read, or asks for something that cannot run: with file, line, the text found and the text expected.
 pub fn read(path: &Path, substitutions: &[(String, String)]) -> Result<Series, JobFileError> {
     let text = read_text(path)?;
     let mut include = |name: &str| {

@@ -12,7 +12,7 @@ const LENGTH_MAX: u64 = 64 << 20;
 /// Most lengths of `xfersize=(min,max,align)`.
 const LENGTHS_MAX: u64 = 4_096;
 
-/// I/O to devices are always direct, so that this asks for what is done anyway, or for what is not done.
+/// I/O to devices are always direct, so this asks for a property that always holds, or never does.
 pub(super) fn check_open_flags(known: &Known<'_>) -> Result<(), JobFileError> {
     let words = known.words()?;
     let is_direct =
@@ -99,7 +99,7 @@ pub(super) fn lengths(known: &Known<'_>) -> Result<Vec<(u64, f64)>, JobFileError
 /// The percentages of `seekpct=`, with words for its ends.
 const PERCENTAGES: &str = "a whole number from 0 (sequential) to 100 (random), seq or rand";
 
-/// Where I/O begin.
+/// The starts of I/O.
 pub(super) fn order(known: &Known<'_>) -> Result<Order, JobFileError> {
     match known.word()? {
         word if word.eq_ignore_ascii_case("eof") => Ok(Order::ToEnd),

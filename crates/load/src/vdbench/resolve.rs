@@ -307,7 +307,7 @@ fn run_of(
     })
 }
 
-/// The order of a workload in a run: a list of the run goes before what the workload says.
+/// The order of a workload in a run: a list of the run overrides the workload.
 fn order(wd: &Workload, repetition: &Repetition) -> Order {
     let listed = repetition
         .iter()
@@ -347,7 +347,7 @@ fn ends_at_end(
     })
 }
 
-/// What a list sets apart, in the words of the file. One rate for all runs sets nothing apart.
+/// The difference that a list makes, in the words of the file. One rate for all runs makes none.
 fn shown(what: Varied, value: f64, rd: &RunDefinition) -> Option<(&'static str, String)> {
     let size = |value: f64| match value as u64 {
         bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),

@@ -11,7 +11,7 @@ pub(super) const FILE_SYSTEMS: &str =
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum General {
-    /// Only what happens here anyway: `no`.
+    /// Only the fixed value here: `no`.
     No,
 }
 
@@ -186,9 +186,12 @@ pub(super) const RD: KeywordTable<Rd> = &[
     ("sd", Taken(Rd::Storages)),
     ("fsd", Refused(FILE_SYSTEMS)),
     ("iorate", Taken(Rd::Rate)),
-    ("maxdata", Refused("ends a run after so many bytes")),
-    ("maxdataread", Refused("ends a run after so many bytes")),
-    ("maxdatawritten", Refused("ends a run after so many bytes")),
+    ("maxdata", Refused("ends a run after a number of bytes")),
+    ("maxdataread", Refused("ends a run after a number of bytes")),
+    (
+        "maxdatawritten",
+        Refused("ends a run after a number of bytes"),
+    ),
     ("curve", Taken(Rd::Curve)),
     ("stopcurve", Refused("ends a curve by its latency")),
     ("elapsed", Taken(Rd::Elapsed)),

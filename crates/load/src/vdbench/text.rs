@@ -1,8 +1,8 @@
-//! From the letters of a Vdbench parameter file to parameters: comments, `eof`, `include=`, substitution, quotes, what
-//! follows a blank, lines that go on, and commas within parentheses.
+//! From the letters of a Vdbench parameter file to parameters: comments, `eof`, `include=`, substitution, quotes, text
+//! after a blank, continued lines, and commas within parentheses.
 //!
-//! The rules are those of Vdbench 5.04, with one difference: what it passes over in silence (a parenthesis that is never
-//! closed, a quote without its end) is an error here.
+//! The rules are those of Vdbench 5.04, with one difference: its silent cases (a parenthesis that is never closed, a
+//! quote without its end) are errors here.
 
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ impl Letter {
     }
 }
 
-/// Letters without what quotes said of them.
+/// Letters without the marks of quotes.
 pub(super) fn plain(letters: &[Letter]) -> String {
     letters.iter().map(|letter| letter.sign).collect()
 }
 
-/// Answers `include=NAME`: what the file is called, and its text.
+/// Answers `include=NAME`: the name of the file, and its text.
 pub type Include<'a> = dyn FnMut(&str) -> Result<(String, String), JobFileError> + 'a;
 
 /// A line that says something, trimmed, after substitution.

@@ -9,7 +9,7 @@ use crate::job_file::{FileLine, JobFileError};
 /// Most values of one list, its ranges spread out: the number of Vdbench itself.
 const VALUES_MAX: usize = 10_240;
 
-/// What stands behind `keyword=`.
+/// The value after `keyword=`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ParameterValue {
     items: Vec<Item>,
@@ -30,7 +30,7 @@ pub(super) struct Number {
     pub is_percent: bool,
 }
 
-/// What units behind a number mean.
+/// The meaning of units after a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberUnit {
     /// `k`, `m`, `g`, `t`, each with a `b` behind it or without.
@@ -40,7 +40,7 @@ pub(super) enum NumberUnit {
 }
 
 impl ParameterValue {
-    /// Reads what follows the `=`.
+    /// Reads the text after the `=`.
     pub fn read(letters: &[Letter], place: &FileLine) -> Result<ParameterValue, JobFileError> {
         let sign_at = |at: usize, sign: char| {
             letters
@@ -173,7 +173,7 @@ fn item(letters: &[Letter]) -> Item {
     }
 }
 
-/// A number of 0 or more; `None` for every other word. What Java reads as a number besides (`1e3`, `7d`, `NaN`) nobody writes.
+/// A number of 0 or more; `None` for every other word. Java's other numbers (`1e3`, `7d`, `NaN`) do not occur.
 fn number(word: &str, unit: NumberUnit) -> Option<Number> {
     let word = word.to_ascii_lowercase();
     let digits_end = word

@@ -109,7 +109,7 @@ fn spread(values: &[f64]) -> f64 {
     (high - low) / median(values)
 }
 
-/// Medians of turns agree within 2 % and what fio resolves, or within the spread of each one's own turns.
+/// Medians of turns agree within 2 % plus the resolution of fio, or within the spread of each one's own turns.
 fn agree(delay: &str, load: Load<'_>) {
     let disk = SlowDisk::new(64 << 20, delay);
     let turns: Vec<(LatencyPercentiles, LatencyPercentiles)> = (0..TURNS)

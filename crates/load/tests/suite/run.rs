@@ -1,4 +1,4 @@
-//! Plans carried out, held against what the kernel counted, what fio measured, and devices that stop and die.
+//! Plans carried out, compared with the kernel's counts, fio's measurements, and devices that stop and die.
 
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn counted<'a>(job: Job<'a>, ios: u64) -> LoadPlan<'a> {
     }
 }
 
-/// What the kernel counted of a device: reads and merges, sectors read, writes and merges, sectors written.
+/// The kernel's counts of a device: reads and merges, sectors read, writes and merges, sectors written.
 fn kernel_counts(name: &str) -> [u64; 4] {
     let stat = std::fs::read_to_string(Path::new("/sys/block").join(name).join("stat"))
         .expect("its counts");
@@ -214,7 +214,7 @@ fn the_warm_up_counts_nowhere() {
     assert_eq!(measured, ios);
 }
 
-/// 1 s in intervals of 300 ms leaves 100 ms, which is no interval; 900 ms leave what the end takes.
+/// 1 s in intervals of 300 ms leaves 100 ms, which is no interval; 900 ms leave the duration of the end.
 #[test]
 fn time_after_the_last_interval_is_partial() {
     let file = temp_file("partial", &[0; 1 << 20]);
@@ -271,8 +271,8 @@ fn stalled(pace: Pace) -> JobOutcome {
     })
 }
 
-/// Of 300 I/O the 100 of a dead second wait from 0 to 1 s: a tenth of all waits for more than 0.7 s. What was in flight, eight
-/// I/O, is all that a measurement of latencies from the issue sees.
+/// Of 300 I/O the 100 of a dead second wait from 0 to 1 s: a tenth of all waits for more than 0.7 s. A measurement of
+/// latencies from the issue sees only the eight I/O in flight.
 #[test]
 fn a_stall_shows_for_all_that_were_due() {
     require!(Patience, Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
@@ -354,7 +354,7 @@ fn a_disk_that_dies_ends_the_run_with_what_it_has() {
     }
 }
 
-/// Half of a file is cut off: the other half goes on, and what fails is counted to the last I/O.
+/// Half of a file is cut off: the other half continues, and failures are counted to the last I/O.
 #[test]
 fn failures_are_counted_and_end_nothing() {
     let file = temp_file("half", &[0; 1 << 20]);

@@ -1,4 +1,4 @@
-//! I/O at chosen starts: what is read and written back where, by a ring and by calls that wait alike.
+//! I/O at chosen starts: reads and write-backs, by a ring and by blocking I/O alike.
 
 use std::time::{Duration, SystemTime};
 
@@ -47,7 +47,7 @@ fn every_start_has_its_latency() {
     }
 }
 
-/// What lies beyond the end of a file that was cut is not read: fewer bytes come back, and each is counted.
+/// Bytes beyond the end of a truncated file are not read: fewer bytes come back, and each is counted.
 #[test]
 fn failures_have_their_place() {
     let file = file_of(1 << 20);
@@ -136,7 +136,7 @@ fn writes_far_apart_are_in_flight_together() {
     }
 }
 
-/// Where a read fails nothing is written.
+/// After a failed read nothing is written.
 #[test]
 fn what_cannot_be_read_is_not_written() {
     for choice in BOTH {

@@ -1,4 +1,4 @@
-//! Vdbench's parameter files. Expectations are those of its manual and its parser, not what our reader happens to make.
+//! Vdbench's parameter files. Expectations come from its manual and its parser, not from our reader.
 
 use plumb_load::job_file::JobFileError;
 use plumb_load::series::{Edge, Rate, Run, RunPart, Series, offsets};
@@ -268,7 +268,7 @@ fn rates_are_one_a_list_or_a_curve() {
         rates("foriorate=(5,6)"),
         [Rate::PerSecond(5.0), Rate::PerSecond(6.0)]
     );
-    // A list of rates comes last, wherever it stands.
+    // A list of rates varies slowest, at any position.
     let both = runs("sd=s,lun=/dev/x\nwd=w,sd=s\nrd=r,wd=w,iorate=(1,2),forthreads=(3,4)");
     let seen: Vec<(u32, Rate)> = both
         .iter()
@@ -405,7 +405,7 @@ fn sequences_begin_and_end_as_asked() {
     assert_eq!(seen("seqnz", ""), (0, true, false, Some(30)));
     assert_eq!(seen("eof", ",el=90"), (0, false, true, Some(90)));
     assert_eq!(seen("EOF", ""), (0, false, true, Some(30)));
-    // A list of the run goes before what the workload says.
+    // A list of the run overrides the workload.
     assert_eq!(
         seen("eof", ",forseekpct=(50)"),
         (50, false, false, Some(30))
@@ -419,7 +419,7 @@ fn what_is_done_anyway_is_taken() {
     assert_eq!(runs(text).len(), 1);
 }
 
-/// Each error by its words: line, what is there, what belongs there.
+/// Each error by its words: line, the text found, the text expected.
 #[test]
 fn errors_name_place_and_expectation() {
     let sd = "sd=s,lun=/dev/x\n";
@@ -726,7 +726,7 @@ fn errors_name_place_and_expectation() {
         (
             wd,
             "rd=r,wd=w,iorate=max,maxdata=1g",
-            "p:3: found `maxdata=` of rd=r, which ends a run after so many bytes",
+            "p:3: found `maxdata=` of rd=r, which ends a run after a number of bytes",
         ),
         (
             wd,

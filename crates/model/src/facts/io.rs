@@ -10,7 +10,7 @@ use super::OfLength;
 use crate::counted::CountedShare;
 use crate::finding::Confidence;
 
-/// Where the grid is from by which I/O are judged.
+/// The source of the grid for judging I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GridSource {
@@ -20,7 +20,7 @@ pub enum GridSource {
     User,
     /// The stack below the device states it.
     Stated,
-    /// A virtual disk states it, and what is below cannot be seen.
+    /// A virtual disk states it, and the layers below are not visible.
     Shown,
     /// The source of the trace tested it.
     Tested,
@@ -54,7 +54,7 @@ impl GridSource {
 pub struct MisalignedIo {
     /// The grid.
     pub grid: Grid,
-    /// Where it is from.
+    /// Its source.
     pub grid_source: GridSource,
     /// I/O that start off it.
     pub counted: CountedShare,
@@ -68,7 +68,7 @@ pub struct MisalignedIo {
     pub latency: Option<LatencyByFit>,
 }
 
-/// The offset of I/O, and what would change it.
+/// The offset of I/O, and the change that would fix it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IoOffset {
     /// I/O that were looked at.
@@ -83,7 +83,7 @@ pub struct IoOffset {
     pub others: Vec<OtherOffset>,
     /// Starts of partitions of the device.
     pub partitions: Vec<PartitionStart>,
-    /// What a move would do.
+    /// The effect of a move.
     pub advice: OffsetAdvice,
 }
 
@@ -132,7 +132,7 @@ pub struct FileSystemBlock {
     pub block_bytes: Bytes,
 }
 
-/// What a move of the layout would do for I/O off a grid.
+/// The effect of a move of the layout for I/O off a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OffsetAdvice {
@@ -153,13 +153,13 @@ pub enum OffsetAdvice {
     },
     /// A layout that starts later would align I/O.
     Shift {
-        /// By so many bytes.
+        /// The distance.
         up_bytes: Bytes,
-        /// The blocks that come to lie on multiples of their length, where the grid is only assumed.
+        /// The blocks that would be on multiples of their length, if the grid is only assumed.
         blocks_bytes: Option<Bytes>,
         /// I/O that would still start off the grid, exact for these requests.
         misaligned: Bounds<u64>,
-        /// Of so many.
+        /// The total.
         ios: u64,
     },
 }
@@ -325,7 +325,7 @@ pub enum Stall {
         limit_ns: u64,
         /// Time of the longest.
         longest_ns: u64,
-        /// Half of the I/O took at most so long.
+        /// Half of the I/O took at most this time.
         median_ns: u64,
         /// The slowest I/O, if the watch kept it.
         #[serde(skip_serializing_if = "Option::is_none", default)]

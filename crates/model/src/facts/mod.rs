@@ -1,4 +1,4 @@
-//! The facts of a finding: one struct for each rule. A sentence may say only what is a field here.
+//! The facts of a finding: one struct for each rule. A sentence may state only a field here.
 
 use plumb_geometry::Bytes;
 use plumb_stack::Source;
@@ -35,7 +35,7 @@ pub enum ArrayEvidence {
     Unit {
         /// The unit.
         granularity_bytes: Bytes,
-        /// Who states it.
+        /// Its source.
         source: Source,
     },
     /// It is one of several paths.

@@ -1,4 +1,4 @@
-//! Facts about what readers notice in labels, superblocks and dumps.
+//! Facts that readers notice in labels, superblocks and dumps.
 
 use plumb_stack::Source;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct NoticedProblem {
     /// The problem, in the words of its reader: numbers of labels and names of devices.
     pub text: String,
-    /// Where it was noticed.
+    /// Its source.
     pub source: Source,
     /// Whether a move on the same disk has not ended, which comes first.
     pub is_move_unfinished: bool,

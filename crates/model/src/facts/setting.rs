@@ -27,7 +27,7 @@ pub enum BadSetting {
         most_bytes: Bytes,
         /// The value to set.
         better_bytes: Bytes,
-        /// Who states it.
+        /// Its source.
         source: Option<Source>,
     },
     /// Requests are smaller than the hardware takes.
@@ -38,7 +38,7 @@ pub enum BadSetting {
         hardware_bytes: Bytes,
         /// The value to set.
         better_bytes: Bytes,
-        /// Who states it.
+        /// Its source.
         source: Option<Source>,
     },
     /// A scheduler for disks with a head on a drive without one.
@@ -47,7 +47,7 @@ pub enum BadSetting {
         name: String,
         /// The scheduler to set.
         better: String,
-        /// Who states that the drive has no head.
+        /// The source of the statement that the drive has no head.
         source: Option<Source>,
     },
 }
@@ -57,7 +57,7 @@ pub enum BadSetting {
 pub struct TooFewDisks {
     /// I/O a second that are asked of the volume.
     pub asked_ios_per_second: f64,
-    /// Who counted or gave that rate.
+    /// The source of that rate.
     pub asked_by: RateBasis,
     /// Disk operations a second that they need.
     pub needed_ios_per_second: f64,
@@ -79,7 +79,7 @@ pub struct TooFewDisks {
     pub wanted_margin: Option<f64>,
 }
 
-/// Who counted a rate.
+/// The source of a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RateBasis {
@@ -106,7 +106,7 @@ pub struct SinglePath {
     pub paths: u64,
     /// How they are seen.
     pub case: PathCase,
-    /// Who states them.
+    /// Their source.
     pub source: Option<Source>,
 }
 
@@ -135,7 +135,7 @@ pub struct ReadPolicy {
     pub policy: MirrorReads,
     /// Sides of the mirror.
     pub sides: u64,
-    /// Who states the policy.
+    /// The source of the policy.
     pub source: Source,
 }
 
@@ -146,7 +146,7 @@ pub struct MirrorWriteCopy {
     pub flags: u64,
     /// Mirrors of the host.
     pub mirrors: u64,
-    /// Who states the flags.
+    /// The source of the flags.
     pub source: Source,
 }
 
@@ -161,7 +161,7 @@ pub struct SmallResyncIo {
     pub mirrors: u64,
     /// `maxphys` where it is too small as well.
     pub maxphys_bytes: Option<Bytes>,
-    /// Who states the length.
+    /// The source of the length.
     pub source: Source,
 }
 
@@ -176,7 +176,7 @@ pub struct SmallMaxphys {
     pub chunk_bytes: Option<Bytes>,
     /// The I/O of a resync, if they are larger.
     pub resync_bytes: Option<Bytes>,
-    /// Who states it.
+    /// Its source.
     pub source: Source,
 }
 
@@ -187,7 +187,7 @@ pub struct NoDirectIo {
     pub page_bytes: Bytes,
     /// The block of the file system, if it is larger than the page.
     pub block_bytes: Option<Bytes>,
-    /// Who states the mount options.
+    /// The source of the mount options.
     pub source: Option<Source>,
 }
 
@@ -196,7 +196,7 @@ pub struct NoDirectIo {
 pub struct NoLogging {
     /// Whether the mount options switch the log off, rather than say nothing.
     pub is_switched_off: bool,
-    /// Who states the mount options.
+    /// The source of the mount options.
     pub source: Option<Source>,
 }
 
@@ -207,7 +207,7 @@ pub struct SmallSegmap {
     pub segmap_percent: u64,
     /// UFS file systems that go through the cache.
     pub file_systems: u64,
-    /// Who states the percentage.
+    /// The source of the percentage.
     pub source: Source,
 }
 
@@ -225,7 +225,7 @@ pub enum TooManyMetadevices {
         nmd: u64,
         /// The largest that `nmd` can be.
         nmd_max: u64,
-        /// Who states `nmd`.
+        /// The source of `nmd`.
         source: Source,
     },
     /// Soft partitions as columns of stripes.
@@ -248,7 +248,7 @@ pub struct DoubleCounted {
     pub devices: Vec<String>,
     /// I/O a second at the top.
     pub asked_ios_per_second: f64,
-    /// Who counted them.
+    /// Their source.
     pub asked_by: RateBasis,
     /// The rates of all devices added up.
     pub sum_ios_per_second: f64,

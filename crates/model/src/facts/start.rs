@@ -53,7 +53,7 @@ pub struct Mover {
 pub struct OtherGrid {
     /// Length of a cell.
     pub granularity_bytes: Bytes,
-    /// What the cells are.
+    /// The kind of the cells.
     pub what: CellKind,
     /// The device that has the grid.
     pub on: String,
@@ -122,7 +122,7 @@ pub struct SoftPartitionDrift {
     pub start_bytes: Bytes,
     /// Distance from the boundary before.
     pub past_bytes: Bytes,
-    /// The unit, as it lies in the component.
+    /// The unit, at its position in the component.
     pub grid: GridOf,
     /// The largest unit that the user gave; absent unless the unit is assumed.
     pub given_bytes: Option<Bytes>,
@@ -130,11 +130,11 @@ pub struct SoftPartitionDrift {
     pub behind: Option<String>,
     /// The next offset on the unit.
     pub wanted_bytes: Option<Bytes>,
-    /// What last offset + last size + unit gives, where that is off the unit.
+    /// The result of last offset + last size + unit, if that is off the unit.
     pub rule_of_thumb_bytes: Option<Bytes>,
     /// Offset for a new soft partition; absent where not all lengths are known.
     pub next_free_bytes: Option<Bytes>,
-    /// Who states the offset.
+    /// The source of the offset.
     pub source: Option<Source>,
 }
 

@@ -26,7 +26,7 @@ pub struct NarrowStripe {
     pub wanted_chunk_bytes: Bytes,
     /// The same share with that chunk.
     pub wanted_split: Option<Share>,
-    /// Who states the layout.
+    /// The source of the layout.
     pub source: Option<Source>,
 }
 
@@ -37,7 +37,7 @@ pub struct SplitIo {
     pub chunk_bytes: Bytes,
     /// The striped device; absent where the user gave the chunk for a trace.
     pub on: Option<String>,
-    /// Who states the chunk; absent where the user gave it for a trace.
+    /// The source of the chunk; absent if the user gave it for a trace.
     pub source: Option<Source>,
     /// I/O that touch more chunks than their length needs; absent for a layout without a profile.
     pub counted: Option<CountedShare>,
@@ -49,11 +49,11 @@ pub struct SplitIo {
     pub io: Option<IoSize>,
     /// Distance of the start of the target from the chunk boundary before; absent for a trace.
     pub past_bytes: Option<Bytes>,
-    /// What a trace shows beyond the share.
+    /// The facts of a trace beyond the share.
     pub trace: Option<SplitInTrace>,
 }
 
-/// What a trace shows of I/O across chunks.
+/// The facts of a trace about I/O across chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SplitInTrace {
     /// Share of split I/O that random starts would give.
@@ -90,7 +90,7 @@ pub struct StripeSegmentMismatch {
     pub nearest_bytes: Vec<Bytes>,
     /// A large multiple of the segment; absent if the segment is larger than any chunk that is proposed.
     pub proposed_bytes: Option<Bytes>,
-    /// Who states the chunk.
+    /// The source of the chunk.
     pub source: Option<Source>,
 }
 
@@ -101,7 +101,7 @@ pub struct Segment {
     pub bytes: Bytes,
     /// The LUN.
     pub on: String,
-    /// Who states it.
+    /// Its source.
     pub source: Source,
 }
 
@@ -122,7 +122,7 @@ pub struct ParitySmallWrites {
     pub counted_on: Option<String>,
     /// Size of the I/O; absent where I/O were counted.
     pub io: Option<IoSize>,
-    /// Who states the layout.
+    /// The source of the layout.
     pub source: Option<Source>,
 }
 
@@ -137,7 +137,7 @@ pub struct SoftwareRaid5 {
     pub parity: u32,
     /// Disk operations of a small write.
     pub operations: u64,
-    /// Who states the manager.
+    /// The source of the manager.
     pub source: Source,
 }
 

@@ -1,4 +1,4 @@
-//! Facts about units: records, blocks, and what devices state of theirs.
+//! Facts about units: records, blocks, and devices' statements about theirs.
 
 use plumb_geometry::{Bounds, Bytes};
 use plumb_stack::{CellKind, GridDoubt, Source};
@@ -41,13 +41,13 @@ pub struct RequestsAndRecords {
 pub struct PagesAndRecords {
     /// The page.
     pub page_bytes: Bytes,
-    /// Who states the page.
+    /// The source of the page.
     pub page_source: Source,
     /// The record.
     pub record_bytes: Bytes,
-    /// Who states the record.
+    /// The source of the record.
     pub record_source: Source,
-    /// What the record is.
+    /// The keeper of the record.
     pub keeper: Keeper,
     /// Bytes moved per byte read.
     pub read_amplification: f64,
@@ -55,7 +55,7 @@ pub struct PagesAndRecords {
     pub write_amplification: f64,
 }
 
-/// What holds pages.
+/// The keeper of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keeper {
@@ -74,13 +74,13 @@ pub struct IndirectionUnit {
     pub grid: GridOf,
     /// The smallest write.
     pub written_bytes: Bytes,
-    /// What writes so little.
+    /// The cause of the small writes.
     pub written_by: SmallestWrite,
     /// Bytes programmed per byte written, at most.
     pub amplification: f64,
 }
 
-/// What determines the smallest write.
+/// The cause of the smallest write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SmallestWrite {
@@ -102,9 +102,9 @@ pub struct GeometryMismatch {
     pub told_unit_bytes: Bytes,
     /// The stripe width in the superblock.
     pub told_width_bytes: Option<Bytes>,
-    /// Who states the superblock.
+    /// The source of the superblock.
     pub source: Option<Source>,
-    /// The stripe below; absent if there is none.
+    /// The stripe below; absent if the layers below have none.
     pub stripe: Option<StripeBelow>,
 }
 
@@ -131,11 +131,11 @@ pub struct ImplausibleHint {
 /// A size that cannot be true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
-    /// What the size is said to be.
+    /// The stated kind of the size.
     pub what: CellKind,
     /// The size.
     pub stated_bytes: Bytes,
-    /// Who states it.
+    /// Its source.
     pub source: Source,
     /// Why it cannot be true.
     pub doubt: HintDoubt,
@@ -178,27 +178,27 @@ pub enum HintDoubt {
 /// `misstated-grid`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MisstatedGrid {
-    /// What is wrong with the statement.
+    /// The fault of the statement.
     pub fault: Fault,
     /// The block that the export states.
     pub stated_bytes: Bytes,
     /// The start of its first block that the export states.
     pub stated_offset_bytes: Bytes,
-    /// Who states both.
+    /// The source of both.
     pub source: Source,
-    /// The unit below, as it lies in the address space of the export.
+    /// The unit below, at its position in the address space of the export.
     pub grid: GridOf,
     /// Kind of the export; absent for a disk that a hypervisor shows.
     pub backstore: Option<String>,
 }
 
-/// What is wrong with a statement, by growing harm.
+/// The fault of a statement, by growing harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// Larger than any unit below: it costs space and cache, and hides nothing.
     Larger,
-    /// Its boundaries lie between those of the unit.
+    /// Its boundaries are between those of the unit.
     Shifted,
     /// Smaller than a unit below: nobody sees that there is one.
     Hidden,

@@ -173,8 +173,8 @@ fn the_way_back_leads_there_and_its_own_way_back_here() {
     );
 }
 
-/// Whatever has no way back is not called data-preserving by mistake: only a file system that becomes shorter keeps its files
-/// without one.
+/// An action without a way back is not called data-preserving by mistake: only a file system that shrinks keeps its
+/// files without one.
 #[test]
 fn what_destroys_data_has_no_way_back() {
     for action in all() {

@@ -59,7 +59,7 @@ fn problems(stack: &Stack) -> Vec<ProblemId> {
     stack.problems().iter().map(|one| one.id).collect()
 }
 
-/// Where byte 0 of a node lies on the disk.
+/// The position of byte 0 of a node on the disk.
 fn start(stack: &Stack, name: &str) -> i128 {
     let sda = stack.find("sda").expect("named");
     let landings = stack.landings(stack.find(name).expect("named"));

@@ -12,14 +12,14 @@ use crate::plan::{Harm, Remedy, Step};
 
 /// Largest log stripe unit of XFS (mkfs.xfs(8)).
 const XFS_LOG_UNIT_MAX: u64 = 256 << 10;
-/// What mkfs.xfs takes instead, above that.
+/// mkfs.xfs uses this instead, above that.
 const XFS_LOG_UNIT: u64 = 32 << 10;
 /// Stride is a field of 16 bits in blocks (s_raid_stride).
 const EXT4_STRIDE_MAX: u64 = u16::MAX as u64;
 /// Records up to here are taken by every pool; longer ones take its feature large_blocks.
 const ZFS_SMALL_RECORD_MAX: u64 = 128 << 10;
 
-/// A request with what was worked out of it.
+/// A request with the values computed from it.
 pub(super) struct FilesystemWork<'a> {
     pub(super) request: &'a FilesystemRequest,
     pub(super) block: Bytes,
@@ -64,7 +64,7 @@ impl FilesystemWork<'_> {
         DeviceRef::named(self.device.to_owned())
     }
 
-    /// The change of a hint. What the file system was told before is not part of the request.
+    /// The change of a hint. The present hint of the file system is not part of the request.
     fn hint(&self) -> Option<Action> {
         let stripe = self.stripe?;
         Some(Action::TuneFileSystem {
@@ -247,9 +247,9 @@ impl FilesystemWork<'_> {
             Command::new("chattr -C").path(&directory),
         ))
         .constraint(
-            "DIRECTORY is that of the database, and empty: a file keeps what it was made with",
+            "DIRECTORY is that of the database, and empty: a file keeps the record size that it was created with",
         )
-        .constraint("what a snapshot holds is written elsewhere once, all the same")
+        .constraint("blocks in a snapshot are written elsewhere once, all the same")
     }
 
     /// `maxcontig` is how many blocks in a row are one I/O.

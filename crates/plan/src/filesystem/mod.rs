@@ -1,5 +1,5 @@
-//! What a file system has to be told of what is below it, when it is made and afterwards: the stripe, where there is one,
-//! and the physical block.
+//! The parameters that a file system needs of the layers below, when it is made and afterwards: the stripe, if there is
+//! one, and the physical block.
 //!
 //! The stripe is the true stripe, chunk × members with data: the hints of the kernel are joined with those of the members, and
 //! `mkfs` copies them without asking. md RAID 5 of three disks that state 512 KiB shows 524,288 where 131,072 is true.
@@ -78,11 +78,11 @@ impl Type {
 pub struct FilesystemRequest {
     /// Kind.
     pub kind: Type,
-    /// Where it is, or will be: a device node; for ZFS a pool or data set.
+    /// Its device node; for ZFS a pool or data set.
     pub device: String,
-    /// Where it is mounted, if it is.
+    /// Its mount point, if it is mounted.
     pub mount: Option<String>,
-    /// Chunk of the stripe; `None` where there is none.
+    /// Chunk of the stripe; `None` without a stripe.
     pub chunk: Option<Bytes>,
     /// Members that hold data: members without parity, and each copy once.
     pub data_members: u64,
@@ -102,8 +102,8 @@ fn check_pool(name: &str) -> Result<(), PlanError> {
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_disk {
         return Ok(());
     }
-    let expected = "the name of a pool or of a file system in it, such as tank or tank/db: disks are named where DISK \
-                    stands in the command";
+    let expected = "the name of a pool or of a file system in it, such as tank or tank/db: the disks replace DISK in \
+                    the command";
     Err(PlanError::OutOfRange {
         what: "the pool",
         found: name.to_owned(),
@@ -111,7 +111,7 @@ fn check_pool(name: &str) -> Result<(), PlanError> {
     })
 }
 
-/// Whether a tool takes a size, and what it takes in words.
+/// Whether a tool accepts a size, and the accepted sizes in words.
 pub(crate) fn check_power(
     what: &'static str,
     size: Bytes,
@@ -219,7 +219,7 @@ fn check_page(request: &FilesystemRequest) -> Result<(), PlanError> {
     }
 }
 
-/// The sector of XFS: what the log and the headers are written in, and no longer than the block.
+/// The sector of XFS, the unit of the log and the headers, and no longer than the block.
 fn xfs_sector(request: &FilesystemRequest, block: Bytes) -> u64 {
     request
         .physical
@@ -302,22 +302,22 @@ fn stripe_figures(plan: &mut Plan, request: &FilesystemRequest, block: Bytes, st
 fn notes(plan: &mut Plan, request: &FilesystemRequest, block: Bytes) {
     if let Some(page) = request.page.filter(|page| !page.0.is_multiple_of(block.0)) {
         plan.note(format!(
-            "a page of {page} is no multiple of {block}: what is written of the last block is read first, unless \
+            "a page of {page} is no multiple of {block}: the last block is read before a part of it is written, unless \
              it is in the cache"
         ));
     }
     let takes_stripe = matches!(request.kind, Type::Ext4 | Type::Xfs | Type::Ufs);
     if takes_stripe && request.chunk.is_none() {
         plan.note(
-            "no stripe was given, and none is told: right on one disk and on a mirror. On any other array give its \
+            "no stripe was given, so the command sets none: right on one disk and on a mirror. On any other array give its \
              chunk and its members",
         );
     }
     plan.note(match request.chunk {
         Some(_) => {
-            "hints place what is written from now on; they cannot mend a start that is off: check that first"
+            "hints place data that are written from now on; they cannot correct a misaligned start: check that first"
         }
-        None => "blocks are on those of the disk only where the device starts on one: check that first",
+        None => "blocks are aligned with those of the disk only if the device starts on one: check that first",
     });
 }
 

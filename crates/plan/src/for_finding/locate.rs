@@ -1,5 +1,5 @@
-//! Names in the actions of a plan, found again in the stack that the plan is for: nodes for the prover, hosts and identities for
-//! whoever carries the actions out.
+//! Names in the actions of a plan, found again in the stack of the plan: nodes for the prover, hosts and identities for
+//! `plumb fix plan`.
 
 use plumb_model::action::FileSystemKind;
 use plumb_model::{Action, DeviceRef, LocalNode, PartitionRef};

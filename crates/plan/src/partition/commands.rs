@@ -1,8 +1,8 @@
 //! The commands of each tool, with its traps.
 //!
 //! `sgdisk` rounds a start down to its own alignment first, and knows no alignment offset: `-a 1` and the exact sector.
-//! `sfdisk` keeps sectors that it is given, but none below the `first-lba` of the label. `parted` moves what it does
-//! not like: `-a none`. `format` and `fmthard` check nothing.
+//! `sfdisk` keeps given sectors, but none below the `first-lba` of the label. `parted` moves misaligned starts: `-a
+//! none`. `format` and `fmthard` check nothing.
 
 mod shift;
 
@@ -47,7 +47,7 @@ const LOST: &str =
 const SMALLER: &str =
     "it becomes smaller: a copy of the whole partition does not fit back, a copy of its files does";
 
-/// What has to be done before a partition can become smaller; nothing where it keeps its length.
+/// The steps before a partition can shrink; empty if it keeps its length.
 ///
 /// # Errors
 /// Why it cannot be done, in words.
@@ -66,7 +66,7 @@ pub(super) fn smaller(
     super::smaller::steps(request, node.as_deref(), len)
 }
 
-const LABEL_GONE: &str = "the label that is there is gone, and what it pointed at";
+const LABEL_GONE: &str = "the present label is lost, and with it the partitions";
 const WRONG_DISK: &str = "a wrong disk: look at its size and serial number first";
 
 struct PartitionWork<'a> {
@@ -103,12 +103,12 @@ impl PartitionWork<'_> {
         }
     }
 
-    /// What tools that number partitions by themselves cannot do.
+    /// Limits of tools that number partitions by themselves.
     fn numbered(&self, remedy: Remedy) -> Remedy {
         if self.request.current.is_none()
             && (!self.request.is_new_label || self.request.number != 1)
         {
-            return remedy.constraint("takes the first free number, whatever was asked for");
+            return remedy.constraint("takes the first free number, not the requested one");
         }
         remedy
     }
@@ -129,7 +129,7 @@ impl PartitionWork<'_> {
         Step::save(self.dump().to_file(self.dump_file()))
     }
 
-    /// Keeps what a new label takes the place of. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
+    /// Saves the label that a new one replaces. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
     /// would come back as a GPT.
     fn save_label(&self) -> Result<Step, NoCommand> {
         let none = Command::echo("no label there: nothing to go back to");
@@ -363,7 +363,7 @@ impl PartitionWork<'_> {
                 ))
                 .step(Step::look(self.prtvtoc()))
                 .constraint(
-                    "4 00 in the new line is tag usr and flag wm: put what prtvtoc printed for the slice",
+                    "4 00 in the new line is tag usr and flag wm: use the values that prtvtoc printed for the slice",
                 ),
         )
     }

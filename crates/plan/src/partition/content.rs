@@ -1,4 +1,4 @@
-//! What a partition holds decides which ways there are: volume managers and mirrors move data while in use.
+//! The content of a partition decides about the possible ways: volume managers and mirrors move data while in use.
 
 use plumb_geometry::{Bytes, align_up};
 use plumb_model::Action;
@@ -12,7 +12,7 @@ use crate::plan::{Harm, Remedy, Step};
 /// Stands for a partition of another disk.
 const NEW: &str = "NEW";
 
-/// What a partition holds, and by which name.
+/// The content of a partition, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A physical volume of this volume group.
@@ -53,7 +53,7 @@ impl Content {
             .next()?;
         let start = crate::error::position(layout.start);
         let effect =
-            format!("data lie on a partition that starts at {start}, and were in use all the time");
+            format!("data are on a partition that starts at {start}, and remain in use throughout");
         let moved = |manager| {
             request.existing().map(|partition| Action::Migrate {
                 partition,
@@ -137,7 +137,7 @@ impl Content {
         })
     }
 
-    /// What stands on the partition may begin later: two wrongs that make a right.
+    /// The layer above the partition may begin later: two offsets that cancel.
     pub(super) fn begin_later(&self, request: &PartitionRequest) -> Option<Remedy> {
         let grid = request.grids.first()?;
         let past = grid.past_boundary(request.current?).0;

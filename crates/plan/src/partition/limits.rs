@@ -1,4 +1,4 @@
-//! What a label allows: where the first partition may start, where the last must end, and in what a start is counted.
+//! The limits of a label: the first possible start, the last possible end, and the unit of starts.
 //!
 //! GPT: 16,384 bytes of entries behind the header, and the same before the backup (UEFI 2.10, 5.3). Solaris EFI: 8 MiB
 //! reserved at the end. SMI: starts are cylinders, and addresses have 31 bits (DK_MAX_BLOCKS of illumos' dklabel.h).
@@ -22,7 +22,7 @@ const SMI_SECTORS: u64 = 0x7fff_ffff;
 const SMI_FIRST: u64 = 1;
 const SMI_X86_FIRST: u64 = 3;
 
-/// Kind of label, with what a start depends on.
+/// Kind of label, with the facts that a start depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelScheme {
     /// GPT.
@@ -31,7 +31,7 @@ pub enum LabelScheme {
     Dos,
     /// GPT as Solaris makes it.
     SolarisEfi,
-    /// SMI on SPARC: starts are cylinders of so many sectors.
+    /// SMI on SPARC: starts are cylinders with a fixed number of sectors.
     Smi {
         /// Heads × sectors of a track.
         cylinder_sectors: u64,
@@ -40,7 +40,7 @@ pub enum LabelScheme {
     SmiX86 {
         /// Heads × sectors of a track.
         cylinder_sectors: u64,
-        /// Where that fdisk partition starts.
+        /// Start of that fdisk partition.
         fdisk_start: Bytes,
     },
 }
@@ -58,20 +58,20 @@ impl LabelScheme {
     }
 }
 
-/// What a label allows.
+/// The limits of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// First byte for data.
     pub first: Bytes,
     /// First byte behind the data; `None` where neither the disk nor the label sets an end.
     pub end: Option<Bytes>,
-    /// What starts are counted in.
+    /// The unit of starts.
     pub grids: Vec<Grid>,
-    /// What lengths are counted in.
+    /// The unit of lengths.
     pub len_unit: Bytes,
 }
 
-/// What a label allows on a disk.
+/// The limits of a label on a disk.
 ///
 /// # Errors
 /// When a disk is too small to hold the label, or cylinders have no length.
@@ -189,7 +189,7 @@ impl LabelScheme {
         }
     }
 
-    /// What its parts are called.
+    /// The name of its parts.
     #[must_use]
     pub const fn part_word(&self) -> &'static str {
         match self.system() {
@@ -198,7 +198,7 @@ impl LabelScheme {
         }
     }
 
-    /// What lengths are counted in, in words.
+    /// The unit of lengths, in words.
     #[must_use]
     pub const fn len_word(&self) -> &'static str {
         match self {

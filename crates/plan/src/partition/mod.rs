@@ -1,8 +1,9 @@
-//! Where a partition may start: the next position that is on every grid at once and within the limits of the label.
+//! The possible start of a partition: the next position that is on every grid at once and within the limits of the
+//! label.
 //!
 //! Grids, their alignment offset, the sectors of the label and the cylinders of an old one are all grids, and a start
 //! is on all of them ([`crate::meet`]). So the cylinder of an SMI label, a multiple of A / gcd(A, heads · sectors),
-//! needs no rule of its own. What tools do with a start that they are given is in [`commands`].
+//! needs no special rule. [`commands`] describes the behaviour of tools with a given start.
 
 pub mod commands;
 mod content;
@@ -24,7 +25,7 @@ pub use limits::{LabelScheme, limits};
 pub use smaller::{FileSystem, SMALLER_MAX, fitted};
 pub use usual::usual_grid;
 
-/// A partition to be made, or to be made anew elsewhere.
+/// A partition to create, or to recreate elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionRequest {
     /// The disk, as the system calls it: `/dev/sdb`, `c1t0d0`.
@@ -37,21 +38,21 @@ pub struct PartitionRequest {
     pub sector_bytes: u64,
     /// Size of the disk, if known.
     pub disk_bytes: Option<Bytes>,
-    /// What the start has to be on; an alignment offset is part of a grid.
+    /// The grids of the start; an alignment offset is part of a grid.
     pub grids: Vec<Grid>,
     /// Whether nobody stated these grids.
     pub are_grids_assumed: bool,
     /// First byte that may be used; the label may say later.
     pub after: Bytes,
-    /// First byte that may not be used any more: where the next partition starts.
+    /// First byte that may not be used any more: the start of the next partition.
     pub before: Option<Bytes>,
-    /// Length; to the end of what is free when not given.
+    /// Length; to the end of the free space if absent.
     pub size: Option<Bytes>,
     /// Number of the partition, or of the slice.
     pub number: u32,
-    /// Where it starts now, if it exists.
+    /// Its present start, if it exists.
     pub current: Option<Bytes>,
-    /// What it holds, if that is something that moves data by itself.
+    /// Its content, if that can move data by itself.
     pub content: Option<Content>,
     /// The file system on it, if that is known.
     pub file_system: Option<FileSystem>,
@@ -155,7 +156,7 @@ pub fn layout(request: &PartitionRequest) -> Result<PartitionLayout, PlanError> 
     })
 }
 
-/// What is left up to the end, in whole cells where that leaves anything.
+/// The rest up to the end, in whole cells if that leaves anything.
 fn whole(free: u64, grids: &[Grid], len_unit: Bytes) -> Bytes {
     let cell = grids.iter().try_fold(len_unit.0, |cell, grid| {
         lcm_checked(cell, grid.granularity().0)
@@ -205,7 +206,7 @@ fn check(request: &PartitionRequest) -> Result<(), PlanError> {
     }
     if request.grids.is_empty() {
         return Err(PlanError::Missing {
-            what: "what to align to",
+            what: "the boundary to align to",
             give: "give a grid",
         });
     }
@@ -266,7 +267,7 @@ pub fn fitted_with_room(request: &PartitionRequest) -> Result<PartitionRequest, 
     })
 }
 
-/// Works out the plan; where a partition is in the way of its own new start, for a smaller one ([`fitted`]).
+/// Computes the plan; if a partition is in the way of its own new start, for a smaller one ([`fitted`]).
 ///
 /// # Errors
 /// As [`fitted`].
@@ -432,7 +433,7 @@ fn figures(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout
         );
     }
     if let Some(now) = request.current {
-        plan.figure("current_bytes", now, Unit::Bytes, "where it starts now");
+        plan.figure("current_bytes", now, Unit::Bytes, "its start now");
         for grid in &request.grids {
             let words = format!("so far past the grid of {grid}");
             plan.figure(
@@ -517,7 +518,7 @@ fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) 
     }
     if let Some(by) = request.smaller_by {
         plan.note(format!(
-            "it fills the space up to what follows, so that it becomes {} smaller",
+            "it fills the space up to the next partition, so that it becomes {} smaller",
             crate::error::position(by)
         ));
         if let Err(why) = commands::smaller(request, layout) {
@@ -532,7 +533,7 @@ fn notes(plan: &mut Plan, request: &PartitionRequest, layout: &PartitionLayout) 
     {
         let by = Bytes(layout.start.0 - now.0);
         plan.note(format!(
-            "the start moves up by {}: what follows must leave that much room, or the partition shrinks by it",
+            "the start moves up by {}: the next partition must leave that much room, or this one shrinks by it",
             crate::error::position(by)
         ));
     }

@@ -1,6 +1,5 @@
-//! A partition that fills the space up to its neighbour: on its grid it begins later, so it becomes smaller, and what it
-//! holds has to become smaller first. Which file systems can is what their own tools say: ext2, ext3, ext4 and btrfs;
-//! XFS cannot.
+//! A partition that fills the space up to its neighbour: on its grid it begins later, so it shrinks, and its content
+//! has to shrink first. By their own tools ext2, ext3, ext4 and btrfs can; XFS cannot.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_quoting::{Command, NoCommand};
@@ -9,7 +8,7 @@ use crate::error::PlanError;
 use crate::partition::{Content, PartitionRequest, layout};
 use crate::plan::Step;
 
-/// By how much a partition is made smaller at most: what the start of one moves by on the usual grids.
+/// Largest reduction of a partition: the distance that a start moves on the usual grids.
 pub const SMALLER_MAX: Bytes = Bytes(1 << 20);
 
 /// The file system on a partition.
@@ -17,7 +16,7 @@ pub const SMALLER_MAX: Bytes = Bytes(1 << 20);
 pub struct FileSystem {
     /// Its kind, as labels and dumps call it: `ext4`.
     pub kind: String,
-    /// Where it is mounted, if it is.
+    /// Its mount point, if it is mounted.
     pub mount: Option<String>,
 }
 
@@ -50,7 +49,7 @@ pub fn fitted(mut request: PartitionRequest) -> Result<PartitionRequest, PlanErr
     Ok(request)
 }
 
-/// How what a partition holds is made smaller, or why it cannot be.
+/// The steps that shrink the content of a partition, or the reason against them.
 pub(super) fn steps(
     request: &PartitionRequest,
     node: Option<&str>,
@@ -64,11 +63,11 @@ pub(super) fn steps(
     });
     if let Some(manager) = manager {
         return Err(format!(
-            "it is part of what {manager} manages, which is not made smaller here"
+            "it belongs to a volume of {manager}; Plumb does not make such a partition smaller"
         ));
     }
     let Some(file_system) = &request.file_system else {
-        return Err("what it holds is not known".to_owned());
+        return Err("its content is not known".to_owned());
     };
     let Some(node) = node else {
         return Err(
@@ -83,7 +82,7 @@ pub(super) fn steps(
                 Command::new("umount")
                     .path(node)
                     .then(Command::new("e2fsck -f").path(node)),
-                "mends what it finds, after asking",
+                "repairs the errors that it finds, after asking",
                 "nothing to undo",
             ),
             Step::new(

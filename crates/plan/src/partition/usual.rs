@@ -1,12 +1,12 @@
-//! Where partitions begin by custom: at multiples of 1 MiB, or just before where a disk's physical blocks are shifted.
+//! Customary starts of partitions: multiples of 1 MiB, or just before them if a disk's physical blocks are shifted.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
 const USUAL: u64 = 1 << 20;
 
-/// The grid on which partitions usually begin. On a disk whose first aligned byte is not its first it is shifted down by
-/// what is missing to the next physical block, as libfdisk does: with blocks of 4 KiB from 3,584 on it begins at sector
-/// 2,047. An offset of -1, where the kernel gave up, is taken for none.
+/// The grid of customary starts. On a disk whose first aligned byte is not its first, it is shifted down by the
+/// distance to the next physical block, as libfdisk does: with blocks of 4 KiB from 3,584 on it begins at sector 2,047.
+/// An offset of -1, the kernel's error value, counts as none.
 #[must_use]
 pub fn usual_grid(physical_block: Bytes, alignment_offset_bytes: i32) -> Grid {
     let offset = u64::try_from(alignment_offset_bytes).unwrap_or(0);
@@ -23,8 +23,8 @@ mod tests {
     use super::*;
     use crate::meet::next_boundary;
 
-    /// First starts behind a GPT; the second is what sfdisk 2.38 chose on a disk made by
-    /// `scsi_debug physblk_exp=3 lowest_aligned=7`.
+    /// First starts behind a GPT; sfdisk 2.38 chose the second one on a disk made by `scsi_debug physblk_exp=3
+    /// lowest_aligned=7`.
     #[test]
     fn first_starts() {
         for (physical, offset, sector) in [

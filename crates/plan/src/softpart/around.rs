@@ -1,5 +1,5 @@
-//! Misplaced extents among well-placed ones: only the misplaced go elsewhere, each to the free place that is nearest behind it,
-//! else to the first one. A header of one sector lies in front of each extent.
+//! Misplaced extents among well-placed ones: only the misplaced move, each to the nearest free place behind it, else to
+//! the first one. A header of one sector precedes each extent.
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 
@@ -74,14 +74,15 @@ fn placed(
     .collect()
 }
 
-/// Sectors that are free: behind what is in use, up to the end of the component where that is known.
+/// Free sectors: behind the extents in use, up to the end of the component if known.
 struct Free {
     /// First sectors, and those behind the last.
     gaps: Vec<(u64, u64)>,
 }
 
 impl Free {
-    /// What the extents leave. The old places of those that move count as used: their data are there until they were copied.
+    /// The space that the extents leave. The old places of moved extents count as used: their data are there until they
+    /// were copied.
     fn beside(request: &SoftpartRequest, extents: &[(&str, u64, u64)]) -> Free {
         let end = request.component_bytes.map_or(0, |bytes| bytes.0 / SECTOR);
         let mut gaps = Vec::new();

@@ -11,7 +11,7 @@ use plumb_quoting::{Command, NoCommand};
 use crate::plan::{Harm, Remedy, Step};
 use crate::softpart::{Placed, SoftPartition, SoftpartRequest, Submirror};
 
-/// The ways there: create what is new; one side of each mirror at a time; or all from copies.
+/// The ways: create new ones; one side of each mirror at a time; or all from copies.
 pub(super) fn remedies(request: &SoftpartRequest, placed: &[Placed]) -> Vec<Remedy> {
     let is_off = placed.iter().any(Placed::is_off);
     let mut remedies = Vec::new();
@@ -41,7 +41,7 @@ fn create(
 ) -> Result<Step, NoCommand> {
     Step::new(
         metainit(request, name, extents),
-        "refused where extents overlap; what lay there before is not erased",
+        "refused if extents overlap; older data in that place are not erased",
         Command::new("metaclear").name(SVM, name),
     )
 }
@@ -57,7 +57,7 @@ fn metainit(request: &SoftpartRequest, name: &str, extents: &[(u64, u64)]) -> Co
     })
 }
 
-/// The soft partitions in the order in which their first extents lie, each with its new extents in the order of data.
+/// The soft partitions in the order of their first extents, each with its new extents in the order of data.
 fn renewed<'a>(
     request: &'a SoftpartRequest,
     placed: &[Placed],
@@ -166,7 +166,7 @@ fn anew(request: &SoftpartRequest, placed: &[Placed]) -> Remedy {
                 .arg(format!("if={}", copy(part)))
                 .named(SVM, "of=/dev/md/rdsk/", &part.name, "")
                 .flags("bs=1024k"),
-            "writes over what is there",
+            "overwrites the data in that place",
             "the copy stays until all was compared",
         ));
     }
@@ -248,7 +248,7 @@ fn was(request: &SoftpartRequest, part: &SoftPartition) -> Command {
     metainit(request, &part.name, &part.extents)
 }
 
-/// Where each soft partition is one side of a mirror, the other side keeps the data while this one is made anew.
+/// If each soft partition is one side of a mirror, the other side keeps the data while this one is recreated.
 fn by_mirrors(request: &SoftpartRequest, placed: &[Placed]) -> Option<Remedy> {
     let parts = renewed(request, placed);
     if parts.is_empty() || parts.iter().any(|(part, _)| part.mirror.is_none()) {

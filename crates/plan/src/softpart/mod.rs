@@ -1,9 +1,9 @@
-//! Soft partitions of Solaris Volume Manager: offsets at which they stand on the unit of what is below.
+//! Soft partitions of Solaris Volume Manager: offsets on the unit of the layer below.
 //!
 //! Each extent has a header of one sector in front of it, so the next offset is align_up(last offset + last size + 1,
-//! unit). The formula last offset + last size + unit, of Sun's paper of November 2003, is the same only where offset and
-//! size are multiples of the unit; elsewhere it gives an offset that is off. Both are shown where they differ. Offsets
-//! count from the start of the component, so where the component itself starts has its part in it.
+//! unit). The formula last offset + last size + unit, of Sun's paper of November 2003, is the same only if offset and
+//! size are multiples of the unit; otherwise its offset is misaligned. Both are shown if they differ. Offsets count
+//! from the start of the component, so the start of the component counts too.
 
 mod around;
 mod metainit;
@@ -24,7 +24,7 @@ pub struct SoftPartition {
     pub extents: Vec<(u64, u64)>,
     /// Mirror that it is a copy of, if it is.
     pub mirror: Option<Submirror>,
-    /// Volumes that stand on it, the topmost first: Solaris Volume Manager clears nothing that another volume uses.
+    /// Volumes above it, the topmost first: Solaris Volume Manager clears nothing that another volume uses.
     pub users: Vec<String>,
 }
 
@@ -33,20 +33,20 @@ pub struct SoftPartition {
 pub struct Submirror {
     /// The mirror.
     pub mirror: String,
-    /// The submirror, of which the soft partition is all.
+    /// The submirror that consists of the soft partition.
     pub submirror: String,
 }
 
 /// All soft partitions of one component, and those to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoftpartRequest {
-    /// What they are cut out of: `d10`, `c3t8d0s0`.
+    /// Their component: `d10`, `c3t8d0s0`.
     pub component: String,
-    /// What they have to be on: interlace, full stripe, page.
+    /// The unit of their starts: interlace, full stripe, page.
     pub unit: Bytes,
     /// Whether nobody stated the unit.
     pub is_unit_assumed: bool,
-    /// Where the component starts in the address space of that unit.
+    /// The start of the component in the address space of that unit.
     pub base: Bytes,
     /// Length of the component, if known.
     pub component_bytes: Option<Bytes>,
@@ -56,20 +56,20 @@ pub struct SoftpartRequest {
     pub new: Vec<(String, Bytes)>,
 }
 
-/// An extent, where it is and where it should be, in sectors.
+/// An extent with its present and its right position, in sectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Index of its soft partition: existing ones by offset, then new ones.
     pub name: String,
-    /// Where it is now; `None` for a new one.
+    /// Its present position; `None` for a new one.
     pub offset_now: Option<u64>,
     /// Sectors past the unit where it is now.
     pub past_now: Option<u64>,
-    /// Where it should be.
+    /// Its right position.
     pub offset: u64,
     /// Length.
     pub size: u64,
-    /// What the formula of the paper gives from the extent before; `None` for the first.
+    /// The result of the paper's formula from the extent before; `None` for the first.
     pub paper: Option<u64>,
 }
 
@@ -85,9 +85,9 @@ impl Placed {
     }
 }
 
-/// Works out where every extent should be. Those that are on the unit stay where they are if the others find room beside
-/// them. Else all are placed in their present order: where each is or the next place behind, so that gaps stay, or without
-/// gaps where they would not fit into the component otherwise.
+/// Computes the right position of every extent. Those on the unit stay if the others find room beside them. Otherwise
+/// all are placed in their present order: at their present or the next place behind, so that gaps stay, or without gaps
+/// if they would not fit into the component otherwise.
 ///
 /// # Errors
 /// When unit or base are no whole sectors, or an offset exceeds 64 bits.
@@ -123,7 +123,8 @@ fn past_end(request: &SoftpartRequest, end: u64) -> Option<u64> {
         .filter(|beyond| *beyond > 0)
 }
 
-/// Why they do not fit into the component, if they do not: as they are, which no other place mends, or as they should be.
+/// The reason why they do not fit into the component: at present, which no other place fixes, or at their right
+/// positions.
 fn refusal(request: &SoftpartRequest, placed: &[Placed]) -> Result<Option<String>, PlanError> {
     let ends = |part: &SoftPartition| {
         part.extents
@@ -215,7 +216,7 @@ fn offsets(unit: u64, base: u64) -> Result<Grid, PlanError> {
     grid.map_err(|_| PlanError::TooLarge { what: "the unit" })
 }
 
-/// The smallest offset on the grid, from one on, that leaves a sector for the header behind what came last.
+/// The smallest offset on the grid, from a minimum on, that leaves a sector for the header behind the last extent.
 fn next_offset(grid: &Grid, last: Option<(u64, u64)>, from: u64) -> Option<u64> {
     let free = match last {
         Some((at, size)) => next_aligned_start(at, size, 1)?,
@@ -247,7 +248,7 @@ fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
 /// their header.
 ///
 /// # Errors
-/// Which.
+/// The first invalid part.
 pub fn check(request: &SoftpartRequest) -> Result<(), PlanError> {
     let out = |found: String, expected| {
         Err(PlanError::OutOfRange {
@@ -285,7 +286,7 @@ pub fn check(request: &SoftpartRequest) -> Result<(), PlanError> {
         let [(first, len, one), (start, _, other)] = *pair else {
             continue;
         };
-        // The header of an extent lies in the sector in front.
+        // The header of an extent is the sector in front.
         if start <= first.saturating_add(len) {
             let last = first.saturating_add(len).saturating_sub(1);
             return Err(PlanError::Overlap {
@@ -310,7 +311,7 @@ pub fn plan(request: &SoftpartRequest) -> Result<Plan, PlanError> {
     if placed.is_empty() {
         let give = "name those that exist, or the size of a new one";
         return Err(PlanError::Missing {
-            what: "what to place",
+            what: "the soft partitions to place",
             give,
         });
     }
@@ -378,7 +379,7 @@ fn figures(
             "base_sectors",
             base,
             Unit::Sectors,
-            "where the component itself starts",
+            "start of the component itself",
         );
     }
     if exist > 0 {
@@ -440,8 +441,8 @@ fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
         .any(|one| one.paper.is_some_and(|paper| paper != one.offset))
     {
         plan.note(
-            "by the paper: last offset + last size + unit, shown where it differs. It holds only where the last size \
-             is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",
+            "by the paper: last offset + last size + unit, shown if it differs. It holds only if the last size is a \
+             multiple of the unit, and the component starts on it; otherwise its result is off the unit",
         );
     }
     if request.component_bytes.is_none() {
@@ -449,11 +450,11 @@ fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
     }
     if request.base.0 == 0 {
         plan.note(
-            "offsets count from the start of the component, which is taken to be on the unit; where it is not, give \
-             its start",
+            "offsets count from the start of the component, assumed to be on the unit; if it is not, give its \
+             start",
         );
     }
     plan.note(
-        "metastat -p also prints hot spares in use and submirrors: do not feed it back to metainit as it stands",
+        "metastat -p also prints hot spares in use and submirrors: do not pass its output to metainit unchanged",
     );
 }

@@ -14,8 +14,8 @@ use plumb_testkit::{require, temp_dir};
 
 use crate::common::partition;
 
-/// Of names that need no quotes: what is in the place of the hostile one in the commands that are compared. A file name
-/// has a hyphen for the `@`; names with a slash are paths; some tools take no `@`.
+/// Names without quotes: the replacement of the hostile name in the commands that are compared. A file name has a
+/// hyphen for the `@`; names with a slash are paths; some tools accept no `@`.
 const PLAIN: [&str; 4] = ["plain@name", "a/plain@name", "plainname", "a/plainname"];
 const NAMES: usize = 10_000;
 const BATCH: usize = 500;
@@ -223,7 +223,7 @@ fn expected(plain: &Started, in_place_of: &str, name: &str) -> Started {
     all
 }
 
-/// A name that begins with a hyphen stands behind `./` where it is a path, and behind `--option=` where it is a value.
+/// A name with a leading hyphen follows `./` if it is a path, and `--option=` if it is a value.
 fn without_guards(started: &Started, name: &str) -> Started {
     let words = |words: &Vec<Vec<u8>>| {
         let words = words.iter().flat_map(|word| {

@@ -7,7 +7,7 @@ use plumb_plan::{PlanError, partition};
 use proptest::prelude::*;
 
 fn grids() -> impl Strategy<Value = Vec<Grid>> {
-    // Grids with offsets of their own seldom meet, and only where they meet is there a start to check.
+    // Grids with their own offsets seldom meet, and only if they meet there is a start to check.
     let offset = prop_oneof![3 => Just(0), 1 => 0_u64..64];
     let one = (0_u32..8, 1_u64..4, offset).prop_map(|(power, odd, offset)| {
         let granularity = (odd << power) * SECTOR;

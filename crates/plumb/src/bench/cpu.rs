@@ -40,7 +40,7 @@ fn now() -> Option<CpuTicks> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; what guests used is in user already.
+/// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user already.
 fn parse(stat: &str) -> Option<CpuTicks> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line

@@ -1,4 +1,4 @@
-//! From what the engine tallies to what a report shows.
+//! From the engine's tallies to the data of a report.
 
 use plumb_geometry::{Nanos, plural};
 use plumb_load::series::Average;
@@ -41,7 +41,7 @@ impl BenchCourse {
     }
 }
 
-/// What some jobs did together in so many seconds.
+/// The joint activity of some jobs in a period.
 fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::BenchInterval {
     let mut all = latency_or_response(&tally.reads).clone();
     all.add(latency_or_response(&tally.writes));
@@ -204,7 +204,7 @@ pub fn ended(ended: Ended) -> String {
     }
 }
 
-/// What was measured in so many seconds.
+/// The measurements of a period.
 pub fn measured(tally: &Tally, seconds: f64) -> report::Measurement {
     let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
     let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
@@ -257,7 +257,7 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
     })
 }
 
-/// What all jobs ask, each once.
+/// The workloads of all jobs, each once.
 fn workloads(plan: &LoadPlan<'_>) -> String {
     let mut told: Vec<String> = plan.jobs.iter().map(|job| job_text(job, plan)).collect();
     let mut seen = Vec::new();
@@ -269,7 +269,7 @@ fn workloads(plan: &LoadPlan<'_>) -> String {
     told.join("; beside ")
 }
 
-/// What a job asks, in words.
+/// The workload of a job, in words.
 fn job_text(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let workload = &job.workload;
     let what = match workload.read_percent {

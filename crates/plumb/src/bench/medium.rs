@@ -1,4 +1,4 @@
-//! Where something else than a medium answers: a page cache, or nothing where nothing was ever written.
+//! Detects targets that answer without a medium: a page cache, or an unwritten range.
 
 use plumb_load::Target;
 use plumb_report::format;
@@ -24,7 +24,8 @@ pub fn unwritten(target: &Target) -> Option<String> {
     ))
 }
 
-/// Bytes of a file that are no hole, and not only set aside; `None` of devices, and where its file system does not tell.
+/// Bytes of a file that are no hole, and not only reserved; `None` for devices, and if its file system does not state
+/// it.
 fn written_bytes(target: &Target) -> Option<u64> {
     let is_file = !target.is_block_device();
     let found = is_file.then(|| extents::of_file(target.path(), EXTENTS_MAX).ok())?;

@@ -1,4 +1,4 @@
-//! What a sweep of offsets says, as it is shown.
+//! The verdict of a sweep of offsets, for display.
 
 use plumb_load::series::{self, OffsetRun, Series, SweepVerdict};
 use plumb_report::bench as report;

@@ -1,4 +1,4 @@
-//! Opens what is to be loaded: for writing only once its name was typed.
+//! Opens targets: for writing only after their names were typed.
 
 use std::fs::File;
 use std::io::{BufRead, IsTerminal, Write};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::fix::contents;
 use crate::output::say;
 
-/// A target with what may be done to it.
+/// A target with the permitted operations.
 pub struct Opened {
     /// The target.
     pub target: Target,
@@ -22,7 +22,7 @@ pub struct Opened {
     pub may_write: Option<MayWrite>,
 }
 
-/// What becomes of the bytes that are there.
+/// The fate of the present bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Others come in their place.
@@ -79,7 +79,7 @@ pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened,
     })
 }
 
-/// Opens what a series loads; an error says where the series names it.
+/// Opens the targets of a series; an error has their position in the series.
 ///
 /// # Errors
 /// As [`open`], and when a target is written to without `--write`.
@@ -108,7 +108,7 @@ pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
     Ok(targets)
 }
 
-/// What a target takes at least at once.
+/// The smallest I/O of a target.
 ///
 /// # Errors
 /// When it cannot be opened.

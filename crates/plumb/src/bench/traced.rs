@@ -10,7 +10,7 @@ use plumb_trace::{Batch, Clock, Error, SourceInfo};
 use crate::failure::Failure;
 use crate::output;
 
-/// Names for the traces of so many runs: the one that was asked for, or with the number of each run behind its stem.
+/// Names for the traces of a number of runs: the requested one, or with the number of each run after its stem.
 pub fn names(path: &Path, runs: usize) -> Vec<PathBuf> {
     if runs == 1 {
         return vec![path.to_owned()];
@@ -74,7 +74,7 @@ impl TraceFile {
         self.writer.write(batch, &self.info, self.began.elapsed())
     }
 
-    /// Ends the file, and says what is in it.
+    /// Ends the file, and reports its content.
     ///
     /// # Errors
     /// When the file cannot be written.

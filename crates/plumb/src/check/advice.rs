@@ -1,4 +1,5 @@
-//! Remedies for the findings of a host: places that were read and are empty, and what the user knows, handed to the advisor.
+//! Remedies for the findings of a host: places that were read and are empty, and the user's facts, passed to the
+//! advisor.
 
 use std::fs::File;
 use std::io;
@@ -19,18 +20,18 @@ use rustix::fs::SeekFrom;
 
 use crate::cli::Beneath;
 
-/// What the rules were given when they judged the stack.
+/// The input of the rules for this stack.
 #[derive(Clone, Copy)]
 pub struct Judged<'a> {
     /// The layers.
     pub stack: &'a Stack,
-    /// What the user knows.
+    /// The user's facts.
     pub known: &'a Known,
     /// The profiles.
     pub profiles: Option<&'a ProfileSet>,
 }
 
-/// Adds to each finding its remedies and commands, or the reason why there are none.
+/// Adds to each finding its remedies and commands, or the reason for none.
 pub fn with_commands(
     beneath: &Beneath,
     is_image: bool,
@@ -50,7 +51,7 @@ pub fn with_commands(
         is_image,
     };
     recommend(judged.stack, &circumstances, diagnosis);
-    // Ways that destroy data stand in `plumb plan`. Here each finding on a component would repeat all volumes of it.
+    // `plumb plan` has the ways that destroy data. Here each finding on a component would repeat all volumes of it.
     for finding in &mut diagnosis.findings {
         finding
             .remedies
@@ -83,7 +84,7 @@ fn confirmation(stack: &Stack, finding: &Finding) -> Option<Command> {
         .then(|| Command::new("plumb probe").path(format!("/dev/{}", disk.own_name())))
 }
 
-/// Whether a partition holds no data: nothing stands on it, and it is part of an image file that is a hole there, or has
+/// Whether a partition has no data: nothing is above it, and it is part of an image file that is a hole there, or has
 /// zeros. The bytes of a block device are not all read, so a device is never known to be empty.
 fn is_known_empty(stack: &Stack, id: NodeId) -> bool {
     let node = stack.node(id);

@@ -1,4 +1,4 @@
-//! What the user knows of the disks, told to a stack.
+//! The user's facts about the disks, for a stack.
 
 use plumb_geometry::Bytes;
 use plumb_stack::Builder;
@@ -26,7 +26,7 @@ impl Beneath {
         Ok(built_in.behind(mine.map_err(|error| Failure::failed(&error))?))
     }
 
-    /// Adds what the user knows of the disks.
+    /// Adds the user's facts about the disks.
     ///
     /// # Errors
     /// When a known array is named that is none.

@@ -1,4 +1,4 @@
-//! Several hosts in one check: their names, and which disk of a guest is which device of its host.
+//! Several hosts in one check: their names, and the host's device of each guest's disk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,24 +15,24 @@ const NAME_MAX: usize = 64;
 
 /// A host that was read, under construction.
 pub struct HostDraft {
-    /// What it is called: as it calls itself, or as its file.
+    /// Its name: its own, or that of its file.
     pub name: String,
     /// Name of the file without `.tar.zst`.
     pub file: String,
-    /// What is known of it.
+    /// Its facts.
     pub builder: Builder,
 }
 
-/// A join that is wanted, and who wants it.
+/// A wanted join, with its source.
 pub struct Wanted {
     join: Join,
     /// `--join TEXT`, or file and line.
     place: String,
-    /// Whether it must be of the hosts that were read: what stands in a file may be of others.
+    /// Whether it must be of the hosts that were read: joins in a file may be of others.
     must_be: bool,
 }
 
-/// Where a side is: among the hosts read, or here.
+/// The host of a side: among the hosts read, or this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     Here,
@@ -44,7 +44,7 @@ enum Where {
 pub struct Hosts {
     /// Those that were read.
     pub read: Vec<HostDraft>,
-    /// What this host calls itself.
+    /// The name of this host.
     pub here: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub fn name_of_file(path: &Path) -> String {
 }
 
 impl Hosts {
-    /// Adds a host. Where two call themselves alike, they are called as their files.
+    /// Adds a host. If two have the same name, both get the names of their files.
     pub fn add(&mut self, own: Option<String>, file: String, builder: Builder) {
         let name = own.unwrap_or_else(|| file.clone());
         self.read.push(HostDraft {
@@ -141,7 +141,7 @@ impl Hosts {
             .or_else(|| (self.here.as_deref() == Some(host)).then_some(Where::Here))
     }
 
-    /// Where disk and device are; `None` for a host that was not read.
+    /// The hosts of disk and device; `None` for a host that was not read.
     fn sides(&self, join: &Join) -> (Option<Where>, Option<Where>) {
         let side = |side: &HostedName| {
             side.host
@@ -156,7 +156,7 @@ impl Hosts {
         (side(&join.disk), device)
     }
 
-    /// What of this host the joins speak of; `None` where they speak of none.
+    /// The devices of this host in the joins; `None` if there are no such joins.
     pub fn asked_here(&self, wanted: &[Wanted]) -> Option<Vec<String>> {
         let mut names = Vec::new();
         for Wanted { join, .. } in wanted {
@@ -175,7 +175,7 @@ impl Hosts {
         (!names.is_empty()).then_some(names)
     }
 
-    /// One graph of all hosts: devices of this one keep their names, those of the others stand behind the name of theirs.
+    /// One graph of all hosts: devices of this one keep their names, those of the others follow the name of theirs.
     /// `known` are nodes of this host that were found otherwise than by name.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Hosts {
                     None
                 }
             };
-            // The disk in an image is what a guest has, where it is not the image itself.
+            // The disk in an image is the guest's, unless it is the image itself.
             let in_image = builder.find_on(host, &format!("{}:disk", side.name));
             in_image.or_else(of_here).or_else(|| builder.find_on(host, &side.name)).ok_or_else(|| {
                 let host = host.map_or_else(|| "this host".to_owned(), str::to_owned);
@@ -255,7 +255,7 @@ impl Hosts {
     }
 }
 
-/// A join of what is only one host.
+/// A join within a single host.
 pub fn not_two(place: &str) -> Failure {
     Failure::usage(format!(
         "{place}: found one host, expected a guest and its host"

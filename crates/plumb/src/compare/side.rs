@@ -16,14 +16,14 @@ use crate::inputs::{self, DUMP_BYTES_MAX};
 
 use super::stretches::{self, Told};
 
-/// What was read.
+/// The input of a side.
 pub struct Side {
     path: String,
     file: PathBuf,
     questions: Questions,
     first: FirstReport,
     contents: Contents,
-    /// Percentiles of devices of which a trace was read again.
+    /// Percentiles of devices whose trace was read again.
     percentiles: BTreeMap<String, Told>,
 }
 
@@ -34,7 +34,7 @@ enum Contents {
 }
 
 impl Side {
-    /// Reads what is at a path, or on standard input.
+    /// Reads a path, or standard input.
     ///
     /// # Errors
     /// When it cannot be read, or is nothing that can be compared.
@@ -104,7 +104,7 @@ impl Side {
         devices
     }
 
-    /// What was seen of a device.
+    /// The measurements of a device.
     pub fn observed(&self, device: &str) -> Observed {
         match &self.contents {
             Contents::Series(series) => of_series(series, device, self.first),
@@ -149,7 +149,7 @@ impl Side {
     }
 }
 
-/// What `plumb bench --json` begins with, whatever the white space.
+/// The start of `plumb bench --json`, without white space.
 const BENCH: &str = "{\"schema\":\"plumb.bench/";
 
 /// The document of a benchmark, as far as it is read here.
@@ -213,7 +213,7 @@ fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
             source,
         })
     };
-    // A document of another version need not have what this one has.
+    // A document of another version may lack fields of this one.
     let found = serde_json::from_slice::<DocumentSchema>(bytes)
         .map_err(damaged)?
         .schema;

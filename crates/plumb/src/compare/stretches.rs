@@ -79,7 +79,7 @@ struct LatencyCourse {
     len_ns: i64,
     /// Of reads and of writes.
     times: [Vec<Times>; 2],
-    /// Those at both ends, of which only a part was recorded.
+    /// Those at both ends, which were recorded only in part.
     ends: [Times; 2],
 }
 
@@ -137,7 +137,8 @@ impl Told {
     }
 }
 
-/// Reads a trace again for the devices of these profiles. Nothing is told of what holds no single I/O, or cannot be read twice.
+/// Reads a trace again for the devices of these profiles. Inputs without single I/O, or that cannot be read twice, give
+/// nothing.
 ///
 /// # Errors
 /// When it cannot be read any more.

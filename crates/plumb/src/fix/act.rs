@@ -1,4 +1,4 @@
-//! Carrying a change out: the old label saved, the new one written and read back, the kernel told, nodes waited for.
+//! Carrying a change out: the old label saved, the new one written and read back, the kernel updated, nodes waited for.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::undo;
 use crate::cli::fix::{Act, Save};
 use crate::failure::Failure;
 
-/// Where files of fixes are kept when nobody says where.
+/// The default directory of files of fixes.
 pub const STATE: &str = "/var/lib/plumb";
 
 /// Whether to act: `--yes` names the disk, or is not given.
@@ -59,7 +59,7 @@ fn free_name(within: &Path, name: &str) -> PathBuf {
     free.unwrap_or_else(|| within.join(name))
 }
 
-/// What a change is, in the form in which it is kept.
+/// A change in its saved form.
 fn saved(subject: &Subject, change: &Change, what: &str) -> SavedLabel {
     let unix = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -93,7 +93,7 @@ fn save(path: &Path, saved: &SavedLabel) -> Result<(), Failure> {
         .map_err(|error| FixError::from(error).into())
 }
 
-/// Saves the old label, then writes the change, reads it back, and lets the kernel know. Returns what has to be said of nodes.
+/// Saves the old label, then writes the change, reads it back, and updates the kernel. Returns notes about nodes.
 ///
 /// # Errors
 /// When the file cannot be made, the disk is not as it was read, a write fails, the disk holds other bytes than were written,
@@ -112,7 +112,8 @@ pub fn save_and_carry_out(
 
 /// The last look before a write.
 fn must_be_as_read(subject: &Subject, change: &Change) -> Result<(), Failure> {
-    // To tell the kernel of partitions takes the same capability: who lacks it learns of that before anything is written.
+    // Updating the kernel's partitions needs the same capability: a user without it learns that before anything is
+    // written.
     subject.disk.drop_cache().map_err(of_system)?;
     let device = subject.device();
     let is_old = change.must_be_old(&mut subject.raw());
@@ -148,7 +149,7 @@ fn write(subject: &Subject, change: &Change, saved: &Path) -> Result<Vec<String>
 pub struct Owner {
     /// The node.
     pub node: PathBuf,
-    /// What it had; `None` where nobody knows.
+    /// Its owner before; `None` if unknown.
     pub before: Option<Ownership>,
 }
 
@@ -161,10 +162,10 @@ impl Owner {
         }
     }
 
-    /// Gives the node what the one before had: databases open raw devices as users of their own.
+    /// Gives the node the owner and mode of the one before: databases open raw devices as their own users.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn restore(&self) -> io::Result<()> {
         let Some(before) = &self.before else {
             return Ok(());
@@ -174,8 +175,8 @@ impl Owner {
     }
 }
 
-/// Lets the kernel know the partitions of a label, and waits for their nodes. Those that it forgets here, and the one of
-/// which an owner is given, get their owner back. Returns what has to be said of nodes.
+/// Updates the kernel with the partitions of a label, and waits for their nodes. Partitions that it removes here, and
+/// the one with a given owner, get their owner back. Returns notes about nodes.
 ///
 /// # Errors
 /// When the kernel refuses.

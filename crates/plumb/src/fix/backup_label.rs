@@ -1,4 +1,4 @@
-//! `plumb fix backup-label`: the broken or stranded copy of a GPT, written anew from the good one.
+//! `plumb fix backup-label`: the broken or stranded copy of a GPT, rewritten from the good one.
 
 use plumb_relocate::labels::{Change, mend};
 use plumb_sys::Access;

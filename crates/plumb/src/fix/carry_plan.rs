@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{check, output, probe};
 
-/// What is done for one plan or remedy.
+/// The work for one plan or remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PlanAction {
     /// A partition goes to another start with its data.
@@ -47,7 +47,7 @@ enum PlanAction {
         device: PathBuf,
         change: QueueChange,
     },
-    /// A file system is told of its stripe.
+    /// Sets the stripe of a file system.
     Tune { device: PathBuf, tuning: Tuning },
     /// Nothing of it can be done here.
     Print,
@@ -60,7 +60,7 @@ struct FixJob {
     by_hand: ByHand,
 }
 
-/// What is printed of a job that is not done here.
+/// The output for a job that is not done here.
 enum ByHand {
     /// Commands.
     Commands(Vec<String>),
@@ -140,7 +140,7 @@ fn of_check(args: &FromPlan, document: &Value) -> Result<Vec<FixJob>, Failure> {
     Ok(jobs)
 }
 
-/// Of two ends the one that is told: what is incomplete or failed before what was found, and that before what is unknown.
+/// The status of two that is reported: incomplete or failed before findings, and findings before unknown.
 fn graver(one: Exit, other: Exit) -> Exit {
     const ORDER: [Exit; 8] = [
         Exit::Usage,
@@ -164,7 +164,7 @@ fn look_command(what: &'static str, node: &Path) -> String {
     line.map_or_else(|why| why.to_string(), |line| line.to_string())
 }
 
-/// What a command says of a device now.
+/// The result of a command about a device now.
 fn look(what: &'static str, node: &Path) -> Result<Exit, Failure> {
     output::print("\n")?;
     output::print_line(&look_command(what, node))?;
@@ -336,7 +336,7 @@ impl PlanAction {
             return PlanAction::Print;
         };
         match (current, number) {
-            // What can go on being used while it moves is better than what cannot.
+            // A way that keeps data in use is better than others.
             (Some(_), _) if plan["remedies"][0]["harm"] == "online" => PlanAction::Print,
             // Nodes of Solaris are of its own systems.
             (Some(current), Some(number)) if current != start && device.starts_with("/dev") => {
@@ -370,7 +370,7 @@ impl PlanAction {
             .unwrap_or(PlanAction::Print)
     }
 
-    /// What `--yes` has to be for it.
+    /// The required name of `--yes`.
     fn name(&self) -> Option<String> {
         let node = match self {
             PlanAction::Move { node, .. } => node,
@@ -388,7 +388,7 @@ impl PlanAction {
             .is_some_and(|name| name == yes || yes.strip_prefix("/dev/") == Some(&name))
     }
 
-    /// What is looked at afterwards: commands, and what each is given.
+    /// The checks afterwards: commands, with their arguments.
     fn looks(&self, is_probed: bool) -> Vec<(&'static str, PathBuf)> {
         let (checked, probed) = match self {
             PlanAction::Move { node, .. } => (node.clone(), node.clone()),

@@ -1,5 +1,5 @@
-//! Whether anything is on a disk: what formats have left in it, at its beginning, in each partition, and where a partition
-//! is going to begin.
+//! Whether anything is on a disk: remains of formats in it, at its beginning, in each partition, and at the start of
+//! the new partition.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, Kind, Stack};
 
-/// So much of a place tells whether something lies there that has no signature.
+/// The length of a place that is searched for data without a signature.
 const FIRST_BYTES: u64 = 1 << 20;
 
-/// Looks for file systems, members of volumes and the like, on the disk and in these places of it; also says what could not
-/// be read, since that is not nothing. Every place that a probe looks at is looked at: what is taken for a signature by
-/// mistake is a refusal too many, and what is passed over somebody's data.
+/// Looks for file systems, members of volumes and the like, on the disk and in these places of it; also reports
+/// unreadable places, because they are not empty. It reads every place of a probe: a wrong signature is a refusal too
+/// many, and a missed one is somebody's data.
 pub fn found(disk: &dyn Disk, name: &str, places: &[Extent], block: u32) -> Vec<String> {
     let mut found = superblocks(disk, name, places);
     for place in places {
@@ -36,7 +36,7 @@ pub fn found(disk: &dyn Disk, name: &str, places: &[Extent], block: u32) -> Vec<
     found
 }
 
-/// Bytes other than zero where these places begin, where raw data begin too; also what could not be read.
+/// Bytes other than zero at the start of these places, where raw data begin too; also unreadable places.
 pub fn first_bytes(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
     let found = places.iter().filter_map(|place| {
         let start = place.start().0;
@@ -52,7 +52,8 @@ pub fn first_bytes(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String
     found.collect()
 }
 
-/// The formats of a disk or partition and of what lies in it, in words: of its readers, or of signatures that have none.
+/// The formats of a disk or partition and of its content, in words: from its readers, or from signatures without a
+/// reader.
 pub fn of_whole(disk: &dyn Disk, name: &str, block: u32) -> Vec<String> {
     let stack = scanned(disk, name, &[]);
     let contents = stack
@@ -69,7 +70,7 @@ pub fn of_whole(disk: &dyn Disk, name: &str, block: u32) -> Vec<String> {
     found
 }
 
-/// By their readers, which know what belongs together.
+/// By their readers, which know the parts that belong together.
 fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
     let stack = scanned(disk, name, places);
     let holds = stack

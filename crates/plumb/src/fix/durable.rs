@@ -12,7 +12,7 @@ const PRIVATE: u32 = 0o700;
 /// after a power cut that took the directory. One that is there already is closed to others, if it is the user's own.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     make_directory_with(path, |above| File::open(above)?.sync_all())?;
     let found = path.metadata()?;

@@ -21,7 +21,7 @@ pub enum FixError {
     InUse {
         /// The disk.
         device: String,
-        /// Who.
+        /// The users.
         users: Vec<String>,
     },
     /// Something is on it.
@@ -29,7 +29,7 @@ pub enum FixError {
     NotEmpty {
         /// The disk.
         device: String,
-        /// What.
+        /// The contents.
         found: Vec<String>,
     },
     /// Something is in a partition that would go away.
@@ -40,7 +40,7 @@ pub enum FixError {
     WouldHide {
         /// The disk.
         device: String,
-        /// What.
+        /// The contents.
         found: Vec<String>,
     },
     /// The old label would be written into a partition that is in use.
@@ -50,7 +50,7 @@ pub enum FixError {
         device: String,
         /// The first byte there.
         at: u64,
-        /// Who uses the partition.
+        /// The users of the partition.
         users: Vec<String>,
     },
     /// A move has stopped there in its middle.
@@ -58,9 +58,9 @@ pub enum FixError {
     Unfinished {
         /// The disk.
         device: String,
-        /// What `--ignore-marker` has to name.
+        /// The required name of `--ignore-marker`.
         name: String,
-        /// What shows it.
+        /// The evidence.
         unfinished: Box<Unfinished>,
     },
     /// Its blocks cannot be written one by one.
@@ -83,17 +83,17 @@ pub enum FixError {
     /// A part of a disk was named.
     #[error("{device} is a {found}: expected a whole disk, or an image of one")]
     NotADisk {
-        /// What was named.
+        /// The name given.
         device: String,
-        /// What it is.
+        /// Its kind.
         found: &'static str,
     },
-    /// A label that has to be mended before another thing is done to it.
+    /// A label that has to be repaired before any other change.
     #[error("{device}: the label has a problem: {problem}")]
     LabelProblem {
         /// The disk.
         device: String,
-        /// Which.
+        /// The problem.
         problem: Problem,
     },
     /// There is no label.
@@ -118,7 +118,7 @@ pub enum FixError {
         /// Why.
         source: EditError,
     },
-    /// The label cannot be mended.
+    /// The label cannot be repaired.
     #[error("{device}: nothing was written: the label cannot be mended")]
     Mend {
         /// The disk.
@@ -126,7 +126,7 @@ pub enum FixError {
         /// Why.
         source: MendError,
     },
-    /// A write failed, or what is there is not what it should be.
+    /// A write failed, or the content is not the expected one.
     #[error("{device}: {}", if *is_begun { "the label was written in part" } else { "nothing was written" })]
     Change {
         /// The disk.
@@ -151,17 +151,17 @@ pub enum FixError {
     Read {
         /// The disk.
         device: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A plan that speaks of something else than what is there.
+    /// A plan that does not match the disk.
     #[error("{device}: nothing was written: found {found}, expected {expected}, as the plan says")]
     OtherThanPlanned {
         /// The disk.
         device: String,
-        /// What there is.
+        /// The value found.
         found: String,
-        /// What the plan says.
+        /// The value of the plan.
         expected: String,
     },
     /// The old label cannot be saved, or read back.
@@ -172,9 +172,9 @@ pub enum FixError {
     OtherDisk {
         /// The disk.
         device: String,
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
     },
 }

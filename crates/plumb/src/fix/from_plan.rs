@@ -19,7 +19,7 @@ use crate::inputs;
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 const SCHEMA: &str = "plumb.plan/2";
 
-/// Where a partition is to lie, as far as somebody has said.
+/// The wanted place of a partition, as far as stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// First byte.
@@ -45,14 +45,14 @@ impl Wanted {
     }
 }
 
-/// What a plan says of a disk as it was when it was made: a disk that differs is another one, or was changed since.
+/// A plan's statements about a disk at its time: a disk that differs is another one, or was changed since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
     /// The disk.
     pub device: Option<PathBuf>,
     /// Number of its partition.
     pub number: Option<u32>,
-    /// Where that begins.
+    /// Its start.
     pub current: Option<Bytes>,
     /// Its length, which of one that exists may be made less by up to [`SMALLER_MAX`].
     pub len: Option<Bytes>,
@@ -66,12 +66,12 @@ impl Stated {
             device: plan["subject"]["device"].as_str().map(PathBuf::from),
             number: number(plan),
             current,
-            // Without a place where it is now the length is no more than what is wanted.
+            // Without a present place the length is only the wanted one.
             len: current.and_then(|_| figure(plan, "len_bytes")),
         }
     }
 
-    /// That the disk is the one of the plan, by its name or by what identifies it.
+    /// Checks that the disk is the one of the plan, by its name or its identity.
     ///
     /// # Errors
     /// When it is another one.

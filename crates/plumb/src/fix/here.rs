@@ -1,4 +1,4 @@
-//! What the kernel says of a disk: who uses it, what tells it from others, which grids it states.
+//! The kernel's facts about a disk: users, identity, stated grids.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use plumb_stack::{Builder, CellKind, GridFact, Kind, NodeId, Stack};
 use crate::check::target;
 use crate::failure::Failure;
 
-/// A device or file among all others of this host, without what labels and superblocks say.
+/// A device or file among all others of this host, without labels and superblocks.
 pub struct Here {
     stack: Stack,
     node: NodeId,
@@ -36,12 +36,12 @@ impl Here {
         })
     }
 
-    /// What kind of device it is.
+    /// The kind of device.
     pub fn kind(&self) -> Kind {
         self.stack.node(self.node).kind
     }
 
-    /// What tells it from other disks, also after it was attached anew: empty where nothing does.
+    /// Its identity among disks, which survives attaching it again: empty without one.
     pub fn identity(&self) -> String {
         self.stack
             .node(self.node)
@@ -66,7 +66,7 @@ impl Here {
             .collect()
     }
 
-    /// The command that ends one of these uses; `None` where there is none that always does.
+    /// The command that ends one of these uses; `None` if none always works.
     pub fn freed_by(&self) -> Option<Command> {
         let device = Path::new("/dev").join(self.stack.node(self.node).name.replace('!', "/"));
         self.stack
@@ -97,7 +97,7 @@ impl Here {
         }
     }
 
-    /// What a layer right above makes of a device; `None` where it is a part of it, which nobody may use.
+    /// The use of a device by a layer directly above; `None` if that is a part of it, which nobody may use.
     fn user(&self, id: NodeId, above: NodeId) -> Option<String> {
         let (name, node) = (&self.stack.node(id).name, self.stack.node(above));
         Some(match node.kind {
@@ -121,7 +121,7 @@ impl Here {
             .map(|id| self.stack.node(id))
     }
 
-    /// The physical disks that it lies on, through volumes, arrays and files shown as disks; none where that is lost.
+    /// The physical disks below it, through volumes, arrays and files shown as disks; empty if that is lost.
     pub fn disks(&self) -> Vec<String> {
         self.under()
             .filter(|node| node.kind.is_leaf())
@@ -134,7 +134,7 @@ impl Here {
         self.under().any(|node| node.kind == Kind::Ram)
     }
 
-    /// Whether it lies on a device of that name.
+    /// Whether it is on a device of that name.
     pub fn lies_on(&self, name: &str) -> bool {
         self.under().any(|node| node.name == name)
     }
@@ -144,7 +144,7 @@ impl Here {
         self.stack.node(self.node).value(key)
     }
 
-    /// Blocks that what it lies on is known to write as a whole, in bytes of the device.
+    /// Blocks that the layers below write as a whole, in bytes of the device.
     pub fn write_units(&self) -> Vec<Grid> {
         const WRITTEN_WHOLE: [CellKind; 4] = [
             CellKind::PhysicalBlock,
@@ -159,7 +159,7 @@ impl Here {
         through.filter(is_written).map(|fact| fact.grid).collect()
     }
 
-    /// Physical blocks that it lies on, in bytes of the device or file system.
+    /// Physical blocks below it, in bytes of the device or file system.
     pub fn physical_blocks(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
         through
@@ -168,7 +168,7 @@ impl Here {
             .collect()
     }
 
-    /// Grids that somebody states of what it lies on, in bytes of the device.
+    /// Grids that are stated for the layers below, in bytes of the device.
     pub fn grids(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
         through

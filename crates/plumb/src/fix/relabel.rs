@@ -1,5 +1,5 @@
-//! `plumb fix relabel`: a partition of an empty disk begins elsewhere, or a disk without a label gets one. What was a
-//! dialogue with `format -e` is one command with a preview.
+//! `plumb fix relabel`: a partition of an empty disk begins elsewhere, or a disk without a label gets one. One command
+//! with a dry run replaces a dialogue with `format -e`.
 
 use std::io::Read;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
         true => subject.label()?,
         false => subject.label_after(&change, Some(work.block))?,
     };
-    // What nobody knows to be nothing is something to undo.
+    // Unknown data have to be restorable.
     let left = would_hide(&subject, after.as_ref(), before.as_ref());
     notes.extend(
         left.iter().map(|what| {
@@ -93,7 +93,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// What formats have left anywhere: on the disk, in its partitions, and where the new one is to begin.
+/// Remains of formats anywhere: on the disk, in its partitions, and at the start of the new one.
 fn must_be_empty(
     subject: &Subject,
     label: Option<&Label>,
@@ -120,7 +120,7 @@ fn must_be_empty(
     }
 }
 
-/// A request, with what it is held against.
+/// A request, with the disk to compare it with.
 struct RelabelWork<'a> {
     args: &'a Relabel,
     subject: &'a Subject,
@@ -185,7 +185,7 @@ impl<'a> RelabelWork<'a> {
             Bytes(limits.physical_block_bytes.into()),
             limits.alignment_offset_bytes,
         );
-        // Grids of layers below that never meet are told by `plumb check`; the usual one is what is left then.
+        // `plumb check` reports grids of layers below that never meet; then the usual one is left.
         let grid = meet_all(subject.here.grids().iter().chain([&usual])).unwrap_or(usual);
         let replaces = before.is_some() && label.is_none();
         Ok(RelabelWork {
@@ -206,7 +206,7 @@ impl<'a> RelabelWork<'a> {
         }
     }
 
-    /// The label to be written, where its partition will lie, and that in words.
+    /// The label to be written, the extent of its partition, and that in words.
     fn layout(&self) -> Result<(Detail, Extent, String), Failure> {
         match self.label {
             Some(label) => self.moved(label),
@@ -235,7 +235,7 @@ impl<'a> RelabelWork<'a> {
                 self.label_grid(label),
             )?,
         };
-        // The end stays, as in the dialogue: what follows keeps its place.
+        // The end stays, as in the dialogue: the next partition keeps its place.
         let len = self
             .wanted
             .len
@@ -252,7 +252,7 @@ impl<'a> RelabelWork<'a> {
         Ok((detail, extent, words))
     }
 
-    /// The end of what lies before a partition on its level.
+    /// The end of the partition before one on its level.
     fn end_before(&self, label: &Label, part: &Partition) -> Bytes {
         let beside = label.partitions.iter().filter(|other| {
             other.id != part.id && !other.is_whole_disk && other.extent.end() <= part.extent.start()
@@ -276,7 +276,7 @@ impl<'a> RelabelWork<'a> {
     }
 
     fn aligned(&self, from: Bytes, of_label: Option<Grid>) -> Result<Bytes, Failure> {
-        // Sector 0 has the label, whatever it allows.
+        // Sector 0 has the label, for any stated range.
         let from = from.max(Bytes(self.block.into()));
         let meeting = meet_all([&self.grid].into_iter().chain(&of_label));
         let start = meeting.ok().and_then(|grid| next_boundary(&grid, from));
@@ -477,7 +477,7 @@ impl<'a> RelabelWork<'a> {
     }
 }
 
-/// What a label of that kind is when it is read.
+/// The kind of a label of that kind when it is read.
 fn kind_of(asked: NewLabelKind) -> LabelKind {
     match asked {
         NewLabelKind::Gpt => LabelKind::Gpt,

@@ -24,9 +24,9 @@ pub struct Subject {
     pub disk: DirectDisk,
     /// Its node or file, links resolved.
     pub path: PathBuf,
-    /// What `--yes` has to name.
+    /// The required name of `--yes`.
     pub name: String,
-    /// What the kernel says.
+    /// The kernel's facts.
     pub here: Here,
 }
 
@@ -55,7 +55,7 @@ impl Subject {
     /// to alone it must be used by nobody.
     ///
     /// # Errors
-    /// When there is none, it is a part of a disk, somebody uses or locks it, or the process may not.
+    /// If it does not exist, is a part of a disk, is used or locked, or the process may not.
     pub fn open(device: &Path, access: Access) -> Result<Subject, Failure> {
         let subject = Subject::open_unlocked(device, access)?;
         if access != Access::Read {
@@ -109,7 +109,7 @@ impl Subject {
                 match subject.must_be_unused() {
                     Err(FixError::InUse { .. }) => subject,
                     Err(error) => return Err(error.into()),
-                    // Who is not seen may have all of it.
+                    // An invisible user may have all of it.
                     Ok(()) => return Err(of_system(error)),
                 }
             }
@@ -151,11 +151,11 @@ impl Subject {
         self.path.display().to_string()
     }
 
-    /// That nobody uses it or a partition of it: by what the kernel shows, and by what processes have open, since a database
-    /// on a raw device shows nothing else, and O_EXCL does not see it.
+    /// Checks that it and its partitions are unused: by the kernel's facts, and by the open files of processes, because
+    /// a database on a raw device shows nothing else, and O_EXCL does not see it.
     ///
     /// # Errors
-    /// Who does.
+    /// The users.
     pub fn must_be_unused(&self) -> Result<(), FixError> {
         let read = |errno: Errno| FixError::Read {
             device: self.device(),
@@ -172,7 +172,7 @@ impl Subject {
     /// machine or a database on a raw device shows nothing else. Partitions of it may be in use otherwise.
     ///
     /// # Errors
-    /// Who has.
+    /// The writers.
     pub fn must_have_no_writers(&self, partitions: &[&Path]) -> Result<(), FixError> {
         let users = self.writers(partitions).map_err(|source| FixError::Read {
             device: self.device(),
@@ -215,7 +215,7 @@ impl Subject {
     /// The same of it as a whole; its partitions may be in use.
     ///
     /// # Errors
-    /// Who uses it.
+    /// The users.
     pub fn must_be_unused_as_a_whole(&self) -> Result<(), FixError> {
         self.must_be_without(self.here.own_users(), Vec::new())
     }
@@ -289,7 +289,7 @@ impl Subject {
         Raw(&self.disk)
     }
 
-    /// Its label as it is now; `None` where it has none. Of an image, whose block nobody knows, by what the label says.
+    /// Its present label; `None` without one. For an image, whose block is unknown, by the label's own facts.
     ///
     /// # Errors
     /// When it is not known whether there is one.
@@ -331,7 +331,7 @@ pub fn by_name(device: &Path) -> PathBuf {
     }
 }
 
-/// The path of a whole disk by its node or its name in `/sys/class/block`, and what the kernel says of it.
+/// The path of a whole disk by its node or its name in `/sys/class/block`, and the kernel's facts about it.
 fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
     let nowhere = || {
         let what = format!(

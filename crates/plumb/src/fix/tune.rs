@@ -1,5 +1,5 @@
-//! Hints that a file system is given of its stripe: commands are made here from the numbers of an action, since a file is not
-//! trusted to hold commands. What is unmounted for it comes back as it was where the hint is refused.
+//! Stripe hints of a file system: commands are made here from the numbers of an action, because a file is not trusted
+//! to contain commands. A file system that is unmounted for it comes back unchanged if the hint is refused.
 
 use std::fs::{self, File};
 use std::io;
@@ -36,7 +36,7 @@ pub enum Tuning {
     Mount {
         /// The device, as the plan calls it.
         device: String,
-        /// Where it is mounted.
+        /// Its mount point.
         at: String,
         /// Options that are the hint.
         hint: String,
@@ -164,8 +164,7 @@ fn run(command: &[String]) -> Result<(), NotTuned> {
     }
 }
 
-/// Waits for a tool. It may be writing to the file system, so that it is never killed: where it takes long, a line says
-/// which tool is waited for.
+/// Waits for a tool. It may be writing to the file system, so it is never killed: after a while, a line names the tool.
 fn end_of(mut child: Child, command: &[String]) -> io::Result<ExitStatus> {
     let mut next = Instant::now() + LONG;
     loop {
@@ -280,7 +279,7 @@ fn number_of(device: &str) -> io::Result<String> {
     Ok(number.trim().to_owned())
 }
 
-/// Whether XFS with that first sector can be mounted with another hint than it has: where it has none, it is refused.
+/// Whether XFS with that first sector can be mounted with another hint than its own: without one, it is refused.
 fn takes_hints(first: &[u8; 512]) -> bool {
     let version = u16::from_be_bytes([first[XFS_VERSION_AT], first[XFS_VERSION_AT + 1]]);
     first.starts_with(XFS_MAGIC) && version & XFS_HAS_HINTS != 0

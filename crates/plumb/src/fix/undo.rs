@@ -19,7 +19,7 @@ use crate::cli::fix::Undo;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// The command that goes back from what was saved in a file.
+/// The command that restores a saved label.
 pub fn command(saved: &Path, subject: &Subject) -> Command {
     Command::new("plumb fix undo")
         .path(saved)
@@ -60,7 +60,7 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         Err(error) => notes.push(format!("{error}; --force was given")),
         Ok(()) => {}
     }
-    // Only what is not as it was: a change that was cut off is gone back from as well.
+    // Only places that differ: an interrupted change is undone as well.
     let back = saved
         .change
         .back()
@@ -163,7 +163,7 @@ fn must_spare_users(
     Ok(())
 }
 
-/// Opens the disk: alone, but where all partitions stay where they are beside them, as `backup-label` did.
+/// Opens the disk: exclusively, except if all partitions keep their places, as for `backup-label`.
 fn open(device: &Path, args: &Undo, saved: &SavedLabel) -> Result<Subject, Failure> {
     let subject = Subject::open(device, Access::Read)?;
     if args.act.yes.is_none() {
@@ -194,7 +194,7 @@ fn parts_stay(before: Option<&Label>, after: Option<&Label>) -> bool {
     matches!((before, after), (Some(before), Some(after)) if places(before) == places(after))
 }
 
-/// What is in partitions of the present label that the other one does not have in the same place.
+/// The content of partitions of the present label that the other one does not have in the same place.
 pub fn would_hide(
     subject: &Subject,
     present: Option<&Label>,

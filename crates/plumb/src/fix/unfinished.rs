@@ -8,7 +8,7 @@ use super::error::FixError;
 use super::subject::Subject;
 use crate::failure::Failure;
 
-/// In words: what was found where, and where the journal was when the move began.
+/// In words: the evidence with its place, and the path of the journal at the start of the move.
 pub fn text(unfinished: &Unfinished) -> String {
     let entry = unfinished
         .entry

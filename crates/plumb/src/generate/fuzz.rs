@@ -81,7 +81,7 @@ fn insert<'a>(
     files.insert(path, text);
 }
 
-/// A word as libFuzzer reads it: what is no visible sign of ASCII as `\xNN`, byte by byte.
+/// A word as libFuzzer reads it: all but visible signs of ASCII as `\xNN`, byte by byte.
 fn escaped(word: &str) -> String {
     let mut text = String::new();
     for byte in word.bytes() {

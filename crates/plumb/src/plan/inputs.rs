@@ -1,4 +1,4 @@
-//! What plans are made from, where flags are not enough: output of other tools, and saved profiles.
+//! The inputs of plans, if flags are not enough: output of other tools, and saved profiles.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ use crate::sandbox::{self, Files};
 pub struct Dumps {
     /// The stack.
     pub stack: Stack,
-    /// What was read.
+    /// The inputs read.
     pub inputs: Vec<PlanInput>,
     /// Whether a file, or some line of one, was not read.
     pub is_partial: bool,
 }
 
-/// Reads dumps of one host, in any mix; what cannot be read is printed and left out.
+/// Reads dumps of one host, in any mix; unreadable ones are printed and left out.
 ///
 /// # Errors
 /// When none can be read.

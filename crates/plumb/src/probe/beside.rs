@@ -1,5 +1,5 @@
-//! What was seen beside the reads: caches, the pace, others who use the device. As a report shows it, and in words where it
-//! stands against a verdict.
+//! Observations beside the reads: caches, the pace, other users of the device. For display, and in words if they
+//! contradict a verdict.
 
 use plumb_load::probe::Probed;
 use plumb_load::probe::beside::Against;
@@ -12,7 +12,7 @@ use plumb_report::probe as report;
 /// The beginning of a reason where a cache answered instead of media.
 const CACHE_SPEED: &str = "not backed by media: cache speed";
 
-/// What is known of a cache, found or stated.
+/// The facts about a cache, found or stated.
 pub fn cache(probed: Option<&Probed>, stated_bytes: Option<u64>) -> Option<report::Cache> {
     let found = probed
         .and_then(|probed| probed.cache)

@@ -7,7 +7,7 @@ use plumb_quoting::Command;
 use plumb_report::probe as report;
 use plumb_stack::Kind;
 
-/// The defect, where the grid lies at an offset.
+/// The defect, if the grid is at an offset.
 pub fn finding(shown: &report::ProbeReport<'_>, layer: Kind) -> Option<Finding> {
     let grid = shown
         .grid

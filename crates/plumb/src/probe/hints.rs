@@ -19,7 +19,7 @@ pub struct Stated {
     pub what: CellKind,
     /// The layer that states it.
     pub layer: String,
-    /// Who said so.
+    /// The source.
     pub source: String,
     /// The grid.
     pub grid: Candidate,
@@ -61,8 +61,8 @@ pub fn collect(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     (stated, stack.node(id).kind)
 }
 
-/// Of the target everything that is stated, which is what applications see. Of what is below it not what the kernel has worked
-/// out of still lower devices: those state it themselves.
+/// All statements of the target, which applications see. For the layers below, not the limits that the kernel has
+/// computed from still lower devices: those state them themselves.
 fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
     let mut stated = Vec::new();
     for landing in stack.landings(id).all {
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Nothing costs more up to 64 KiB: what says that something does there is refuted where reads would show it.
+    /// Nothing costs more up to 64 KiB: a statement of a unit there is refuted if reads would show it.
     #[test]
     fn statements_are_held_against_there_being_no_penalty() {
         use HintOutcome::{Open, Refuted};

@@ -1,4 +1,4 @@
-//! Which parts of a target are measured, and how many I/O are in flight there.
+//! The measured parts of a target, and the number of I/O in flight there.
 
 use plumb_geometry::{Grid, plural};
 use plumb_load::Target;
@@ -10,10 +10,10 @@ use super::writes::Writing;
 use crate::cli::Probe;
 use crate::failure::Failure;
 
-/// What a probe needs at least: the smallest grids some dozen times.
+/// The minimum for a probe: the smallest grids some dozen times.
 const SIZE_BYTES_MIN: u64 = 1 << 20;
 
-/// Whether what is asked can be measured there: in the part that is meant, on the grids that are given.
+/// Whether the request can be measured there: in the requested part, on the given grids.
 ///
 /// # Errors
 /// When it is too short or not within the target, or a grid is none of its logical blocks.
@@ -66,13 +66,13 @@ fn must_be_of_blocks(grid: &Grid, target: &Target) -> Result<(), Failure> {
     )))
 }
 
-/// What is meant of the target.
+/// The requested part of the target.
 fn part(args: &Probe, target: &Target) -> (u64, u64) {
     args.range
         .map_or((0, target.size_bytes()), |(start, end)| (start.0, end.0))
 }
 
-/// The parts that are worth reading, and what a reader must know of them.
+/// The parts that are worth reading, with notes for a reader.
 pub fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Vec<(u64, u64)> {
     let (start, end) = part(args, target);
     let Some(ranges) = probe::written(target, (start, end)) else {
@@ -114,7 +114,7 @@ pub fn with_data(
     survey.data.clone()
 }
 
-/// How many are in flight: of writes as many as lie far enough apart.
+/// The number in flight: for writes as many as are far enough apart.
 pub fn depth_in(
     args: &Probe,
     writing: Option<&Writing>,

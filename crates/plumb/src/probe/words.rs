@@ -1,4 +1,4 @@
-//! What a probe says beside its numbers: how I/O were made, notes, doubts, and commands that help.
+//! Texts of a probe beside its numbers: the way of I/O, notes, doubts, and useful commands.
 
 use plumb_geometry::plural;
 use plumb_load::probe::media::Doubt;
@@ -19,7 +19,7 @@ pub fn means(means: Means) -> String {
     }
 }
 
-/// What a reader must know of a probe that has ended.
+/// Notes for a reader of a finished probe.
 pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     let mut notes = Vec::new();
     if op == report::Op::Write && probed.verdict == ProbeVerdict::NoPenalty {
@@ -40,7 +40,7 @@ pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     notes
 }
 
-/// What an aligned target may still pay on a coarser grid, where that could not be held to the margin.
+/// The possible cost of a coarser grid on an aligned target, if it could not be held to the margin.
 fn coarser_within(grid: Candidate, share: f64) -> String {
     let ([twice, most], cost) = (coarser_than(grid), format::percent(share));
     format!("boundaries of {twice} or {most} off 0 were not seen, but may cost up to {cost}")

@@ -9,7 +9,7 @@ use crate::bench::targets::{Fate, Opened, open_to_write};
 use crate::cli::Probe;
 use crate::failure::Failure;
 
-/// What writes need, and what a reader must know of them.
+/// The requirements of writes, with notes for a reader.
 pub struct Writing {
     /// The permission.
     pub may_write: MayWrite,

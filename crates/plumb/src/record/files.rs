@@ -1,4 +1,4 @@
-//! The files of a recording: one, or several of bounded size of which the last ones are kept.
+//! The files of a recording: one, or the last ones of several of bounded size.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ use crate::cli::Record;
 use crate::failure::Failure;
 use crate::output;
 
-/// A batch, and what a footer grows by with it, takes less than this.
+/// A batch, with the growth of a footer, takes less than this.
 const MARGIN_BYTES: u64 = 320 << 10;
 
 /// Writes batches to files.
@@ -26,7 +26,7 @@ pub struct Files {
     writer: Option<GrowingWriter>,
     /// Device and inode of the present file.
     identity: Option<(u64, u64)>,
-    /// What the source said when the file was begun: its counts are those since then.
+    /// The source's facts at the start of the file: its counts are those since then.
     before: SourceInfo,
     began: Duration,
     done: Vec<File>,
@@ -88,7 +88,7 @@ impl Files {
     /// Takes a batch in.
     ///
     /// # Errors
-    /// When it cannot be written; the file can be read up to where it could.
+    /// If it cannot be written; the file can be read up to the last success.
     pub fn write(
         &mut self,
         batch: &Batch,
@@ -155,7 +155,7 @@ impl Files {
     /// Checks that the name of the present file still leads to it.
     ///
     /// # Errors
-    /// When another program deleted, renamed or replaced the file: what is written to it is lost.
+    /// If another program deleted, renamed or replaced the file: its data are lost.
     pub fn must_be_there(&self) -> Result<(), Failure> {
         let path = self.path();
         if self.writer.is_none() || identity(&path) == self.identity {

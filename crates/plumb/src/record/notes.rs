@@ -1,10 +1,10 @@
-//! What a reader must know of a disk's recording.
+//! Notes about a disk's recording.
 
 use plumb_capture::DiskTally;
 use plumb_geometry::group_digits;
 use plumb_trace::Layer;
 
-/// What is missing from the rows of a disk, or is one row of several events.
+/// The gaps of a disk's rows, and rows of several events.
 pub(super) fn of_disk(tally: &DiskTally) -> impl Iterator<Item = String> + use<> {
     let told = [
         (tally.lost, "I/O lost: the buffer was full"),

@@ -1,4 +1,4 @@
-//! From what was sent to what a report shows.
+//! From the I/O sent to the data of a report.
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
@@ -94,7 +94,7 @@ fn counts(counts: ReplayCounts) -> report::EventCounts {
     }
 }
 
-/// What a reader must know of a replay.
+/// Notes for a reader of a replay.
 pub fn notes_of_replay(replayed: &Replayed, order: Order) -> Vec<String> {
     let mut notes = Vec::new();
     if order == Order::Threads && replayed.in_flight_max == replayed.slots {
@@ -186,7 +186,7 @@ fn ratio(interval: &Interval) -> report::ReplayRatio {
 }
 
 fn side(side: &SideTotals) -> report::ReplaySide {
-    // Slices follow each other with gaps: only times can be told of them together.
+    // Slices follow each other with gaps: only times can be combined.
     let Tally { reads, writes, .. } = &side.tally;
     let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
     report::ReplaySide {
@@ -196,7 +196,7 @@ fn side(side: &SideTotals) -> report::ReplaySide {
     }
 }
 
-/// What a reader must know of a comparison.
+/// Notes for a reader of a comparison.
 pub fn notes_of_comparison(compared: &Compared, margin: Margin) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(second) = compared.second.filter(|second| second.low > margin.ratio()) {

@@ -20,7 +20,7 @@ const DEVICES_LISTED: usize = 12;
 pub struct TraceSource<'a> {
     reader: Box<dyn Reader>,
     filter: Filter<'a>,
-    /// Names of the devices of which events were handed on.
+    /// Names of the devices with events.
     devices: BTreeSet<String>,
     refused: Option<SelectError>,
     holds_counts: bool,
@@ -54,7 +54,7 @@ impl<'a> TraceSource<'a> {
         })
     }
 
-    /// What is known of the trace; complete at its end.
+    /// The facts about the trace; complete at its end.
     pub fn info(&self) -> &SourceInfo {
         self.reader.info()
     }
@@ -62,7 +62,7 @@ impl<'a> TraceSource<'a> {
     /// The device whose events were read.
     ///
     /// # Errors
-    /// When there is not exactly one, or what was selected is not there.
+    /// If there is not exactly one, or the selected one is missing.
     pub fn device(&self, args: &Replay) -> Result<String, Failure> {
         if let Some(error) = &self.refused {
             return Err(Failure::usage(error.to_string()));

@@ -1,4 +1,4 @@
-//! What a file system is called, and on which disks and partitions it lies: `/proc/self/mountinfo` and sysfs.
+//! The name of a file system, and the disks and partitions below it: `/proc/self/mountinfo` and sysfs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use plumb_stack::linux::{Mount, mounts};
 /// Layers between a file system and a disk that are followed.
 const DEPTH_MAX: usize = 16;
 
-/// What is mounted, as it was when it was last looked at.
+/// The mounts at the last look.
 #[derive(Default)]
 pub(super) struct Mounted {
     mounts: Vec<Mount>,
@@ -19,7 +19,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    /// Looks again: what is mounted changes.
+    /// Looks again: mounts change.
     pub(super) fn refresh(&mut self) {
         let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
         self.mounts = mounts(&String::from_utf8_lossy(&text));
@@ -34,7 +34,7 @@ impl Mounted {
         }
     }
 
-    /// Where it is mounted as a whole, else in part; the name of the device of one that is mounted nowhere here.
+    /// The mount point of the whole, else of a part; the name of the device if it is mounted nowhere here.
     pub(super) fn name(&self, file_system: FileSystem) -> String {
         let of_it = || {
             self.mounts
@@ -72,13 +72,13 @@ impl Mounted {
         found
     }
 
-    /// Whether it lies on one of these disks, all or in part; all that is used counts when none is named.
+    /// Whether it is on one of these disks, all or in part; all in use count if none is named.
     pub(super) fn is_known(&self, file_system: FileSystem, disks: &[String]) -> bool {
         let devices = self.devices.get(&file_system);
         disks.is_empty() || devices.is_some_and(|all| all.iter().any(|device| is_on(device, disks)))
     }
 
-    /// Where file systems with devices on these disks are mounted, each once.
+    /// The mount points of file systems with devices on these disks, each once.
     pub(super) fn on_disks(&self, disks: &[String]) -> Vec<String> {
         let known = self.devices.iter().filter(|(file_system, devices)| {
             !file_system.is_node && !devices.is_empty() && self.is_known(**file_system, disks)
@@ -103,7 +103,7 @@ impl Mounted {
         mount.map_or_else(Vec::new, of_btrfs)
     }
 
-    /// Who moves bytes by it; those of a file system and those who use its device past it are not the same.
+    /// The user of its bytes; users of a file system and of its device are not the same.
     fn user(&self, file_system: FileSystem) -> String {
         let name = self.name(file_system);
         if file_system.is_node {
@@ -113,7 +113,7 @@ impl Mounted {
         }
     }
 
-    /// Why what these devices move is not all for this file system; `None` when it is.
+    /// The reason why not all I/O of these devices are for this file system; `None` if all are.
     pub(super) fn shared(&self, file_system: FileSystem, devices: &[String]) -> Option<String> {
         let others = self
             .devices
@@ -205,7 +205,7 @@ fn of_btrfs(mount: &Mount) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The device of a file system that is used by its node as well: each says who the other is.
+    /// The device of a file system that is used by its node as well: each names the other.
     #[test]
     fn a_device_is_not_shared_with_itself() {
         let [mounted, node] = [false, true].map(|is_node| FileSystem {

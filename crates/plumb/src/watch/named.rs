@@ -1,4 +1,4 @@
-//! What the command line names: disks that are there, and processes that should be.
+//! The names on the command line: existing disks, and processes that should exist.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use plumb_quoting::Command;
 
 use crate::failure::{self, Failure};
 
-/// The number of a disk that has I/O at the layer asked for; what a command that leaves the layer open does is told of others.
+/// The number of a disk with I/O at the requested layer; a command without a layer is named for others.
 pub(crate) fn disk_at(name: &str, layers: Layers, command: &Command) -> Result<u32, Failure> {
     let dev = plumb_capture::disk_of(name).map_err(super::refused)?;
     tell_of_disk(name, dev);
@@ -23,7 +23,7 @@ pub(crate) fn disk_at(name: &str, layers: Layers, command: &Command) -> Result<u
     Err(Failure::unknown(what).with_command(command.clone().path(name)))
 }
 
-/// Says so where a partition was named: I/O are watched by disk, and told apart by partition.
+/// Notes that a partition was named: I/O are watched by disk, and separated by partition.
 fn tell_of_disk(name: &str, dev: u32) {
     let base = name.strip_prefix("/dev/").unwrap_or(name);
     if Path::new("/sys/class/block")
@@ -39,7 +39,7 @@ fn tell_of_disk(name: &str, dev: u32) {
     }
 }
 
-/// Says which of these are no process now: nothing they send would ever be seen.
+/// Reports the ones that are no process now: their I/O would never be seen.
 pub(crate) fn tell_of_processes(pids: &[u32]) {
     for words in pids
         .iter()

@@ -36,7 +36,7 @@ pub(super) fn run(
         Failure::failed(&error)
     })?;
     let done = show(args, block, whole, ended, &mut screen, &mut terminal);
-    // Whatever happened, the terminal is to be usable again.
+    // In any case, the terminal must be usable again.
     if ratatui::try_restore().is_err() {
         // It has hung up: ratatui would write of that to standard error, which is gone too, and panic.
         std::mem::forget(terminal);
@@ -127,7 +127,7 @@ fn is_suspend(event: &Event) -> bool {
     )
 }
 
-/// Gives the terminal back and stops, as any program does at Ctrl-Z; goes on where the shell says so (`fg`).
+/// Gives the terminal back and stops, as any program does at Ctrl-Z; continues at the shell's `fg`.
 fn suspend(terminal: &mut ratatui::DefaultTerminal) -> std::io::Result<()> {
     ratatui::try_restore()?;
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
@@ -135,8 +135,8 @@ fn suspend(terminal: &mut ratatui::DefaultTerminal) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What is pressed, read by a thread of its own: crossterm 0.29 never comes back from a terminal that has hung up, and the
-/// signal that says so would not be looked at.
+/// The keys pressed, read by a separate thread: crossterm 0.29 never comes back from a terminal that has hung up, and
+/// the signal for that would not be seen.
 fn events() -> Receiver<Event> {
     let (sender, events) = mpsc::channel();
     std::thread::spawn(move || {
@@ -149,8 +149,7 @@ fn events() -> Receiver<Event> {
     events
 }
 
-/// Saves the profile of the time so far, and says where. Without a name that was given, it takes one that is free, and keeps
-/// to it.
+/// Saves the profile of the time so far, and reports the path. Without a given name, it uses a free one, and keeps it.
 fn save(saved_as: &mut Option<PathBuf>, whole: &Whole) -> String {
     let path = saved_as
         .get_or_insert_with(|| free_name(Path::new(".")))

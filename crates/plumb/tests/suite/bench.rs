@@ -1,4 +1,4 @@
-//! `plumb bench`: what it measures, what it refuses, and what it says of targets that fail.
+//! `plumb bench`: its measurements, its refusals, and its messages about failing targets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -264,7 +264,7 @@ fn bad_input_is_named() {
         .complains("batch: found 2, expected 1 to the depth");
     bench(&target, "--open").ends(2).complains("--rate");
     bench(&target, "--zipf 11").ends(2).complains("theta");
-    // What would have no meaning beside the others is not passed over.
+    // Flags without a meaning beside the others are not ignored.
     bench(&target, "--set a=b")
         .ends(2)
         .complains("--set")

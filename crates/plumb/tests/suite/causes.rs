@@ -113,12 +113,12 @@ fn short_blocks_of_a_file_system_are_named() {
     let disk = Mounted::new("1024");
     let findings = disk.findings(&["--rw=randwrite", "--bs=1k"]);
     offset_within_blocks(&findings, 1024);
-    // One cause, told once.
+    // One cause, reported once.
     let odd = findings.iter().find(|one| one["rule"] == "odd-length-io");
     assert_eq!(odd, None);
 }
 
-/// Reads of 4 KiB at 512 bytes past each multiple of 4 KiB in a file whose blocks lie on the grid.
+/// Reads of 4 KiB at 512 bytes past each multiple of 4 KiB in a file whose blocks are on the grid.
 #[test]
 fn offsets_that_the_application_chooses_are_no_fault_of_the_partition() {
     require!(

@@ -1,4 +1,4 @@
-//! Collections: what a check says of one is what it says on the host itself.
+//! Collections: a check of one has the same result as on the host itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,8 +74,8 @@ fn parts(document: &Value) -> [Value; 2] {
     ["findings", "result"].map(|part| document[part].clone())
 }
 
-/// What the host says before and after it was collected, and what its collection says; again where other programs of the
-/// machine changed its devices meanwhile.
+/// The results of the host before and after its collection, and of its collection; again if other programs of the
+/// machine changed its devices in the meantime.
 fn live_and_collected(to: &Path) -> ([Value; 2], [Value; 2]) {
     for _ in 0..10 {
         let live = || parts(&plumb(["check", "--json", "--fail-on", "none"]).json());
@@ -152,7 +152,7 @@ fn a_collection_says_what_its_host_says() {
     loops.attach("swap.img", 64 * MIB, |path| {
         run("mkswap", &["-q", path]);
     });
-    // Read by nobody who recognizes it: content of somebody.
+    // No reader recognizes it: private content.
     loops.attach("data.img", 8 * MIB, |path| {
         std::fs::write(path, b"content of somebody ".repeat(400_000)).expect("an image");
     });

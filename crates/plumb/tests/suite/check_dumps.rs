@@ -1,4 +1,4 @@
-//! `plumb check --from`: what Solaris tools print of a host, to verdicts and exit statuses.
+//! `plumb check --from`: from output of Solaris tools to verdicts and exit statuses.
 
 use std::path::PathBuf;
 
@@ -170,7 +170,7 @@ fn only_what_was_asked_about() {
         .complains("these are: c2t0d0, c2t0d0s0");
 }
 
-/// A stripe over so many disks of 80 a second that is asked for 265 writes: 240 are too few, and 320 leave 21 %.
+/// A stripe over disks of 80 a second with a demand of 265 writes: 240 are too few, and 320 leave 21 %.
 #[test]
 fn a_demanded_rate() {
     let folder = Folder::new("check");
@@ -250,7 +250,7 @@ fn forty_soft_partitions_of_a_recorded_host() {
         ),
         (&38.into(), &22.into())
     );
-    // Nothing is known of these disks, so what is on 4 KiB is unknown.
+    // Nothing is known of these disks, so a layer on 4 KiB is unknown.
     assert_eq!(
         (
             &summary["soft-partition"]["unknown"],
@@ -304,7 +304,7 @@ fn a_profile_is_joined() {
     .complains("must be a profile that `plumb analyze --save` wrote");
 }
 
-/// What `--collect` writes here is checked like this host; where the host can be read at all.
+/// The result of `--collect` here is checked like this host, if the host can be read at all.
 #[test]
 fn a_collection_of_this_host() {
     let folder = Folder::new("check");
@@ -359,7 +359,7 @@ fn a_collection_overwrites_nothing() {
     assert_eq!(names, 2, "nothing is left in part");
 }
 
-/// The commands that lay out all soft partitions of a volume are said once, not once for each.
+/// The commands that lay out all soft partitions of a volume are printed once, not once for each.
 #[test]
 fn output_grows_with_the_number_of_soft_partitions() {
     let folder = Folder::new("check-many");
@@ -393,6 +393,6 @@ fn output_grows_with_the_number_of_soft_partitions() {
         advice.filter(|advice| advice["kind"] == kind).count()
     };
     assert_eq!(advised("none-keeps-data"), findings.len());
-    // Recreating soft partitions loses what they hold: no command for it is printed.
+    // Recreating soft partitions loses their data: no command for it is printed.
     assert!(findings.iter().all(|finding| finding["fix"] == json!([])));
 }

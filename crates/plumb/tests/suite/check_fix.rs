@@ -1,4 +1,4 @@
-//! Commands that a check prints are run as they stand, and the next check is clean.
+//! Commands that a check prints are run unchanged, and the next check is clean.
 
 use std::path::Path;
 use std::process::Command;
@@ -107,7 +107,7 @@ fn a_partition_with_data_is_not_recreated() {
     }
 }
 
-/// A tool that changes one entry of a damaged label writes it all anew: no command may be printed.
+/// A tool that changes one entry of a damaged label writes it all again: no command may be printed.
 #[test]
 fn a_damaged_label_is_mended_before_its_partitions() {
     require!(Tool("sgdisk"), Tool("sfdisk"));
@@ -123,7 +123,7 @@ fn a_damaged_label_is_mended_before_its_partitions() {
             "broken-label",
         ),
         ("cut", gpt, "truncate -s 40M $0", "broken-label"),
-        // The second EBR leads back to the first: its link is the second entry, of which the start is at byte 470.
+        // The second EBR leads back to the first: its link is the second entry, with its start at byte 470.
         (
             "loop",
             logical,

@@ -1,4 +1,4 @@
-//! Images of disks: what is unknown of them is never called aligned, and what is wrong with them is a finding.
+//! Images of disks: unknown ones are never called aligned, and their faults are findings.
 
 use std::fs::File;
 use std::path::Path;
@@ -65,7 +65,7 @@ fn clusters_that_lie_otherwise_are_unknown() {
         let path = folder.join(name).display().to_string();
         for grid in ["--grid 4k", "--grid 512k", ""] {
             let found = check(folder, name, &format!("{grid} --json"));
-            // Blocks that are in the file are off by what they are off.
+            // Blocks in the file are off by their own distance.
             let is_off = grid == "--grid 512k" && matches!(name, "mixed" | "partly" | "sub");
             let expected = if is_off { "misaligned" } else { "unknown" };
             let document = found.json();
@@ -91,7 +91,7 @@ fn clusters_that_lie_otherwise_are_unknown() {
     }
 }
 
-/// A note on the blocks of a virtual disk takes nothing away from what is unknown of the file that they are in.
+/// A note on the blocks of a virtual disk hides no unknown of their file.
 #[test]
 fn a_note_hides_nothing_that_is_unknown() {
     require!(Tool("qemu-img"), Tool("sfdisk"));
@@ -115,7 +115,7 @@ fn a_note_hides_nothing_that_is_unknown() {
     check(folder, "vhdx", "--grid 4k --fail-on note").ends(1);
 }
 
-/// A script gets a document also where nothing can be told, with the sentence that a person gets.
+/// A script gets a document even if nothing can be judged, with the sentence that a person gets.
 #[test]
 fn a_refusal_is_a_document_too() {
     require!(Tool("sfdisk"));
@@ -156,7 +156,7 @@ fn a_refusal_is_a_document_too() {
     }
 }
 
-/// A physical volume on all of an image, without a volume on it: a grid that is given tells how its data will lie.
+/// A physical volume on all of an image, without a volume on it: a given grid decides about the position of its data.
 #[test]
 fn an_image_that_is_a_physical_volume() {
     require!(Loop, Tool("pvcreate"));
@@ -185,7 +185,7 @@ fn an_image_that_is_a_physical_volume() {
 fn an_image_with_a_solaris_label_gets_no_commands() {
     require!(Tool("parted"));
     let folder = tempfile::tempdir().expect("a directory");
-    // Cylinders of 128 sectors are what parted takes for a file.
+    // parted uses cylinders of 128 sectors for a file.
     shell(
         "truncate -s 64M sun.img; parted -s -a none sun.img mklabel sun unit s mkpart 128s 65535s",
         folder.path(),

@@ -1,5 +1,4 @@
-//! A guest joined with its host: where the bytes of one come to lie on the disks of the other follows from how both were
-//! built.
+//! A guest joined with its host: the positions of its bytes on the host's disks follow from the construction of both.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +23,7 @@ fn check(flags: &[&str], from: &[&PathBuf]) -> Ran {
     plumb(args)
 }
 
-/// How a layer stands on blocks of 4 KiB, and on what.
+/// The verdict of a layer on blocks of 4 KiB, with its disk.
 fn on_blocks(document: &Value, name: &str) -> Vec<(String, String, Option<u64>)> {
     let nodes = document["result"]["stack"]["nodes"]
         .as_array()
@@ -103,7 +102,7 @@ fn without_the_join_nothing_is_known_below() {
         .says("plumb fix move /dev/vda1 --to 2055s");
 }
 
-/// Names of devices mean nothing on another host: commands are for the one whose partition they make anew.
+/// Names of devices mean nothing on another host: commands are for the host whose partition they recreate.
 #[test]
 fn commands_are_for_the_host_of_what_they_change() {
     let lab = Lab::new();
@@ -249,7 +248,7 @@ fn one_collection_is_one_host() {
     }
 }
 
-/// What LIO shows as a unit is the disk that has its identity, and only if it is as long.
+/// A unit of LIO is the disk with its identity, and only if it has the same length.
 #[test]
 fn what_a_target_shows_is_joined_by_its_identity() {
     let identity = LIO_IDENTITY;
@@ -280,7 +279,7 @@ fn what_a_target_shows_is_joined_by_its_identity() {
     }
 }
 
-/// This host as the host: an image that lies on its disk, read where it is.
+/// This host as the host: an image on its disk, read in place.
 #[test]
 fn an_image_of_this_host() {
     require!(Tool("qemu-img"));
@@ -330,7 +329,7 @@ fn an_image_of_this_host() {
     .complains("expected 512");
 }
 
-/// An image that a collection was told of, on the machine that gathers and elsewhere.
+/// An image in a collection, on the collecting machine and elsewhere.
 #[test]
 fn an_image_in_a_collection() {
     require!(Tool("qemu-img"), Root);

@@ -1,4 +1,4 @@
-//! Collections that somebody made to harm whoever checks them.
+//! Malicious collections.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use tar::{Builder, EntryType, Header};
 use crate::common::Ran;
 use crate::common::collection::{FORM, FORM_OF_FILES, Lab, NO_ANSWERS, NO_DEVICES};
 
-/// Memory that a check of a hostile collection may map: what its limits add up to, with room for code and threads.
+/// Memory that a check of a hostile collection may map: the sum of its limits, with room for code and threads.
 const MAPPED_KIB: u64 = 2 << 20;
 
 fn header(kind: EntryType, name: &str, len: u64) -> Header {
@@ -152,7 +152,7 @@ fn a_list_copies_no_bytes() {
         .complains("found the folder 0-sda twice");
 }
 
-/// A collection whose host is that of whoever reads it.
+/// A collection whose host is that of its reader.
 #[test]
 fn a_root_that_leads_to_this_host() {
     let lab = Lab::new();

@@ -107,7 +107,7 @@ fn a_residue_table_of_bpftrace_is_read_back() {
     );
 }
 
-/// What `align.bt` printed of a device.
+/// The output of `align.bt` about a device.
 #[derive(Default)]
 struct Blocks {
     /// Intervals that the load fell into.
@@ -158,7 +158,7 @@ fn in_rows(printed: &str, device: &str, row: &str) -> u64 {
     .sum()
 }
 
-/// What `align.bt` prints of a load that falls into one interval, of 5 s: an I/O that comes while one is printed may be
+/// The output of `align.bt` for a load within one interval, of 5 s: an I/O that comes while one is printed may be
 /// cleared with it.
 fn within_an_interval(load: &Load, arguments: &[&str]) -> (String, Blocks) {
     for _ in 0..4 {
@@ -178,7 +178,7 @@ fn each_device_has_its_block() {
     let load = Load::new("align");
     let (printed, seen) = within_an_interval(&load, &[]);
     let device = load.number(", ");
-    // None of the load begins on the grid: that is somebody who looks what is on the disk.
+    // No I/O of the load begins on the grid: these are another program that probes the disk.
     let others = in_rows(&printed, &device, "[0] ");
     assert_eq!(
         (seen.issued, seen.misaligned, seen.odd),
@@ -189,7 +189,7 @@ fn each_device_has_its_block() {
         let row = format!("@lengths[{device}, {len}]: ");
         let count = printed.lines().find_map(|line| line.strip_prefix(&row));
         let count: u64 = count.and_then(|count| count.parse().ok()).expect("exact");
-        // Somebody may have looked at what is on the disk.
+        // Another program may have probed the disk.
         assert!((ios..=ios + others).contains(&count), "{printed}");
     }
     let off_bytes = (211 * 2 + 101 * 7) * 512;

@@ -88,7 +88,7 @@ fn halves_of_a_run_do_not_differ() {
     let slower = folder.file("slower.csv", closed_loop(2, 20_000, 1.1, 0));
     compare(&one, &slower, &[]).ends(1).says("WORSE host_0");
     compare(&slower, &one, &[]).ends(0).says("BETTER host_0");
-    // A tenth is nothing to whoever says so.
+    // A tenth is no difference with that margin.
     compare(&one, &slower, &["--margin", "20%"])
         .ends(0)
         .says("NO DIFFERENCE above 20.0 %");
@@ -169,7 +169,7 @@ fn a_device_that_charges_for_a_miss() {
             number("rate", "high") / number("rate", "low") < 1.06,
             "{verdict:#}"
         );
-        // Four are in flight as fio sees it; what it takes to send the next one is not in the kernel's latency.
+        // Four are in flight for fio; the time to send the next one is not in the kernel's latency.
         assert!(
             (number("latency", "value") / 0.5 - 1.0).abs() < 0.03,
             "{verdict:#}"
@@ -212,7 +212,7 @@ fn kinds_of_sources_may_differ() {
     .says("mean latency 4.00 ms");
 }
 
-/// What `plumb bench --json` prints, with the rate that it gives itself.
+/// The output of `plumb bench --json`, with its own rate.
 #[test]
 fn a_benchmark_is_read() {
     let folder = Folder::new("compare-bench");
@@ -260,7 +260,7 @@ fn a_benchmark_is_read() {
 fn benchmarks_of_a_device_that_charges() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("compare-charging");
-    // Slow enough for what a busy machine adds.
+    // Slow enough for the delays of a busy machine.
     let device = ChargedCells {
         units_per_second: 500,
         ..ChargedCells::of_ratio(4096, 0, 2.0)
@@ -305,8 +305,8 @@ fn benchmarks_of_a_device_that_charges() {
         .find(|measure| measure["name"] == "read_p50_ns")
         .expect("it is there");
     assert!(holds(ends(&p50["ratio"]), 0.5), "{p50}");
-    // One run in two halves: the second goes on where the first has ended. A busy machine may leave it open, but makes no
-    // difference of them.
+    // One run in two halves: the second continues the first. A busy machine may leave it open, but makes no difference
+    // of them.
     let text = format!(
         "sd=disk,lun={disk},openflags=o_direct,threads=4\nwd=reads,sd=disk,xfersize=4k,seekpct=100,rdpct=100\n\
          rd=default,wd=reads,iorate=max,elapsed=3,interval=1\nrd=first\nrd=second\n"

@@ -1,4 +1,4 @@
-//! `plumb diagnose`: a layout and the I/O through it told as one, and what it says where it may not look.
+//! `plumb diagnose`: a layout and the I/O through it as one, and its message without rights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const LABEL: &str = "label: gpt\nfirst-lba: 34\nstart=34, size=163840\nstart=204800, size=163840\n";
 const SIZE: usize = 200 << 20;
 
-/// A disk with both partitions. Its file has no holes, so that bytes are followed to what the file lies on.
+/// A disk with both partitions. Its file has no holes, so that bytes are followed to the device of the file.
 struct Lab {
     disk: LoopDevice,
 }
@@ -50,8 +50,8 @@ impl Lab {
         values[0] + values[4]
     }
 
-    /// A diagnosis with these arguments while `load` sends so many I/O to each partition. It is repeated if the kernel has
-    /// counted more: another program has read the disk meanwhile, as udev does.
+    /// A diagnosis with these arguments while `load` sends a number of I/O to each partition. It is repeated if the
+    /// kernel has counted more: another program has read the disk in the meantime, as udev does.
     fn diagnose(
         &self,
         args: &[&str],
@@ -116,7 +116,7 @@ fn write(device: &Path, count: u64) {
     run(dd.args([format!("of={}", device.display()), format!("count={count}")]));
 }
 
-/// A diagnosis that watches until it is told to end.
+/// A diagnosis that watches until it is ended.
 struct Diagnosing(Child);
 
 impl Diagnosing {
@@ -263,7 +263,7 @@ fn a_start_and_the_io_through_it_are_one_finding() {
     assert_eq!(ios[1..], [312, 307]);
 }
 
-/// 401 reads that begin 512 bytes past every block of a partition that stands well stay a finding of their own.
+/// 401 reads that begin 512 bytes past every block of an aligned partition stay a separate finding.
 #[test]
 fn io_that_no_layout_explains_are_a_finding_of_their_own() {
     require!(Bpf, Loop, Tool("dd"), Tool("sfdisk"), Tool("partx"));
@@ -342,7 +342,7 @@ fn text_for_80_columns_and_a_page() {
     }
 }
 
-/// How each layer stands. Numbers of nodes count other devices as well, which come and go.
+/// The verdict of each layer. Numbers of nodes count other devices as well, which come and go.
 fn stands(document: &Value) -> Vec<(String, String)> {
     let nodes = document["result"]["stack"]["nodes"]
         .as_array()
@@ -356,7 +356,7 @@ fn stands(document: &Value) -> Vec<(String, String)> {
     stands
 }
 
-/// Without the watch it says of a layout what a check says.
+/// Without the watch it has the same result for a layout as a check.
 #[test]
 fn no_time_is_the_layout_alone() {
     require!(Loop, Tool("sfdisk"), Tool("partx"));
@@ -523,7 +523,7 @@ fn what_cannot_be_asked() {
     plumb(["diagnose", "--for", "0", "--known", "/dev/null/x"]).ends(5);
 }
 
-/// A directory of its own in memory: what lies there lies on no disk of this machine, so that reports are alike anywhere.
+/// A directory in memory: its files are on no disk of this machine, so that reports are alike anywhere.
 struct MemoryFolder {
     folder: Folder,
 }
@@ -548,8 +548,8 @@ impl Drop for MemoryFolder {
     }
 }
 
-/// Words without what differs from run to run: numbers of loop devices, times, how latencies compare, and the marks that
-/// a tree has before each line, since where lines break hangs on the lengths of names.
+/// Words without parts that differ between runs: numbers of loop devices, times, latency comparisons, and the marks of
+/// a tree before each line, because line breaks depend on the lengths of names.
 fn lasting(text: &str) -> Vec<String> {
     let is_time =
         |word: &str| ["s", "ms", "µs", "ns"].contains(&word.trim_end_matches([',', ';', ':', '.']));
@@ -582,7 +582,7 @@ fn lasting(text: &str) -> Vec<String> {
     lasting
 }
 
-/// Of a report what tells of the partition that is off, of the I/O through both, and the tree.
+/// The parts of a report about the misaligned partition, about the I/O through both, and the tree.
 fn parts(report: &str) -> [String; 3] {
     let part = |from: &str| {
         let begin = report
@@ -611,7 +611,7 @@ fn parts(report: &str) -> [String; 3] {
     ]
 }
 
-/// `examples/diagnose.md`: a disk as it says, the I/O that it says, and what it prints of them.
+/// `examples/diagnose.md`: a disk and I/O as on the page, and the output for them.
 #[test]
 fn the_worked_session_is_true() {
     require!(

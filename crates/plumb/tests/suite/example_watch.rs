@@ -1,4 +1,4 @@
-//! Keeps `examples/watch.md` true: makes the disk that it speaks of, runs its commands, and compares what they print.
+//! Keeps `examples/watch.md` true: makes the page's disk, runs its commands, and compares their output.
 //!
 //! Times, latencies and PIDs are another run's; so may be the number of the loop device. All else has to be as on the page:
 //! fio draws the same random numbers each time.
@@ -73,7 +73,7 @@ impl WatchSession {
         });
     }
 
-    /// A line that begins with `$ plumb `: what it prints.
+    /// The output of a line that begins with `$ plumb `.
     fn plumb(&mut self, line: &str) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         let line = line.replace(NAME, &self.disk.name());
@@ -106,7 +106,7 @@ impl WatchSession {
             .replace(&self.disk.name(), NAME)
     }
 
-    /// The page with what its commands print now.
+    /// The page with the present output of its commands.
     fn replayed(&mut self, page: &str) -> String {
         let mut now = String::new();
         let (mut fenced, mut dropping) = (false, false);
@@ -158,7 +158,7 @@ fn await_programs(pid: u32) {
     });
 }
 
-/// What has to be alike: words and counts, without what hangs on the clock and on how lines break.
+/// The parts that have to be alike: words and counts, without times and line breaks.
 fn comparable_lines(page: &str) -> Vec<String> {
     let mut told = Vec::new();
     let mut in_times = false;
@@ -190,7 +190,7 @@ fn comparable_lines(page: &str) -> Vec<String> {
             _ => line.to_owned(),
         };
         let mut words: Vec<&str> = line.split_whitespace().collect();
-        // The PID stands behind the name of the process.
+        // The PID follows the name of the process.
         if words.first() == Some(&"fio") && words.len() > 5 {
             words.remove(1);
         }

@@ -1,9 +1,9 @@
-//! Keeps the worked sessions true: runs the commands in `examples/*.md` and compares what they print.
+//! Runs the commands in `examples/*.md` and `docs/jobs/*.md`, and compares their output with the pages.
 //!
-//! In a fenced block a line that begins with `$ plumb` is a command, and what follows up to the next `$` or the
-//! end of the fence is its output, standard error included. `$ echo $?` shows how it ended. Other commands are
-//! not run, but for `truncate`, which makes what is measured. Commands go through `sh`, so pipes and redirections work; those of one page share a directory of
-//! their own in which `examples` is that of the repository.
+//! In a fenced block a line that begins with `$ plumb` is a command, and the lines up to the next `$` or the end of the
+//! fence are its output, standard error included. `$ echo $?` shows its exit status. Other commands are not run, except
+//! `truncate`, which makes the measured file. Commands go through `sh`, so pipes and redirections work; those of one
+//! page share a directory in which `examples` is that of the repository.
 //!
 //! `PLUMB_BLESS=1` writes the output into the pages instead of comparing it.
 
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The directory in which the commands of a page run, made anew.
+/// The directory in which the commands of a page run, newly made.
 fn workplace(page: &Path) -> PathBuf {
     let name = page.file_stem().unwrap_or_default();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -30,7 +30,7 @@ fn workplace(page: &Path) -> PathBuf {
     place
 }
 
-/// What a command prints, and how it ends.
+/// The output of a command, and its exit status.
 fn run(command: &str, place: &Path) -> (String, i32) {
     let binary = Path::new(env!("CARGO_BIN_EXE_plumb"));
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -115,8 +115,10 @@ fn first_difference(was: &str, now: &str) -> String {
 
 #[test]
 fn sessions_print_what_the_pages_say() {
-    let mut pages: Vec<PathBuf> = std::fs::read_dir(root().join("examples"))
-        .expect("the examples")
+    let folders = ["examples", "docs/jobs"].map(|folder| root().join(folder));
+    let mut pages: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder of pages"))
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         // A disk that is watched has to be there: example_watch.rs.

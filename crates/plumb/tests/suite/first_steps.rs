@@ -1,4 +1,4 @@
-//! The first steps of a new user: install, ask what is wrong, and read what a finding means.
+//! The first steps of a new user: install, ask for a diagnosis, and read about a finding.
 
 use std::path::Path;
 use std::process::Command;

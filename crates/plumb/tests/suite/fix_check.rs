@@ -133,7 +133,7 @@ fn a_check_is_carried_out() {
     checked.plan(&document, &[]);
     assert_eq!(checked.start(), START, "only shown");
     let done = checked.write(&document);
-    // The check behind it adds what it finds of the disks of this machine.
+    // The check after it adds its findings about the disks of this machine.
     assert!([0, 1, 3].contains(&done.code), "{}{}", done.out, done.err);
     assert_eq!(checked.start(), 2056);
     assert!(

@@ -1,4 +1,4 @@
-//! `plumb fix` on block devices: the kernel learns of what was written, and what is in use is left alone.
+//! `plumb fix` on block devices: the kernel is updated, and devices in use are left alone.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl LabelledDisk {
         self.fix_by(Command::new(env!("CARGO_BIN_EXE_plumb")), what, args)
     }
 
-    /// By a program that does not see the processes of this one, as in a container: it does not see what they have open.
+    /// By a program that does not see the processes of this one, as in a container: it does not see their open files.
     fn fix_unseeing(&self, what: &str, args: &[&str]) -> Output {
         let mut command = Command::new("unshare");
         command.args([
@@ -97,7 +97,7 @@ impl LabelledDisk {
     }
 }
 
-/// What is said of who has a device open.
+/// The message about a process with the device open.
 fn open_notice(opener: &Opener, node: &Path) -> String {
     let name = node.file_name().expect("a node").to_string_lossy();
     format!("{name} is open in {} ({})", opener.command(), opener.pid())
@@ -333,7 +333,7 @@ fn who_may_not_tell_the_kernel_writes_nothing() {
     assert!(disk.bytes() == before && !disk.saved().exists());
 }
 
-/// A backup label may be written beside partitions in use, and not beside who has the whole disk.
+/// A backup label may be written beside partitions in use, and not beside a user of the whole disk.
 #[test]
 fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
     require!(Loop, Tool("sgdisk"), Tool("unshare"));

@@ -1,5 +1,5 @@
-//! What `plumb fix` gains: on a disk that charges for reads off its blocks a partition at sector 34 or 63 is moved with its file
-//! system, and benchmark, probe and check say before and after what that was worth.
+//! The gain of `plumb fix`: on a disk that charges for misaligned reads a partition at sector 34 or 63 is moved with
+//! its file system, and benchmark, probe and check measure it before and after.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,13 +142,13 @@ impl ThrottledDisk {
         })
     }
 
-    /// The blocks begin so many bytes behind the partition's start.
+    /// The blocks begin a number of bytes after the partition's start.
     fn assert_offset(&self, offset: u64) {
         let probed = probe_until_decided(&self.node(), "--limit 60s");
         assert!(probed.is_right(4096, offset), "{:#}", probed.result);
     }
 
-    /// Where the journal is: the disk is a file of this machine, which has only one.
+    /// The path of the journal: the disk is a file of this machine, which has only one.
     fn journal(&self) -> String {
         format!(
             "--journal {} --journal-same-disk",
@@ -157,8 +157,8 @@ impl ThrottledDisk {
     }
 }
 
-/// What `plumb compare` says, and how many times as many reads a second there are after at the least: the lower end of the 95 %
-/// interval, which a machine that is busy with other things makes lower.
+/// The verdict of `plumb compare`, and the least ratio of reads a second: the lower end of the 95 % interval, which a
+/// busy machine lowers.
 fn gain(before: &Path, after: &Path) -> (String, f64) {
     let ran = plumb([
         "compare".as_ref(),
@@ -177,8 +177,8 @@ fn gain(before: &Path, after: &Path) -> (String, f64) {
     )
 }
 
-/// Built to be twice as fast one at a time, since a read off the blocks takes two, and more than that with several in flight,
-/// which wait for each other on their blocks. What is left of either is room for the machine.
+/// Built to be twice as fast one at a time, because a misaligned read needs two blocks, and more than that with several
+/// in flight, which wait for each other on their blocks. The rest of either is room for the machine.
 fn assert_gained(before: &[PathBuf; 2], after: &[PathBuf; 2]) {
     let [(one, alone), (other, together)] = [0, 1].map(|at| gain(&before[at], &after[at]));
     assert_eq!((one.as_str(), other.as_str()), ("better", "better"));
@@ -224,7 +224,7 @@ fn a_moved_file_system_is_faster() {
     assert!(!is_found_off(&disk));
 }
 
-/// By a plan, which ends with what check and probe say.
+/// By a plan, which ends with the results of check and probe.
 #[test]
 fn a_plan_ends_with_a_probe() {
     require!(
@@ -236,7 +236,7 @@ fn a_plan_ends_with_a_probe() {
         Tool("mkfs.ext4")
     );
     let disk = ThrottledDisk::new(63);
-    // 63 · 512 = 7 · 4096 + 3584: the first boundary lies 512 bytes further on.
+    // 63 · 512 = 7 · 4096 + 3584: the first boundary is 512 bytes later.
     disk.assert_offset(512);
     let file = disk.dir.path().join("plan.json");
     let device = disk.loops.path().display().to_string();
@@ -276,7 +276,7 @@ fn a_plan_ends_with_a_probe() {
     let done = fix(&format!("--yes {}", disk.name()));
     done.says(", and verified in ")
         .says(&format!("plumb check {node}"));
-    // It has the time that a probe has; what a busy machine leaves open is asked again below.
+    // It has the time of a probe; questions that a busy machine leaves open are asked again below.
     let told = [
         "aligned for reads: the grid of {} is 4 KiB at offset 0",
         "inconclusive for reads of {}",

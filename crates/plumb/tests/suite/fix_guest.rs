@@ -1,5 +1,5 @@
-//! `plumb fix` on disks that declare where their first whole block begins, and on members of arrays and volumes, in a guest:
-//! see `lab/fix-guest`. What came of it is what the guest's kernel, sfdisk, sgdisk, mdadm and e2fsck say.
+//! `plumb fix` on disks that declare the start of their first whole block, and on members of arrays and volumes, in a
+//! guest: see `lab/fix-guest`. The results come from the guest's kernel, sfdisk, sgdisk, mdadm and e2fsck.
 
 use plumb_testkit::require;
 

@@ -1,4 +1,4 @@
-//! `plumb fix relabel`, `undo` and `backup-label` on images, held against what sgdisk, sfdisk and parted make of them.
+//! `plumb fix relabel`, `undo` and `backup-label` on images, compared with sgdisk, sfdisk and parted.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -82,7 +82,7 @@ impl LabelImage {
             .collect()
     }
 
-    /// What `undo` took the place of.
+    /// The label that `undo` replaced.
     fn undone(&self) -> PathBuf {
         self.0.path().join("undone.plumb-label")
     }
@@ -152,8 +152,8 @@ fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// sgdisk mends a copy in memory, and says so before it finds no problems any more. That a partition ends where it was
-/// told to end is none of these.
+/// sgdisk repairs a copy in memory, and says so before it finds no more problems. The wanted end of a partition is no
+/// such message.
 fn complains(verified: &str) -> bool {
     let words = ["Caution", "Warning", "Problem:", "invalid", "corrupt"];
     let mut lines = verified
@@ -162,7 +162,7 @@ fn complains(verified: &str) -> bool {
     lines.any(|line| words.iter().any(|word| line.contains(word)))
 }
 
-/// What the tools for a kind of label say of one that is as it should be.
+/// The messages of the tools for a kind of label about a good one.
 fn assert_tools_are_content(image: &LabelImage, has_gpt: bool) {
     let verified = image.tool("sfdisk", &["--verify"]);
     assert!(verified.contains("No errors detected"), "{verified}");
@@ -233,7 +233,7 @@ fn new_labels_are_ones_that_the_tools_read() {
     }
 }
 
-/// What is not made is refused by its name, and nothing is written.
+/// An unsupported label is refused by its name, and nothing is written.
 #[test]
 fn a_new_smi_label_of_x86_is_refused() {
     let image = LabelImage::new(64 * MIB);
@@ -258,7 +258,7 @@ fn a_new_smi_label_of_x86_is_refused() {
     assert!(image.bytes() == before && !image.saved().exists());
 }
 
-/// A label of cylinders: 16 heads of 63 sectors make 1,008 of them, of which 63 is the greatest odd part.
+/// A label of cylinders: 16 heads of 63 sectors make 1,008 of them, with 63 as the greatest odd part.
 #[test]
 fn a_new_smi_label_begins_at_a_cylinder() {
     require!(Tool("sfdisk"), Tool("parted"));
@@ -273,7 +273,7 @@ fn a_new_smi_label_begins_at_a_cylinder() {
     );
     let text = image.tool("sfdisk", &["--dump"]);
     assert!(text.contains("label: sun"), "{text}");
-    // Which ends with 0. It names the gap before the slice, and parted that its own geometry is another one.
+    // It ends with 0. It names the gap before the slice, and parted's own geometry.
     image.tool("sfdisk", &["--verify"]);
     let slices = Command::new("parted")
         .args(["-s", "-m"])
@@ -369,7 +369,7 @@ fn partitions_of_an_mbr_begin_elsewhere() {
         "{dump}"
     );
     assert_tools_are_content(&image, false);
-    // The link of the next logical partition lies before it.
+    // The link of the next logical partition precedes it.
     let over = image.fix(
         "relabel",
         &["--number", "5", "--start", "34816s", "--size", "30784s"],
@@ -452,7 +452,7 @@ fn a_plan_is_carried_out() {
     assert_eq!(other.status.code(), Some(2), "{}", stderr_text(&other));
 }
 
-/// A plan that makes the label says of which kind, and nobody has to say it twice.
+/// A plan that makes the label names its kind, and it need not be repeated.
 #[test]
 fn a_plan_makes_the_label_that_it_names() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
@@ -496,7 +496,7 @@ fn a_plan_makes_the_label_that_it_names() {
             serde_json::from_str(&image.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
         assert_eq!(table["partitiontable"]["label"], made);
         assert_eq!(image.rows(), [(2_048, 20_480)]);
-        // What was shown before is what was written.
+        // The earlier output equals the write.
         let shown = String::from_utf8_lossy(&carried_out.stdout);
         let then = if kind == "dos" {
             "label then: MBR"
@@ -531,7 +531,7 @@ fn what_is_not_empty_is_left_alone() {
         );
     }
     assert_eq!(image.bytes(), bytes);
-    // A format of which there is a signature and no more.
+    // A format with a signature and no more.
     let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
     let mut bytes = image.bytes();
@@ -573,7 +573,7 @@ fn what_is_typed_wrong_writes_nothing() {
         ),
         (&["--start", "2049b", "--yes", "disk.img"], 2),
         (&["--new-label", "--label", "smi", "--yes", "disk.img"], 2),
-        // A label is there: it is changed, and stays what it is.
+        // An existing label is changed, and keeps its kind.
         (&["--label", "efi", "--yes", "disk.img"], 2),
         (
             &["--label", "dos", "--start", "2048s", "--yes", "disk.img"],
@@ -595,7 +595,7 @@ fn what_is_typed_wrong_writes_nothing() {
     assert_eq!(missing.expect("plumb runs").status.code(), Some(2));
 }
 
-/// A label counts in the sectors of another disk, or of this one in another box: what is advised helps.
+/// A label counts in the sectors of another disk, or of this one in another enclosure: the advice helps.
 #[test]
 fn a_label_of_other_sectors() {
     require!(Root, Loop, Tool("sfdisk"), Tool("sgdisk"));
@@ -634,7 +634,7 @@ fn a_label_of_other_sectors() {
     assert_eq!(made.status.code(), Some(0), "{}", stderr_text(&made));
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.path()));
     assert!(verified.contains("No problems found"), "{verified}");
-    // A broken copy is what backup-label is for.
+    // backup-label repairs a broken copy.
     std::fs::remove_file(image.saved()).expect("the saved label");
     let mut bytes = image.bytes();
     bytes[64 * MIB as usize - 512] ^= 0xff;
@@ -763,7 +763,7 @@ fn a_label_is_not_undone_over_the_work_of_others() {
     assert_eq!(image.undo(&[]).status.code(), Some(5));
 }
 
-/// What came into the partition since would be out of sight.
+/// Newer content of the partition would be invisible.
 #[test]
 fn a_label_is_not_undone_over_new_content() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -822,7 +822,7 @@ fn a_label_is_not_undone_over_new_content() {
             "the label is there again, and what is in its partition"
         );
     }
-    // What was there before the label was changed is told when it is.
+    // The earlier content is reported when the label is changed.
     let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
     let mut bytes = image.bytes();
@@ -876,7 +876,7 @@ fn a_label_that_is_written_in_part_can_be_undone() {
     std::fs::File::create(&disk)
         .and_then(|file| file.set_len(64 * MIB))
         .expect("holes take no room");
-    // A copy of the label lies in five pages.
+    // A copy of the label is in five pages.
     std::fs::write(at.join("other"), vec![1; 57 * PAGE as usize]).expect("room for as much");
     let plumb = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));

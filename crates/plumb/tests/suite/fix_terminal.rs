@@ -1,4 +1,4 @@
-//! `plumb fix move` on a terminal: how far it is, what Ctrl-C does, and how it goes on.
+//! `plumb fix move` on a terminal: its progress, the effect of Ctrl-C, and its continuation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use plumb_testkit::require;
 use plumb_testkit::slow_disk::SlowDisk;
 
 const MIB: u64 = 1 << 20;
-/// Length of the partition: some seconds on the disk below, also where a fast machine reads sixteen pieces at a time.
+/// Length of the partition: some seconds on the disk below, even if a fast machine reads sixteen pieces at a time.
 const MIBS: u64 = 80;
 
 /// A partition of noise at sector 34 of a disk that takes its time. Fields are dropped in this order.
@@ -66,7 +66,7 @@ impl NoiseDisk {
     }
 }
 
-/// What stands on a line that is rewritten in place must be gone when another thing is said.
+/// The text of a line that is rewritten in place must be gone before other output.
 #[track_caller]
 fn assert_no_progress(screen: &str) {
     let stages = ["reading the", "hiding", "copying", "verifying"];

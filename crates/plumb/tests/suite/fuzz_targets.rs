@@ -9,9 +9,9 @@ use plumb_testkit::temp_dir;
 
 use crate::fuzz_seeds::{self, fuzz};
 
-/// What readers are called.
+/// The names of readers.
 const NAMES: [&str; 5] = ["parse", "parse_line", "read", "read_bytes", "decode"];
-/// What they read.
+/// Their input.
 const FOREIGN: [&str; 3] = ["&[u8]", "&str", "dyn Disk"];
 
 /// Readers by the beginning of their path in `crates/`, and the targets that reach them.
@@ -71,7 +71,7 @@ fn readers(source: &str) -> Vec<String> {
             .collect::<Vec<_>>()
             .join(" ")
     });
-    // What has a `&self` reads what it was made of.
+    // Methods with `&self` read their own input.
     let parsers = whole.filter(|declared| !declared.contains("&self"));
     parsers
         .filter(|declared| FOREIGN.iter().any(|what| declared.contains(what)))

@@ -1,4 +1,4 @@
-//! Input that is not what it should be: the message has the place, what was found and what was expected.
+//! Invalid input: the message has the position, the text found and the text expected.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -63,7 +63,7 @@ fn an_endless_line() {
     );
 }
 
-/// The same behind lines that are well: what was read before it counts, and nothing is read after it.
+/// The same after good lines: the data before it count, and nothing is read after it.
 #[test]
 fn an_endless_line_behind_good_ones() {
     let good = msr(pages(300, 512, 8192));
@@ -72,8 +72,8 @@ fn an_endless_line_behind_good_ones() {
     assert!(sent < 1024, "{sent} MiB were read");
 }
 
-/// Sends `head`, then so many MiB of `x` in one line, to a program that may use 512 MiB. Gives the MiB sent, the exit
-/// status, and what it said.
+/// Sends `head`, then a number of MiB of `x` in one line, to a program that may use 512 MiB. Returns the MiB sent, the
+/// exit status, and the output.
 fn endless(head: &[u8], mib: usize) -> (usize, Option<i32>, String) {
     let mut child = std::process::Command::new("sh")
         .args([
@@ -155,7 +155,7 @@ fn a_damaged_profile() {
     let cut = folder.file("cut", &whole[..whole.len() / 2]);
     analyze(&cut, "")
         .ends(5)
-        .complains("damaged profile: cannot unpack what follows byte 12")
+        .complains("damaged profile: cannot unpack the data after byte 12")
         .complains("the file is");
     let mut newer = whole.clone();
     newer[8] = 99;
@@ -221,7 +221,7 @@ fn an_odd_line_at_the_beginning() {
             ran.says(&format!("line {}: found", at + 1));
         }
     }
-    // Names of columns that no format has are no damage: what they mean is not known.
+    // Unknown names of columns are no damage: their meaning is not known.
     let foreign = format!("when,who,which,what,where,size,took\n{rows}");
     analyze(&folder.file("foreign.csv", foreign), "")
         .ends(5)

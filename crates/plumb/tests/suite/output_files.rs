@@ -1,4 +1,4 @@
-//! Files that the program makes: under which names, for whom, and what a signal leaves of them.
+//! Files that the program makes: their names, their owners, and their state after a signal.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -118,7 +118,7 @@ fn a_collection_goes_through_no_link() {
     }
 }
 
-/// Another user has made the file before, and could read and change what comes into it.
+/// Another user has made the file before, and could read and change its content.
 #[test]
 fn a_file_of_another_user_in_a_directory_for_all() {
     require!(Root);
@@ -201,7 +201,7 @@ fn a_signal_leaves_no_unfinished_file() {
     }
 }
 
-/// What was ignored when the program began stays so: nohup.
+/// Signals that were ignored when the program began stay so: nohup.
 #[test]
 fn a_signal_that_is_ignored_ends_nothing() {
     let places = PlantedPaths::new();

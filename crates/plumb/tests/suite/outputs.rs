@@ -1,4 +1,4 @@
-//! What comes out: documents, colours, pipes, saved profiles, other formats.
+//! Outputs: documents, colours, pipes, saved profiles, other formats.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -153,7 +153,7 @@ fn a_reader_that_goes_away() {
     assert_eq!(child.wait().expect("ends").code(), Some(0));
 }
 
-/// Everything but where it is from.
+/// Everything but its origin.
 fn judged(json: &Value) -> (Value, Value) {
     let mut result = json["result"].clone();
     result.as_object_mut().expect("an object").remove("notes");
@@ -180,7 +180,7 @@ fn a_saved_profile_gives_the_same_answers() {
         trace.json()["result"]["notes"]
     );
     assert!(std::fs::metadata(&saved).expect("saved").len() < 200_000);
-    // A question outside what was kept is unknown and no rounded figure.
+    // A question beyond the kept data is unknown and no rounded figure.
     analyze(&saved, "--grid 7m")
         .says("which 7 MiB does not divide")
         .ends(3);
@@ -329,7 +329,7 @@ fn standard_input_packed_or_not() {
     }
 }
 
-/// A day of blkparse text: two partitions, the first of which begins at sector 63.
+/// A day of blkparse text: two partitions; the first begins at sector 63.
 fn parted() -> String {
     let mut random = plumb_testkit::Rng::new(8);
     let (mut text, mut ns) = (String::new(), 0u64);
@@ -509,7 +509,7 @@ fn a_trace_in_another_format_gives_the_same_answers() {
     let ran = plumb([Path::new("convert"), &real(VSCSI), &parquet]);
     ran.ends(0).complains("113,872 I/O of");
     assert_eq!(numbers(&parquet), direct);
-    // MSR's CSV names a host beside the disk, and a job for fio is what an application asks: the same I/O elsewhere.
+    // MSR's CSV names a host beside the disk, and a job for fio is an application's request: the same I/O elsewhere.
     for (name, code) in [("guest.csv", 0), ("guest.iolog", 0)] {
         let path = folder.path(name);
         plumb([Path::new("convert"), &real(VSCSI), &path]).ends(code);
@@ -556,7 +556,7 @@ fn converting_what_is_not_there() {
     convert(&["--device=host_0"]).ends(0);
 }
 
-/// Two layers are no sum of I/O; a damaged source says what is wrong with it.
+/// Two layers are no sum of I/O; a damaged source reports its fault.
 #[test]
 fn what_converting_says() {
     let folder = Folder::new("outputs");
@@ -636,7 +636,7 @@ fn a_grid_given_twice_is_judged_once() {
     assert_eq!(judged(&twice.json()), judged(&once.json()));
 }
 
-/// What names of a trace hold stands in the report, and moves no cursor.
+/// Names of a trace appear in the report, and move no cursor.
 #[test]
 fn names_reach_no_terminal_as_commands() {
     let folder = Folder::new("outputs");

@@ -2,7 +2,9 @@
 //! beside the rules.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use plumb_testkit::require;
 use plumb_trace::format::FORMATS;
 
 fn root() -> PathBuf {
@@ -39,6 +41,18 @@ fn each_format_has_a_line() {
     }
 }
 
+/// `scripts/test` runs the checker itself on the documents.
+#[test]
+fn the_checker_of_english_finds_its_examples() {
+    require!(Tool("python3"));
+    let checked = Command::new(root().join("scripts/prose"))
+        .arg("--self-test")
+        .output()
+        .expect("scripts/prose runs");
+    let printed = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{printed}");
+}
+
 /// Targets of the links in a page that are files of the repository.
 fn links(page: &str) -> impl Iterator<Item = &str> {
     let behind_brackets = page.split("](").skip(1);
@@ -53,7 +67,7 @@ fn links_lead_somewhere() {
         PathBuf::from("docs"),
         PathBuf::from("examples"),
     ];
-    pages.extend(["docs/findings", "docs/formats"].map(PathBuf::from));
+    pages.extend(["docs/findings", "docs/formats", "docs/jobs"].map(PathBuf::from));
     let mut followed = 0;
     for folder in pages {
         for entry in std::fs::read_dir(root().join(&folder)).expect("a readable folder") {

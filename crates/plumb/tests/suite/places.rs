@@ -1,11 +1,11 @@
-//! Where files are written: apart from all that is read, from devices and from standard output.
+//! Destinations of files: apart from all inputs, from devices and from standard output.
 
 use std::path::Path;
 
 use crate::common::{Folder, analyze, command, msr, pages, plumb};
 use plumb_testkit::require;
 
-/// A file with this content, read anew.
+/// A file with this content, read again.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     std::fs::read(path).expect("it is there") == bytes
 }
@@ -164,7 +164,7 @@ fn a_trace_is_not_written_over_a_disk() {
     );
 }
 
-/// Better known before hours of reading than after them; and what was found is printed all the same.
+/// Better known before hours of reading than after them; and the results are printed all the same.
 #[test]
 fn places_that_take_no_file() {
     let folder = Folder::new("outputs");
@@ -176,7 +176,7 @@ fn places_that_take_no_file() {
     }
 }
 
-/// The answer is printed also where the file could not be written at the end.
+/// The answer is printed even if the file could not be written at the end.
 #[test]
 fn a_file_that_does_not_fit() {
     let folder = Folder::new("outputs");
@@ -209,7 +209,7 @@ fn a_file_that_does_not_fit() {
     }
 }
 
-/// Whoever may not write is told of writing.
+/// A user without the right to write gets a message about writing.
 #[test]
 fn who_may_not_write() {
     require!(Root, Tool("setpriv"));

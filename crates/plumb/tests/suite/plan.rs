@@ -709,7 +709,7 @@ fn a_partition_without_room_becomes_smaller() {
     );
     plan(args)
         .says("it becomes 47 KiB (94 sectors) smaller")
-        .says("what it holds is not known");
+        .says("its content is not known");
     let folder = Folder::new("plan-smaller");
     let dump = "label: gpt\nlabel-id: 0\ndevice: /dev/sdb\nunit: sectors\nsector-size: 512\n\n\
                 /dev/sdb1 : start=34, size=2014, type=0\n/dev/sdb2 : start=2048, size=2048, type=0\n";

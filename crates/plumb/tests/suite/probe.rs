@@ -30,7 +30,7 @@ fn noise(path: &Path, mib: u64) {
     file.sync_all().expect("written");
 }
 
-/// What runs on cells of a known ratio came to.
+/// The results of runs on cells of a known ratio.
 #[derive(Debug, Default)]
 struct Rates {
     runs: u32,
@@ -215,8 +215,8 @@ fn blocks_with_a_delay() {
     }
 }
 
-/// A loop device that reads through the page cache has the grid of its pages, wherever the blocks below begin: each page is
-/// read whole. What is found is that, or nothing.
+/// A loop device that reads through the page cache has the grid of its pages, for any start of the blocks below: each
+/// page is read whole. The result is that, or nothing.
 #[test]
 fn pages_of_a_loop_device() {
     require!(
@@ -311,7 +311,7 @@ fn devices_that_fail_meanwhile() {
         .says(" s, 1 read, 0 B");
 }
 
-/// A file in memory behind a loop device: whatever the noise, no grid.
+/// A file in memory behind a loop device: for any noise, no grid.
 #[test]
 fn a_plain_loop_device_has_no_grid() {
     require!(Root, Loop);
@@ -326,7 +326,7 @@ fn a_plain_loop_device_has_no_grid() {
     }
 }
 
-/// What was never written answers without a medium, and is never called aligned.
+/// An unwritten range answers without a medium, and is never called aligned.
 #[test]
 fn a_thin_volume_never_written() {
     require!(Root, Loop, Tool("dmsetup"));
@@ -440,7 +440,8 @@ fn runs_asked() -> usize {
         .unwrap_or(100)
 }
 
-/// Does `one` for each number below `runs`, so many of them side by side: a probe waits for its device most of the time.
+/// Does `one` for each number below `runs`, several of them side by side: a probe waits for its device most of the
+/// time.
 fn side_by_side<T: Send>(runs: usize, workers: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {

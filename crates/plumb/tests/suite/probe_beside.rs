@@ -1,5 +1,5 @@
-//! `plumb probe` where something stands beside the medium: caches, credits that run out, another reader; and what devices
-//! declare of a grid that they do not have.
+//! `plumb probe` with influences beside the medium: caches, credits that run out, another reader; and grids that
+//! devices declare without having them.
 
 use std::fs;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn a_cache_before_blocks_with_a_delay() {
     drop(device);
 
     let device = cached_blocks(32, "1ms", None);
-    // Whole, past the page cache of this host: what answers is the server's.
+    // Whole, without the page cache of this host: the server answers.
     run(Command::new("dd")
         .args(["bs=1M", "iflag=direct", "of=/dev/null", "status=none"])
         .arg(format!("if={}", device.path().display())));
@@ -77,7 +77,7 @@ fn a_cache_before_blocks_with_a_delay() {
 /// A read through two processes takes less where no other keeps them waiting.
 const QUIET_NS: u64 = 45_000;
 
-/// A stated cache: nothing is read of what may be held by it.
+/// A stated cache: nothing is read that it may hold.
 #[test]
 fn a_target_that_is_smaller_than_its_cache() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
@@ -102,7 +102,7 @@ fn a_target_that_is_smaller_than_its_cache() {
     assert_eq!(probed.result["cache"]["stated_bytes"], 3 << 20);
 }
 
-/// Credits run out in the middle: the throttle that is left counts reads, whatever they cost behind it.
+/// Credits run out in the middle: the remaining throttle counts reads, for any cost behind it.
 #[test]
 fn a_throttle_that_sets_in_hides_no_grid() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
@@ -123,14 +123,14 @@ fn a_throttle_that_sets_in_hides_no_grid() {
     let probed = probe(device.path(), "--margin 12 --limit 8s");
     must_be_right_or_open(&probed, 4096, 3072);
     assert_ne!(probed.verdict(), "no-penalty", "{}", probed.result);
-    // When it set in, and by how much, is told of simulated devices (crates/load/tests/probe/beside.rs). Here other tests may
-    // keep the server from its work: it saves up credits meanwhile, and the pace goes up and down.
+    // Its start and amount are tested on simulated devices (crates/load/tests/probe/beside.rs). Here other tests may
+    // delay the server: it saves up credits in the meantime, and the pace goes up and down.
     let paces = probed.result["pace"].as_array().expect("paces");
     assert!(!paces.is_empty(), "{}", probed.result);
 }
 
-/// Another reader of the same loop device has its share of the I/O, which is said; the grid is seen all the same. And what the
-/// loop device declares, blocks of 512 bytes, is refuted.
+/// Another reader of the same loop device has its share of the I/O, which is reported; the grid is seen all the same.
+/// And the loop device's declaration, blocks of 512 bytes, is refuted.
 #[test]
 fn another_reader_and_a_size_declared_too_small() {
     require!(Root, Loop, Tool("qemu-storage-daemon"), Tool("fusermount3"));
@@ -169,7 +169,7 @@ fn another_reader_and_a_size_declared_too_small() {
     }
 }
 
-/// What is declared of the target, and what the measurement says of it.
+/// The declarations of the target, and the outcome of the measurement for each.
 fn outcomes<'a>(result: &'a Value, what: &str) -> Vec<(u64, &'a str)> {
     let hints = result["hints"].as_array().expect("hints");
     let hints = hints.iter().filter(|hint| hint["what"] == what);

@@ -1,5 +1,5 @@
-//! `plumb probe --write` on devices that charge for writes off a grid and not for reads: what it finds, and that the target
-//! holds what it held, whatever happens to the probe.
+//! `plumb probe --write` on devices that charge for misaligned writes and not for reads: its result, and the unchanged
+//! content of the target, for any fate of the probe.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -32,7 +32,7 @@ fn noise(mib: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Reads show no grid there, and do not call it aligned; writes show the grid, what a miss costs, and change nothing.
+/// Reads show no grid there, and do not call it aligned; writes show the grid and the cost, and change nothing.
 #[test]
 fn writes_are_charged_and_reads_are_not() {
     require!(Patience, Tool("nbdfuse"), Tool("fusermount3"));
@@ -150,7 +150,7 @@ fn writes_without_a_penalty() {
     assert_eq!(disk.changes(), 0);
 }
 
-/// Ended in the middle, by whatever signal: every write that arrived was of what is there.
+/// Ended in the middle, by any signal: every write that arrived had the present content.
 #[test]
 fn a_probe_that_is_killed_changes_nothing() {
     require!(Tool("nbdfuse"), Tool("fusermount3"));
@@ -192,7 +192,7 @@ fn wait_until(disk: &Served, writes: u64) {
     }
 }
 
-/// What is in use, read-only or not named is not written to, and the reason is said.
+/// Targets in use, read-only or not named are not written to, and the reason is printed.
 #[test]
 fn what_may_not_be_written_is_refused() {
     require!(Root, Loop, Tool("mkfs.ext4"));
@@ -259,7 +259,7 @@ fn what_may_not_be_written_is_refused() {
     drop(mounted);
 }
 
-/// Partitions have bytes of their disk: who has one open would find older ones written back.
+/// Partitions have bytes of their disk: a process with one open would find older ones written back.
 #[test]
 fn what_shares_bytes_with_the_target_is_looked_at() {
     require!(Root, Loop, Tool("addpart"));
@@ -299,7 +299,7 @@ fn what_shares_bytes_with_the_target_is_looked_at() {
     );
 }
 
-/// Zeros may stand for what was never written: a thin volume would have to make room for them.
+/// Zeros may be unwritten: a thin volume would have to allocate them.
 #[test]
 fn zeros_are_not_written_back() {
     require!(Root, Loop);

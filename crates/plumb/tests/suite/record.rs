@@ -1,4 +1,4 @@
-//! `plumb record`: every I/O that is known is in the file, whatever becomes of the recording.
+//! `plumb record`: every known I/O is in the file, for any fate of the recording.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -149,7 +149,7 @@ fn the_count_is_that_of_fio() {
         (0, 0)
     );
     assert!(read.events.is_sorted_by_key(|event| event.time_ns));
-    // What was watched at the same time has the same numbers.
+    // A simultaneous watch has the same numbers.
     let watched = plumb([
         "analyze".as_ref(),
         saved.as_os_str(),
@@ -181,7 +181,7 @@ fn the_count_is_that_of_fio() {
     assert_eq!(numbers(&watched), numbers(&analyzed));
 }
 
-/// What was completed some seconds before the kill is in the file, in order and without a gap.
+/// I/O completed some seconds before the kill are in the file, in order and without a gap.
 #[test]
 fn a_killed_recording_can_be_read() {
     require!(Bpf, Loop, Tool("dd"));
@@ -306,7 +306,7 @@ fn a_recording_ends_where_its_file_is_full() {
     );
 }
 
-/// What is written to a file without a name is lost: the recording ends soon, and not with success.
+/// Writes to a file without a name are lost: the recording ends soon, and not with success.
 #[test]
 fn a_recording_whose_file_is_deleted_fails() {
     require!(Bpf, Loop, Tool("fio"));
@@ -370,7 +370,7 @@ fn a_full_disk_leaves_what_was_written() {
     );
 }
 
-/// A buffer of a page loses nearly everything, and says so: in what is printed, in the file and by the exit status.
+/// A buffer of a page loses nearly everything, and reports it: in the output, in the file and by the exit status.
 #[test]
 fn what_is_lost_is_said() {
     require!(Bpf, Loop, Tool("fio"));
@@ -407,9 +407,9 @@ fn resident_kib(pid: u32) -> u64 {
         .expect("a number")
 }
 
-/// The ring buffer seen twice (32 MiB), what waits for its turn and what is in order (each 20 MiB, vectors that grow by
-/// doubling), batches between the threads (24 MiB), a row group, the kernel's types while they were read. To keep all two
-/// million I/O would take 160 MiB more.
+/// The ring buffer seen twice (32 MiB), waiting and ordered records (each 20 MiB, vectors that grow by doubling),
+/// batches between the threads (24 MiB), a row group, the kernel's types during their reading. To keep all two million
+/// I/O would take 160 MiB more.
 const MEMORY_KIB: u64 = 288 << 10;
 
 /// A machine that is too busy may lose some, and keeps no more of them for that.

@@ -119,8 +119,8 @@ fn all_disks_are_in_the_file() {
     assert_eq!(profiles(&one), [(zram.name(), "bio".to_owned(), 114)]);
 }
 
-/// Bios that the disk had no room for come again: those that did not fail are what fio counts. Where a task is preempted
-/// inside of a BPF program, the kernel skips that program for the I/O of another task: a few I/O have no time then.
+/// Bios without room at the disk come again: those that did not fail equal fio's count. If a task is preempted inside a
+/// BPF program, the kernel skips that program for the I/O of another task: a few I/O have no time then.
 #[test]
 fn the_count_of_bios_is_that_of_fio() {
     require!(Bpf, Loop, Tool("fio"));

@@ -1,5 +1,5 @@
-//! `plumb replay`: what it sends, when, and what it says of a plan. Traces are made here; what was sent is read from its own
-//! trace and from what `plumb record` saw of the disk.
+//! `plumb replay`: its I/O, their times, and its verdict on a plan. Traces are made here; the I/O are read from its own
+//! trace and from `plumb record`'s view of the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ fn sent(path: &Path) -> Vec<(Op, u64, u64)> {
         .collect()
 }
 
-/// 1,009 reads of three lengths, none of which a kernel would join with its neighbour.
+/// 1,009 reads of three lengths that no kernel would join with their neighbours.
 fn mixed_reads(ios: u64, size: u64) -> Vec<TracedIo> {
     let mut rng = Rng::new(11);
     let read = |number: u64| {
@@ -184,7 +184,7 @@ fn all_of_it_is_sent_in_its_order() {
     }
 }
 
-/// What the kernel saw of a disk is what the trace had.
+/// The kernel's view of a disk equals the trace.
 #[test]
 fn the_disk_receives_the_trace() {
     require!(Bpf, Loop);
@@ -251,7 +251,7 @@ fn times_are_kept_within_the_lateness_that_is_told() {
     }
 }
 
-/// Two processes, each of which waited for its own: at full speed no I/O is issued before what had ended before it has.
+/// Two processes that each waited for their own I/O: at full speed no I/O is issued before its predecessors have ended.
 #[test]
 fn processes_wait_for_their_own() {
     let folder = Folder::new("replay-threads");
@@ -350,7 +350,7 @@ fn a_layout_moves_its_ranges() {
     );
 }
 
-/// Reads of 4 KiB at an odd phase, on a device of which each read off its cells costs twice as much.
+/// Reads of 4 KiB at an odd phase, on a device whose misaligned reads cost twice as much.
 #[test]
 fn a_plan_that_fits_is_better() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
@@ -386,7 +386,7 @@ fn a_plan_that_fits_is_better() {
     of("--layout 0=1s --margin 10%")
         .ends(0)
         .says("NO DIFFERENCE above 10 %");
-    // The other way round: what lies on the grid today.
+    // The reverse: I/O on the grid today.
     let fitting: Vec<TracedIo> = ios
         .iter()
         .map(|io| TracedIo {
@@ -403,7 +403,7 @@ fn a_plan_that_fits_is_better() {
     worse.ends(1).says("WORSE the planned places");
 }
 
-/// The page shows what the document has: what was sent and what was not, the course, the gains.
+/// The page shows the document's content: I/O that were sent and those that were not, the course, the gains.
 #[test]
 fn pages_show_what_was_told() {
     let folder = Folder::new("replay-page");

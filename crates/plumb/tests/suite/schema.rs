@@ -1,4 +1,4 @@
-//! `--json` prints what `docs/schema/` promises. What needs a device of its own is held against it where that is.
+//! `--json` prints documents that match `docs/schema/`. Documents that need a special device are compared there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -175,7 +175,7 @@ fn schemas_are_called_as_their_files() {
     }
 }
 
-/// The validator of Python takes them, with all that they refer to, and refuses what is against them.
+/// The validator of Python accepts them, with all of their references, and refuses violations.
 #[test]
 fn another_validator_agrees() {
     plumb_testkit::require!(Tool("jsonschema"));

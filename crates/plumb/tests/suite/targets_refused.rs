@@ -1,5 +1,5 @@
-//! What every command that loads a target says of one that is missing, no device, too small or read-only, of one that goes
-//! away or fails while it is loaded, and of parameter files that ask for what cannot be. None of them ends with 0.
+//! Messages of every command that loads a target about a missing one, a wrong kind, a too small or read-only one, about
+//! one that disappears or fails under load, and about impossible parameter files. None of them ends with 0.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ use LoadCommand::{Bench, Fio, Probe, Replay, ReplayCompare, Vdbench};
 
 const ALL: [LoadCommand; 6] = [Bench, Vdbench, Fio, Replay, ReplayCompare, Probe];
 
-/// What is asked of a target beside reads of 4 KiB.
+/// The options of a load beside reads of 4 KiB.
 #[derive(Clone, Copy, Debug, Default)]
 struct LoadOptions {
     /// At an offset of 512 bytes.
@@ -113,7 +113,7 @@ impl LoadCommand {
         command
     }
 
-    /// Where it says that the target was named, for those that read that from a file.
+    /// The position of the target's name in its message, for those that read it from a file.
     fn place(self) -> &'static str {
         match self {
             Vdbench => "p:1: ",
@@ -165,7 +165,7 @@ impl Drop for Stray {
     }
 }
 
-/// Parts that are too short, and grids that lie within a logical block, are no question to a target.
+/// Parts that are too short, and grids within a logical block, cannot be measured.
 #[test]
 fn what_cannot_be_probed() {
     let folder = Folder::new("not-probed");
@@ -316,16 +316,16 @@ fn a_sector_is_less_than_a_logical_block_of_4_kib() {
 /// How long a command may go on behind the blow: some seconds, and longer where the machine has other work.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What happens to a disk that is being loaded.
+/// The fate of a disk under load.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     /// Every I/O fails.
     Fails,
-    /// Whoever answered is gone.
+    /// The server is gone.
     Dies,
 }
 
-/// Loads a disk, lets fate come over it, and returns what was said and how it ended.
+/// Loads a disk, applies the fate, and returns the output and the exit status.
 fn struck(way: LoadCommand, fate: Fate) -> Ran {
     let folder = Folder::new("struck");
     let disk = SlowDisk::new(16 * MIB, "4ms");
@@ -359,7 +359,7 @@ fn text(value: &Value) -> &str {
         .unwrap_or_else(|| panic!("found {value}, expected words"))
 }
 
-/// The rate of what succeeded may be any; that some I/O failed, and that it is not the whole, is what has to be there.
+/// The rate of successful I/O may be any; the message must say that some I/O failed, and that it is incomplete.
 #[track_caller]
 fn counts_failures(measured: &Value) {
     let ios = |value: &Value| {
@@ -461,7 +461,7 @@ fn is_no_side_of_a_comparison(document: &str) {
         .says("ended early for a target's sake");
 }
 
-/// The same of a block device: the kernel hands on what became of the file beneath it.
+/// The same for a block device: the kernel passes on the fate of the file below it.
 #[test]
 fn a_device_whose_file_is_gone() {
     require!(Loop, Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
@@ -482,8 +482,8 @@ fn a_device_whose_file_is_gone() {
     counts_failures(&target["measured"]);
 }
 
-/// Each kind of error in a parameter file: file, line, what is there, what belongs there. The readers' own tests have one
-/// of each parameter.
+/// Each kind of error in a parameter file: file, line, the text found, the text expected. The readers' own tests have
+/// one of each parameter.
 #[test]
 fn parameter_files_with_each_kind_of_error() {
     let folder = Folder::new("files-refused");

@@ -1,4 +1,4 @@
-//! `plumb watch`: what it prints of I/O that are known, and what it says where it may not look.
+//! `plumb watch`: its output for known I/O, and its message without rights.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -145,7 +145,7 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
     assert_eq!(again["findings"][0]["rule"], "misaligned-io");
 }
 
-/// Two watches of one load are comparable: what they save has a course over time.
+/// Two watches of one load are comparable: their saved profiles have a timeline.
 #[test]
 fn saved_watches_are_comparable() {
     require!(Bpf, Loop);
@@ -164,7 +164,7 @@ fn saved_watches_are_comparable() {
                 .open(&path)
                 .expect("the device");
             let mut bytes = vec![0u8; 8192];
-            // Past the cache a buffer lies on a boundary of sectors.
+            // Direct I/O needs a buffer on a boundary of sectors.
             let from = bytes.as_ptr().align_offset(512);
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
                 file.read_exact_at(&mut bytes[from..from + 512], 4096)
@@ -316,7 +316,7 @@ fn a_device_without_requests() {
         .says("this host: bio layer by");
 }
 
-/// What does not meet the filter is in no figure, and the output says that there is one.
+/// I/O outside the filter are in no figure, and the output names the filter.
 #[test]
 fn filtered_by_operation_and_command() {
     require!(Bpf, Loop, Tool("dd"));
@@ -402,7 +402,8 @@ fn status(pid: u32, name: &str) -> String {
         .to_owned()
 }
 
-/// A watch in `directory` as root, or through sudo by user 65533; what it holds while it watches, and who owns what it saves.
+/// A watch in `directory` as root, or through sudo by user 65533; its privileges while it watches, and the owner of its
+/// saved files.
 fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     let saved = directory.join("saved.profile");
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
@@ -434,7 +435,7 @@ fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     (held, std::os::unix::fs::MetadataExt::uid(&found))
 }
 
-/// Nothing is left to a watch that it does not need, and what it saves is saved wherever root could.
+/// A watch keeps no unneeded privileges, and saves its files wherever root could.
 #[test]
 fn privileges_are_dropped_once_it_watches() {
     require!(Bpf, Root);

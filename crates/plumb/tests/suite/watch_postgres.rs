@@ -6,7 +6,7 @@ use std::process::Command;
 use plumb_testkit::require;
 use serde_json::Value;
 
-/// What was seen of one start, over all intervals.
+/// The totals of one start, over all intervals.
 struct StartTotals {
     intervals: Vec<Value>,
     total: Value,
@@ -196,7 +196,7 @@ fn silent(seen: &StartTotals) {
     assert!(ios > 500 && misaligned == 0, "{misaligned} of {ios}");
     assert!(seen.processes().any(|(comm, ..)| comm == "postgres"));
     assert!(seen.processes().all(|(_, _, misaligned)| misaligned == 0));
-    // Nobody told it the grid, so it does not call the disk clean.
+    // It has no grid, so it does not call the disk clean.
     assert_eq!(seen.status, "3");
     let flat = seen.text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -22,8 +22,8 @@ fn ranked(screen: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Two disks that are read all the time: the first one 2 sectors off 4 KiB, the second one on it in I/O so much shorter that
-/// it has fewer bytes also where a busy machine runs the second reader more often.
+/// Two disks that are read all the time: the first one 2 sectors off 4 KiB, the second one on it in I/O so much shorter
+/// that it has fewer bytes even if a busy machine runs the second reader more often.
 struct Disks {
     disks: [Option<LoopDevice>; 2],
     names: [String; 2],
@@ -49,7 +49,7 @@ impl Disks {
             let ended = ended.clone();
             std::thread::spawn(move || {
                 while !ended.load(Ordering::Relaxed) {
-                    // Ends early where the disk goes, which is what one test wants.
+                    // Ends early if the disk disappears, as one test wants.
                     let _ = Command::new("dd")
                         .args([
                             &input,
@@ -203,7 +203,7 @@ fn a_terminal_that_changes_its_size() {
     let whole = |width: usize, height: usize| {
         move |screen: &str| {
             let lines: Vec<&str> = screen.lines().collect();
-            // A border runs over the whole width, and the keys stand in the last line.
+            // A border runs over the whole width, and the keys are in the last line.
             let is_wide = lines
                 .iter()
                 .any(|line| line.ends_with('─') && line.chars().count() == width);
@@ -234,7 +234,7 @@ fn a_terminal_that_changes_its_size() {
     terminal.is_restored();
 }
 
-/// The letters that set a colour, by what the terminal was told.
+/// The letters that set a colour, for this terminal.
 fn has_colors(screen: &str) -> bool {
     let codes = screen
         .split("\u{1b}[")
@@ -278,12 +278,12 @@ fn disks_that_go_while_they_are_watched() {
     let screen = terminal.shows("no I/O in this interval");
     assert!(!screen.contains("panicked"), "{screen}");
     terminal.press(&["q"]);
-    // What was seen before stays in the totals.
+    // Earlier I/O stay in the totals.
     terminal.shows("status 1");
     terminal.is_restored();
 }
 
-/// A window that is closed: what was counted is saved, and nothing stays behind.
+/// A window that is closed: the counts are saved, and nothing stays behind.
 #[test]
 fn a_terminal_that_hangs_up() {
     require!(Bpf, Loop, Tool("tmux"), Tool("dd"));

@@ -1,9 +1,9 @@
 //! For how long how many intervals were open, of intervals that begin one after the other.
 //!
-//! Level 1 is the latest end of the intervals that are open, level 2 the second latest, and so on: level n lies ahead
-//! exactly as long as n intervals are open. A new end goes down the levels: at each the later one stays and
-//! the earlier one goes on. This takes no branch that is hard to foresee, and several stretches of intervals can do
-//! it side by side. When more are open than there are levels, a heap of ends takes over.
+//! Level 1 is the latest end of the open intervals, level 2 the second latest, and so on: level n is ahead exactly as
+//! long as n intervals are open. A new end goes down the levels: at each the later one stays and the earlier one moves
+//! on. This takes no unpredictable branch, and several stretches of intervals can do it side by side. If more are open
+//! than there are levels, a heap of ends takes over.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ const LEVELS: usize = 6 * GROUP;
 /// One of each stretch.
 pub(super) type Lane = [i64; LANES];
 
-/// A column of a block, cut into stretches that lie side by side.
+/// A column of a block, cut into parallel stretches.
 pub(super) type LaneColumn = [Lane; STEPS];
 
 /// Intervals that begin one after the other.
@@ -42,14 +42,14 @@ pub(super) struct Intervals<'a> {
     pub(super) from_ns: i64,
     /// How many there are. Rows beyond repeat the last time, and have no end.
     pub(super) rows: usize,
-    /// When each begins, rising; where none does, up to when time goes by.
+    /// The begin of each, rising; without one, the end of the time.
     pub(super) times_ns: &'a LaneColumn,
     /// The same, or [`LATE`] where none begins that counts as one more.
     pub(super) begins_ns: &'a LaneColumn,
     /// When each ends, or [`NEVER`] where none begins.
     pub(super) ends_ns: &'a LaneColumn,
-    /// Which end, of an interval that is open, gives way to that of the new one since they are taken for one;
-    /// [`NEVER`] where none does. Absent when none does anywhere.
+    /// The end of an open interval that the new one replaces because they count as one; [`NEVER`] without one. Absent
+    /// if there is none anywhere.
     pub(super) replaced_ns: Option<&'a LaneColumn>,
 }
 
@@ -59,13 +59,13 @@ pub(super) struct Overlap {
     /// Ends of the intervals that are open, the latest first; empty when they are many.
     ends_ns: Vec<i64>,
     many: Option<Many>,
-    /// For how long each level lay ahead.
+    /// The time that each level was ahead.
     ahead_ns: [u64; LEVELS],
     /// For how long how many were open, where they were many: log-linear buckets.
     many_ns: Counts,
     /// Most that were open before another one began.
     most: u64,
-    /// What is worked out for each block, kept for its room.
+    /// Buffers for each block, kept for reuse.
     room: Room,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct Overlap {
 struct Room {
     /// Ends of the intervals that are open, as [`Overlap::ends_ns`].
     open_ns: Vec<i64>,
-    /// By lane, what ends beyond it.
+    /// By lane, ends beyond it.
     beyond_ns: Vec<(usize, i64)>,
-    /// By lane, what is replaced and would have ended beyond it.
+    /// By lane, replaced intervals that would have ended beyond it.
     replaced_ns: Vec<(usize, i64)>,
 }
 
@@ -244,11 +244,11 @@ fn of_lane(times_ns: &[(usize, i64)], lane: usize) -> impl Iterator<Item = i64> 
         .map(|time| time.1)
 }
 
-/// What came of a group of levels.
+/// The result of a group of levels.
 struct Passed {
-    /// For how long each lay ahead.
+    /// The time that each was ahead.
     ahead_ns: [u64; GROUP],
-    /// How many at most lay ahead when an interval began.
+    /// The largest number ahead when an interval began.
     most: u64,
     /// Whether an end came out below that was still to come.
     has_rest: bool,
@@ -392,10 +392,10 @@ impl Many {
         *now_ns = to_ns;
     }
 
-    /// The ends of what is open, the latest first.
+    /// The ends of the open ones, the latest first.
     fn ends_ns(self) -> Vec<i64> {
         let (mut ends_ns, mut followed) = (Vec::with_capacity(self.open), 0);
-        // Where one more is open, one less is as well; the later ones of a time come first.
+        // If one more is open, one less is as well; the later ones of a time come first.
         for Reverse((change_ns, begins)) in self.changes.into_sorted_vec() {
             if begins {
                 followed += 1;

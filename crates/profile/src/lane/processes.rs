@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 use crate::columns::Ios;
 use crate::top::{ProcessShare, Top};
 
-/// Commands with a lower number are counted by number, others in a map: numbers are shared with file names, of
-/// which there may be many.
+/// Commands with a lower number are counted by number, others in a map: file names share the numbers, and there may be
+/// many.
 const NUMBERED_MAX: usize = 256;
 
 /// Most entries of a map that waits to go into the list of processes.
 const WAITING_MAX: usize = 4096;
 
-/// What each process did since it was last asked for.
+/// The activity of each process since the last call.
 #[derive(Default)]
 pub(super) struct Processes {
     names: Arc<Names>,
@@ -25,8 +25,8 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Takes the names that a batch came with; tells whether they are others than before. They only grow, so what was
-    /// counted keeps its name.
+    /// Takes the names of a batch; returns whether they differ from before. They only grow, so counted processes keep
+    /// their names.
     pub(super) fn learn(&mut self, names: &Arc<Names>) -> bool {
         let is_new = !Arc::ptr_eq(&self.names, names);
         if is_new {
@@ -63,14 +63,14 @@ impl Processes {
         self.named.entry(comm).or_default()
     }
 
-    /// Puts what was counted under the names, if there is much of it.
+    /// Moves the counts to the names, if there are many.
     pub(super) fn put_surplus_into(&mut self, top: &mut Top) {
         if self.named.len().max(self.unnamed.len()) > WAITING_MAX {
             self.put_into(top);
         }
     }
 
-    /// Puts what was counted under the names.
+    /// Moves the counts to the names.
     pub(super) fn put_into(&mut self, top: &mut Top) {
         let numbered = self.numbered.iter_mut().map(std::mem::take).enumerate();
         let numbered = numbered.map(|(number, share)| (number as u32, share));

@@ -7,15 +7,15 @@ use crate::histogram::{Distances, power_index};
 pub(super) struct Seeks {
     /// As many as a bucket's byte can tell; those of three directions are used.
     counts: Box<[u64; 256]>,
-    /// Where the last I/O with an extent ended, and whether there was one.
+    /// The end of the last I/O with an extent, and whether there was one.
     end_bytes: u64,
     is_known: bool,
     room: Box<Room>,
 }
 
-/// What is worked out for each I/O of a block.
+/// Buffers for each I/O of a block.
 struct Room {
-    /// Where the one before ended.
+    /// The end of the one before.
     from_bytes: [u64; BLOCK_EVENTS],
     /// 1 where both have an extent, else 0.
     seeks: [u8; BLOCK_EVENTS],

@@ -1,9 +1,9 @@
 //! The rows of a table by their keys.
 //!
-//! Rows lie one after the other in the order of their first I/O, each with its key in one line of the cache, so the
-//! frequent ones are close together. Beside them is an index: groups of eight places, each place a byte of the
-//! key's hash and the number of a row. A byte that differs rules a row out without looking at it, so that counting
-//! an I/O comes to the line of one row and hardly ever to a wrong one.
+//! Rows are in the order of their first I/O, each with its key in one line of the cache, so the frequent ones are close
+//! together. Beside them is an index: groups of eight places, each place a byte of the key's hash and the number of a
+//! row. A byte that differs excludes a row without a look at it, so counting an I/O touches the line of one row and
+//! hardly ever a wrong one.
 
 use super::{Key, Row};
 
@@ -44,7 +44,7 @@ impl Cell {
         }
     }
 
-    /// Adds what was summed up elsewhere. Sums stay at their end, whatever a source says.
+    /// Adds sums from elsewhere. Sums saturate, for any source.
     pub(super) fn absorb(&mut self, row: &Row) {
         self.ios = self.ios.saturating_add(row.ios);
         self.timed = self.timed.saturating_add(row.timed);
@@ -70,7 +70,7 @@ pub(super) const NUMBERS_MAX: usize = 1 << 24;
 /// Places of a group.
 const GROUP: usize = 8;
 
-/// Of the places of all groups at most so many in eight are taken, so that most rows are in their own group.
+/// Of the places of all groups at most this number of eight are in use, so that most rows are in their own group.
 const TAKEN_MAX: usize = 5;
 
 /// Bits of a hash that the tag takes, the highest ones.

@@ -56,7 +56,7 @@ impl Counters {
         *self = Counters::default();
     }
 
-    /// Begins to count, with what the rows of a table hold so far. All of them have to be exact.
+    /// Begins to count, from the present sums of a table's rows. All of them have to be exact.
     pub(super) fn begin(&mut self, cells: &Cells, unit: u64) {
         if self.are_counting() {
             return;

@@ -1,4 +1,4 @@
-//! What the I/O of one row have in common, in one word.
+//! The common properties of the I/O of one row, in one word.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use plumb_trace::Op;
 /// The field of a length in a key.
 const LENGTH_FIELD: u64 = (1 << 35) - 1;
 
-/// Longest length that is kept exactly: as many bytes as the field of a key holds, whatever the unit, so that the
-/// step of a table does not hang on when it went over to bytes.
+/// Longest exact length: as many bytes as the field of a key holds, for any unit, so that the step of a table does not
+/// depend on its change to bytes.
 const LENGTH_BYTES_MAX: u64 = LENGTH_FIELD;
 
 /// A row's key in one word, in the order in which rows are written: operation, stream bit, mark, residue, length.
@@ -25,7 +25,7 @@ impl Key {
         Key(Key::exact(op, continues, residue, length).0 | u64::from(rounded) << 59)
     }
 
-    /// Whether lengths are kept exactly of which these are all bits together.
+    /// Whether lengths are exact whose bits combined are these.
     #[inline(always)]
     pub(super) fn keeps(lengths_bytes: u64) -> bool {
         lengths_bytes <= LENGTH_BYTES_MAX
@@ -45,7 +45,7 @@ impl Key {
         Key(Key::exact(op, continues, residue, length).0 | u64::from(is_rounded) << 59)
     }
 
-    /// What the I/O do.
+    /// The operation of the I/O.
     #[must_use]
     pub fn op(self) -> Op {
         Op::from_code((self.0 >> 61) as u8).unwrap_or(Op::Other)
@@ -101,7 +101,7 @@ impl Key {
         if field >= 63 {
             return u64::MAX >> unit_shift;
         }
-        // Lengths too long for the field are rounded even where they are a power of two.
+        // Lengths too long for the field are rounded even if they are a power of two.
         let power = 1u64 << field;
         if power > LENGTH_BYTES_MAX >> unit_shift {
             power

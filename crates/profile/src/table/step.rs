@@ -5,7 +5,7 @@ use plumb_trace::Op;
 use super::Key;
 use crate::columns::{BLOCK_EVENTS, Ios};
 
-/// What counting an I/O needs of a table, as long as it is not lowered.
+/// The data for counting an I/O in a table, as long as it is not lowered.
 #[derive(Clone, Copy)]
 pub(super) struct CountingStep {
     pub(super) unit_shift: u32,

@@ -1,4 +1,4 @@
-//! The encoded form of a table, and what makes one from elsewhere unbelievable.
+//! The encoded form of a table, and the tests for impossible ones from elsewhere.
 
 use serde::{Deserialize, Serialize};
 

@@ -51,7 +51,7 @@ fn starts_move_with_their_partition() {
         }
         assert_eq!(moved.partitions["sda1"].first_byte as i128, 63 * 512 + by);
     }
-    // Of I/O outside every partition nobody knows where they go.
+    // The destination of I/O outside every partition is unknown.
     let mut outside = parted.clone();
     outside.places = profile((0..501).map(|at| 63 + at * 7)).places;
     assert!(outside.with_part_moved("sda1", 512).is_none());

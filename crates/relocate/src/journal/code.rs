@@ -75,7 +75,7 @@ impl CodeWriter {
     }
 }
 
-/// Bytes that are used up. `None` is for what ends too early or says what it cannot.
+/// Bytes that are consumed. `None` for data that end too early or are invalid.
 pub(super) struct CodeReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> CodeReader<'a> {
@@ -98,7 +98,7 @@ impl<'a> CodeReader<'a> {
         }
     }
 
-    /// Never longer than what is there.
+    /// Never longer than the available bytes.
     pub(super) fn bytes(&mut self) -> Option<Vec<u8>> {
         let len = usize::try_from(self.number()?).ok()?;
         Some(self.take(len)?.to_vec())

@@ -1,4 +1,4 @@
-//! What can be wrong with a journal.
+//! Possible faults of a journal.
 
 use std::io;
 
@@ -10,31 +10,31 @@ pub enum JournalError {
     /// The file could not be read.
     #[error("journal: byte {at} cannot be read")]
     Read {
-        /// Where in the file.
+        /// The position in the file.
         at: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file could not be written.
     #[error("journal: byte {at} cannot be written")]
     Write {
-        /// Where in the file.
+        /// The position in the file.
         at: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What was written could not be made durable.
+    /// The writes could not be made durable.
     #[error("journal: cannot be made durable")]
     Sync {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The disk of the file has not kept what was written.
+    /// The disk of the file has not kept the write.
     #[error(
         "journal: byte {at}: found other bytes than were written there; the disk that it is on cannot be relied on"
     )]
     NotAsWritten {
-        /// Where in the file.
+        /// The position in the file.
         at: u64,
     },
     /// The file does not begin as a journal does.
@@ -49,7 +49,7 @@ pub enum JournalError {
     NotBegun,
     /// The file ends before its plan says that it does.
     #[error(
-        "journal: found {found} bytes, expected {needed} or more: its end is missing, and what the move did last may be too; nothing was changed"
+        "journal: found {found} bytes, expected {needed} or more: its end is missing, and the last records of the move may be missing too; nothing was changed"
     )]
     Cut {
         /// Bytes that the file had when it was made, at the least.
@@ -57,18 +57,18 @@ pub enum JournalError {
         /// Bytes that it has.
         found: u64,
     },
-    /// A record is broken, and what comes after it is not.
+    /// A broken record with a good one after it.
     #[error(
         "journal: record {number} at byte {at}: {found}, expected {expected}; nothing was changed"
     )]
     Damaged {
         /// Its number, counted from 0.
         number: u64,
-        /// Where in the file.
+        /// The position in the file.
         at: u64,
-        /// What is there.
+        /// The value found.
         found: &'static str,
-        /// What should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A plan that nobody can have begun to carry out.

@@ -1,4 +1,4 @@
-//! Where a move stands, folded from every record of its journal.
+//! The state of a move, computed from every record of its journal.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::moving::script::Script;
 use crate::moving::{LossKind, LostRange};
 use crate::mutation::Mutations;
 
-/// An image that was recorded, and of which nobody noted that it was written.
+/// A recorded image without a record of its write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingImage {
     pub(crate) at: u64,
@@ -26,27 +26,27 @@ pub(crate) struct Unproven {
     pub(crate) sums: Vec<u64>,
 }
 
-/// A unit that is written again, out of the order of steps, and of which nobody noted that it was written.
+/// A unit that is written again, out of the order of steps, without a record of its write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingMend {
     pub(crate) at: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a step could not bring along.
+/// The data that a step could not copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StepLoss {
     step: LossStep,
     ranges: Vec<LostRange>,
 }
 
-/// Where a move stands.
+/// The state of a move.
 #[derive(Debug)]
 pub(crate) struct MoveState {
     pub(crate) plan: Plan,
-    /// What the signatures were, in the plan's order.
+    /// The original signatures, in the plan's order.
     pub(crate) saved: Vec<Vec<u8>>,
-    /// What is carried out; `None` before the move began.
+    /// The script in progress; `None` before the move began.
     pub(crate) script: Option<Script>,
     /// Steps of it that were written, for sure.
     pub(crate) next: u64,
@@ -66,7 +66,7 @@ pub(crate) struct MoveState {
     pub(crate) ending: Option<Ending>,
 }
 
-/// What a record should have been.
+/// The expected kind of record.
 type Expected = &'static str;
 
 impl MoveState {
@@ -133,11 +133,11 @@ impl MoveState {
                 self.ending = Some(ending);
                 Ok(())
             }
-            _ => Err("a record that can stand here"),
+            _ => Err("a record that is possible here"),
         }
     }
 
-    /// An image has the blocks of its step, neither more nor less; and where it changes a few bytes of them, these bytes.
+    /// An image has exactly the blocks of its step; and if it changes a few bytes of them, these bytes.
     fn must_be_image_of(
         &self,
         script: &Script,
@@ -203,7 +203,7 @@ impl MoveState {
             .any(|blocks| meet(&blocks, range))
     }
 
-    /// Takes the place of what was noted of that step before.
+    /// Replaces the earlier losses of that step.
     pub(crate) fn note_lost(&mut self, step: LossStep, ranges: Vec<LostRange>) {
         self.losses.retain(|loss| loss.step != step);
         if !ranges.is_empty() {
@@ -211,7 +211,7 @@ impl MoveState {
         }
     }
 
-    /// What was noted of a step.
+    /// The recorded losses of a step.
     pub(crate) fn lost_by(&self, step: LossStep) -> &[LostRange] {
         let found = self.losses.iter().find(|loss| loss.step == step);
         found.map_or(&[], |loss| &loss.ranges)
@@ -247,7 +247,7 @@ impl MoveState {
             (Turn::Resume, Some(_)) => Ok(()),
             (Turn::Rollback { from }, Some(script)) => {
                 if script.is_back() || !self.reaches(from) || self.pending.is_some() {
-                    return Err("a rollback from where the move stands");
+                    return Err("a rollback from the present state of the move");
                 }
                 self.turn_back(from, mutations);
                 Ok(())
@@ -268,8 +268,8 @@ impl MoveState {
         self.images.clear();
     }
 
-    /// The old place still has what the move could not copy, unless a rollback puts it there from the new place. What was
-    /// lost while the old place itself was written, before anything was copied, stays lost.
+    /// The old place still has the bytes that the move could not copy, unless a rollback restores it from the new
+    /// place. Losses from writes to the old place itself, before any copy, stay lost.
     fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>) {
         let from = self.plan.from.0;
         for loss in &mut self.losses {
@@ -322,7 +322,7 @@ impl MoveState {
         Ok(())
     }
 
-    /// Keeps the sums of what windows of the move wrote, from that step on; there are none behind it.
+    /// Keeps the sums of the windows that the move wrote, from that step on; later ones are dropped.
     pub(crate) fn note_moved(&mut self, step: u64, sums: &[u64]) -> Result<(), Expected> {
         let Some(script) = self.script.as_ref().filter(|script| !script.is_back()) else {
             return Ok(());

@@ -27,7 +27,7 @@ pub(crate) struct Journal<J> {
     store: J,
     id: JournalId,
     block_bytes: u32,
-    /// Where the next record goes.
+    /// The position of the next record.
     at: u64,
     number: u64,
     before: u64,
@@ -51,7 +51,7 @@ fn read<J: JournalStore>(
     Ok(buffer)
 }
 
-/// Where records that follow the first begin: behind the slot.
+/// The start of the records after the first: behind the slot.
 fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
     let slot_at = begin_bytes.next_multiple_of(block_bytes);
     let slot_bytes = match plan.copying {
@@ -78,12 +78,12 @@ pub fn lengths(begin: &[u8], block_bytes: u32) -> Option<(u64, u64)> {
     }
 }
 
-/// Begins the journal of a plan that nobody has checked, and touches no disk: `saved` is what the signatures are. For tests of
-/// those who read journals, since a file can say anything. Whoever goes on from a journal proves first that the disk is the one
-/// of its move.
+/// Begins the journal of an unchecked plan, and touches no disk: `saved` are the signatures. For tests of journal
+/// readers, because a file can contain anything. To continue from a journal, first prove that the disk is the one of
+/// its move.
 ///
 /// # Errors
-/// A store that is too short, and what the system says.
+/// A store that is too short, and errors of the system.
 pub fn write_unchecked<J: JournalStore>(
     store: J,
     plan: &Plan,
@@ -163,7 +163,7 @@ impl<J: JournalStore> Journal<J> {
         Ok(journal)
     }
 
-    /// Reads a journal and folds all of it. What it says is durable when it returns.
+    /// Reads a journal and computes the state from all of it. Its content is durable on return.
     pub(crate) fn open(
         mut store: J,
         mutations: Mutations,
@@ -175,7 +175,7 @@ impl<J: JournalStore> Journal<J> {
         Ok((journal, state))
     }
 
-    /// The same without a write to the file, for who only wants to know.
+    /// The same without a write to the file, for read-only use.
     pub(crate) fn look(store: J, mutations: Mutations) -> Result<(Self, MoveState), JournalError> {
         let mut journal = Self {
             store,
@@ -260,7 +260,7 @@ impl<J: JournalStore> Journal<J> {
         let store_end = self.store.len_bytes() / block * block;
         let end = store_end.min(self.at.saturating_add(LOOK_BEHIND_BYTES));
         let mut at = self.at.saturating_add(block);
-        // Where the broken record says that it ends; its length may be what is broken, and then others are looked at.
+        // The stated end of the broken record; its length may be the broken part, and then others are tried.
         if let Some(next) = self.stated_end()?
             && self.is_later(next)?
         {
@@ -319,7 +319,7 @@ impl<J: JournalStore> Journal<J> {
         }
     }
 
-    /// The record that begins at `at`, whatever its number, if it is whole.
+    /// The record at `at`, with any number, if it is whole.
     fn read_record(
         &mut self,
         at: u64,
@@ -377,8 +377,8 @@ impl<J: JournalStore> Journal<J> {
         Ok(buffer)
     }
 
-    /// Makes durable what was written, and reads the last record again: a write that a disk has dropped without a word would
-    /// let a resume copy from a source that is overwritten by then.
+    /// Makes the writes durable, and reads the last record again: a silently dropped write would let a resume copy from
+    /// an overwritten source.
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         if !self.mutations.has(Mutation::NoJournalFlush) {
             self.store
@@ -400,7 +400,7 @@ impl<J: JournalStore> Journal<J> {
         self.sync()
     }
 
-    /// Puts data into the slot, durable when it returns. What was in the slot has to be on the disk by then.
+    /// Puts data into the slot, durable on return. The former content of the slot must be on the disk by then.
     pub(crate) fn fill_slot(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
         let (at, len) = (self.slot_at, bytes.len() as u64);
         if len > self.slot_bytes {
@@ -419,7 +419,7 @@ impl<J: JournalStore> Journal<J> {
         self.sync()
     }
 
-    /// As [`slot`](Self::slot), with zeros in the place of blocks that cannot be read: sums tell what of it is right.
+    /// Like [`slot`](Self::slot), with zeros in place of unreadable blocks: sums identify the right parts.
     pub(crate) fn slot_as_it_is(&mut self, len: u64) -> AlignedBuffer {
         if let Ok(bytes) = self.slot(len) {
             return bytes;
@@ -449,7 +449,7 @@ impl<J: JournalStore> Journal<J> {
         Ok(bytes)
     }
 
-    /// The error for a slot that does not hold what was recorded of it.
+    /// The error for a slot that does not match its record.
     pub(crate) fn spoiled_slot(&self) -> JournalError {
         JournalError::Damaged {
             number: self.number,

@@ -9,16 +9,16 @@ use crate::moving::{JournalId, LossKind, LostRange};
 pub(crate) const MAGIC: &[u8; 8] = b"PLUMBJRN";
 /// Bytes before the payload.
 pub(crate) const HEADER_BYTES: usize = 64;
-/// No record is longer: plans are bounded by what one may have.
+/// No record is longer: plans are bounded by this.
 const RECORD_BYTES_MAX: u64 = 64 << 20;
-/// A change of what is being done, durable before the first write that it leads to.
+/// A change of direction, durable before its first write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The move begins.
     Move,
     /// Somebody goes on in the same direction.
     Resume,
-    /// From here on back, with so many steps of the move done.
+    /// From here on back, after this number of steps of the move.
     Rollback { from: u64 },
 }
 
@@ -36,7 +36,7 @@ pub enum Ending {
 pub(crate) enum Image {
     /// In the record itself.
     Inline(Vec<u8>),
-    /// In the journal's slot: so many bytes, with this sum.
+    /// In the journal's slot: length and sum.
     Slot { len: u64, sum: u64 },
 }
 
@@ -55,13 +55,13 @@ impl Image {
 pub(crate) enum JournalRecord {
     /// The first one.
     Begin(Box<Plan>),
-    /// What a signature was.
+    /// The content of a signature.
     Saved { signature: u64, bytes: Vec<u8> },
     /// A change of direction, or somebody who takes it up again.
     Turn(Turn),
     /// A step that is about to be written; whole units from `at` on.
     Image { step: u64, at: u64, image: Image },
-    /// An image that was written; `moved` is the sum of what of it belongs to the partition.
+    /// A written image; `moved` is the sum of its bytes that belong to the partition.
     Written { step: u64, moved: u64 },
     /// Windows that are about to be written, one a step, each with the sum of its data.
     Windows {
@@ -69,8 +69,8 @@ pub(crate) enum JournalRecord {
         is_saved: bool,
         sums: Vec<u64>,
     },
-    /// Bytes of the partition that a step could not bring along: before its data are written, or when they were compared.
-    /// It takes the place of what was noted of that step before.
+    /// Bytes of the partition that a step could not copy: recorded before its data are written, or at the comparison.
+    /// It replaces the earlier record of that step.
     Lost {
         step: LossStep,
         ranges: Vec<LostRange>,
@@ -246,7 +246,7 @@ impl JournalRecord {
     }
 }
 
-/// What stands before a payload.
+/// The header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     pub(crate) journal: JournalId,
@@ -288,7 +288,7 @@ impl RecordHeader {
         (out.0, sum)
     }
 
-    /// What the first bytes of a block say, if they are those of a record.
+    /// The header in the first bytes of a block, if they are one.
     pub(crate) fn decode(block: &[u8]) -> Option<Self> {
         let mut input = CodeReader(block.get(..HEADER_BYTES)?);
         if input.take(8)? != MAGIC {

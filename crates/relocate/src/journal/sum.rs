@@ -17,14 +17,14 @@ pub(crate) fn sum(parts: &[&[u8]]) -> u64 {
 pub(crate) struct Sums {
     /// How many bytes each piece has that is not ended, the next one first.
     lens: vec::IntoIter<usize>,
-    /// What the piece that has begun lacks.
+    /// The missing part of the current piece.
     lacks: usize,
     hasher: XxHash64,
     sums: Vec<u64>,
 }
 
 impl Sums {
-    /// For pieces of these lengths, none of them empty.
+    /// For pieces of these lengths, all of them non-empty.
     pub(crate) fn new(lens: Vec<usize>) -> Self {
         let mut lens = lens.into_iter();
         let lacks = lens.next().unwrap_or(0);
@@ -36,7 +36,7 @@ impl Sums {
         }
     }
 
-    /// The bytes that follow those that were given before. What lies behind the last piece is not looked at.
+    /// The bytes that follow the earlier ones. Bytes behind the last piece are ignored.
     pub(crate) fn add(&mut self, mut bytes: &[u8]) {
         while self.lacks > 0 && !bytes.is_empty() {
             let (here, behind) = bytes.split_at(self.lacks.min(bytes.len()));

@@ -7,7 +7,7 @@ use plumb_label::write as label;
 
 use crate::disk::Disk;
 
-/// What a disk writes whole or not at all, as far as anybody promises.
+/// The unit that a disk writes completely or not at all, as far as any standard promises.
 const SECTOR: usize = 512;
 
 /// One step of a change.
@@ -17,9 +17,9 @@ pub enum ChangeStep {
     Write {
         /// First byte on the disk.
         at: Bytes,
-        /// What stands there before.
+        /// The old content.
         old: Vec<u8>,
-        /// What stands there after.
+        /// The new content.
         new: Vec<u8>,
     },
     /// Everything before is on the medium before anything after is begun.
@@ -40,7 +40,7 @@ pub enum ChangeError {
     Read {
         /// Its first byte.
         at: Bytes,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A place was not written.
@@ -48,27 +48,27 @@ pub enum ChangeError {
     Write {
         /// Its first byte.
         at: Bytes,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It is not known whether what was written is on the disk.
+    /// The writes may not be on the disk.
     #[error("the disk did not confirm that the label is on the medium")]
     Flush {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Something else stands at a place than what was there before, or should be there now.
+    /// A place has other content than before the change, or than expected now.
     #[error("byte {}: found other bytes than {expected}", at.0)]
     Differs {
         /// The first byte that differs.
         at: Bytes,
-        /// What should be there.
+        /// The expected content.
         expected: &'static str,
     },
-    /// Two writes to one place: which of them was meant is not known.
+    /// Two writes to one place: their order of priority is unknown.
     #[error("byte {}: two writes overlap, expected one for each place", at.0)]
     Overlap {
-        /// Where the second begins.
+        /// The start of the second.
         at: Bytes,
     },
 }
@@ -139,7 +139,7 @@ impl Change {
         change.trimmed()
     }
 
-    /// First byte behind all places; 0 where there are none.
+    /// First byte behind all places; 0 without any.
     #[must_use]
     pub fn end_bytes(&self) -> u64 {
         self.writes()
@@ -188,7 +188,7 @@ impl Change {
     /// Writes, with the flushes between and one at the end.
     ///
     /// # Errors
-    /// At the first step that fails: what comes after it was not begun.
+    /// The first failed step: later ones were not begun.
     pub fn apply(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         for step in &self.steps {
             match step {
@@ -291,7 +291,7 @@ impl Change {
     }
 }
 
-/// A disk as it will be: what a preview is read from.
+/// A disk after the change: the source of a preview.
 #[derive(Clone, Copy)]
 pub struct Changed<'a> {
     disk: &'a dyn plumb_label::Disk,

@@ -1,8 +1,8 @@
 //! Whether the changes of the label in a journal are those of its move.
 //!
-//! A journal is a file, and a forged one could name any bytes of the disk as its label. So the changes are worked out
-//! anew: the label of before is put together from the disk and the old bytes in the journal, and the changes that
-//! [`label_move`] derives from it have to be those of the plan, byte for byte.
+//! A journal is a file, and a forged one could name any bytes of the disk as its label. So the changes are computed
+//! again: the old label is assembled from the disk and the old bytes in the journal, and the changes that
+//! [`label_move`] derives from it must equal those of the plan, byte for byte.
 
 use std::io;
 use std::ops::Range;
@@ -39,7 +39,8 @@ pub enum NotDerived {
     Other,
 }
 
-/// Whether the changes of a plan follow from the label that the disk had before it. `torn` is what was being written last.
+/// Whether the changes of a plan follow from the label that the disk had before it. `torn` is the last unfinished
+/// write.
 ///
 /// # Errors
 /// They do not.
@@ -49,8 +50,8 @@ pub fn must_be_derived(
     disk: &dyn Disk,
 ) -> Result<(), NotDerived> {
     let union = plan.union();
-    // A label of Solaris within the partition is a part of its data, and may be half moved. It was read with the label of
-    // before, or it is left out: neither changes what is written outside of the partition.
+    // A label of Solaris within the partition is a part of its data, and may be half moved. It was read with the old
+    // label, or it is left out: neither changes the writes outside of the partition.
     let found = [None, Some(union)].map(|blank| {
         let before = Before::new(plan, torn, disk, blank);
         derives(plan, &before)
@@ -88,7 +89,7 @@ fn derives(plan: &Plan, before: &Before<'_>) -> Result<(), NotDerived> {
 /// The disk with its label of before the move.
 struct Before<'a> {
     disk: &'a dyn Disk,
-    /// Bytes and their places; later ones lie over earlier ones.
+    /// Bytes and their places; later ones override earlier ones.
     patches: Vec<(u64, &'a [u8])>,
     /// Bytes that are read as zeros.
     blank: Range<u64>,
@@ -102,7 +103,7 @@ impl<'a> Before<'a> {
         blank: Option<Range<u64>>,
     ) -> Self {
         let torn = torn.map(|torn| (torn.at, &torn.bytes[..]));
-        // The first change of a place found what was there before all of them.
+        // The first change of a place has its original content.
         let changes = plan.finish.iter().rev().chain(plan.hide.iter().rev());
         let old = changes.map(|change| (change.at.0, &change.old[..]));
         Before {

@@ -1,7 +1,7 @@
 //! A partition at another place: a label as fields, to be encoded by its codec.
 //!
-//! What a place has to be aligned to is not said here: that is what a plan is for. Here it has to fit the label: whole
-//! blocks, inside what the label allows, on nobody else's bytes, at a cylinder where the label knows no other starts.
+//! Alignment of a place is not checked here: that is the job of a plan. Here it has to fit the label: whole blocks,
+//! inside the usable range, without overlap, at a cylinder if the label knows no other starts.
 
 use plumb_geometry::{Bytes, Extent, SECTOR};
 use plumb_label::mbr::MbrEntry;
@@ -15,50 +15,50 @@ use plumb_label::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// No copy of the label is good.
-    #[error("no copy of the label can be used: mend it first")]
+    #[error("no copy of the label can be used: repair it first")]
     NoLabel,
     /// There is no such partition.
     #[error("the label has no {part}")]
     NoSuchPartition {
-        /// Which one was meant.
+        /// The partition.
         part: PartId,
     },
     /// One that holds others, or stands for the whole disk.
     #[error("{part} {why}: expected a partition with data of its own")]
     NotMovable {
-        /// Which one.
+        /// The partition.
         part: PartId,
-        /// What it is.
+        /// The reason.
         why: &'static str,
     },
     /// A place without a length.
     #[error("{part} would be empty: expected at least one logical block")]
     Empty {
-        /// Which partition.
+        /// The partition.
         part: PartId,
     },
-    /// A place that is no whole number of what the label counts in.
+    /// A place that is not a multiple of the label's unit.
     #[error(
         "{what} of {part}: found {found}, expected a multiple of {unit}, the {of} of the label"
     )]
     NotAMultiple {
-        /// Which partition.
+        /// The partition.
         part: PartId,
         /// Start or length.
         what: &'static str,
-        /// What was asked for.
+        /// The value given.
         found: Bytes,
-        /// What it is counted in.
+        /// Its unit.
         unit: Bytes,
         /// The name of that.
         of: &'static str,
     },
-    /// A place outside of what the label allows.
+    /// A place outside the usable range of the label.
     #[error("{part} would take bytes {} to {}: expected it within bytes {} to {}", found.start().0, found.end().0, from.0, to.0)]
     Outside {
-        /// Which partition.
+        /// The partition.
         part: PartId,
-        /// Where it would lie.
+        /// Its extent.
         found: Extent,
         /// First byte that may be used.
         from: Bytes,
@@ -68,43 +68,43 @@ pub enum EditError {
     /// A place that another one has.
     #[error("{part} would take bytes {} to {}, and {other} begins at {} and ends at {}", found.start().0, found.end().0, lies.start().0, lies.end().0)]
     Taken {
-        /// Which partition.
+        /// The partition.
         part: PartId,
-        /// Where it would lie.
+        /// Its extent.
         found: Extent,
         /// Whose place it is.
         other: String,
-        /// Where that lies.
+        /// The extent of the other.
         lies: Extent,
     },
-    /// A logical partition in what Linux shows of the extended one.
+    /// A logical partition in the visible part of the extended one.
     #[error(
-        "{part} would begin at byte {}: expected byte {} or one behind it, since Linux has what lies before, at the start of the \
-         extended partition, as a partition of its own",
+        "{part} would begin at byte {}: expected byte {} or one behind it, since Linux shows the part before it, at the start of \
+         the extended partition, as a separate partition",
         found.0,
         first.0
     )]
     BehindLink {
-        /// Which partition.
+        /// The partition.
         part: PartId,
-        /// Where it would begin.
+        /// Its start.
         found: Bytes,
-        /// Where it may.
+        /// The first allowed start.
         first: Bytes,
     },
     /// A number that the label has no room for.
     #[error("{what} of {part}: found {found}, expected at most {most}")]
     TooLarge {
-        /// Which partition.
+        /// The partition.
         part: PartId,
-        /// Which number.
+        /// The name of the number.
         what: &'static str,
-        /// What it would be.
+        /// Its value.
         found: u64,
-        /// What the label holds.
+        /// The maximum of the label.
         most: u64,
     },
-    /// What the codec says.
+    /// The error of the codec.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
@@ -224,7 +224,7 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
         .find(is_inside)
         .map(|part| Bytes(part.extent.start().0.saturating_add(shown)));
     match first {
-        // Where one begins already the kernel has found it by reading the table, which it does not hold against it.
+        // If one begins there already, the kernel has found it by reading the table, which it accepts.
         Some(first) if to.start() < first && to.start() != known.extent.start() => {
             Err(EditError::BehindLink {
                 part: known.id,
@@ -236,8 +236,8 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
     }
 }
 
-/// What Linux shows of an extended partition, as one of its own: two sectors for a boot loader, or a logical block where that
-/// is longer (`parse_extended` in `block/partitions/msdos.c`). It adds no other partition there.
+/// The part of an extended partition that Linux shows as a partition: two sectors for a boot loader, or a logical block
+/// if longer (`parse_extended` in `block/partitions/msdos.c`). It adds no other partition there.
 #[must_use]
 pub fn extended_shown_bytes(block_bytes: u32) -> u64 {
     u64::from(block_bytes).max(2 * SECTOR)
@@ -344,7 +344,7 @@ impl Edit {
         self.mbr_entry(entry, 0)
     }
 
-    /// The link stays where it is; only where its partition begins behind it changes.
+    /// The link keeps its position; only the start of its partition behind it changes.
     fn logical(&self, mbr: &mut Mbr) -> Result<(), EditError> {
         let index = usize::try_from(self.part.number)
             .ok()
@@ -397,7 +397,7 @@ fn chs(lba: u64) -> [u8; 3] {
     if cylinder > 1_023 {
         return [0xfe, 0xff, 0xff];
     }
-    // Two high bits of the cylinder stand above the sector.
+    // The two high bits of the cylinder are above the sector.
     [
         head as u8,
         (sector | (cylinder >> 2 & 0xc0)) as u8,
@@ -425,11 +425,11 @@ pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<WriteSt
     })
 }
 
-/// What a GPT has left on a disk that gets another label, blanked: else firmware and partitioning tools find it again.
-/// Sectors that `steps` write are theirs.
+/// Blanks the remains of a GPT on a disk that gets another label: otherwise firmware and partitioning tools find it
+/// again. Sectors that `steps` write are left out.
 ///
 /// # Errors
-/// When the disk cannot be read where a header may stand.
+/// If the disk cannot be read at the possible position of a header.
 pub fn blanked_gpt(
     disk: &dyn Disk,
     sector_bytes: u32,

@@ -1,5 +1,5 @@
-//! The label of a partition that is being moved: first an entry of type *moving* over its old and its new place, so that
-//! nobody makes a partition there and nobody takes it for what it was; at the end the entry at the new place.
+//! The label of a partition during its move: first an entry of type *moving* over its old and its new place, so that no
+//! tool creates a partition there or mounts it; at the end the entry at the new place.
 
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
@@ -9,7 +9,7 @@ use crate::labels::change::{Change, ChangeError, ChangeStep, Changed};
 use crate::labels::edit::{EditError, encode, relocated};
 use crate::{DiskOffset, moving};
 
-/// What is written to a label before the first byte of data, and after the last one.
+/// The writes to a label before the first byte of data, and after the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelMove {
     /// To the entry of type *moving*.
@@ -27,14 +27,14 @@ pub enum LabelMoveError {
     /// The disk cannot be read.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// What would have to be jumped over.
+    /// An obstacle between the places.
     #[error("{other} begins at {} and ends at {}, between the old and the new place of {part}", lies.start().0, lies.end().0)]
     Between {
-        /// Which one is moved.
+        /// The partition that is moved.
         part: PartId,
-        /// What lies there.
+        /// The obstacle.
         other: String,
-        /// Where exactly.
+        /// Its extent.
         lies: Extent,
     },
     /// A slice has no type of its own that others would heed.
@@ -42,7 +42,7 @@ pub enum LabelMoveError {
         "{part} is a slice of a Solaris VTOC: its type would stop nobody from using it during the move"
     )]
     Slice {
-        /// Which one.
+        /// The partition.
         part: PartId,
     },
 }
@@ -50,7 +50,7 @@ pub enum LabelMoveError {
 /// Works out the label's part of a move.
 ///
 /// # Errors
-/// When something lies between the two places, or the label cannot have the partition there.
+/// If there is an obstacle between the two places, or the label cannot have the partition there.
 pub fn label_move(
     label: &Label,
     part: PartId,
@@ -93,7 +93,7 @@ pub fn label_move(
     })
 }
 
-/// Without what a label has among the data of the partition itself.
+/// Without the parts of a label among the data of the partition itself.
 fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
     let lies_within = |at: Bytes| at >= union.start() && at < union.end();
     let kept = steps.iter().filter(|step| match step {
@@ -103,7 +103,7 @@ fn outside(steps: &[label::WriteStep], union: Extent) -> Vec<label::WriteStep> {
     kept.cloned().collect()
 }
 
-/// Each copy of the label as one change: a header that is good only with its table changes with it, and where such changes
+/// Each copy of the label as one change: a header that is good only with its table changes with it, and if such changes
 /// are undone one after the other, one copy is good at every moment.
 ///
 /// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
@@ -384,7 +384,7 @@ mod tests {
             matches!(&found, Err(LabelMoveError::Between { other, .. }) if other == "partition 2"),
             "{found:?}"
         );
-        // What is told is what was asked for.
+        // The error names the requested place.
         let found = to(1_500);
         let Err(LabelMoveError::Edit(EditError::Taken { found, .. })) = found else {
             panic!("{found:?}")
@@ -395,7 +395,7 @@ mod tests {
         );
     }
 
-    /// The place is free, so that nothing but the type stands against it.
+    /// The place is free, so the type is the only obstacle.
     #[test]
     fn slices_are_refused() {
         for (image, to) in [(sparc_disk(), 4_096), (x86_disk(), 3_072)] {

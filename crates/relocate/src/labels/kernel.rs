@@ -1,4 +1,4 @@
-//! Which partitions the kernel has to forget and which it has to learn after a label was changed.
+//! The partitions that the kernel has to forget and to learn after a label was changed.
 //!
 //! It hears of them one by one (BLKPG), and only of those that differ: others may be mounted. The container of logical
 //! partitions, which kernels show with a length of their own, and Solaris's slices within a partition, which they number
@@ -25,7 +25,7 @@ pub enum KernelStep {
     Add(KernelPartition),
 }
 
-/// What the kernel has to be told so that it knows the partitions of a label.
+/// The changes that give the kernel the partitions of a label.
 #[must_use]
 pub fn kernel_steps(known: &[KernelPartition], label: &Label) -> Vec<KernelStep> {
     let wanted: Vec<KernelPartition> = label.partitions.iter().filter_map(of_label).collect();
@@ -80,8 +80,8 @@ pub fn node_of(disk: &Path, number: u32) -> PathBuf {
     disk.with_file_name(format!("{name}{between}{number}"))
 }
 
-/// Waits until a node is a block device; tells whether it became one. Without udev the kernel makes it itself, and where
-/// neither does a tool may have left a regular file of that name.
+/// Waits until a node is a block device; returns whether it became one. Without udev the kernel makes it itself, and if
+/// neither does, a tool may have left a regular file of that name.
 #[must_use]
 pub fn wait_for(node: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;

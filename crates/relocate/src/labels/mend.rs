@@ -1,4 +1,4 @@
-//! A GPT one of whose copies is broken, stranded where the disk once ended, or not there: written anew from the good one.
+//! A GPT with a broken, stranded or missing copy: rewritten from the good one.
 //!
 //! No partition is touched, so that it may be done while they are in use.
 
@@ -6,12 +6,12 @@ use plumb_label::mbr::{MbrSector, types};
 use plumb_label::write::WriteStep;
 use plumb_label::{Detail, EncodeError, Gpt, Label, Problem, Role};
 
-/// What mending comes to.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
     /// The label as it will be.
     pub gpt: Gpt,
-    /// What is to be written, the copy that is not in use first.
+    /// The writes, the copy that is not in use first.
     pub steps: Vec<WriteStep>,
     /// The problems that are gone then.
     pub mends: Vec<Problem>,
@@ -19,36 +19,36 @@ pub struct Mended {
     pub stays: Vec<Problem>,
 }
 
-/// Why a label cannot be mended.
+/// The reason why a label cannot be repaired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MendError {
     /// Only a GPT has two copies that hold each other's place.
     #[error(
-        "found a label of kind {found}, expected a GPT: other labels have no second copy to mend from"
+        "found a label of kind {found}, expected a GPT: other labels have no second copy to repair from"
     )]
     NotGpt {
-        /// What there is.
+        /// The kind found.
         found: plumb_label::LabelKind,
     },
     /// Both copies are broken.
     #[error(
-        "no copy of the label can be used: a saved label, or a search for file systems, is what is left"
+        "no copy of the label can be used: only a saved label, or a search for file systems, can help"
     )]
     NoGoodCopy,
     /// The label counts in other blocks than the disk.
     #[error(
-        "{problem}: the label is whole, it is the disk that changed; mend the disk's sector size instead"
+        "{problem}: the label is whole, the disk changed; correct the disk's sector size instead"
     )]
     SectorSize {
         /// The problem.
         problem: Problem,
     },
-    /// What the codec says.
+    /// The error of the codec.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
-/// What has to be written so that both copies of a GPT are good and where they belong. The steps are none when both are.
+/// The writes that make both copies of a GPT good and place them right. Empty if both are.
 ///
 /// # Errors
 /// When there is no GPT, no good copy of it, or no room for one.

@@ -1,13 +1,13 @@
-//! Labels changed on disks: what is to be written where, the old bytes saved before, the kernel told after.
+//! Label changes on disks: the writes and their positions, the old bytes saved before, the kernel updated after.
 //!
-//! A [`Change`] is computed from the label as it was read and knows the old bytes of every place that it writes, so that
-//! it can be shown before it is done, kept in a file ([`saved`]), and gone back. Nothing here asks whether the disk is in
-//! use: that is for whoever opens it.
+//! A [`Change`] is computed from the label and knows the old bytes of every place that it writes, so that it can be
+//! printed before it is done, kept in a file ([`saved`]), and undone. Nothing here checks whether the disk is in use:
+//! callers that open it do.
 //!
 //! - [`edit`]: a partition at another place; [`new`]: a label with one; [`mod@mend`]: a GPT with a broken or stranded copy
 //! - [`hidden`]: the label of a partition on its way; [`derived`]: whether a journal has that one
 //! - [`change`]: the writes with the flushes between; [`saved`]: their file
-//! - [`kernel`]: which partitions the kernel has to hear of
+//! - [`kernel`]: changes of the kernel's partitions
 
 pub mod change;
 pub mod derived;

@@ -16,7 +16,7 @@ const SOLARIS_RESERVED_INDEX: usize = 8;
 /// Alternate cylinders of a SPARC label, as `format` leaves them.
 const ALTERNATES: u16 = 2;
 
-/// What a new label is.
+/// The kind of a new label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewKind {
     /// GPT with a protective MBR.
@@ -56,7 +56,7 @@ pub struct NewLabel {
     pub disk_lbas: u64,
     /// Number of the partition from 1; of Solaris the slice from 0.
     pub number: u32,
-    /// Where the partition lies.
+    /// The extent of the partition.
     pub extent: Extent,
     /// Identities.
     pub ids: NewIds,

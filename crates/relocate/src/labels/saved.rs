@@ -1,5 +1,5 @@
-//! The file in which a change of a label is kept: the old bytes, for the way back, and the new ones, by which it is told
-//! whether somebody has written there since. Drawn byte by byte in `docs/formats/saved-label.md`.
+//! The file of a label change: the old bytes, for undo, and the new ones, which reveal later writes by others. Drawn
+//! byte by byte in `docs/formats/saved-label.md`.
 //!
 //! It is written and on its medium before the first byte of the label is.
 
@@ -20,7 +20,7 @@ const TEXT_MAX: usize = 4096;
 /// A record that is a flush, and not bytes at a place.
 const FLUSH_AT: u64 = u64::MAX;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedLabel {
     /// Size of the disk.
@@ -31,9 +31,9 @@ pub struct SavedLabel {
     pub unix_s: u64,
     /// The disk's node then.
     pub device: String,
-    /// What tells the disk from others: its World Wide Name, serial number or backing file; empty where nothing does.
+    /// The identity of the disk: its World Wide Name, serial number or backing file; empty if it has none.
     pub identity: String,
-    /// What was done, in words.
+    /// The change, in words.
     pub what: String,
     /// The steps.
     pub change: Change,
@@ -49,7 +49,7 @@ pub enum SavedLabelError {
         path: String,
         /// Read or written.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something else.
@@ -75,11 +75,11 @@ pub enum SavedLabelError {
     Damaged {
         /// Its name.
         path: String,
-        /// Where.
+        /// The position.
         at: usize,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What should.
+        /// The expected value.
         expected: &'static str,
     },
     /// Its steps are none.
@@ -188,7 +188,7 @@ impl SavedLabel {
         file.finish().map(drop).map_err(error)
     }
 
-    /// Reads a file, and returns the first reason not to rely on whoever can write to it.
+    /// Reads a file, and returns the first reason to distrust its writers.
     ///
     /// # Errors
     /// When it is no regular file, cannot be read, or is no saved label.
@@ -219,7 +219,7 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// What is left of a file.
+/// The rest of a file.
 struct SavedFields<'a> {
     path: String,
     bytes: &'a [u8],
@@ -372,7 +372,7 @@ mod tests {
             let mut made = body.to_vec();
             made[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
             made.extend(crc32fast::hash(&made).to_le_bytes());
-            // Whatever it is read as, reading ends, and allocates no more than there is.
+            // For any content, reading ends, and allocates no more than the input.
             let _ = SavedLabel::decode("made", &made);
         }
     }

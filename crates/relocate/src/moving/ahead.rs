@@ -1,8 +1,8 @@
 //! The data of the windows that come next, read while those before them are written.
 //!
-//! No window shares a byte with the source of a later one, so that nothing changes under the read. What cannot be read
-//! ahead is read again when it is due: it must not stop what comes before it. The sums of what was read are taken beside
-//! the read that follows.
+//! No window shares a byte with the source of a later one, so nothing changes under the read. Failed reads ahead are
+//! repeated when they are due: they must not stop the steps before. The sums of the data are computed during the next
+//! read.
 
 use std::ops::Range;
 
@@ -18,15 +18,15 @@ use crate::journal::{Journal, Sums};
 /// Parts of a read end on it, so that the memory of the next one begins where direct I/O wants it.
 const PART_GRAIN: usize = 4096;
 
-/// Data that are read at once: of one window, or of several that lie side by side.
+/// Data that are read together: of one window, or of several adjacent ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// Where on the disk they are.
+    /// Their position on the disk.
     at: u64,
     len: usize,
-    /// What they are written to, or were. The memory is as long as this.
+    /// The blocks that they are written to, or were. The memory has this length.
     blocks: Range<u64>,
-    /// Where in it the data begin.
+    /// The start of the data in it.
     start: usize,
     /// How long the windows are whose sums are wanted, by their places.
     summed: Vec<usize>,
@@ -43,7 +43,7 @@ pub(super) struct Due {
     pub(super) holes: Vec<Range<u64>>,
 }
 
-/// From the first byte to the last of ranges that lie side by side.
+/// From the first byte to the last of adjacent ranges.
 fn cover<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> Range<u64> {
     ranges
         .cloned()
@@ -51,7 +51,7 @@ fn cover<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> Range<u64> {
         .unwrap_or(0..0)
 }
 
-/// Where in memory of data that begin at `base` a range of the disk lies.
+/// The position of a disk range in memory of data that begin at `base`.
 pub(super) fn within(base: u64, range: &Range<u64>) -> Range<usize> {
     (range.start - base) as usize..(range.end - base) as usize
 }
@@ -82,7 +82,7 @@ impl Reading {
         }
     }
 
-    /// Places that lie side by side, to be compared.
+    /// Adjacent places to compare.
     pub(super) fn to_compare<'a>(places: impl Iterator<Item = &'a Range<u64>>) -> Self {
         let place = cover(places);
         let len = (place.end - place.start) as usize;
@@ -96,7 +96,7 @@ impl Reading {
         }
     }
 
-    /// Where the first byte of the memory is written to, or was.
+    /// The disk position of the first byte of the memory.
     pub(super) fn base(&self) -> u64 {
         self.blocks.start
     }
@@ -114,7 +114,7 @@ pub(super) struct Ahead {
     summed: usize,
 }
 
-/// What is to be read next, and what of the same was read before.
+/// The next part to read, and the part read before.
 struct ReadPart<'a> {
     at: u64,
     memory: &'a mut [u8],
@@ -135,7 +135,7 @@ impl Ahead {
         }
     }
 
-    /// One of so many parts that are left. Of what is before it the sums have to be taken.
+    /// One of the remaining parts. The sums of the part before it have to be computed.
     fn part(&mut self, parts_left: usize) -> Option<ReadPart<'_>> {
         let left = self.reading.len - self.done;
         let len = left
@@ -172,7 +172,7 @@ impl Ahead {
         }
     }
 
-    /// All of it was read again from the beginning, past what cannot be read.
+    /// All of it was read again from the start, around unreadable blocks.
     fn due_around<D: Disk>(mut self, disk: &mut TargetDisk<D>) -> Result<Due, MoveError> {
         let data = &mut self.bytes[self.reading.start..][..self.reading.len];
         let holes = read_around(disk, self.reading.at, data)?;
@@ -186,7 +186,7 @@ impl Ahead {
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// The data that are due: what of them was not read ahead is read now.
+    /// The data that are due: the part that was not read ahead is read now.
     pub(super) fn data_of(&mut self, reading: &Reading) -> Result<Due, MoveError> {
         let mut due = match self.ahead.take() {
             Some(ahead) if ahead.reading == *reading => ahead,
@@ -207,8 +207,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.ahead = Some(Ahead::new(reading, std::mem::take(&mut self.spare)));
     }
 
-    /// Does something with disk and journal, and reads meanwhile one of so many parts that are left of what is read
-    /// ahead.
+    /// Does something with disk and journal, and at the same time reads one of the remaining parts ahead.
     pub(super) fn meanwhile<T>(
         &mut self,
         parts_left: usize,

@@ -1,5 +1,5 @@
-//! The free part of the new place, filled with zeros before anything is moved: a disk replaces a bad block when it is
-//! written, and what cannot be written right is found while the partition is still where it was.
+//! The free part of the new place, filled with zeros before the move: a disk replaces a bad block on a write, and
+//! unwritable blocks are found while the partition is still at its old place.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use super::read::read_into;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
 
-/// What is written and read at once; simulated disks are small.
+/// The length of one write and read; simulated disks are small.
 const PIECE_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 8 << 20 };
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
@@ -17,7 +17,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// `watch` learns how many bytes are done and how many there are, and can stop it; then the answer is `false`.
     ///
     /// # Errors
-    /// What cannot be written, read, or is not as it was written; and a move that has begun.
+    /// Blocks that cannot be written or read, or differ from the write; and a move that has begun.
     pub fn clear_new_place(
         &mut self,
         mut watch: impl FnMut(u64, u64) -> ControlFlow<()>,

@@ -1,8 +1,8 @@
 //! Windows of data on their way, three ways.
 //!
-//! Straight ones are read together and their sums noted; then each is written, and durable before the next one is
-//! begun. Saved ones go into the journal's slot together, and then to their place, as one: where flushes cost more than
-//! writing twice. What lies on its own source, or shares blocks with others, is an image by itself.
+//! Straight ones are read together and their sums recorded; then each is written, and durable before the next one is
+//! begun. Saved ones go into the journal's slot together, and then to their place, as one, if flushes cost more than
+//! writing twice. A window that overlaps its own source, or shares blocks with others, is a separate image.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -26,21 +26,21 @@ const RUN_BYTES: usize = if cfg!(test) { 8 << 10 } else { 8 << 20 };
 /// Windows that are read at once, with their data.
 struct WindowGroup {
     windows: Vec<Window>,
-    /// Where the first byte of the data belongs.
+    /// The place of the first byte of the data.
     base: u64,
     data: AlignedBuffer,
     /// Of windows that are copied straight.
     sums: Vec<u64>,
 }
 
-/// What of a window is written by one call.
+/// The part of a window that one call writes.
 struct WritePiece {
     blocks: Range<u64>,
     ends_window: bool,
 }
 
 impl WindowGroup {
-    /// All windows, the long ones in pieces of at most so many bytes.
+    /// All windows, the long ones in pieces of at most this length.
     fn pieces(&self, most: u64) -> Vec<WritePiece> {
         let step = most as usize;
         let cut = |window: &Window| {
@@ -107,8 +107,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    /// Notes what a group of windows loses since its source cannot be read. A window that was noted so before, and can be read
-    /// now, loses nothing any more.
+    /// Records the losses of a group of windows because of an unreadable source. A window that was recorded before, and
+    /// can be read now, has no loss any more.
     fn must_accept_holes(
         &mut self,
         windows: &[Window],
@@ -139,7 +139,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         joined(lost.collect())
     }
 
-    /// A window that lies on its own source, or shares a block with others.
+    /// A window that overlaps its own source, or shares a block with others.
     fn image_of(&mut self, mut group: WindowGroup) -> Result<AlignedBuffer, MoveError> {
         let Window { blocks, moved, .. } = group.windows[0].clone();
         let mut lost = Vec::new();

@@ -1,4 +1,4 @@
-//! Steps that change a few bytes: which, to what, and what may be there before.
+//! Steps that change a few bytes: the bytes, and the allowed former content.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use crate::marker;
 /// Bytes to be put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Where on the disk.
+    /// Their position on the disk.
     pub(crate) at: u64,
-    /// What.
+    /// Their content.
     pub(crate) bytes: Vec<u8>,
-    /// What else may be there, if that matters.
+    /// Other allowed former content, if that matters.
     pub(crate) before: Option<Vec<u8>>,
 }
 
@@ -26,7 +26,7 @@ impl Edit {
         plan.unit.cover(&(self.at..end), plan.disk_bytes)
     }
 
-    /// Whether it may be written over what was found. Blocks that cannot be read speak against nothing, and are written next.
+    /// Whether it may overwrite the content found. Unreadable blocks do not forbid it, and are written next.
     pub(crate) fn fits(&self, found: &[u8], holes: &[Range<u64>]) -> bool {
         let own = self.at..self.at + self.bytes.len() as u64;
         let holes = holes_in(holes, &own);
@@ -56,7 +56,7 @@ fn start(plan: &Plan, place: Place) -> DiskOffset {
     }
 }
 
-/// Which bytes of the disk a step changes; `None` for a window.
+/// The bytes of the disk that a step changes; `None` for a window.
 pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
     match action {
         Action::Label { which, index, .. } => change(plan, *which, *index).map(ByteChange::range),
@@ -87,7 +87,7 @@ pub(crate) fn for_action(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Opt
         }
         Action::FixUp { index, undo } => turned(range.start, plan.fix_ups.get(*index)?, *undo),
         Action::Hide { signature, place } => {
-            // Where it is neither this nor a marker, somebody has used the partition since.
+            // Any other content than this and a marker means that the partition was used since.
             let before = revealed(plan, saved, *signature, *place);
             Edit {
                 before,
@@ -114,7 +114,7 @@ fn turned<At>(at: u64, change: &ByteChange<At>, undo: bool) -> Edit {
     }
 }
 
-/// What a signature is at one of the two places.
+/// The signature at one of the two places.
 pub(crate) fn revealed(
     plan: &Plan,
     saved: &[Vec<u8>],

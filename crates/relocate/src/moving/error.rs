@@ -1,4 +1,4 @@
-//! Why a move stops. Whatever it is, the journal knows how far it came.
+//! The reason why a move stops. In every case, the journal has its progress.
 
 use std::io;
 
@@ -26,74 +26,74 @@ pub enum MoveError {
     /// The disk could not be read.
     #[error("{len} bytes at byte {at} of the disk cannot be read")]
     Read {
-        /// Where.
+        /// The position.
         at: u64,
         /// How many.
         len: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The disk could not be written.
     #[error("{len} bytes at byte {at} of the disk cannot be written")]
     Write {
-        /// Where.
+        /// The position.
         at: u64,
         /// How many.
         len: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What was written could not be made durable.
-    #[error("the disk cannot make durable what was written to it")]
+    /// The writes could not be made durable.
+    #[error("the disk cannot make the written data durable")]
     Flush {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something else has written where only the move may.
     #[error(
-        "byte {at} of the disk: found neither what was there when the move began nor what the move writes; \
-         somebody else has written it"
+        "byte {at} of the disk: found neither the data from before the move nor the data that the move \
+         writes; another writer has changed it"
     )]
     Changed {
-        /// Where.
+        /// The position.
         at: u64,
     },
-    /// A rollback would bring back over newer data what the partition began with.
+    /// A rollback would overwrite newer data with the original content of the partition.
     #[error(
         "byte {at} of the disk: the partition has come back at its new place, and somebody has used it there since: \
          it cannot go back any more; resume ends the move where it is"
     )]
     Used {
-        /// Where.
+        /// The position.
         at: u64,
     },
     /// Bytes of the partition cannot be read, or are not those that the journal has the sum of.
     #[error("of the partition {}", list(ranges))]
     Lost {
-        /// Which, counted from the first byte of the partition.
+        /// The ranges, counted from the first byte of the partition.
         ranges: Vec<LostRange>,
     },
     /// No copy of the label can be read in full.
     #[error("byte {at} of the disk, in its label, cannot be read, and there is no other copy")]
     LabelUnreadable {
-        /// Where.
+        /// The position.
         at: u64,
     },
-    /// Bytes of somebody else cannot be read, and lie in a block that has to be written.
+    /// Unreadable bytes of others in a block that has to be written.
     #[error(
-        "{len} bytes at byte {at} of the disk cannot be read: they lie outside of the partition, in a block that is written with \
+        "{len} bytes at byte {at} of the disk cannot be read: they are outside of the partition, in a block that is written with \
          it or with the label; write them from a copy first"
     )]
     Bystander {
-        /// Where.
+        /// The position.
         at: u64,
         /// How many.
         len: u64,
     },
-    /// What was read again is not what was written.
+    /// The bytes read again differ from the write.
     #[error("{len} bytes at byte {at} of the disk: found other data than were written there")]
     NotAsWritten {
-        /// Where.
+        /// The position.
         at: u64,
         /// How many.
         len: u64,
@@ -103,7 +103,7 @@ pub enum MoveError {
         "{len} bytes at byte {at} of the disk: the plan of the move names no such place to write, and nothing was written there"
     )]
     Elsewhere {
-        /// Where.
+        /// The position.
         at: u64,
         /// How many.
         len: u64,

@@ -1,4 +1,4 @@
-//! What takes the place of blocks that cannot be read, and whose loss that is.
+//! The replacement of unreadable blocks, and the owner of the loss.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::journal::{JournalRecord, LossStep};
 use crate::marker;
 use crate::mutation::Mutation;
 
-/// What a block beside the bytes of a step holds.
+/// The content of a block beside the bytes of a step.
 enum Beside {
     /// A part of the label or of a signature: the plan or the journal has it.
     Known(Vec<u8>),
@@ -27,7 +27,7 @@ enum Beside {
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Fills holes in `blocks`, of which `written` will be overwritten. Returns what the partition loses by it.
+    /// Fills holes in `blocks`; `written` will be overwritten. Returns the loss of the partition.
     ///
     /// # Errors
     /// When somebody else would lose something.
@@ -71,7 +71,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if let Some(at) = self.needed(block.start) {
             return Beside::Partition(at);
         }
-        // Between the two places lies nothing that the label knows, and perhaps a boot loader.
+        // Between the two places there is nothing that the label knows, and perhaps a boot loader.
         let is_own = |place: &Range<u64>| common(block, place).as_ref() == Some(block);
         match [plan.old_place(), plan.new_place()].iter().any(is_own) {
             true => Beside::Free,
@@ -79,7 +79,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// What the label holds there at this step, as far as that is known.
+    /// The bytes of the label there at this step, as far as known.
     fn label_bytes(&self, block: &Range<u64>) -> Option<Vec<u8>> {
         let course = LabelCourse::of(&self.state.plan);
         let stage = self.script.stage(self.state.next);
@@ -91,7 +91,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         course.has(block).then(|| course.after(done, block))
     }
 
-    /// What a signature holds there at this step: itself, or markers.
+    /// The bytes of a signature there at this step: itself, or markers.
     pub(super) fn signature_bytes(&self, block: &Range<u64>) -> Option<Vec<u8>> {
         let plan = &self.state.plan;
         let (place, start) = match (self.script.is_back(), self.script.stage(self.state.next)) {
@@ -146,7 +146,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let goes_back = |offset: &u64| put_back.contains(&(offset + plan.from.0));
         match (self.script.is_back(), self.script.stage(self.state.next)) {
             (false, Stage::Hiding) => old,
-            // Beside a window of the move lies what was copied before it.
+            // Beside a window of the move is the data of earlier windows.
             (false, Stage::Copying) => old.filter(|offset| !self.is_noted(*offset)),
             (false, _) => new,
             (true, Stage::Hiding) => new
@@ -168,7 +168,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Whether bytes of either place were lost: what is there then is nobody's.
+    /// Whether bytes of either place were lost: their content then belongs to no owner.
     pub(super) fn is_lost(&self, range: &Range<u64>) -> bool {
         let (plan, lost) = (&self.state.plan, self.state.lost());
         [plan.from, plan.to].into_iter().any(|start| {
@@ -202,7 +202,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.note_lost(step, lost)
     }
 
-    /// Puts a loss into the journal, in the place of what was noted of the step before.
+    /// Records a loss in the journal, and replaces the earlier record of the step.
     pub(super) fn note_lost(
         &mut self,
         step: LossStep,

@@ -10,7 +10,7 @@ use crate::DiskOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::mutation::Mutation;
 
-/// What blocks of the label hold after so many of its changes.
+/// The content of label blocks after a number of its changes.
 pub(super) struct LabelCourse<'a> {
     changes: Vec<&'a ByteChange<DiskOffset>>,
 }
@@ -23,7 +23,7 @@ impl<'a> LabelCourse<'a> {
         }
     }
 
-    /// Where the label is changed, each place once.
+    /// The places of the label's changes, each once.
     fn places(&self) -> Vec<Range<u64>> {
         let mut found: Vec<Range<u64>> = Vec::new();
         for change in &self.changes {
@@ -41,8 +41,8 @@ impl<'a> LabelCourse<'a> {
         self.changes.iter().any(|change| contains(change.range()))
     }
 
-    /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about: what the last
-    /// of those that are done put there, or else what the first of the others found.
+    /// The blocks of a range after the first `done` changes. Each byte belongs to some change: its value is the new one
+    /// of the last change done, or else the old one of the first other.
     pub(super) fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         let (done, others) = self.changes.split_at(done);
@@ -83,10 +83,10 @@ fn changes_done(
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Before anything is written the label has to be the one that the steps before this one left. Where it is not, somebody
-    /// has put another one there, or it is another disk. Of blocks that a pending image is about to overwrite nothing can be
-    /// said: they may be torn. A block that cannot be read says nothing either, and comes back with the next change of the
-    /// label; but one copy has to be there in full.
+    /// Before the first write the label must be the result of the earlier steps. Otherwise somebody has written another
+    /// one, or it is another disk. Blocks that a pending image is about to overwrite are not compared: they may be
+    /// torn. Unreadable blocks are not compared either, and return with the next change of the label; but one copy has
+    /// to be complete.
     pub(super) fn must_be_its_label(&mut self, turns_back: bool) -> Result<(), MoveError> {
         if self.mutations.has(Mutation::LabelFirst) {
             return Ok(());

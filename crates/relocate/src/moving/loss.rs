@@ -1,8 +1,7 @@
 //! Bytes that a move could not bring along, as ranges of the partition.
 //!
-//! A block that cannot be read is filled with zeros at its new place. Bytes whose sum is not the one that the journal has
-//! stay as they were found, since nothing tells which of them are wrong. Both are named, and a move that has either does
-//! not end as if it had none.
+//! An unreadable block is filled with zeros at its new place. Bytes with a wrong sum stay unchanged, because the wrong
+//! ones cannot be identified. Both are named, and a move with either does not end as if it had none.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Writing again what was written already and did not stay.
+//! Repeats writes that did not stay.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::mutation::Mutation;
 const UNITS_MAX: u64 = 2;
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Writes a window of the move once more, if its source still has the data. A crash meanwhile spoils neither: no window
-    /// lies on its own source, and what shares a unit with others goes through the journal.
+    /// Writes a window of the move again, if its source still has the data. A crash in between destroys neither: no
+    /// window overlaps its own source, and units shared with others go through the journal.
     pub(super) fn rewrite(&mut self, window: &Window, expected: u64) -> Result<bool, MoveError> {
         let source = self.forward.source_of(&window.moved);
         let mut bytes = AlignedBuffer::new((source.end - source.start) as usize);
@@ -145,7 +145,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.write_unit(&blocks, &unit)
     }
 
-    /// The units of which a range has bytes.
+    /// The units that contain bytes of a range.
     fn units(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let plan = &self.state.plan;
         let mut units = Vec::new();
@@ -166,12 +166,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     ) -> Result<AlignedBuffer, MoveError> {
         let mut unit = AlignedBuffer::new((blocks.end - blocks.start) as usize);
         let holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
-        // What another window loses by it is named when that one is compared: its sum is not right then.
+        // The loss of another window is named at its own comparison: its sum is wrong then.
         self.fill_holes(blocks, &mut unit, &holes, own)?;
         Ok(unit)
     }
 
-    /// Writes one unit, of which the journal has an image meanwhile.
+    /// Writes one unit; the journal has its image in the meantime.
     fn write_unit(&mut self, blocks: &Range<u64>, unit: &AlignedBuffer) -> Result<(), MoveError> {
         if !self.mutations.has(Mutation::NoMendImage) {
             self.journal.append_durable(&JournalRecord::Mend {

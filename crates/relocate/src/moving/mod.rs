@@ -1,9 +1,9 @@
 //! A partition's data moved so that no crash loses a byte: label and signatures hidden, windows copied, label and
 //! signatures brought back, and all of it undone from any point.
 //!
-//! `docs/move.md` has the steps, the reasons for their order and what is taken for possible in a crash. Left out: which
-//! label is to be written, whether the partition is in use, and where the journal may lie: [`crate::preflight`] asks that,
-//! and no move begins with a plan, or goes on, that it has not [`Checked`].
+//! `docs/move.md` has the steps, the reasons for their order and the fault model. Left out: the choice of the label,
+//! users of the partition, and the place of the journal: [`crate::preflight`] checks these, and no move begins or
+//! continues with a plan that is not [`Checked`].
 
 mod ahead;
 mod clear;
@@ -53,7 +53,7 @@ use crate::preflight::{Checked, Direction, Recovery};
 pub struct Progress {
     /// Whether it is a rollback.
     pub is_back: bool,
-    /// What is done next.
+    /// The stage of the next step.
     pub stage: Stage,
     /// Bytes of the partition that are where they belong (while verifying: that were read again).
     pub bytes: u64,
@@ -99,18 +99,18 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// partition must not be in use, nor anything else write to [`Plan::bystanders`] or to the disk's label.
     ///
     /// # Errors
-    /// A plan that is not possible on this disk, a label that is not the plan's, a journal that is too short, and what
-    /// the system says.
+    /// A plan that is not possible on this disk, a label that is not the plan's, a journal that is too short, and
+    /// errors of the system.
     pub fn start(plan: Checked<Plan>, disk: D, store: J) -> Result<Self, MoveError> {
         Self::start_with(plan.into_inner(), disk, store, Mutations::default())
     }
 
-    /// Goes on, or turns back: what follows then puts the partition where it was. A rollback that was begun before goes on
-    /// whatever the direction.
+    /// Continues, or turns back: the following steps restore the partition. A rollback that was begun before continues
+    /// in any direction.
     ///
     /// # Errors
-    /// A journal that is another one than was checked, is damaged or has ended, a disk that is not the plan's, and what the
-    /// system says.
+    /// A journal that differs from the checked one, is damaged or has ended, a disk that is not the plan's, and errors
+    /// of the system.
     pub fn recover(recovery: Checked<Recovery>, mut store: J, disk: D) -> Result<Self, MoveError> {
         let recovery = recovery.into_inner();
         let found = status(&mut store)?.plan.journal;
@@ -237,7 +237,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(this)
     }
 
-    /// The way back begins with what had come back at the new place: all of it has to be as the move left it.
+    /// The way back begins with the bytes that were restored at the new place: all of them must be unchanged since.
     fn must_be_unused(&mut self, back: &Script) -> Result<(), MoveError> {
         for action in back.head() {
             if matches!(action, Action::Label { .. }) {
@@ -279,7 +279,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// What the move was begun with.
+    /// The plan of the move.
     pub fn plan(&self) -> &Plan {
         &self.state.plan
     }
@@ -322,13 +322,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Carries out the next step, and makes it durable. `Some` when it was the last one.
     ///
     /// # Errors
-    /// What went wrong. Nothing is lost, and no further step is taken: the move goes on when it is resumed from its
+    /// The fault. Nothing is lost, and no further step is taken: the move continues when it is resumed from its
     /// journal.
     pub fn step(&mut self) -> Result<Option<Ending>, MoveError> {
         if self.has_stopped {
             return Err(MoveError::Stopped);
         }
-        // What a step leaves behind that failed half way is for the journal to tell.
+        // The journal records the result of a step that failed half way.
         self.has_stopped = true;
         let ending = self.advance()?;
         self.has_stopped = false;
@@ -358,8 +358,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(Some(ending))
     }
 
-    /// Carries out all steps that are left. `watch` is told before each of them how far it is, and can stop it there;
-    /// then the answer is `None`, and the move goes on when it is resumed.
+    /// Carries out all remaining steps. `watch` gets the progress before each of them, and can stop it there; then the
+    /// answer is `None`, and the move continues when it is resumed.
     ///
     /// # Errors
     /// As for [`step`](Self::step).

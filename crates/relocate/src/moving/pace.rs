@@ -1,12 +1,12 @@
-//! Which way windows go: straight, with a flush behind each, or through the journal, with all data written twice. What
-//! is faster depends on what a flush costs, from 20 µs to a turn of a platter, and is measured.
+//! The way of windows: straight, with a flush after each, or through the journal, with all data written twice. The
+//! faster one depends on the duration of a flush, from 20 µs to a rotation of a disk, and is measured.
 
 use std::time::Duration;
 
-/// So many groups of windows go the faster way before the other one is measured again.
+/// This number of groups of windows go the faster way before the other one is measured again.
 const AGAIN_AFTER: u32 = 32;
 
-/// What the ways took, for each window.
+/// The times of both ways, for each window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WindowPace {
     straight: Option<Straight>,
@@ -35,7 +35,7 @@ impl WindowPace {
         is_faster != (self.since >= AGAIN_AFTER)
     }
 
-    /// A group of so many windows went straight.
+    /// A group of windows went straight.
     pub(super) fn took_straight(&mut self, windows: u32, writing: Duration, flushing: Duration) {
         self.since = if self.is_saving() { 0 } else { self.since + 1 };
         self.straight = Some(Straight {
@@ -44,7 +44,7 @@ impl WindowPace {
         });
     }
 
-    /// A group of so many windows went through the journal.
+    /// A group of windows went through the journal.
     pub(super) fn took_saved(&mut self, windows: u32, took: Duration) {
         self.since = if self.is_saving() { self.since + 1 } else { 0 };
         self.saved = Some(took / windows);
@@ -63,7 +63,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Carries so many groups out on a disk where these take so long; which of them went through the journal.
+    /// Carries groups out on a disk with these times; returns the ones that went through the journal.
     fn ways(
         groups: usize,
         pace: &mut WindowPace,

@@ -1,4 +1,4 @@
-//! What is to be moved, from where to where, and all that has to change with it.
+//! The extent of a move, its direction, and all changes that belong to it.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,20 +6,20 @@ use std::ops::Range;
 use crate::disk::Disk;
 use crate::{DiskOffset, PartOffset, Unit};
 
-/// The smallest unit of writing that a move reckons with, whatever the disk states.
+/// The smallest unit of writing that a move assumes, for any statement of the disk.
 pub const UNIT_BYTES_MIN: u64 = 4096;
 /// The longest window, and the most that is read at once: this much twice is in memory.
 pub const WINDOW_BYTES_MAX: u64 = 64 << 20;
 /// Below this shift a window is so short that flushes take most of the time: batches go through the journal instead.
 pub const WINDOWS_FROM_BYTES: u64 = 1 << 20;
-/// So many groups of windows there are at the least, where there are as many windows.
+/// The least number of groups of windows, if there are as many windows.
 const GROUPS_MIN: u64 = 16;
 /// Longest unit, signature, and all changes of labels together.
 const PART_BYTES_MAX: u64 = 8 << 20;
 /// Most signatures, changes of labels and the like that a plan may have.
 pub(crate) const LIST_MAX: usize = 4096;
 
-/// What tells a journal from all others; random.
+/// The identity of a journal; random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct JournalId(pub [u8; 16]);
 
@@ -34,9 +34,9 @@ impl fmt::Display for JournalId {
 pub struct ByteChange<At> {
     /// The first of them: a [`DiskOffset`] of a label, a [`PartOffset`] of a fix-up.
     pub at: At,
-    /// What is there.
+    /// The old content.
     pub old: Vec<u8>,
-    /// What shall be there.
+    /// The new content.
     pub new: Vec<u8>,
 }
 
@@ -62,18 +62,18 @@ impl ByteChange<PartOffset> {
 /// How data reach their new place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copying {
-    /// Straight, in windows of at most so many bytes, none longer than the shift; only edges go through the journal.
+    /// Straight, in windows of at most this length, none longer than the shift; only edges go through the journal.
     Windows(u64),
-    /// Through the journal, in batches of at most so many bytes: each is written twice.
+    /// Through the journal, in batches of at most this length: each is written twice.
     Batches(u64),
 }
 
-/// A move. Every position is in bytes of the whole disk but where it is said to be in the partition.
+/// A move. Every position is in bytes of the whole disk unless it is marked as one in the partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The partition, as its user calls it.
     pub partition: String,
-    /// What tells the disk from all others, in the words of whoever made the plan; compared by whoever resumes.
+    /// The identity of the disk, in the words of the plan's author; a resume compares it.
     pub disk: String,
     /// Size of the disk.
     pub disk_bytes: u64,
@@ -83,11 +83,11 @@ pub struct Plan {
     pub physical_block_bytes: u32,
     /// The journal's own name.
     pub journal: JournalId,
-    /// Where the journal is, for the markers.
+    /// The path of the journal, for the markers.
     pub journal_path: String,
-    /// Where the partition begins.
+    /// The present start of the partition.
     pub from: DiskOffset,
-    /// Where it shall begin.
+    /// Its new start.
     pub to: DiskOffset,
     /// Its length, which stays.
     pub len: u64,
@@ -102,16 +102,16 @@ pub struct Plan {
     pub hide: Vec<ByteChange<DiskOffset>>,
     /// Changes of the label from there to the one that is wanted.
     pub finish: Vec<ByteChange<DiskOffset>>,
-    /// In the partition: what tells others what it holds, whole logical blocks, the one that decides first.
+    /// In the partition: its signatures, whole logical blocks, the one that decides first.
     pub signatures: Vec<Range<u64>>,
-    /// On the disk: signatures in what is free of the union of both places; they are wiped before anything is moved.
+    /// On the disk: signatures in the free part of the union of both places; they are wiped before the move.
     pub strays: Vec<Range<u64>>,
-    /// In the partition: what its data say of their place, and what they have to say of the new one. Each lies within
-    /// one signature or shares no byte with any.
+    /// In the partition: its fields about the position, with their new values. Each is within one signature or shares
+    /// no byte with any.
     pub fix_ups: Vec<ByteChange<PartOffset>>,
 }
 
-/// Which part of the disk a move writes.
+/// The part of the disk that a move writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceKind {
     /// A copy of the label.
@@ -120,14 +120,14 @@ pub enum PlaceKind {
     Old,
     /// The place of the partition after the move.
     New,
-    /// What is left of a signature in free space.
+    /// The rest of a signature in free space.
     Stray,
 }
 
 /// A place that a move writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenPlace {
-    /// Which part.
+    /// Its kind.
     pub kind: PlaceKind,
     /// Bytes of the disk.
     pub range: Range<u64>,
@@ -137,11 +137,11 @@ pub struct WrittenPlace {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: found {found}, expected {expected}")]
 pub struct PlanError {
-    /// What of the plan.
+    /// The field of the plan.
     pub field: &'static str,
-    /// What it is.
+    /// Its value.
     pub found: u64,
-    /// What it could be.
+    /// The allowed value.
     pub expected: String,
 }
 
@@ -189,13 +189,13 @@ impl Plan {
         }
     }
 
-    /// Where the partition lies before the move.
+    /// The extent of the partition before the move.
     #[must_use]
     pub fn old_place(&self) -> Range<u64> {
         self.from.range(self.len)
     }
 
-    /// Where it lies after the move.
+    /// Its extent after the move.
     #[must_use]
     pub fn new_place(&self) -> Range<u64> {
         self.to.range(self.len)
@@ -207,7 +207,7 @@ impl Plan {
         self.from.min(self.to).0..self.from.max(self.to).range(self.len).end
     }
 
-    /// What of the new place the partition does not have yet.
+    /// The part of the new place that the partition does not have yet.
     #[must_use]
     pub fn free_part(&self) -> Range<u64> {
         let (old, new) = (self.old_place(), self.new_place());
@@ -425,7 +425,7 @@ impl Plan {
                 lies_outside,
                 "label",
                 change.at.0,
-                "bytes outside of what is moved",
+                "bytes outside of the moved partition",
             )?;
         }
         let bytes: u64 = self
@@ -525,8 +525,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether `disk` is like the one that the plan was made for. A physical block that is stated otherwise now, as another
-    /// adapter does, may make up the unit with others: what a torn write spoils then lies within it as before.
+    /// Whether `disk` matches the one of the plan. Another stated physical block, as with another adapter, is accepted
+    /// if the unit is a multiple: a torn write then stays within it as before.
     pub(crate) fn check_against<D: Disk>(&self, disk: &D) -> Result<(), PlanError> {
         let pairs = [
             ("size of the disk", disk.len_bytes(), self.disk_bytes),
@@ -694,7 +694,7 @@ pub(crate) mod tests {
     #[test]
     fn neighbours_in_the_same_block_are_named() {
         let near = plan(34 * 512, 64 * 512, 100 * 512);
-        // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 lies within both.
+        // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 is within both.
         assert_eq!(
             near.bystanders(),
             [32 * 512..34 * 512, 164 * 512..168 * 512]

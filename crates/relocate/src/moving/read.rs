@@ -1,4 +1,4 @@
-//! Reading a disk of which some blocks cannot be read.
+//! Reading a disk with unreadable blocks.
 
 use std::io;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::write::TargetDisk;
 use crate::disk::Disk;
 
-/// A read that failed is repeated in so many parts.
+/// A failed read is repeated in this number of parts.
 const READ_PARTS: usize = 16;
 
 /// Bytes of the disk that need not begin or end on blocks.
@@ -113,19 +113,19 @@ fn is_of_medium(error: &io::Error) -> bool {
         Some(_) => return false,
         None => error.raw_os_error().map(Errno::from_raw_os_error),
     };
-    // What drivers make of a medium error, a sum that does not match, and a target that gives up.
+    // The errors of drivers for a medium error, a wrong sum, and a target that gives up.
     errno.is_none_or(|errno| {
         [Errno::IO, Errno::NODATA, Errno::ILSEQ, Errno::REMOTEIO].contains(&errno)
     })
 }
 
-/// The part of `range` that lies in `within`, if there is one.
+/// The part of `range` inside `within`, if there is one.
 pub(crate) fn common(range: &Range<u64>, within: &Range<u64>) -> Option<Range<u64>> {
     let common = range.start.max(within.start)..range.end.min(within.end);
     (!common.is_empty()).then_some(common)
 }
 
-/// The parts of `holes` that lie in `within`.
+/// The parts of `holes` inside `within`.
 pub(crate) fn holes_in(holes: &[Range<u64>], within: &Range<u64>) -> Vec<Range<u64>> {
     holes
         .iter()

@@ -1,6 +1,6 @@
-//! What a move does, step by step, and what a rollback does from where the move stands.
+//! The steps of a move, and of a rollback from its present state.
 //!
-//! Both follow from the plan alone, so that a number in the journal tells which step it is about.
+//! Both follow from the plan alone, so a number in the journal identifies a step.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::plan::{Plan, meet};
 use super::windows::{Window, Windows};
 use crate::mutation::{Mutation, Mutations};
 
-/// Which place of the partition.
+/// A place of the partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Old,
     New,
 }
 
-/// Which changes of the label.
+/// A list of label changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelChange {
     /// From the label that was to the one of type *moving*.
@@ -40,7 +40,7 @@ pub(crate) enum Action {
     Reveal { signature: usize, place: Place },
     /// A fix-up outside of the signatures, at the new place, or its undoing.
     FixUp { index: usize, undo: bool },
-    /// What could be taken for a signature becomes zeros.
+    /// Possible signatures become zeros.
     Wipe(Range<u64>),
     /// A marker where both places begin, if that is not within the old one.
     Mark(Range<u64>),
@@ -48,14 +48,14 @@ pub(crate) enum Action {
     Window(u64),
 }
 
-/// What a step belongs to, in the order in which they come.
+/// The stage of a step, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Label and signatures are hidden.
     Hiding,
     /// Data are copied.
     Copying,
-    /// What was copied is read again.
+    /// The copied data are read again.
     Verifying,
     /// Label and signatures come back.
     Finishing,
@@ -105,7 +105,7 @@ fn fix_ups(plan: &Plan, undo: bool) -> impl Iterator<Item = Action> + '_ {
         .map(move |index| Action::FixUp { index, undo })
 }
 
-/// Whoever looks where the entry over both places begins finds the journal.
+/// A search at the start of the entry over both places finds the journal.
 fn mark(plan: &Plan) -> Option<Range<u64>> {
     let start = plan.union().start;
     let range = start..start + u64::from(plan.logical_block_bytes);
@@ -172,7 +172,7 @@ impl Script {
         let was_copying = done >= forward.head.len() as u64;
         let windows = Windows::back(plan, begun.min(forward.windows.count()), mutations);
         let windows = if was_copying { windows } else { windows.none() };
-        // What was not reached is left alone: it is as it was, or somebody else has written it, and the move stopped.
+        // Unreached parts are left alone: they are unchanged, or somebody else has written them, and the move stopped.
         let labels_hidden = usize::try_from(done)
             .unwrap_or(usize::MAX)
             .min(plan.hide.len());

@@ -1,9 +1,9 @@
-//! Bringing the disk to where the journal says it is, before anything else is done.
+//! Bringing the disk into the state of the journal, before anything else.
 //!
-//! An image that may be torn is written again. Of windows that were noted each is looked at by itself: one whose place has
-//! its sum has arrived; any other, also one that cannot be read, is written again from the journal's slot, or from its
-//! source if that still has the sum. Nothing is taken for right that has no proof: a disk that lied about a flush may have
-//! lost a window and kept those behind it, which lie on its source.
+//! An image that may be torn is written again. Each recorded window is judged separately: one with the right sum at its
+//! place has arrived; any other, unreadable ones included, is written again from the journal's slot, or from its source
+//! if that still has the sum. Nothing counts as right without proof: a disk that falsely confirmed a flush may have
+//! lost a window and kept later ones, which overwrote its source.
 
 use std::ops::Range;
 
@@ -39,8 +39,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.must_have_arrived(mend.at, &bytes)
     }
 
-    /// Writes what may be torn, and looks which windows arrived. Who turns back from a move needs only what was written
-    /// already.
+    /// Writes everything that may be torn, and finds the windows that arrived. A rollback needs only the windows that
+    /// were written already.
     pub(super) fn settle(&mut self, turns_back: bool) -> Result<(), MoveError> {
         if let Some(pending) = self.state.pending.take() {
             return match self.journal.image(&pending.image) {
@@ -57,8 +57,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// The slot does not have the batch any more, and the batch may be torn: what is there stays, and nobody knows of which
-    /// bytes it is right.
+    /// The slot does not have the batch any more, and the batch may be torn: the present content stays, and the wrong
+    /// bytes in it cannot be identified.
     fn do_without_image(
         &mut self,
         pending: &PendingImage,
@@ -123,12 +123,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 .as_ref()
                 .map(|slot| &slot[within(base.unwrap_or_default(), &window.blocks)]);
             match self.copy_of(window, sums[index], saved)? {
-                // It would lie on the source of the one that nothing proves.
+                // It would overwrite the source of the unproven one.
                 FoundCopy::Right(_) if !lost.is_empty() => {}
                 FoundCopy::Right(bytes) => {
                     self.disk.writer().put(window.blocks.start, &bytes)?;
                 }
-                // What of it goes back is compared, and named, before it does.
+                // The part that goes back is compared, and named, before.
                 FoundCopy::Doubtful(..) if stops_early => {}
                 FoundCopy::Doubtful(bytes, holes) => {
                     let source = self.script.windows().source_of(&window.moved);
@@ -185,7 +185,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         })
     }
 
-    /// Windows from one of them on, with the sums of what is written now.
+    /// Windows from one of them on, with the sums of the present writes.
     fn note_again(
         &mut self,
         first: u64,

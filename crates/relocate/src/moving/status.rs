@@ -1,4 +1,4 @@
-//! Where a move stands, for who asks and writes nothing.
+//! The state of a move, for readers that write nothing.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::disk::JournalStore;
 use crate::journal::{Ending, Image, Journal, JournalError, MoveState, PendingImage};
 use crate::mutation::Mutations;
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
     /// How far it is; the last window may have to be copied again.
     pub progress: Progress,
-    /// Whether the partition may have come back at its new place already, so that somebody may have used it there: what
-    /// tells it there was begun to be written. A rollback would take from it what it has come to hold.
+    /// Whether the partition may be back at its new place already, so that somebody may have used it there: the write
+    /// of its deciding signature has begun. A rollback would destroy newer data.
     pub may_be_in_use: bool,
-    /// Blocks that are about to be written, or were cut off while they were: what the disk has there proves nothing.
+    /// Blocks that are about to be written, or whose write was interrupted: their content proves nothing.
     pub torn: Option<Torn>,
     /// Bytes of the partition that could not be brought along, in order.
     pub lost: Vec<LostRange>,
@@ -35,7 +35,7 @@ pub struct Torn {
     pub at: u64,
     /// Their length.
     pub len: u64,
-    /// What they are to hold; empty for data of the partition, which the journal's slot has.
+    /// Their new content; empty for data of the partition, which the journal's slot has.
     pub bytes: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Torn {
     }
 }
 
-/// Reads a journal of which the move never began: what was to be done, with nothing done. `None` of a move that began.
+/// Reads a journal of a move that never began: its plan, with no step done. `None` if the move began.
 ///
 /// # Errors
 /// A file that is no journal, or is damaged.
@@ -117,7 +117,7 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     let begun = state.next + u64::from(state.pending.is_some());
     let may_be_in_use = !script.is_back()
         && match state.plan.signatures.is_empty() {
-            // Nothing but the label hides what has no signature.
+            // Without signatures only the label hides the content.
             true => script.label_changes_before(begun) > state.plan.hide.len(),
             // The signature that decides is revealed last.
             false => begun >= script.len(),

@@ -1,8 +1,8 @@
-//! Reading again what was written, and comparing it with the sums in the journal.
+//! Reading the writes again, and comparing them with the sums in the journal.
 //!
-//! Three times: what was copied, while all of it is hidden; before a rollback what will go back; and after it everything
-//! that the move had noted, at the old place. Who goes on behind one of these compares again, as long as the partition
-//! has not come back: a disk that lied about a flush loses what it had when the power goes.
+//! Three times: the copied data, while all of it is hidden; before a rollback the data that will go back; and after it
+//! all recorded data of the move, at the old place. A resume after one of these compares again, as long as the
+//! partition is not back: a disk that falsely confirmed a flush loses data at a power cut.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ use crate::journal::{Image, LossStep, sum};
 use crate::marker;
 use crate::mutation::Mutation;
 
-/// What is compared.
+/// The kind of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     /// The new place, after the move has copied.
     Moved,
-    /// What of the new place a rollback will copy back.
+    /// The part of the new place that a rollback will copy back.
     Before,
     /// The old place, after a rollback has copied.
     After,
@@ -36,7 +36,7 @@ pub(super) enum Check {
 pub(super) struct Checks {
     /// The one that is due, and the windows that are left.
     current: Option<(Check, Range<u64>)>,
-    /// What differed so far.
+    /// The differences so far.
     found: Vec<LostRange>,
     done: Vec<Check>,
     /// Whether to compare although the last steps were begun.
@@ -48,7 +48,7 @@ pub(super) struct Checks {
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Somebody goes on. As long as nobody can have used the partition, what was written before is compared once more.
+    /// A resume. As long as nobody can have used the partition, earlier writes are compared once more.
     pub(super) fn begin_checks(&mut self) -> Result<(), MoveError> {
         let windows_end = self.windows_end();
         let is_behind = self.state.next > windows_end
@@ -60,7 +60,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 self.must_have_images()?;
             }
         }
-        // Where windows went back already, what they came from may be overwritten.
+        // If windows went back already, their source may be overwritten.
         if self.state.unproven.is_some() || self.state.pending.is_some() {
             let in_windows = self.script.window_at(self.state.next).is_some();
             if self.script.is_back() && in_windows {
@@ -70,8 +70,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    /// Compares before the last step is written again, if that is what a resume would begin with: whoever finds the signature
-    /// then may use the partition.
+    /// Compares before the last step is written again, if a resume would begin with it: a program that finds the
+    /// signature then may use the partition.
     pub(super) fn check_before_last(&mut self) -> Result<(), MoveError> {
         let begun = self.state.next + u64::from(self.state.pending.is_some());
         if self.checks.again && begun >= self.script.len() {
@@ -111,11 +111,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// be as they were written: a flush that lied may have let a power cut spoil them.
     fn must_have_images(&mut self) -> Result<(), MoveError> {
         let block = u64::from(self.state.plan.logical_block_bytes);
-        // Windows that go back write over what was written with signatures and labels before them.
+        // Windows that go back overwrite earlier writes of signatures and labels.
         if self.script.is_back() && self.script.stage(self.state.next) == Stage::Copying {
             return Ok(());
         }
-        // What was written before the windows is in the partition's new place, or free, behind them.
+        // Earlier writes than the windows are in the partition's new place, or free, behind them.
         let first = match self.script.stage(self.state.next) {
             Stage::Finishing => self.windows_end(),
             _ => 0,
@@ -134,7 +134,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 .zip(found.chunks(block as usize));
             for (at, (expected, found)) in blocks.zip(pairs) {
                 let here = at..at + block;
-                // What cannot be read is met again when it is needed.
+                // An unreadable block is handled when it is needed.
                 let is_hole = !holes_in(&holes, &here).is_empty();
                 let is_later = |(_, at, bytes): &(u64, u64, Vec<u8>)| {
                     (*at..at + bytes.len() as u64).contains(&here.start)
@@ -182,7 +182,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         signatures.any(|range| range.contains(&start))
     }
 
-    /// Notes what was found before the journal could be written to, and puts signatures and markers back that were written.
+    /// Records the differences from before the journal was writable, and restores written signatures and markers.
     pub(super) fn restore_images(&mut self) -> Result<(), MoveError> {
         if let Some((step, lost)) = self.checks.to_note.take() {
             self.note_lost(step, lost)?;
@@ -197,7 +197,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.script.head().len() as u64 + self.script.windows().count()
     }
 
-    /// What has to be compared before the next step, and which windows of the move.
+    /// The comparison before the next step, and its windows of the move.
     fn due(&self) -> Option<(Check, Range<u64>)> {
         let next = self.state.next;
         let is_behind = self.script.is_behind_windows(next)
@@ -287,7 +287,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         group
     }
 
-    /// Where a window of the move is compared.
+    /// The place for the comparison of a window.
     fn compared(&self, check: Check, window: &Window) -> Range<u64> {
         match check {
             Check::After => self.forward.source_of(&window.moved),
@@ -348,7 +348,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.state.moved.get(index).copied()
     }
 
-    /// A window that is not as it was noted: writes it again where there is a copy, or names what is lost.
+    /// A window that differs from its record: writes it again if there is a copy, or names the loss.
     fn treat(&mut self, check: Check, index: u64) -> Result<(), MoveError> {
         let (Some(window), Some(expected)) = (self.forward.get(index), self.noted_sum(index))
         else {
@@ -380,7 +380,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .map(|hole| lost(hole, LossKind::Unreadable))
             .collect();
         if is_right {
-            // The bytes are known: they are zeros. Where the old place could not be read before, it stays as it is.
+            // The bytes are known: they are zeros. If the old place was unreadable before, it stays unchanged.
             let noted = self.state.lost();
             let is_old = ranges.iter().all(|lost| covers(&noted, &lost.range));
             return match check == Check::After && is_old {
@@ -422,7 +422,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Where the partition begins at the place that is compared.
+    /// The start of the partition at the compared place.
     fn start_of(&self, check: Check) -> u64 {
         match check_place(check) {
             Place::Old => self.state.plan.from.0,
@@ -430,8 +430,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Puts an image that is still to be written over bytes that were read: what is there may be torn. Returns the holes that
-    /// it does not fill.
+    /// Lays a pending image over the bytes read, which may be torn. Returns the holes that it does not fill.
     fn lay_pending(&self, at: u64, bytes: &mut [u8], holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
         let Some(pending) = &self.state.pending else {
             return holes;
@@ -453,8 +452,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         holes.into_iter().flat_map(sides).collect()
     }
 
-    /// Puts into bytes of a place, as they were read, what they held while the partition was copied: markers in the place of
-    /// signatures, and what fix-ups found.
+    /// Restores the state during the copy in the bytes of a place: markers in place of signatures, and the old values
+    /// of fix-ups.
     pub(super) fn hide_again(&self, place: Place, at: u64, bytes: &mut [u8]) {
         let plan = &self.state.plan;
         let start = match place {

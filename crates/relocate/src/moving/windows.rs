@@ -1,9 +1,9 @@
 //! The windows in which a run of bytes reaches another place, and why no crash loses one.
 //!
-//! Windows begin and end on units of the place that they are written to, so that a torn write spoils nothing but the
-//! window itself. None is longer than the shift, so none shares a unit with its own source; and in the order of the
-//! shift none shares one with the source of a window that is still to come. What covers a unit only in part, or lies on
-//! its own source, goes through the journal.
+//! Windows begin and end on units of their target place, so that a torn write destroys only the window itself. None is
+//! longer than the shift, so none shares a unit with its own source; and in the order of the shift none shares one with
+//! the source of a later window. A window that covers a unit only in part, or overlaps its own source, goes through the
+//! journal.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use crate::mutation::{Mutation, Mutations};
 /// A part of a move that is written at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// What is written: whole units, as far as the disk has them.
+    /// The written blocks: whole units, as far as the disk has them.
     pub(crate) blocks: Range<u64>,
-    /// What of it is moved.
+    /// The moved part.
     pub(crate) moved: Range<u64>,
     /// Whether it goes through the journal.
     pub(crate) is_journalled: bool,
@@ -27,9 +27,9 @@ pub(crate) struct Window {
 pub(crate) struct Windows {
     /// The run at its new place.
     to: Range<u64>,
-    /// Where the run comes from.
+    /// The source of the run.
     from: u64,
-    /// Where the partition begins at the place from which the run comes.
+    /// The start of the partition at the run's source place.
     partition_at: u64,
     /// From the first byte to the last, as a shift towards the beginning of the disk needs it.
     is_ascending: bool,
@@ -58,7 +58,7 @@ impl Windows {
             unit: plan.unit,
             disk_bytes: plan.disk_bytes,
             copying,
-            // Windows that lie on their own source would be spared by the journal.
+            // The journal would protect windows that overlap their own source.
             at_once: if mutations.has(Mutation::LongWindow) {
                 1
             } else {
@@ -68,8 +68,8 @@ impl Windows {
         }
     }
 
-    /// The windows that put back what the first `done` windows of a move, and perhaps a part of the next one, have
-    /// overwritten of its source.
+    /// The windows that restore the part of the source that the first `done` windows of a move, and perhaps a part of
+    /// the next one, have overwritten.
     pub(crate) fn back(plan: &Plan, done: u64, mutations: Mutations) -> Self {
         let forward = Self::forward(plan, mutations);
         let old = plan.old_place();
@@ -83,7 +83,7 @@ impl Windows {
             Some(window) if forward.is_ascending => old.start..window.blocks.end.min(old.end),
             Some(window) => window.blocks.start.max(old.start)..old.end,
         };
-        // What lies beyond the source was written for nothing that has to be put back.
+        // Data beyond the source need no restore.
         let to = if to.is_empty() {
             old.start..old.start
         } else {
@@ -105,7 +105,7 @@ impl Windows {
         self.to.clone()
     }
 
-    /// Where the partition would begin if all of it lay where the windows come from.
+    /// The start that the partition would have if all of it were at the windows' source.
     pub(crate) fn place_of_source(&self) -> u64 {
         self.partition_at
     }
@@ -169,7 +169,7 @@ impl Windows {
         }
     }
 
-    /// Number `index`, and where it is copied straight those behind it that are read with it: they lie side by side.
+    /// Number `index`, and for a straight copy the later ones that are read with it: they are adjacent.
     pub(crate) fn read_with(&self, index: u64) -> Vec<Window> {
         let mut found: Vec<Window> = self.get(index).into_iter().collect();
         if found.iter().all(|first| !first.is_journalled) {
@@ -180,8 +180,8 @@ impl Windows {
         found
     }
 
-    /// What the block with which the windows begin lacks of a whole unit: the first and the last one of a disk can be
-    /// shorter, and windows are counted as if they were not.
+    /// The missing part of the first block of the windows: the first and the last one of a disk can be shorter, and
+    /// windows are counted as if they were not.
     fn missing(&self, middle: &Range<u64>) -> u64 {
         if self.is_ascending {
             if middle.start < self.unit.offset {
@@ -247,7 +247,7 @@ impl Windows {
         blocks.start.max(self.to.start)..blocks.end.min(self.to.end)
     }
 
-    /// Where the data of a window come from.
+    /// The source of a window's data.
     pub(crate) fn source_of(&self, moved: &Range<u64>) -> Range<u64> {
         let start = self.from + (moved.start - self.to.start);
         start..start + (moved.end - moved.start)
@@ -298,7 +298,7 @@ mod tests {
             .collect()
     }
 
-    /// What the crash safety rests on, for every pair of places in a small range: held against each unit by itself.
+    /// The basis of crash safety, for every pair of places in a small range: compared with each unit separately.
     #[test]
     fn windows_spare_their_source_and_those_to_come() {
         let (sector, unit) = (
@@ -354,7 +354,7 @@ mod tests {
         check_groups(windows, &list);
     }
 
-    /// What is read at once is one run of bytes, and all groups together are all windows.
+    /// Each joint read is one run of bytes, and all groups together are all windows.
     fn check_groups(windows: &Windows, list: &[Window]) {
         let mut index = 0;
         while index < list.len() {
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(windows.read_with(index as u64), []);
     }
 
-    /// After every number of windows: what is put back is all that was overwritten, and comes from where it was put.
+    /// After every number of windows: the restored part equals the overwritten one, and comes from its target.
     #[test]
     fn a_rollback_puts_back_what_was_overwritten() {
         for (from, to) in [(34, 64), (64, 34), (34, 40), (63, 64), (8, 100), (100, 8)] {

@@ -21,11 +21,11 @@ use crate::journal::{Image, JournalRecord, sum};
 /// The disk of a move: anybody reads it, and only this file can write to it.
 pub(super) struct TargetDisk<D> {
     disk: D,
-    /// What the plan lets the move write: whole units, in order, apart from each other.
+    /// The writable ranges of the plan: whole units, in order, apart from each other.
     own: Vec<Range<u64>>,
 }
 
-/// What writes to the disk of a move.
+/// The writer to the disk of a move.
 pub(super) struct DiskWriter<'a, D> {
     disk: &'a mut D,
     own: &'a [Range<u64>],
@@ -85,7 +85,7 @@ impl<D: Disk> DiskWriter<'_, D> {
         Ok(self.disk.now().duration_since(written))
     }
 
-    /// Writes what need not be durable when it returns.
+    /// Writes data that need not be durable on return.
     ///
     /// # Errors
     /// [`MoveError::Elsewhere`] for a place that is not the plan's, before anything is written: the journal can say
@@ -152,7 +152,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.write_image(at, &buffer)
     }
 
-    /// Writes an image that the journal has. Only when it is durable the journal is told.
+    /// Writes an image that the journal has. The journal records it only after it is durable.
     pub(super) fn write_image(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
         let step = self.state.next;
         self.meanwhile(1, |disk, _| disk.put(at, bytes))?;
@@ -190,7 +190,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// So many steps are done; of windows these are the sums of their data.
+    /// Steps are done; for windows these are the sums of their data.
     pub(super) fn passed(&mut self, sums: &[u64]) {
         // The steps of this script follow each other, so that there is a place for each.
         let noted = self.state.note_moved(self.state.next, sums);

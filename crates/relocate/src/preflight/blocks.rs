@@ -7,8 +7,8 @@ use plumb_sys::Limits;
 use crate::Unit;
 use crate::moving::UNIT_BYTES_MIN;
 
-/// The longest unit of a drive or an array that is written as a whole: with longer ones most neighbours would share a block
-/// with what is moved, and could not be used meanwhile.
+/// The longest unit of a drive or an array that is written as a whole: with longer ones most neighbours would share a
+/// block with the moved partition, and could not be used in the meantime.
 const UNIT_BYTES_MAX: u64 = 64 << 10;
 
 /// Physical blocks, as the kernel states them.
@@ -21,8 +21,9 @@ pub fn stated(limits: Limits) -> Unit {
     }
 }
 
-/// What a move writes as a whole on a disk of such blocks: the longest unit that is known of what the disk lies on, else the
-/// blocks themselves, at least 4 KiB. Pieces of a file lie anywhere in long units: those that differ are no grid of the disk.
+/// The unit of a move's writes on a disk of such blocks: the longest known unit of the layers below, else the blocks
+/// themselves, at least 4 KiB. Pieces of a file may start anywhere in long units: different ones are no grid of the
+/// disk.
 #[must_use]
 pub fn written(block: Unit, known: &[Grid]) -> Unit {
     let unit_of = |grid: &Grid| Unit {
@@ -48,7 +49,8 @@ pub fn written(block: Unit, known: &[Grid]) -> Unit {
         .unwrap_or(own)
 }
 
-/// That no block which the disk states now reaches beyond a unit of the move: a torn write could spoil what lies there.
+/// Checks that no block which the disk states now reaches beyond a unit of the move: a torn write could destroy data
+/// there.
 ///
 /// # Errors
 /// The blocks that it states.
@@ -117,7 +119,7 @@ mod tests {
                 vec![grid(4096, 0), grid(16_384, 0)],
                 unit(16_384, 0),
             ),
-            // An array's unit of 48 KiB is whole blocks too; what is no such, or longer than is sensible, is left out.
+            // An array's unit of 48 KiB is whole blocks too; other or too long units are left out.
             (
                 unit(4096, 0),
                 vec![grid(49_152, 0), grid(16_384, 512), grid(1 << 20, 0)],

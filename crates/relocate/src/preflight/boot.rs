@@ -1,6 +1,6 @@
-//! Boot loaders that lie outside of file systems, where firmware or a boot sector finds them by sector: none may be moved, or
-//! overwritten. What a move that was made before has left of the partition itself is none: there the same bytes are written
-//! again.
+//! Boot loaders outside of file systems, which firmware or a boot sector finds by sector: none may be moved, or
+//! overwritten. Remains of the partition itself from an earlier move are no boot loader: the same bytes are written
+//! there again.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use crate::fix_ups::fix_ups;
 use crate::grub;
 use crate::moving::plan::meet;
 
-/// First bytes of an MBR disk, where boot loaders lie.
+/// First bytes of an MBR disk, with possible boot loaders.
 const BOOT_GAP: u64 = 1 << 20;
-/// What a boot sector has in front of the table of partitions.
+/// The code of a boot sector in front of the table of partitions.
 const BOOT_CODE: usize = 440;
 
-/// What speaks for a boot loader in front of the first partition.
+/// The evidence for a boot loader in front of the first partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootGapEvidence {
     /// A sector begins as GRUB's core image does.
@@ -71,7 +71,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// What lies in front of the first partition may be a loader that nobody here knows.
+    /// The data in front of the first partition may be an unknown loader.
     fn must_spare_gap(&self, to: Bytes) -> Result<(), Refusal> {
         let Range { start: from, end } = self.place();
         let len = end - from;
@@ -109,7 +109,7 @@ impl Survey<'_> {
         })
     }
 
-    /// What speaks for a boot loader.
+    /// The evidence for a boot loader.
     fn evidence(&self, there: &[u8]) -> Result<BootGapEvidence, Refusal> {
         if there.chunks(SECTOR as usize).any(grub::begins_core_image) {
             return Ok(BootGapEvidence::GrubCore);

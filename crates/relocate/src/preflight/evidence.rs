@@ -1,6 +1,6 @@
-//! Whether a disk is the one that a move was begun on. Names change with every start, many disks state no identity, and
-//! copies of one are alike: before anything is written the disk has to show the move itself, by a marker of its journal or
-//! by the label, as far as the journal says what that is by now.
+//! Whether a disk is the one of a move. Names change with every boot, many disks state no identity, and copies are
+//! alike: before the first write the disk has to show the move itself, by a marker of its journal or by the label in
+//! the state that the journal allows.
 
 use super::identity::DiskWords;
 use crate::moving::ByteChange;
@@ -8,10 +8,10 @@ use crate::{DiskOffset, Ending, Marker, Stage, Status};
 use plumb_geometry::align_down;
 use plumb_label::Disk;
 
-/// What a disk has of a move.
+/// The evidence of a move on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
-    /// What nothing but this move writes.
+    /// Data that only this move writes.
     Written,
     /// The label of before: a copy of the disk has it as well.
     Before,
@@ -25,9 +25,9 @@ pub enum NotThisDisk {
     OtherDisk {
         /// The disk.
         device: String,
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
     },
     /// Nothing shows it.
@@ -38,7 +38,7 @@ pub enum NotThisDisk {
     NotShown {
         /// The disk.
         device: String,
-        /// What it has.
+        /// The value found.
         found: String,
         /// Name of the journal.
         journal: String,
@@ -47,7 +47,7 @@ pub enum NotThisDisk {
 
 /// A disk as it is now.
 pub struct CurrentDisk<'a> {
-    /// What it is by its node, identity and label.
+    /// Its node, identity and label.
     pub words: DiskWords,
     /// Whether it has a label that can be read.
     pub has_label: bool,
@@ -74,7 +74,7 @@ impl CurrentDisk<'_> {
     /// That it is the disk of a move. Returns the note that a reader has to see.
     ///
     /// # Errors
-    /// What contradicts it, or that nothing shows it.
+    /// The contradiction, or the lack of evidence.
     pub fn must_be_of(&self, status: &Status) -> Result<Option<String>, NotThisDisk> {
         let (was, is) = (DiskWords::parse(&status.plan.disk), &self.words);
         let evidence = find(status, self.disk);
@@ -163,7 +163,7 @@ fn shows(
         && whole().all(|change| has(change.at.0, &change.new) || has(change.at.0, &change.old))
 }
 
-/// Which labels parts of the disk can have.
+/// The possible labels of parts of the disk.
 struct Possible {
     is_old: bool,
     is_hidden: bool,
@@ -196,7 +196,7 @@ impl Possible {
     }
 }
 
-/// Whether there are zeros where the label was: whatever a torn write leaves, that is a disk without one.
+/// Whether there are zeros in place of the label: a torn write cannot leave that, so it is a disk without a label.
 fn is_blank(status: &Status, disk: &dyn Disk) -> bool {
     status.plan.hide.iter().all(|change| {
         let mut found = vec![0; change.new.len()];
@@ -272,7 +272,7 @@ mod tests {
         DiskWords::parse(&text)
     }
 
-    /// The disk of a label, and what is made of it.
+    /// The disk of a label, and the verdict.
     fn judged(
         status: &Status,
         byte: u8,
@@ -311,7 +311,7 @@ mod tests {
                 assert_eq!(is_it, labels.contains(&byte), "{stage:?} {is_back} {byte}");
             }
         }
-        // What has ended writes nothing more: others may have changed the label since.
+        // A move that has ended writes nothing more: others may have changed the label since.
         for ending in [Ending::Moved, Ending::RolledBack] {
             let status = status(Stage::Done, false, Some(ending), &disk);
             assert_eq!(judged(&status, 9, disk.clone(), false), Ok(None));
@@ -333,7 +333,7 @@ mod tests {
         ] {
             assert!(refused.contains(word), "{refused}");
         }
-        // A copy of before: whoever names it is believed, its name is not.
+        // A copy from before: an explicit name is believed, the recorded name is not.
         let hiding = status(Stage::Hiding, false, None, &was);
         let copy = disk_words("/dev/vdc", "", "guid");
         judged(&hiding, 1, copy.clone(), false).expect_err("it may be a copy");

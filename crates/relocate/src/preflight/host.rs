@@ -1,5 +1,5 @@
-//! What the system knows of a disk beyond its bytes. A trait, so that the simulation can make situations that no test could
-//! make on a real host.
+//! The system's facts about a disk beyond its bytes. A trait, so that the simulation can make situations that no test
+//! could make on a real host.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub trait Host {
     /// raw device shows nothing else.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn writers(&self) -> io::Result<Vec<String>>;
 
     /// Everything that uses another partition of the disk or has it open, by its number.
@@ -31,7 +31,7 @@ pub trait Host {
     /// Partitions of the disk that the kernel knows, containers of logical ones included.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn partitions(&self) -> io::Result<Vec<KernelPartition>>;
 
     /// Whether the disk is set read-only: it may open for writing all the same, and fail at the first write.
@@ -43,7 +43,7 @@ pub trait Host {
     /// Size and blocks of the disk.
     fn limits(&self) -> Limits;
 
-    /// Blocks that what the disk lies on is known to write as a whole, in bytes of the disk.
+    /// Blocks that the layers below write as a whole, in bytes of the disk.
     fn write_units(&self) -> Vec<Grid>;
 
     /// World Wide Name, serial number or the like of the disk; empty where it has none.
@@ -55,7 +55,7 @@ pub trait Host {
     /// The physical disks below the partition, by the kernel's names.
     fn disks(&self) -> Vec<String>;
 
-    /// What lies below the directory of a journal.
+    /// The devices below the directory of a journal.
     ///
     /// # Errors
     /// Why that cannot be known.

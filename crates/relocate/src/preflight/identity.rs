@@ -1,4 +1,4 @@
-//! What tells a disk from others, in the words that the journal keeps.
+//! The identity of a disk, in the words that the journal keeps.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -12,8 +12,8 @@ use super::evidence::NotThisDisk;
 /// Names this boot of the kernel.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What tells a disk from others, as it is kept in the journal: its node, what identifies it, and its label; and whose the
-/// node of the partition was.
+/// The identity of a disk, as kept in the journal: its node, its identity, and its label; and the owner of the
+/// partition's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskWords {
     /// The node, when the move began.
@@ -28,7 +28,7 @@ pub struct DiskWords {
     pub attachment: Option<Attachment>,
 }
 
-/// A disk as the kernel numbered it: within one boot no other disk gets the number, whatever its node is called.
+/// A disk as the kernel numbered it: within one boot no other disk gets the number, under any node name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
     boot: String,
@@ -61,7 +61,7 @@ impl Attachment {
 }
 
 impl DiskWords {
-    /// What a disk has now; `label` is the one that can be read on it.
+    /// The present identity of a disk; `label` is the readable one on it.
     #[must_use]
     pub fn of_disk(
         path: String,
@@ -120,7 +120,7 @@ impl DiskWords {
         !self.identity.is_empty() && self.identity == other.identity
     }
 
-    /// Whether both are one disk of this boot, or at least have the same name where the kernel does not know better.
+    /// Whether both are one disk of this boot, or at least have the same name if the kernel does not know better.
     #[must_use]
     pub fn is_attached_as(&self, other: &DiskWords) -> bool {
         match (&self.attachment, &other.attachment) {
@@ -136,11 +136,11 @@ impl DiskWords {
         !self.label.is_empty() && self.label == other.label
     }
 
-    /// Whether `found` can be that disk: nothing that both have may differ. A label that was torn tells nothing, and what
-    /// neither has proves nothing.
+    /// Whether `found` can be that disk: no fact that both have may differ. A torn label is ignored, and a fact that
+    /// both lack proves nothing.
     ///
     /// # Errors
-    /// What differs.
+    /// The difference.
     pub fn must_be(&self, found: &DiskWords) -> Result<(), NotThisDisk> {
         let pairs = [
             (&found.identity, &self.identity),
@@ -183,7 +183,7 @@ impl Ownership {
         })
     }
 
-    /// Takes apart what `Display` has written.
+    /// Parses the output of `Display`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Ownership> {
         let mut words = text.split(' ');

@@ -1,5 +1,6 @@
-//! Where a journal may lie: on a file system on a disk, not in memory, not on what is moved, and on another disk unless
-//! somebody says otherwise. The system has followed the path down through volumes, arrays and files shown as disks.
+//! The allowed places of a journal: on a file system on a disk, not in memory, not on the moved partition, and on
+//! another disk unless the user says otherwise. The system has followed the path down through volumes, arrays and files
+//! shown as disks.
 
 use std::path::Path;
 
@@ -12,12 +13,12 @@ use crate::mutation::Mutations;
 /// Longer ones are no disk's.
 const BLOCK_MAX: Bytes = Bytes(64 << 10);
 
-/// What lies below the directory of a journal.
+/// The devices below the directory of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalSite {
     /// Whether a part of it is in memory: gone after a power cut.
     pub is_in_memory: bool,
-    /// Whether it lies on the partition that is moved.
+    /// Whether it is on the partition that is moved.
     pub is_on_partition: bool,
     /// The physical disks below, by the kernel's names; none where that is not known.
     pub disks: Vec<String>,
@@ -25,25 +26,25 @@ pub struct JournalSite {
     pub physical_blocks: Vec<Grid>,
 }
 
-/// Why no journal may lie there.
+/// The reason against a place for a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalPlaceError {
-    /// The path stands in the marks on the disk and in the commands that go on, a line each.
+    /// The path is in the marks on the disk and in the commands that continue, a line each.
     #[error("found a control character in its path, expected none")]
     ControlCharacter,
     /// There is something of that name.
     #[error("found a file of that name, expected none")]
     Exists,
-    /// The directory, or what is below it, cannot be looked at.
+    /// The directory, or a layer below it, cannot be read.
     #[error("{why}")]
     Unknown {
-        /// In the words of who looked.
+        /// The reason, in words.
         why: String,
     },
     /// In memory.
     #[error("it would be in memory, and lost with the power")]
     InMemory,
-    /// On what is moved.
+    /// On the moved partition.
     #[error("it would be on {name} itself")]
     OnPartition {
         /// The partition's name.
@@ -52,8 +53,8 @@ pub enum JournalPlaceError {
     /// On the net, or on something that shows no disk.
     #[error("no disk is known below it: memory or a network may be")]
     NoDisk,
-    /// On a disk that the partition lies on, too.
-    #[error("it would be on {disk}, as what is moved: one broken disk would take both")]
+    /// On a disk of the partition, too.
+    #[error("it would be on {disk}, like the moved partition: one broken disk would destroy both")]
     SameDisk {
         /// That disk.
         disk: String,
@@ -66,7 +67,7 @@ pub enum JournalPlaceError {
     OffBlocks {
         /// Their length.
         granularity: Bytes,
-        /// Where the first begins.
+        /// The start of the first block.
         offset: Bytes,
     },
 }
@@ -85,8 +86,8 @@ pub fn must_be_new(journal: &Path) -> Result<(), JournalPlaceError> {
     }
 }
 
-/// Looks whether the journal of a partition may lie on a site; what its disk writes as a whole. `disks` are those of the
-/// partition.
+/// Checks whether the journal of a partition may be at a site; returns the write unit of its disk. `disks` are those of
+/// the partition.
 ///
 /// # Errors
 /// Why it may not.
@@ -118,8 +119,8 @@ pub(super) fn must_be_apart(
     }
 }
 
-/// Blocks in which no record shares a physical block with the one before it: whoever writes to a part of one may, where the
-/// power goes meanwhile, spoil all of it.
+/// Blocks in which no record shares a physical block with the one before it: a power cut during a write to a part of
+/// one may destroy all of it.
 fn block(physical: &[Grid]) -> Result<u32, JournalPlaceError> {
     let mut of_disks = physical
         .iter()

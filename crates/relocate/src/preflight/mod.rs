@@ -43,7 +43,7 @@ use crate::{DiskOffset, JOURNAL_BLOCK_BYTES_MIN, Unit};
 /// Type of the partition in which GRUB keeps its core image, found by absolute sector.
 const BIOS_BOOT: plumb_label::Guid =
     plumb_label::Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649);
-/// What ends in 55 AA, and need not be more than a boot sector.
+/// A sector with 55 AA at its end, which may be only a boot sector.
 const BOOT_SECTOR: &str = "fat or boot sector";
 
 /// Something that the preflight has looked at and found safe. Nothing else makes one.
@@ -51,7 +51,7 @@ const BOOT_SECTOR: &str = "fat or boot sector";
 pub struct Checked<T>(T);
 
 impl<T> Checked<T> {
-    /// What was checked.
+    /// The checked value.
     #[must_use]
     pub fn get(&self) -> &T {
         &self.0
@@ -73,7 +73,7 @@ impl<T> Checked<T> {
 pub struct SurveyMode {
     /// Whether marks of an unfinished move are to be passed over.
     pub ignores_marks: bool,
-    /// Whether what can be removed without another plan is noted, and does not end the survey.
+    /// Whether obstacles that can be removed without another plan are collected, and do not end the survey.
     pub is_preview: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct Survey<'a> {
     mutations: Mutations,
 }
 
-/// What is wanted of a move.
+/// A request for a move.
 #[derive(Debug, Clone, Copy)]
 pub struct MoveRequest<'a> {
     /// Node of the partition.
@@ -100,13 +100,13 @@ pub struct MoveRequest<'a> {
     pub device: &'a str,
     /// Whose the partition's node is.
     pub ownership: Option<Ownership>,
-    /// Where it is to begin on the disk.
+    /// Its new start on the disk.
     pub to: Bytes,
     /// Name of the journal.
     pub journal: JournalId,
     /// Its file, which is not made yet.
     pub journal_path: &'a Path,
-    /// Whether the journal may lie on a disk of the partition.
+    /// Whether the journal may be on a disk of the partition.
     pub may_share_disk: bool,
 }
 
@@ -316,7 +316,7 @@ impl<'a> Survey<'a> {
             fix_ups,
         };
         let mut names = found.names;
-        // Where a format is known, the mark that its boot sector shares with others tells nothing more.
+        // If a format is known, the mark that its boot sector shares with others adds nothing.
         if names.len() > 1 {
             names.retain(|name| *name != BOOT_SECTOR);
         }
@@ -325,7 +325,7 @@ impl<'a> Survey<'a> {
 }
 
 impl Planned {
-    /// The plan, for who looks at it.
+    /// The plan, for readers.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -343,13 +343,13 @@ impl Planned {
         &self.beside
     }
 
-    /// What the disk of the journal writes as a whole.
+    /// The write unit of the journal's disk.
     #[must_use]
     pub fn journal_block_bytes(&self) -> u32 {
         self.journal_block_bytes
     }
 
-    /// Takes what keeps the move from beginning now, and can be removed without another plan. Only a preview has any.
+    /// Takes the obstacles that can be removed without another plan. Only a preview has any.
     pub fn take_obstacles(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.obstacles)
     }
@@ -377,7 +377,7 @@ impl Planned {
     /// plan.
     ///
     /// # Errors
-    /// What keeps the move from beginning.
+    /// The reason against the move.
     pub fn check(&self, disk: &dyn Disk, host: &dyn Host) -> Result<Checked<Plan>, Refusal> {
         if self.mode.is_preview {
             return Err(Refusal::OnlyShown);
@@ -420,7 +420,7 @@ impl Planned {
     }
 }
 
-/// Notes what can be removed, where the move is only shown.
+/// Collects a removable obstacle, if the move is only a preview.
 ///
 /// # Errors
 /// The refusal, where the move would begin.

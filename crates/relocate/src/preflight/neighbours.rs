@@ -1,6 +1,6 @@
-//! Partitions near the one that is moved. The kernel must have nothing else where the move writes; and a neighbour that has
-//! bytes in a block which is written as a whole has to be unused: such a block is read, changed and written, and by a resume
-//! written again, so that what somebody else puts there meanwhile would be lost.
+//! Partitions near the moved one. The kernel must have no other partition in the written places; and a neighbour with
+//! bytes in a block that is written as a whole has to be unused: such a block is read, changed and written, and by a
+//! resume written again, so that changes of others in between would be lost.
 
 use plumb_label::{Label, PartitionPlace};
 use plumb_sys::KernelPartition;

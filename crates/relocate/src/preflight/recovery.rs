@@ -13,7 +13,7 @@ use crate::labels::{NotDerived, must_be_derived};
 use crate::moving::OnLoss;
 use crate::{Ending, Status, Unit};
 
-/// Which way a move goes that was begun.
+/// The direction of a move that was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// To the new place.
@@ -30,23 +30,23 @@ pub trait RecoveryHost {
     /// Size and blocks of the disk.
     fn limits(&self) -> Limits;
 
-    /// Processes that can write to the disk as a whole, or to a partition that lies in either place, in words.
+    /// Processes that can write to the disk as a whole, or to a partition in either place, in words.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn writers(&self) -> io::Result<Vec<String>>;
 
     /// Partitions of the disk that the kernel knows, without containers of logical ones.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     fn partitions(&self) -> io::Result<Vec<KernelPartition>>;
 
     /// Everything that uses another partition of the disk or has it open, by its number.
     fn neighbour_users(&self, number: u32) -> Vec<String>;
 }
 
-/// A move that may go on, or back: which, and what becomes of bytes that cannot be read or proven.
+/// A move that may continue, or go back: the direction, and the treatment of bytes that cannot be read or proven.
 #[derive(Debug)]
 pub struct Recovery {
     pub(crate) journal: JournalId,
@@ -88,25 +88,25 @@ pub enum RecoveryRefusal {
     ReadOnly,
     /// Processes can write to the disk or to a partition in either place, in words.
     OpenForWriting {
-        /// Which.
+        /// The users.
         users: Vec<String>,
     },
     /// A neighbour that has bytes in blocks which are written as a whole is in use.
     NeighbourInUse {
         /// Its number.
         number: u32,
-        /// Who uses it, in words.
+        /// The users, in words.
         users: Vec<String>,
     },
     /// The system gave no answer.
     System {
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Recovery {
-    /// Asks all of it. `status` is what the journal says while the disk is held.
+    /// Makes all checks. `status` is the content of the journal while the disk is held.
     ///
     /// # Errors
     /// The first thing that keeps the move from going on.

@@ -1,4 +1,4 @@
-//! What the preflight asks, and why it refuses a move. Values: the command line makes the sentences.
+//! The questions of the preflight, and its reasons to refuse a move. Values: the command line makes the sentences.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::labels::hidden::LabelMoveError;
 use crate::moving::PlanError;
 use crate::mutation::{Mutation, Mutations};
 
-/// What is asked before a move begins. Tests leave them out one by one, to see that an unsafe move would begin.
+/// A question before a move begins. Tests leave them out one by one, to verify that an unsafe move would begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreflightCheck {
     PartitionUnused,
@@ -46,17 +46,17 @@ impl Mutations {
 pub enum Refusal {
     /// Somebody uses the partition, in words.
     InUse {
-        /// Who.
+        /// The users.
         users: Vec<String>,
     },
     /// Somebody uses its disk as a whole, in words.
     DiskInUse {
-        /// Who.
+        /// The users.
         users: Vec<String>,
     },
     /// Processes can write to the disk or to the partition, in words.
     OpenForWriting {
-        /// Which.
+        /// The users.
         users: Vec<String>,
     },
     /// The disk is set read-only.
@@ -65,7 +65,7 @@ pub enum Refusal {
     OrderedZones,
     /// The system gave no answer.
     System {
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
     /// It is not known whether the disk has a label.
@@ -77,12 +77,12 @@ pub enum Refusal {
     NoLabel,
     /// Something is wrong with it.
     LabelProblem {
-        /// What.
+        /// The problem.
         problem: Problem,
     },
     /// A move on the disk has not ended.
     Unfinished {
-        /// What shows it.
+        /// The evidence.
         unfinished: Box<Unfinished>,
     },
     /// The label has no such partition.
@@ -93,13 +93,13 @@ pub enum Refusal {
     BiosBoot,
     /// It is a slice of a Solaris label.
     SolarisSlice,
-    /// Label and kernel disagree on where it lies.
+    /// Label and kernel disagree about its position.
     KernelDisagrees,
     /// A core image of GRUB would be moved, or overwritten.
     GrubCore {
         /// Its byte on the disk.
         at: u64,
-        /// Whether it lies in the partition, and not in its new place.
+        /// Whether it is in the partition, and not in its new place.
         is_in_partition: bool,
         /// Whose boot sector leads there.
         boot: BootSector,
@@ -110,7 +110,7 @@ pub enum Refusal {
         first_sector: u64,
         /// The last one.
         last_sector: u64,
-        /// What speaks for one.
+        /// The evidence for one.
         evidence: BootGapEvidence,
     },
     /// The label cannot go along.
@@ -120,9 +120,9 @@ pub enum Refusal {
     },
     /// The disk cannot be read.
     Unreadable {
-        /// Where.
+        /// The position.
         at: u64,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A plan that cannot be carried out.
@@ -139,21 +139,21 @@ pub enum Refusal {
     NeighbourInUse {
         /// Its number.
         number: u32,
-        /// Who uses it, in words.
+        /// The users, in words.
         users: Vec<String>,
     },
-    /// No journal may lie there.
+    /// A journal is not allowed there.
     JournalPlace {
         /// Why.
         source: JournalPlaceError,
     },
-    /// It was looked at as a preview, which passes over what can be removed.
+    /// It was checked as a preview, which ignores removable obstacles.
     OnlyShown,
     /// The node leads to another disk than the one that was looked at.
     Exchanged,
     /// The label, or something else that the plan hangs on, was changed since it was looked at.
     Changed {
-        /// Where.
+        /// The position.
         at: u64,
     },
 }

@@ -6,7 +6,7 @@ use plumb_label::{Disk, Label, PartId, Partition};
 use crate::Marker;
 use crate::signatures::markers;
 
-/// What a disk shows of a move that has not ended.
+/// The evidence on a disk for an unfinished move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// The entry of type *moving*, with its first byte.

@@ -1,12 +1,12 @@
-//! Where which bytes tell what a device holds.
+//! Positions and bytes of signatures.
 //!
-//! Places and bytes as `libblkid` of util-linux (2.38 and 2026-08) looks for them, and copies that only the format's own
-//! tools look at. Nothing else of a superblock is verified: what is hidden in vain comes back unharmed.
+//! Positions and bytes from `libblkid` of util-linux (2.38 and 2026-08), and copies that only the format's own tools
+//! read. Nothing else of a superblock is verified: unnecessarily hidden bytes come back unharmed.
 
-/// Where a signature begins.
+/// The start of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// So many bytes from the beginning.
+    /// Bytes from the beginning.
     Start(u64),
     /// The end, rounded down to a multiple of the first number, less the second.
     End(u64, u64),
@@ -198,7 +198,7 @@ pub(super) const SWAP: [&[u8]; 6] = [
 /// Sizes of a page.
 pub(super) const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
 
-/// Magic numbers of UFS, in the byte order of either kind of machine, and where superblocks can lie.
+/// Magic numbers of UFS, in the byte order of either kind of machine, and the possible positions of superblocks.
 pub(super) const UFS: [u32; 6] = [
     0x0001_1954,
     0x1954_0119,
@@ -210,7 +210,7 @@ pub(super) const UFS: [u32; 6] = [
 pub(super) const UFS_AT: [u64; 4] = [0, 8 * KIB, 64 * KIB, 256 * KIB];
 pub(super) const UFS_MAGIC: u64 = 1372;
 
-/// Where Promise's RAID notes itself, in sectors from the end.
+/// Position of Promise's RAID metadata, in sectors from the end.
 pub(super) const PROMISE: &[u8] = b"Promise Technology, Inc.";
 pub(super) const PROMISE_SECTORS: [u64; 13] = [
     63, 255, 256, 16, 399, 591, 675, 735, 911, 974, 991, 951, 3087,

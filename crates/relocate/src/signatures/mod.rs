@@ -1,4 +1,4 @@
-//! What tells others what a device holds: every place that a probe looks at, so that all of them can be hidden.
+//! The signatures of a device's content: every position that a probe reads, so that all of them can be hidden.
 //!
 //! Left out: partition tables within a partition, which Linux does not look for, and copies of superblocks that only a
 //! repair reads (those of ext and XFS).
@@ -16,28 +16,28 @@ use crate::marker::Marker;
 /// A place that tells something, whole logical blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// What it is of, as `blkid` or its maker calls it.
+    /// Its format, as `blkid` or its maker calls it.
     pub name: &'static str,
-    /// Where, in bytes from the beginning of what was looked at.
+    /// Its bytes, from the beginning of the searched range.
     pub range: Range<u64>,
 }
 
-/// What has to be hidden for a move.
+/// The bytes to hide for a move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignatureSurvey {
-    /// In the partition: all signatures, and its first block, where the marker is looked for. None meet. The first block
-    /// is the last one where it tells nothing: then what does tell comes back when all else is there.
+    /// In the partition: all signatures, and its first block, the position of the marker. They do not touch. The first
+    /// block is the last one if it has no signature: then the real signatures return after everything else.
     pub signatures: Vec<Range<u64>>,
-    /// On the disk: signatures that an entry over both places would show, in what is free of it.
+    /// On the disk: signatures in free space that an entry over both places would show.
     pub strays: Vec<Range<u64>>,
-    /// What was found in the partition, each name once.
+    /// The formats found in the partition, each name once.
     pub names: Vec<&'static str>,
 }
 
-/// Looks for what a move from `old` to `new` has to hide; both are ranges of the disk.
+/// Finds the bytes that a move from `old` to `new` has to hide; both are ranges of the disk.
 ///
 /// # Errors
-/// What the system says when the disk cannot be read.
+/// The error of the system if the disk cannot be read.
 pub fn survey(
     disk: &dyn Disk,
     old: &Range<u64>,
@@ -54,7 +54,7 @@ pub fn survey(
     let mut strays = Vec::new();
     for signature in find(disk, &union, block)? {
         let range = union.start + signature.range.start..union.start + signature.range.end;
-        // What lies on an end of the partition is of both.
+        // Bytes at an end of the partition belong to both.
         for part in [
             range.start..range.end.min(old.start),
             range.start.max(old.end)..range.end,
@@ -154,7 +154,7 @@ pub fn markers(disk: &dyn Disk, place: &Range<u64>, block: u32) -> Vec<(u64, Mar
 /// Every signature of `place`, read as a device of its own. Blocks of `block` bytes are named whole.
 ///
 /// # Errors
-/// What the system says when the disk cannot be read.
+/// The error of the system if the disk cannot be read.
 pub fn find(disk: &dyn Disk, place: &Range<u64>, block: u64) -> io::Result<Vec<Signature>> {
     let mut search = Search {
         disk,
@@ -193,7 +193,7 @@ impl Search<'_> {
         (self.len() - self.len() % unit).checked_sub(back)
     }
 
-    /// What is there of these bytes; nothing when they lie beyond the end.
+    /// The available part of these bytes; empty beyond the end.
     fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
         let end = at.checked_add(len as u64).filter(|end| *end <= self.len());
         if end.is_none() {
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// What decides is hidden first, and comes back last.
+    /// The deciding signature is hidden first, and comes back last.
     #[test]
     fn a_first_block_that_tells_nothing_is_the_last_one() {
         for (at, magic, expected) in [

@@ -1,4 +1,4 @@
-//! Moves that the simulation carries out, and what is right before, during and after each.
+//! Moves that the simulation carries out, and the right state before, during and after each.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const DISK_SECTORS: u64 = 4096;
 pub(crate) struct Blocks {
     pub(crate) logical: u32,
     pub(crate) physical: u32,
-    /// Where the first physical block begins.
+    /// The start of the first physical block.
     pub(crate) offset: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Case {
     pub(crate) units: u64,
     /// Straight windows that are read and noted together.
     pub(crate) at_once: u64,
-    /// What a flush costs, and with it which way straight windows go.
+    /// The duration of a flush, and with it the way of straight windows.
     pub(crate) flushes: Flushes,
     /// Sectors of each copy of the label.
     pub(crate) label: u64,
@@ -83,7 +83,7 @@ impl Case {
         }
     }
 
-    /// What a signature takes at the least.
+    /// The smallest length of a signature.
     fn block(&self) -> u64 {
         self.blocks.logical.into()
     }
@@ -157,7 +157,7 @@ impl Case {
     }
 }
 
-/// What a disk holds before the move, and what its label becomes.
+/// The content of a disk before the move, and the later label.
 pub(crate) struct DiskBefore {
     pub(crate) partition: Vec<u8>,
     label: [Vec<u8>; 2],
@@ -198,17 +198,17 @@ impl DiskBefore {
     }
 }
 
-/// A case with its disk, and what has to be true of it.
+/// A case with its disk, and its required properties.
 pub(crate) struct Setting {
     pub(crate) plan: Plan,
     pub(crate) world: Shared,
     before: DiskBefore,
     /// The partition as it is at its new place.
     fixed: Vec<u8>,
-    /// What of the partition lies apart from blocks that are written with a signature, a label or a fix-up: a torn
-    /// write to one of those may leave the signature as it was.
+    /// The part of the partition apart from blocks that are written with a signature, a label or a fix-up: a torn write
+    /// to one of those may leave the signature unchanged.
     apart: Vec<Range<u64>>,
-    /// Neighbours: bytes that stay as they were, whatever happens.
+    /// Neighbours: bytes that must stay unchanged in all cases.
     neighbours: Vec<(u64, Vec<u8>)>,
 }
 
@@ -264,7 +264,7 @@ impl Setting {
         Checked::for_simulation(self.plan.clone())
     }
 
-    /// What a signature is at the new place.
+    /// A signature at the new place.
     pub(crate) fn signature(&self, index: usize) -> &[u8] {
         let range = &self.plan.signatures[index];
         &self.fixed[range.start as usize..range.end as usize]
@@ -300,9 +300,8 @@ impl Setting {
         Ok(())
     }
 
-    /// The same but for bytes of the partition that were named as lost, and for sectors that cannot be read: who looks finds
-    /// out. At the new place these have to be named, too,
-    /// unless they came too late.
+    /// The same except for bytes of the partition that were named as lost, and for unreadable sectors: a reader notices
+    /// those. At the new place these have to be named, too, unless they came too late.
     pub(crate) fn check_ending_but(
         &self,
         ending: Ending,
@@ -384,8 +383,8 @@ impl Setting {
         shown.is_none()
     }
 
-    /// What may never be seen, however the power is cut: a partition that can be found, by a signature or by its
-    /// label, with data of which some are not there.
+    /// The forbidden state after any power cut: a partition that can be found, by a signature or by its label, with
+    /// missing data.
     pub(crate) fn check_hidden(&self) -> Result<(), String> {
         let places = [
             ("old", self.plan.from.0, &self.before.partition),

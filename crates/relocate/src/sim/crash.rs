@@ -1,4 +1,4 @@
-//! What a power cut can leave of writes that nobody flushed.
+//! Possible results of a power cut for writes without a flush.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ pub(crate) struct CachedUnit {
     which: Which,
     start: u64,
     len: u64,
-    /// Which of the writes touch it, in their order.
+    /// The writes that touch it, in their order.
     writes: Vec<usize>,
 }
 
-/// What becomes of one unit.
+/// The result for one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
     /// It is as it was.
     Lost,
-    /// So many of its writes arrived, at least 1.
+    /// This number of its writes arrived, at least 1.
     Kept(usize),
     /// The power went while it was written. Each of its sectors is old, new or garbage, by this seed.
     Torn(u64),
@@ -35,7 +35,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Takes the event up. What a flush made durable goes to its medium for good.
+    /// Processes the event. A flush makes its writes permanent on the medium.
     pub(crate) fn take(&mut self, event: &Event, world: &mut World) {
         match event {
             Event::Write { which, at, bytes } => self.writes.push((*which, *at, bytes.clone())),
@@ -91,7 +91,7 @@ impl Cache {
         found.into_iter().map(unit).collect()
     }
 
-    /// Puts on the media what survives.
+    /// Writes the survivors to the media.
     pub(crate) fn cut(&self, units: &[CachedUnit], fates: &[Fate], world: &mut World) {
         for (unit, fate) in units.iter().zip(fates) {
             let kept = match fate {
@@ -112,7 +112,7 @@ impl Cache {
         }
     }
 
-    /// What a write has of a unit.
+    /// The part of a write in a unit.
     fn lay(&self, index: usize, unit: &CachedUnit, into: &mut [u8]) {
         let (_, at, bytes) = &self.writes[index];
         let start = (*at).max(unit.start);
@@ -141,16 +141,16 @@ fn tear(seed: u64, old: &[u8], new: &mut [u8]) {
     }
 }
 
-/// How many fates of so many units are tried.
+/// The number of results that are tried.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// Up to so many units every subset is tried.
+    /// Up to this number of units every subset is tried.
     pub(crate) every_subset_to: u32,
     /// Random ones: torn units where every subset is tried, both else.
     pub(crate) random: u64,
 }
 
-/// Which fates are tried: each subset that may survive, where there are few, and random ones.
+/// The results that are tried: each subset that may survive, if there are few, and random ones.
 pub(crate) fn fates(units: &[CachedUnit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fate>> {
     let count = units.len() as u32;
     if count == 0 {

@@ -1,4 +1,4 @@
-//! Journals that are broken, disks that are others, and somebody else who writes.
+//! Broken journals, other disks, and other writers.
 
 use std::ops::ControlFlow;
 
@@ -41,7 +41,7 @@ fn stopped(steps: usize) -> Setting {
     setting
 }
 
-/// Where records begin, in their order.
+/// The starts of records, in their order.
 fn records(setting: &Setting) -> Vec<u64> {
     let (_, mut store) = both(setting);
     let mut head = [0; BLOCK as usize];
@@ -82,7 +82,7 @@ fn a_broken_record_is_not_taken_for_the_end() {
                 Err(MoveError::Journal(JournalError::Damaged { number: told, .. })) => {
                     assert!(
                         number != last && told == number as u64,
-                        "{number} told as {told}"
+                        "{number} reported as {told}"
                     );
                 }
                 Ok(_) => assert_eq!(number, last),
@@ -222,7 +222,7 @@ fn a_move_can_be_stopped_anywhere_and_often() {
             if round < 200 && round % 8 != 0 {
                 continue;
             }
-            // What was verified is not noted: who stops then begins that again.
+            // The verified part is not recorded: after a stop, verification begins again.
             ending = match moving.progress().stage {
                 Stage::Verifying => moving.run(|_| ControlFlow::Continue(())),
                 _ => moving.step(),
@@ -310,8 +310,8 @@ fn another_label_stops_the_move() {
     );
 }
 
-/// Cut off at every read, write and flush of a move and of its rollback, with an image of which nobody knows whether it was
-/// written or without: where the label has become another meanwhile, nothing is written, neither to the disk nor to the
+/// Interrupted at every read, write and flush of a move and of its rollback, with or without an image that may or may
+/// not have been written: if the label has changed in the meantime, nothing is written, neither to the disk nor to the
 /// journal.
 #[test]
 fn another_label_stops_what_is_pending() {
@@ -428,7 +428,7 @@ fn a_partition_that_was_used_since_does_not_go_back() {
     assert!(used > 0);
 }
 
-/// What is copied from then on would be found by nobody, or it is another disk.
+/// Later copies would be invisible, or it is another disk.
 #[test]
 fn the_old_label_stops_a_resume_and_no_rollback() {
     let setting = stopped(8);
@@ -457,7 +457,7 @@ fn the_old_label_stops_a_resume_and_no_rollback() {
     assert!(matches!(error, MoveError::Changed { .. }), "{error}");
 }
 
-/// What verification is for: data that did not arrive as they were written.
+/// The purpose of verification: data that did not arrive as they were written.
 #[test]
 fn a_byte_that_changed_is_found_again() {
     let setting = stopped(0);

@@ -38,11 +38,11 @@ impl Hasher for Plain {
 
 type SeenStates = HashSet<u64, BuildHasherDefault<Plain>>;
 
-/// What was tried, in numbers.
+/// Counts of trials.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct ExploredCounts {
     pub(crate) moves: u64,
-    /// Different states: of a move, a point in it, what survived there, and how it was torn.
+    /// Different states: of a move, a point in it, the survivors there, and the kind of tearing.
     pub(crate) states: u64,
     /// Of these within a recovery from another crash.
     pub(crate) nested: u64,
@@ -90,7 +90,7 @@ impl fmt::Display for ExploredCounts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Depth {
     pub(crate) effort: Effort,
-    /// One recovery in so many is itself cut off, at every write and flush of it.
+    /// One of this number of recoveries is itself interrupted, at every write and flush of it.
     pub(crate) nested_each: u64,
     /// Crashes one within the other.
     pub(crate) levels: u32,
@@ -104,7 +104,7 @@ pub(crate) struct Trial<'a> {
     seen: SeenStates,
     tally: ExploredCounts,
     depth: Depth,
-    /// States of all trials, for who waits.
+    /// States of all trials, for a progress display.
     count: Option<&'a AtomicU64>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Trial<'a> {
         SimStore(self.setting.world.clone())
     }
 
-    /// Carries the move out once, noting what it asks of disk and journal, then crashes it everywhere.
+    /// Carries the move out once, recording its requests to disk and journal, then crashes it everywhere.
     pub(crate) fn run(mut self) -> Result<ExploredCounts, String> {
         let start = self.setting.world.borrow().mark();
         self.setting.world.borrow_mut().events = Some(Vec::new());
@@ -190,7 +190,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// `events` begin where the media stand; there they stand again afterwards.
+    /// `events` begin at the state of the media; afterwards the media are in that state again.
     fn crash_everywhere(&mut self, events: &[Event], levels: u32, hash: u64) -> Result<(), String> {
         let world = self.setting.world.clone();
         let start = world.borrow().mark();

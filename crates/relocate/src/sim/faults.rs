@@ -1,10 +1,10 @@
-//! Media that fail: blocks that cannot be read, writes that are dropped or go elsewhere, flushes that lie, bytes that
-//! somebody else changes.
+//! Faulty media: unreadable blocks, writes that are dropped or go elsewhere, false confirmations of flushes, changes by
+//! other programs.
 //!
-//! The property: a move or a rollback that ends has every byte right that it does not name as lost; one that stops says
-//! why; and one that stops over blocks of the partition goes on once the loss is accepted. Left out is what no reader can
-//! see: a power cut after the end on a disk that lied, a source that was altered before it was read for the first time,
-//! and bytes outside of both places and the label.
+//! The property: a move or a rollback that ends has every byte right that it does not name as lost; one that stops
+//! gives the reason; and one that stops over blocks of the partition continues once the loss is accepted. Left out are
+//! faults that no reader can see: a power cut after the end on a disk that confirmed flushes falsely, a source that was
+//! altered before its first read, and bytes outside of both places and the label.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::mutation::{Mutation, Mutations};
 
 const SECTOR: u64 = 512;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fault {
     Unreadable {
@@ -51,11 +51,11 @@ enum Outcome {
     Stopped(MoveError),
 }
 
-/// What was tried, in numbers.
+/// Counts of trials.
 #[derive(Debug, Default, Clone, Copy)]
 struct FaultCounts {
     trials: u64,
-    /// Of which the fault came about.
+    /// Trials in which the fault occurred.
     met: u64,
     /// Ended with every byte right, and none named.
     whole: u64,
@@ -102,7 +102,7 @@ struct FaultTrial {
     mark: (usize, usize),
     /// Whether the fault came when a part of the partition was compared for the last time.
     is_late: bool,
-    /// Whether flushes lie: of blocks that are written as a whole, a neighbour can lose its part.
+    /// Whether flushes are confirmed falsely: in blocks that are written as a whole, a neighbour can lose its part.
     lies: bool,
 }
 
@@ -125,7 +125,7 @@ impl FaultTrial {
         (SimDisk(world.clone()), SimStore(world.clone()))
     }
 
-    /// Tries so many faults, each in a move of its own.
+    /// Tries a number of faults, each in a separate move.
     fn run(mut self, rounds: u64) -> Result<FaultCounts, String> {
         let start = self.setting.world.borrow().mark();
         let steps = self.whole_move()?;
@@ -177,7 +177,7 @@ impl FaultTrial {
             Stage::Copying => progress.bytes,
             _ => self.setting.plan.len,
         };
-        // What was compared already nobody compares again.
+        // Compared data are not compared again.
         self.is_late = match progress.stage {
             Stage::Verifying => progress.bytes > 0,
             stage => stage == Stage::Finishing,
@@ -206,7 +206,7 @@ impl FaultTrial {
         if let Some(ending) = ended {
             return self.ended(ending, lost, &format!("{fault:?}"));
         }
-        // What a disk that lied has at the end of a move it may lose without anybody seeing it.
+        // A disk that confirmed flushes falsely may lose data at the end of a move unnoticed.
         let has_ended = status(self.both().1)
             .is_ok_and(|status| status.ending.is_some() || status.may_be_in_use);
         let goes_elsewhere = matches!(
@@ -353,7 +353,7 @@ impl FaultTrial {
         world.events = Some(Vec::new());
     }
 
-    /// The power goes: of what was not flushed since [`listen`](Self::listen) some arrives.
+    /// A power cut: of the writes since [`listen`](Self::listen) without a flush, some arrive.
     fn cut_power(&mut self) {
         let world = self.setting.world.clone();
         let mut world = world.borrow_mut();
@@ -421,7 +421,7 @@ impl FaultTrial {
         }
     }
 
-    /// With what the journal says is lost.
+    /// With the losses in the journal.
     fn ended_as(&self, ending: Ending) -> Outcome {
         match status(self.both().1) {
             Ok(status) => Outcome::Ended(ending, status.lost),
@@ -472,7 +472,7 @@ impl FaultTrial {
     }
 }
 
-/// Where the only fault is a block that can be written, nothing stops a move whose user accepts the loss.
+/// If the only fault is a block that can be written, nothing stops a move whose user accepts the loss.
 fn must_end(fault: &Fault) -> bool {
     matches!(
         fault,

@@ -39,7 +39,7 @@ fn both(setting: &Setting) -> (SimDisk, SimStore) {
     )
 }
 
-/// A move of which so many steps are done; `None` where it has ended by then.
+/// A move after a number of steps; `None` if it has ended by then.
 fn stopped(case: &Case, steps: u64) -> Option<Setting> {
     let setting = Setting::new(case, 7);
     let (disk, store) = both(&setting);
@@ -124,8 +124,8 @@ fn a_dropped_write_is_not_rolled_back_as_if_nothing_was_lost() {
     assert!(found > 10, "{found}");
 }
 
-/// A flush lies, and the power goes: the first window of a group is lost, and the next one, which lies on its source, is
-/// there. Nobody says that the partition has moved.
+/// A false flush, and a power cut: the first window of a group is lost, and the next one, which overwrote its source,
+/// is there. The move must not be reported as complete.
 #[test]
 fn a_flush_that_lied_is_not_taken_for_a_move() {
     let mut cut = 0;

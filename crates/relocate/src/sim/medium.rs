@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Medium {
     pages: Vec<Option<Box<[u8; PAGE]>>>,
-    /// Places and lengths that were overwritten, the last one last, and what was there.
+    /// Overwritten places and lengths, the last one last, with their old content.
     undo: Vec<(u64, usize)>,
     undo_bytes: Vec<u8>,
 }
@@ -80,14 +80,14 @@ impl Medium {
     }
 }
 
-/// Which of the two.
+/// One of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Which {
     Disk,
     Journal,
 }
 
-/// What was asked of one of them.
+/// A request to one of them.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Write {
@@ -100,7 +100,7 @@ pub(crate) enum Event {
     },
 }
 
-/// What a flush of the disk costs, by the world's clock.
+/// The duration of a flush of the disk, by the world's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flushes {
     Cheap,
@@ -109,7 +109,7 @@ pub(crate) enum Flushes {
     Changing,
 }
 
-/// What becomes of one write to the disk or to the journal, which says that all is well.
+/// The fault of one write to the disk or to the journal, which reports success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteFault {
     /// Nothing is written.
@@ -118,14 +118,14 @@ pub(crate) enum WriteFault {
     Misdirected { to: u64, end: u64 },
 }
 
-/// What media do that should not be. It is not undone with what is written.
+/// Faulty behaviour of media. It is not undone with the writes.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct MediaFaults {
     /// Sectors that cannot be read, and whether they can be once they were written.
     pub(crate) unreadable: BTreeMap<(Which, u64), bool>,
-    /// So many writes of one of them are right before one is not.
+    /// This number of writes of one of them are right before one is not.
     pub(crate) write: Option<(Which, u64, WriteFault)>,
-    /// So many flushes of the disk are right; those behind them do nothing and say that all is well.
+    /// This number of flushes of the disk are right; later ones do nothing and report success.
     pub(crate) honest_flushes: Option<u64>,
     /// Faults that came about.
     pub(crate) met: u64,
@@ -144,7 +144,7 @@ impl MediaFaults {
         Err(io::Error::from_raw_os_error(5))
     }
 
-    /// Where a write goes, if it goes anywhere.
+    /// The target of a write, if there is one.
     fn write(&mut self, which: Which, at: u64, len: usize) -> Option<(u64, usize)> {
         let fault = match &mut self.write {
             Some((of, 0, fault)) if *of == which => Some(*fault),
@@ -190,7 +190,7 @@ impl MediaFaults {
     }
 }
 
-/// Both, what was asked of them, and what shall go wrong.
+/// Both, their requests, and their faults.
 pub(crate) struct World {
     pub(crate) disk: Medium,
     pub(crate) journal: Medium,
@@ -198,7 +198,7 @@ pub(crate) struct World {
     pub(crate) journal_bytes: u64,
     pub(crate) logical: u32,
     pub(crate) physical: u32,
-    /// Where the first physical block begins.
+    /// The start of the first physical block.
     pub(crate) unit_offset: u64,
     pub(crate) events: Option<Vec<Event>>,
     /// How many reads, writes and flushes there were since this was last set to 0.
@@ -209,7 +209,7 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
 }
 
-/// The time, which goes on with what is written and flushed.
+/// The time, which advances with writes and flushes.
 pub(crate) struct Clock {
     now: Instant,
     flushes: Flushes,
@@ -368,7 +368,7 @@ impl Disk for SimDisk {
         self.0.borrow_mut().flush(Which::Disk)
     }
 
-    /// As late as can be: what the work overwrites would be seen.
+    /// As late as possible: overwrites by the work would be seen.
     fn read_while<T>(
         &mut self,
         at: u64,

@@ -1,7 +1,6 @@
-//! Moves on a simulated disk that loses, reorders and tears what it was not told to flush.
+//! Moves on a simulated disk that loses, reorders and tears writes without a flush.
 //!
-//! What is taken for possible in a crash is drawn in `docs/move.md`. The production code runs unchanged; only disk and
-//! journal file are others.
+//! `docs/move.md` has the fault model. The production code runs unchanged; only disk and journal file are simulated.
 
 mod case;
 mod crash;

@@ -201,7 +201,7 @@ enum When {
 /// One thing that makes a scene unsafe.
 struct Danger {
     name: &'static str,
-    /// What has to notice it. Without it the move begins.
+    /// The check that has to notice it. Without it the move begins.
     check: PreflightCheck,
     kind: NewKind,
     change: fn(&mut Scene),
@@ -353,7 +353,7 @@ fn dangers() -> Vec<Danger> {
             BEFORE,
         ),
         danger(
-            "a journal on what is moved",
+            "a journal on the moved partition",
             Check::JournalOnPartition,
             |s| s.site.is_on_partition = true,
             BEFORE,
@@ -405,7 +405,7 @@ fn ext4_superblock() -> [u8; 512] {
     bytes
 }
 
-/// Surveys `before`, and checks what is there when the disk is held.
+/// Surveys `before`, and checks the state when the disk is held.
 pub(super) fn judge(
     before: &Scene,
     held: &Scene,
@@ -479,7 +479,7 @@ fn every_danger_is_refused_by_its_check() {
             let name = danger.name;
             let judged = judge_danger(&danger, *when, Mutations::default());
             assert!(judged.is_err(), "{name}, {when:?}: a move would begin");
-            // What refuses it is the check that is meant, and no other one by chance.
+            // The intended check refuses it, and no other one.
             let mutations = Mutations {
                 on: Some(Mutation::NoPreflight(danger.check)),
             };
@@ -514,7 +514,7 @@ fn no_danger_hides_another() {
     }
 }
 
-/// A preview passes over what can be removed, and so never leads to a move.
+/// A preview ignores removable obstacles, and so never leads to a move.
 #[test]
 fn a_preview_begins_nothing() {
     let mode = SurveyMode {

@@ -62,7 +62,7 @@ impl Stopped {
             assert_eq!(moving.step().expect("memory does not fail"), None);
         }
         drop(moving);
-        // The kernel was told to forget it.
+        // The kernel has removed it.
         scene.known.retain(|known| known.number != 1);
         let status = status(&mut journal).expect("a move");
         Stopped {
@@ -208,7 +208,7 @@ fn what_may_be_in_use_only_goes_on() {
     stopped.check(Direction::Forward).expect("it goes on");
 }
 
-/// What was checked for one journal does not go on from another.
+/// A check for one journal does not allow another.
 #[test]
 fn a_recovery_is_for_one_journal() {
     let mut stopped = Stopped::new(NewKind::Gpt);

@@ -19,7 +19,7 @@ use crate::moving::{Move, MoveError, status};
 use crate::mutation::{Mutation, Mutations};
 
 pub(super) const SEED: u64 = 20_261_122;
-/// What `make test` has to try at the least.
+/// The least number of states in `make test`.
 const STATES_MIN: u64 = 1_000_000;
 /// Between two lines of progress.
 const PROGRESS_SECONDS: u64 = 5;
@@ -67,7 +67,7 @@ const PLACES_4096: [(u64, u64, u64); 8] = [
 
 /// Longest windows, in units.
 const UNITS: [u64; 4] = [1, 2, 3, 16];
-/// Windows at once, and what a flush costs: with each of the sizes in turn.
+/// Windows at once, and the duration of a flush: with each of the sizes in turn.
 const GROUPS: [(u64, Flushes); 5] = [
     (2, Flushes::Dear),
     (3, Flushes::Cheap),
@@ -76,14 +76,14 @@ const GROUPS: [(u64, Flushes); 5] = [
     (4, Flushes::Dear),
 ];
 
-/// Moves with so many sizes of windows for each pair of places, and twice as many on blocks of 4,096 bytes.
+/// Moves with this number of window sizes for each pair of places, and twice as many on blocks of 4,096 bytes.
 pub(super) fn cases(sizes: usize) -> Vec<Case> {
     let mut found = Vec::new();
     let mut add = |blocks: Blocks, places: &[(u64, u64, u64)], sizes: usize| {
         for (index, (from, to, len)) in places.iter().enumerate() {
             // Other sizes of windows for each pair of places.
             for units in UNITS.iter().cycle().skip(index).take(sizes) {
-                // A label as long as that of a GPT ends within the block in which sector 34 lies.
+                // A label as long as that of a GPT ends within the block of sector 34.
                 let label = if *units == 1 && blocks.logical == 512 {
                     33
                 } else {
@@ -131,7 +131,7 @@ impl CaseShare {
         (1..=share.of).contains(&share.number).then_some(share)
     }
 
-    /// What the environment asks for.
+    /// The settings of the environment.
     fn asked() -> Self {
         let Ok(words) = std::env::var("PLUMB_TORTURE_SHARE") else {
             return Self::ALL;
@@ -196,9 +196,9 @@ fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> ExploredCoun
     total
 }
 
-/// Past the capture of the test harness: these numbers are for whoever runs the tests.
+/// Bypasses the capture of the test harness: these numbers are for the person who runs the tests.
 pub(super) fn say(what: &str) {
-    // Who has closed stderr does not want to know.
+    // A closed stderr is no error.
     let _ = writeln!(std::io::stderr(), "crashes of moves: {what}");
 }
 
@@ -307,7 +307,7 @@ fn every_failure_of_disk_and_journal() {
     assert!(failures > 1000, "{failures}");
 }
 
-/// A move of which so many steps are done, and the disk that they were done on; `None` where it has ended by then.
+/// A move after a number of steps, with its disk; `None` if it has ended by then.
 fn stopped(case: &Case, steps: u64) -> Option<Setting> {
     stopped_in(Setting::new(case, SEED), steps)
 }
@@ -361,8 +361,8 @@ fn what_has_come_back_is_told() {
     assert!(told > 50, "{told}");
 }
 
-/// Another adapter may state other physical blocks than the one that the move was begun with. Units that they make up are
-/// written as before; longer blocks would let a torn write spoil what no journal has.
+/// Another adapter may state other physical blocks than at the start of the move. Units that are multiples of them are
+/// written as before; longer blocks would let a torn write destroy bytes that no journal has.
 #[test]
 fn physical_blocks_that_are_stated_otherwise_later() {
     let cases = cases(1);
@@ -410,7 +410,7 @@ fn physical_blocks_that_are_stated_otherwise_later() {
     );
 }
 
-/// The first case in which a mistake is found, and how. Where neighbours share blocks all of them can show.
+/// The first case that finds a mistake, with the message. If neighbours share blocks, all of them can show it.
 fn found_by(mutation: Mutation) -> Option<String> {
     let depth = Depth {
         effort: Effort {

@@ -1,5 +1,5 @@
-//! What libblkid finds of real formats before, during and after a move: the format, nothing, and the format again at the
-//! new place alone.
+//! libblkid's results for real formats before, during and after a move: the format, nothing, and the format again at
+//! the new place alone.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,7 +18,7 @@ use plumb_testkit::{require, temp_dir};
 const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
 
-/// An image as a disk. What is never cut off needs no flush.
+/// An image as a disk. Without power cuts it needs no flush.
 struct FileImage {
     file: File,
     len: u64,
@@ -64,7 +64,7 @@ impl Disk for FileImage {
     }
 }
 
-/// A format, what makes one of a file, and what libblkid calls it.
+/// A format, the tool that makes it in a file, and libblkid's name for it.
 struct HiddenFormat {
     kind: &'static str,
     len_mib: u64,
@@ -204,7 +204,7 @@ fn md_0(len: u64) -> Vec<u8> {
     block
 }
 
-/// Formats whose tools want a device of their own, from their descriptions: what libblkid calls them, and the partition.
+/// Formats whose tools need a real device, from their descriptions: libblkid's name, and the partition.
 fn described() -> Vec<(&'static str, Vec<u8>)> {
     let len = 16 * MIB + 96 * SECTOR;
     let with = |len: u64, marks: Vec<(u64, Vec<u8>)>| {
@@ -216,7 +216,7 @@ fn described() -> Vec<(&'static str, Vec<u8>)> {
     };
     let last = (len & !4095) - 8192;
     let old = (len & !65_535) - 65_536;
-    // Four labels, in each a ring of which blkid wants some; on less than 64 MiB it looks for none.
+    // Four labels, each with a ring; blkid needs some of them, and searches none on less than 64 MiB.
     let pool = 64 * MIB + 96 * SECTOR;
     let end = pool & !((256 << 10) - 1);
     let labels = [0, 256 << 10, end - (512 << 10), end - (256 << 10)];
@@ -254,7 +254,7 @@ struct HidingBench {
 }
 
 impl HidingBench {
-    /// In what is free of the new place lies the beginning of the same format, as an earlier move may have left it.
+    /// The free part of the new place contains the start of the same format, as an earlier move may have left it.
     fn new(before: Vec<u8>, from: u64, to: u64) -> Self {
         let folder = temp_dir("hiding");
         let disk = folder.path().join("disk");
@@ -288,7 +288,7 @@ impl HidingBench {
         FileImage::open(&self.disk, self.disk_bytes)
     }
 
-    /// What libblkid finds in a range of the disk, read as a device.
+    /// libblkid's result for a range of the disk, read as a device.
     fn found(&self, range: &Range<u64>) -> String {
         let (start, len) = (
             range.start.to_string(),
@@ -318,7 +318,7 @@ impl HidingBench {
         }
     }
 
-    /// Where an entry over both places begins, the journal is named.
+    /// At the start of an entry over both places, the journal is named.
     fn check_marker(&self) {
         let disk = FileDisk::new(File::open(&self.disk).expect("the disk")).expect("its size");
         let marker = Marker::at(&disk, self.plan.union().start)

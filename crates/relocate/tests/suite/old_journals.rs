@@ -81,7 +81,7 @@ fn disk_of(plan: &Plan, (forth, back): (usize, Option<usize>)) -> BlankDisk {
     let mut back =
         recover_unchecked(Direction::Back, &mut store, &mut disk).expect("a move on its way");
     for _ in 0..steps {
-        // What is compared is no step of a journal.
+        // A comparison is no step of a journal.
         while back.progress().stage == Stage::Verifying {
             go(&mut back, 1);
         }

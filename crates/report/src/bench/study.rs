@@ -1,4 +1,4 @@
-//! What threads, order and gathering records into one I/O would give, as a table.
+//! The gain of threads, order and gathering records into one I/O, as a table.
 
 use plumb_geometry::plural;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::text::Page;
 pub struct Study {
     /// Bytes of a record.
     pub record_bytes: u64,
-    /// What was measured: reads or writes.
+    /// The operation: reads or writes.
     pub ops: &'static str,
     /// Every combination, in the order of the runs.
     pub rows: Vec<StudyRow>,
@@ -62,7 +62,7 @@ pub(super) fn draw(page: &mut Page, study: &Study) {
     }
 }
 
-/// What the table says, in sentences.
+/// The meaning of the table, in sentences.
 #[must_use]
 pub fn sentences(study: &Study) -> Vec<String> {
     let best = |is_meant: &dyn Fn(&StudyRow) -> bool| {

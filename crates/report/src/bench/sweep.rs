@@ -1,4 +1,4 @@
-//! What a sweep of offsets says: the verdict with its numbers, and a bar for each offset.
+//! The verdict of a sweep of offsets with its numbers, and a bar for each offset.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ use crate::text::Page;
 pub struct Sweep {
     /// Its target.
     pub target: String,
-    /// What was measured: reads, writes or both.
+    /// The operation: reads, writes or both.
     pub ops: &'static str,
     /// Length of each I/O.
     pub len_bytes: u64,
-    /// What starts are multiples of, the offset aside.
+    /// Starts are multiples of this, the offset aside.
     pub unit_bytes: u64,
     /// `grid`, `no-difference` or `inconclusive`.
     pub verdict: &'static str,
@@ -26,7 +26,7 @@ pub struct Sweep {
     pub difference: Option<RateRatio>,
     /// Why it is inconclusive.
     pub why: Option<String>,
-    /// What was measured, in the order of the runs.
+    /// The results, in the order of the runs.
     pub offsets: Vec<Offset>,
 }
 
@@ -37,7 +37,7 @@ pub struct Grid {
     pub granularity_bytes: u64,
     /// The coarsest: another one where offsets between were not measured.
     pub granularity_bytes_max: u64,
-    /// Where it has a boundary: 0 ≤ offset < `granularity_bytes_max`.
+    /// A boundary of it: 0 ≤ offset < `granularity_bytes_max`.
     pub offset_bytes: u64,
 }
 

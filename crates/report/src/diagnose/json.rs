@@ -1,4 +1,4 @@
-//! The JSON document of `plumb diagnose`: what `check` says of the stack, and what was seen of its devices.
+//! The JSON document of `plumb diagnose`: the result of `check` for the stack, and the I/O of its devices.
 
 use plumb_diagnose::Analysis;
 use serde::Serialize;

@@ -105,7 +105,7 @@ pub fn times_table(m: &mut Markup, first: &str, rows: &[Vec<String>]) {
     table(m, "", &columns, rows);
 }
 
-/// The rows of what was measured: both directions, and both ways to count.
+/// The rows of measurements: both directions, and both ways to count.
 pub fn times_rows<'a>(
     name: &'a str,
     measured: &'a Measurement,
@@ -147,7 +147,7 @@ pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<
     row
 }
 
-/// The intervals but for what was left when the run ended; that alone where nothing else was measured.
+/// The intervals without the rest at the end of the run; that alone if nothing else was measured.
 fn full_intervals(run: &BenchRun) -> impl Iterator<Item = &BenchInterval> {
     let has_full = run.intervals.iter().any(|interval| !interval.is_partial);
     let intervals = run.intervals.iter();

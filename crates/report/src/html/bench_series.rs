@@ -1,4 +1,4 @@
-//! Several runs on the page of a benchmark: their averages, and what they say together.
+//! Several runs on the page of a benchmark: their averages, and their joint meaning.
 
 use super::markup::Markup;
 use super::page::{figure, or_dash, table};

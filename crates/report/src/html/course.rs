@@ -11,9 +11,9 @@ use super::svg::Plot;
 
 /// Windows drawn as one. Times in seconds since the first I/O.
 pub struct ChartColumn<'a> {
-    /// Where it begins.
+    /// Its start.
     pub from: f64,
-    /// Where it ends.
+    /// Its end.
     pub to: f64,
     windows: Vec<&'a Window>,
 }
@@ -41,7 +41,7 @@ impl ChartColumn<'_> {
         self.sum(what) as f64 / (self.to - self.from)
     }
 
-    /// Where it lies.
+    /// Its position.
     pub fn place(&self, x: Linear) -> (f64, f64) {
         (x.at(self.from), x.at(self.to))
     }
@@ -124,7 +124,7 @@ impl<'a> ChartCourse<'a> {
         )
     }
 
-    /// Where a column begins; the end for those behind the last.
+    /// The start of a column; the end for those behind the last.
     pub fn edge(&self, column: usize) -> f64 {
         self.columns
             .get(column)

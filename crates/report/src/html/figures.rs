@@ -1,5 +1,4 @@
-//! The figures of a section that come before all pictures: how much, how fast, how large, how deep, and what is
-//! missing from them.
+//! The figures of a section before all pictures: amount, rate, size, depth, and missing parts.
 
 use plumb_diagnose::Analysis;
 use plumb_geometry::plural;
@@ -22,7 +21,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     missing(m, profile);
 }
 
-/// A name, its figure, and what must be known of it.
+/// A name, its figure, and a note on it.
 fn figure(m: &mut Markup, name: &str, value: &str, more: &str) {
     m.el("div", &[], |m| {
         m.leaf("dt", &[], name);
@@ -161,7 +160,7 @@ fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     );
 }
 
-/// What should be in the figures and is not.
+/// Parts that are missing in the figures.
 fn missing(m: &mut Markup, profile: &Profile) {
     let losses = &profile.losses;
     let lost: Vec<String> = [

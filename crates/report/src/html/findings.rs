@@ -1,5 +1,5 @@
-//! Findings, worst first, each with everything that it must say: layer, evidence, cost and its basis, confidence,
-//! what to do and the way back. Then what could not be judged.
+//! Findings, worst first, each with all of its parts: layer, evidence, cost and its basis, confidence, advice and the
+//! way back. Then the rules that could not judge.
 
 use plumb_geometry::plural;
 use plumb_model::{Finding, Fix, RuleId, Severity, Target, Unjudged};
@@ -42,7 +42,7 @@ fn names(rules: &[RuleId]) -> String {
     names.join(", ")
 }
 
-/// One line: how much of what severity, and what stayed open.
+/// One line: numbers by severity, and open questions.
 #[must_use]
 pub fn verdict(report: &Report<'_>) -> String {
     let diagnosis = report.diagnosis;

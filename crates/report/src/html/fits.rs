@@ -1,4 +1,4 @@
-//! How the I/O lie on each grid asked for, in every place.
+//! The fit of the I/O on each requested grid, in every place.
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::GridFit;

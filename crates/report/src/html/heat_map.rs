@@ -1,4 +1,4 @@
-//! Where on the device the I/O were, over time: regions of the device upward, time to the right, the darker (in a
+//! The positions of the I/O on the device, over time: regions of the device upward, time to the right, the darker (in a
 //! dark scheme the brighter) the more I/O.
 
 use plumb_profile::Profile;

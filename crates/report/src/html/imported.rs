@@ -1,5 +1,4 @@
-//! What a source handed over ready-made: its own histograms and totals, in its own buckets, since nothing finer can
-//! be got out of them.
+//! A source's ready-made results: its own histograms and totals, in its own buckets, because finer data do not exist.
 
 use plumb_geometry::{Bytes, plural};
 use plumb_profile::Profile;

@@ -79,7 +79,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     over_time(m, profile);
 }
 
-/// The power of two in which a bucket lies.
+/// The power of two of a bucket.
 fn octave(index: usize) -> u32 {
     log_linear_bounds(index).0.max(1).ilog2()
 }

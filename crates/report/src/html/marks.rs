@@ -1,4 +1,4 @@
-//! Where a picture of starts has the boundaries of grids: of those that the I/O are judged by and of those found.
+//! Boundaries of grids in a picture of starts: of those that the I/O are judged by and of those found.
 
 use plumb_diagnose::analysis::PlaceAnalysis;
 use plumb_geometry::Bytes;
@@ -18,9 +18,9 @@ pub fn phases_of(inference: &Inference) -> impl Iterator<Item = (Bytes, Bytes)> 
         .map(|phase| (phase.granularity_bytes, phase.offset_bytes))
 }
 
-/// Boundaries of one grid, or of several that have the same, and what they are.
+/// Boundaries of one grid, or of several that have the same, with their names.
 pub struct Marks {
-    /// Where.
+    /// The positions.
     pub offsets: Vec<Bytes>,
     sources: Vec<&'static str>,
 }

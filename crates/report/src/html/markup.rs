@@ -16,7 +16,7 @@ pub struct Markup {
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Markup {
-    /// What was written.
+    /// The text so far.
     #[must_use]
     pub fn into_string(self) -> String {
         self.out
@@ -32,7 +32,7 @@ impl Markup {
         self.out.push_str(html);
     }
 
-    /// An element with what `inside` writes.
+    /// An element with the output of `inside`.
     pub fn el(
         &mut self,
         tag: &'static str,

@@ -1,8 +1,8 @@
 //! The report of `plumb analyze` as one page that stands for itself: style, pictures and words in one file, nothing
 //! fetched, no script. Light and dark follow the reader's setting; print is light.
 //!
-//! Pictures are SVG made here from what the profile counted; nothing is computed but scales, sums of neighbouring
-//! windows and rates.
+//! Pictures are SVG made here from the profile's counts; nothing is computed but scales, sums of neighbouring windows
+//! and rates.
 
 mod bench;
 mod bench_series;

@@ -1,4 +1,4 @@
-//! What offset the I/O have, by granularity, against chance, and the verdict on it.
+//! The offset of the I/O, by granularity, compared with random starts, and the verdict on it.
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::PlaceAnalysis;

@@ -6,11 +6,11 @@ use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format::ns;
 
-/// A line, or what lies below it: the class that paints it, what it is, and its value in each stretch of time.
+/// A line, or the area below it: the class that paints it, its name, and its value in each period.
 pub struct ChartLine {
-    /// `lr`, `lw`, `lo` or `lm` for a line, any other for what lies below it.
+    /// `lr`, `lw`, `lo` or `lm` for a line, any other for the area below it.
     pub class: &'static str,
-    /// In words; not shown where it is the only one.
+    /// In words; not shown if it is the only one.
     pub name: &'static str,
     /// A value for each stretch; `None` is a gap.
     pub values: Vec<Option<f64>>,

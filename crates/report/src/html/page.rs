@@ -1,5 +1,4 @@
-//! What all parts of the page share: the frame of the document, figures, legends, tables, and the words for what is
-//! not known.
+//! The common parts of the page: the frame of the document, figures, legends, tables, and the words for unknown values.
 
 use super::markup::Markup;
 
@@ -53,7 +52,7 @@ pub fn figure(m: &mut Markup, title: &str, how: &str, picture: impl FnOnce(&mut 
     });
 }
 
-/// What stands in the place of a picture that cannot be drawn.
+/// The text in place of a picture that cannot be drawn.
 pub fn not_known(m: &mut Markup, title: &str, why: &str) {
     figure(m, title, "", |m| {
         m.leaf(
@@ -135,10 +134,10 @@ fn cell(m: &mut Markup, tag: &'static str, column: &str, words: &str) {
     m.leaf(tag, attributes, words);
 }
 
-/// A dash for what there is none of.
+/// A dash for an absent value.
 pub const NONE: &str = "–";
 
-/// What `words` makes of a value, or a dash.
+/// The text of `words` for a value, or a dash.
 #[must_use]
 pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), words)

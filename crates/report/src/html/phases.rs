@@ -1,5 +1,5 @@
-//! Where within a grid the I/O start: bars by sector, all I/O beside stream heads, with the offset of the grid and
-//! what chance alone would give.
+//! The starts of the I/O within a grid: bars by sector, all I/O beside stream heads, with the offset of the grid and
+//! the share of random starts.
 
 use plumb_diagnose::analysis::{Analysis, PlaceAnalysis};
 use plumb_geometry::{Bytes, SECTOR, plural};
@@ -13,7 +13,7 @@ use super::steps;
 use super::svg::{self, Plot};
 use crate::format;
 
-/// Drawn for every place, whatever was asked.
+/// Drawn for every place, for any question.
 const USUAL: Bytes = Bytes(4096);
 /// More bars than this are put together.
 const BARS_MAX: u64 = 128;
@@ -87,7 +87,7 @@ fn draw_place(m: &mut Markup, places: &Places, place: &PlaceAnalysis) {
     });
 }
 
-/// 4 KiB, and what was asked for or inferred, if that is more.
+/// 4 KiB, and the requested or inferred one, if that is more.
 fn granularities(place: &PlaceAnalysis) -> Vec<Bytes> {
     let inferred = phases_of(&place.inference).map(|(granularity, _)| granularity);
     let asked = place.grids.iter().map(|fit| fit.grid.granularity());

@@ -1,4 +1,5 @@
-//! The report of `plumb probe` as one page: the verdict, what an I/O costs by where it starts, and what was looked for.
+//! The report of `plumb probe` as one page: the verdict, the cost of an I/O by its start, and the searched
+//! granularities.
 
 use plumb_model::Finding;
 

@@ -1,5 +1,5 @@
-//! The report of `plumb replay` as one page: what was sent and what was not, how long it took over time and how far it was
-//! behind its times; or what a plan gains, pair by pair.
+//! The report of `plumb replay` as one page: I/O that were sent and those that were not, their times and their delay;
+//! or the gain of a plan, pair by pair.
 
 use super::bench::{spread, times_row, times_rows, times_table};
 use super::markup::Markup;
@@ -68,7 +68,7 @@ fn behind(name: &str, lateness: Option<&Times>) -> Option<Vec<String>> {
     lateness.map(|times| times_row(name, "all", "behind schedule", times))
 }
 
-/// Mean times and what of them is lateness share an axis; the longest would dwarf both.
+/// Mean times and their lateness share an axis; the longest would dwarf both.
 fn over_the_course(m: &mut Markup, course: &Course) {
     let width = course.window_seconds;
     let stretches: Vec<(f64, f64)> = (0..course.windows.len())
@@ -160,7 +160,7 @@ fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
     failures(m, &sides.map(|(name, side)| (name, &side.measured)));
 }
 
-/// What became of the events of the trace: a column for each side.
+/// The counts of the trace's events: a column for each side.
 fn became(m: &mut Markup, sides: &[(&str, &EventCounts)]) {
     type CountRow = (fn(&EventCounts) -> u64, &'static str, &'static str);
     const ROWS: [CountRow; 10] = [

@@ -1,4 +1,4 @@
-//! What each pair of a comparison gained: a dot a pair, over the interval of the gain and the margin.
+//! The gain of each pair of a comparison: a dot for each pair, over the interval of the gain and the margin.
 
 use super::markup::Markup;
 use super::page::{figure, legend};
@@ -147,7 +147,7 @@ fn band(m: &mut Markup, plot: Plot, class: &str, (top, bottom): (f64, f64)) {
 
 /// None, and the factors up and down that are far enough apart.
 fn ticks(y: Log) -> Vec<Tick> {
-    /// Labels stand so far apart, in units of the view box.
+    /// Distance of labels, in units of the view box.
     const APART: f64 = 24.0;
     let mut ticks = vec![Tick {
         at: y.at(1.0),

@@ -5,9 +5,9 @@ use crate::format;
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Where, in units of the view box.
+    /// The position, in units of the view box.
     pub at: f64,
-    /// What it says; empty for a mark without words.
+    /// Its text; empty for a mark without words.
     pub label: String,
 }
 

@@ -12,11 +12,11 @@ use crate::format;
 
 const TITLE: &str = "Seek distances";
 
-/// One bar: I/O, and what they have in common.
+/// One bar: I/O, and their common property.
 struct Bin {
     ios: u64,
     words: String,
-    /// What the axis says under it.
+    /// The text of the axis under it.
     label: Option<String>,
 }
 

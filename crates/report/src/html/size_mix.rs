@@ -1,5 +1,5 @@
-//! Sizes of I/O over time, reads up and writes down from a middle line, stacked by power of two of the length: the
-//! picture that io-profiler drew of a LUN, by which a file-system record is told from what the database asked for.
+//! Sizes of I/O over time, reads up and writes down from a middle line, stacked by power of two of the length:
+//! io-profiler's picture of a LUN, which separates a file-system record from the database's requests.
 //!
 //! A class has the same colour in every report, so that two of them can be laid side by side.
 

@@ -1,5 +1,5 @@
-//! The course of offset inference: at each granularity, the share of starts at the best offset beside what chance
-//! alone gives. Where the bars fall towards chance, the I/O have no common grid any more.
+//! The course of offset inference: at each granularity, the share of starts at the best offset beside that of random
+//! starts. If the bars fall towards it, the I/O have no common grid any more.
 
 use plumb_diagnose::analysis::PlaceAnalysis;
 

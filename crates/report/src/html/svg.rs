@@ -1,5 +1,5 @@
-//! The parts that pictures are made of: frame, axes, bars, steps, lines. Series are single paths, so that a
-//! picture stays some dozens of elements; what a place holds is said in titles over transparent strips.
+//! The parts of pictures: frame, axes, bars, steps, lines. Series are single paths, so that a picture stays some dozens
+//! of elements; titles over transparent strips name the values of a place.
 
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ pub fn num(value: f64) -> String {
     }
 }
 
-/// A picture with room for axes around the plot. `label` says what it shows to those who cannot see it.
+/// A picture with room for axes around the plot. `label` describes it to people who cannot see it.
 pub fn picture(m: &mut Markup, plot: Plot, label: &str, draw: impl FnOnce(&mut Markup)) {
     let view = format!(
         "0 0 {} {}",
@@ -164,7 +164,7 @@ pub fn hint(m: &mut Markup, (left, right): (f64, f64), (top, bottom): (f64, f64)
     m.el("rect", &place, |m| m.leaf("title", &[], words));
 }
 
-/// What lies between `base` and columns (left, right, height); columns without a height are left out.
+/// The area between `base` and columns (left, right, height); columns without a height are left out.
 #[must_use]
 pub fn area(columns: &[(f64, f64, Option<f64>)], base: f64) -> String {
     let mut d = String::new();
@@ -212,7 +212,7 @@ pub fn steps(columns: &[(f64, f64, Option<f64>)]) -> String {
     d
 }
 
-/// The upper ends of columns (left, right, height) without the ways between them, which would hide what is narrow.
+/// The upper ends of columns (left, right, height) without the ways between them, which would hide narrow ones.
 #[must_use]
 pub fn tops(columns: impl IntoIterator<Item = (f64, f64, Option<f64>)>) -> String {
     let mut d = String::new();

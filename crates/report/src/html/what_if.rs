@@ -1,4 +1,4 @@
-//! What another layout would make of these requests, each answer with its class.
+//! The effect of another layout on these requests, each answer with its class.
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::WhatIf;

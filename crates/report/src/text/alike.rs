@@ -1,6 +1,7 @@
 //! Findings that are alike: one rule, one severity, and one misfit on several devices.
 //!
-//! Counts differ from device to device and do not matter; grids, offsets and starts do. What JSON holds stays one finding a device.
+//! Counts differ from device to device and do not matter; grids, offsets and starts do. JSON keeps one finding for each
+//! device.
 
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::facts::GridSource;
@@ -46,7 +47,7 @@ fn is_alike(one: &Finding, other: &Finding) -> bool {
         }
 }
 
-/// What is the same on all devices that one cause put out of place.
+/// The common property of all devices that one cause misaligned.
 #[derive(PartialEq)]
 enum Misfit {
     /// I/O off a grid, with the offsets that they show.

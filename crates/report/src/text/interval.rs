@@ -1,4 +1,4 @@
-//! One interval of `plumb watch`: a block for each device, as `align.d` printed it, and who sent the I/O.
+//! One interval of `plumb watch`: a block for each device, as `align.d` printed it, and the senders of the I/O.
 
 use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{App, Color, Page, grid_lines, measures};
 use crate::format::{bytes, count, percent};
 
-/// What a process sent in an interval.
+/// The I/O of a process in an interval.
 #[derive(Serialize)]
 pub struct Sender<'a> {
     /// The disk or partition that it used.
@@ -29,7 +29,7 @@ pub struct Sender<'a> {
     pub is_seen_again: bool,
 }
 
-/// What happened to I/O of a device beside their being I/O.
+/// Other events of a device's I/O.
 #[derive(Serialize)]
 pub struct Apart<'a> {
     /// The disk.
@@ -65,17 +65,17 @@ pub struct WatchInterval<'a> {
     pub heading: String,
     /// Devices that received I/O.
     pub devices: &'a [Analysis],
-    /// Who sent them, most I/O first.
+    /// The senders, most I/O first.
     pub senders: &'a [Sender<'a>],
-    /// What is counted apart from the I/O.
+    /// Counts apart from the I/O.
     pub apart: &'a [Apart<'a>],
     /// Disks whose I/O others received again.
     pub seen_again: &'a [SeenAgain<'a>],
-    /// What alone was counted; `None` for everything.
+    /// The filter; `None` for everything.
     pub filter: Option<&'a str>,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
-    /// What was asked of file systems, where that was watched.
+    /// The requests to file systems, if that was watched.
     pub app: Option<&'a App>,
 }
 
@@ -119,7 +119,7 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
     page.text
 }
 
-/// What was asked over the whole time.
+/// The requests over the whole time.
 #[must_use]
 pub fn asked(app: &App, color: Color) -> String {
     let mut page = Page::new(color);
@@ -161,7 +161,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     }
     if senders.len() > SENDERS {
         let others = &senders[SENDERS..];
-        // What a disk handed on is in the figures of those below.
+        // I/O that a disk passed on are in the figures of those below.
         let counted = others.iter().filter(|sender| !sender.is_seen_again);
         let ios: u64 = counted.map(|sender| sender.ios).sum();
         page.line(format!(

@@ -9,7 +9,7 @@ use super::{Page, chart, length};
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::words::single_io;
 
-/// What was seen, in a few lines; `span` says from when to when.
+/// The totals, in a few lines; `span` has the time.
 pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
     for op in &analysis.ops {
         let failed = if op.failed > 0 {
@@ -140,7 +140,7 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     debug_assert!(all.len_bytes_min == 0, "the first threshold is none");
 }
 
-/// Latency by operation and by fit, and what was in flight.
+/// Latency by operation and by fit, and the number in flight.
 pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     page.gap();
     if analysis.timed == 0 {

@@ -34,13 +34,13 @@ pub enum Detail {
 /// Text under construction.
 #[derive(Default)]
 pub struct Page {
-    /// What was written so far.
+    /// The text so far.
     pub text: String,
     /// Whether to colour.
     pub color: Color,
 }
 
-/// Words for a terminal: hidden characters in them are escapes, whoever they come from, and only [`Page::painted`] adds
+/// Words for a terminal: hidden characters in them are escapes, from any source, and only [`Page::painted`] adds
 /// sequences of colour. Every text becomes one on its way into a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Painted(String);
@@ -191,7 +191,7 @@ fn columns(line: &str) -> usize {
     columns
 }
 
-/// Words between blanks; what stands between two backquotes, as commands do, is one.
+/// Words between blanks; text between two backquotes, such as a command, is one.
 pub fn unbroken(words: &str) -> impl Iterator<Item = &str> {
     let is_paired = words.matches('`').count().is_multiple_of(2);
     let mut is_within = false;
@@ -203,7 +203,7 @@ pub fn unbroken(words: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// What stands behind a number without a line between them.
+/// Units that follow a number on the same line.
 const UNITS: [&str; 15] = [
     "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector",
     "sectors",

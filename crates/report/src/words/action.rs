@@ -1,4 +1,4 @@
-//! What actions do, what must be done before them, and what the model shows of a remedy.
+//! The effects of actions, the steps before them, and the model's result for a remedy.
 
 use plumb_model::{
     Class, Effect, Finding, Measurement, Obstacle, Place, Precondition, Remedy, RestsOn,
@@ -7,7 +7,7 @@ use plumb_model::{
 use super::target;
 use crate::format::percent;
 
-/// What a command risks, in a clause.
+/// The risk of a command, in a clause.
 #[must_use]
 pub fn risk(effect: Effect, risk: Option<&str>) -> String {
     match (effect, risk) {
@@ -21,7 +21,7 @@ pub fn risk(effect: Effect, risk: Option<&str>) -> String {
     }
 }
 
-/// What must be done first, as an instruction.
+/// The step before, as an instruction.
 #[must_use]
 pub fn precondition(first: &Precondition) -> String {
     match first {
@@ -42,7 +42,7 @@ pub fn precondition(first: &Precondition) -> String {
     }
 }
 
-/// What the model shows of the remedy of a finding, and what comes first.
+/// The model's result for the remedy of a finding, and the steps before it.
 pub(super) fn sentences(finding: &Finding) -> Vec<String> {
     match finding.recommended() {
         Some(remedy) => {
@@ -95,7 +95,7 @@ fn measured_by(with: Measurement) -> &'static str {
     }
 }
 
-/// Why the best way is not recommended, and what the user can decide.
+/// The reason why the best way is not recommended, and the user's choice.
 fn not_recommended(best: &Remedy) -> String {
     match (&best.class, best.keeps_data, best.place) {
         (Class::Proven { .. }, false, Place::MayHoldData) => {

@@ -1,4 +1,4 @@
-//! What a reader must know of the remedy of a finding.
+//! Facts that a reader must know about the remedy of a finding.
 
 use plumb_model::Advice;
 

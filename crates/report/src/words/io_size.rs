@@ -4,7 +4,7 @@ use plumb_model::{IoSize, IoSizeBasis};
 
 use super::phrase::part_of;
 
-/// What to do about a size that is only assumed; `None` if it is known.
+/// The advice about a size that is only assumed; `None` if it is known.
 pub(super) fn assumed(io: &IoSize) -> Option<String> {
     io.is_assumed().then(|| {
         format!(

@@ -52,7 +52,7 @@ pub(super) fn counted(counted: &CountedShare) -> String {
     part_of(counted.count, counted.of)
 }
 
-/// The interval of a share, and what lost events may change.
+/// The interval of a share, and the possible effect of lost events.
 pub(super) fn interval(counted: &CountedShare) -> Vec<String> {
     let mut sentences = vec![format!(
         "The 95 % interval of that share is {} to {}.",

@@ -1,4 +1,4 @@
-//! Problems that a reader noticed, in words: its own text, and what to do.
+//! Problems that a reader noticed, in words: its own text, and advice.
 
 use plumb_model::facts::NoticedProblem;
 use plumb_model::{RuleId, Target};

@@ -85,7 +85,7 @@ fn of_layout(on: &Target, facts: &PagesAndRecords) -> Sentences {
         })
 }
 
-/// What holds pages.
+/// The keeper of pages.
 pub(super) const fn keeper(keeper: Keeper) -> &'static str {
     match keeper {
         Keeper::Records => "records",

@@ -8,7 +8,7 @@ use super::phrase::{part_of, place, rate, unit};
 
 const MIB: f64 = 1_048_576.0;
 
-/// What was seen; nothing if nothing was watched.
+/// The observed I/O; empty if nothing was watched.
 pub(super) fn sentences(finding: &Finding) -> Vec<String> {
     let Some(seen) = &finding.seen else {
         return Vec::new();

@@ -1,7 +1,7 @@
-//! Several hosts in one graph: each keeps its own names, and a disk of a guest is put on what its host made it of.
+//! Several hosts in one graph: each keeps its own names, and a disk of a guest is joined with its device on the host.
 //!
-//! Below a virtual disk a guest sees nothing. Joined with the host's device, file or volume its bytes are followed on: the
-//! two must be of one size, since bytes of a disk are those of what it is made of, one to one.
+//! Below a virtual disk a guest sees nothing. Joined with the host's device, file or volume, its bytes can be followed
+//! further. Both must have one size, because they have the same bytes, one to one.
 
 use std::collections::HashSet;
 
@@ -34,12 +34,12 @@ pub enum JoinError {
         /// The size of that.
         expected: Bytes,
     },
-    /// What is below is known already, or it is no disk at all.
+    /// The layer below is known already, or the node is not a disk.
     #[error("{disk}: found a {found}, expected a disk with nothing known below")]
     NotADisk {
         /// The disk of the guest.
         disk: String,
-        /// What it is.
+        /// Its kind.
         found: &'static str,
     },
     /// It is joined with another device already.
@@ -47,13 +47,13 @@ pub enum JoinError {
     Joined {
         /// The disk of the guest.
         disk: String,
-        /// What it was put on.
+        /// The device that it is already joined with.
         known: String,
-        /// What it is to be put on.
+        /// The device of the new join.
         below: String,
     },
-    /// What it is to be put on stands on it.
-    #[error("{below}: found it to stand on {disk}, expected a device that {disk} can stand on")]
+    /// The device of the join is above the disk.
+    #[error("{below}: found it above {disk}, expected a device that can be below {disk}")]
     Cycle {
         /// The disk of the guest.
         disk: String,
@@ -73,8 +73,8 @@ pub enum JoinError {
 }
 
 impl Builder {
-    /// Takes over all that another builder knows, as of the host of this name: a device is then `HOST:sda`. What only its
-    /// dumps connect must have been connected before. Facts of that host as a whole are left out.
+    /// Takes over all facts of another builder, under this host name: a device is then `HOST:sda`. Links that exist
+    /// only in its dumps must be connected before. Facts of that host as a whole are left out.
     pub fn absorb(&mut self, other: Builder, host: &str) {
         let mut ids = Vec::with_capacity(other.nodes.len());
         let mut next = self.nodes.len() as u32;
@@ -129,8 +129,8 @@ impl Builder {
         }
     }
 
-    /// Puts a disk of a guest on what its host made it of. What the disk states of itself is its hypervisor's word, and not
-    /// believed any more.
+    /// Joins a disk of a guest with its device on the host. The disk's own statements come from its hypervisor, and are
+    /// no longer believed.
     ///
     /// # Errors
     /// When the two cannot be the same bytes, or more is known of the disk; nothing is changed then.

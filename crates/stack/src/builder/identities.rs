@@ -1,8 +1,8 @@
-//! Which disk of a guest is which device of its host, where identities make it certain.
+//! Joins disks of guests with devices of hosts by identity, if the identity is unique.
 //!
-//! A target or hypervisor shows a device under an identity of its own making, and the guest's kernel sees it: that is certain
-//! where one device alone is shown so. The same identity on two hosts that nobody shows is one disk seen from both, and
-//! which of them hands it to the other is for the user to say. Sizes prove nothing, and are only held against each other.
+//! A target or hypervisor shows a device under an identity of its own making, and the guest's kernel sees it: this is
+//! certain if only one device has that identity. If two hosts see the same identity and neither exports it, it is one
+//! disk seen from both, and the user has to decide. Sizes prove nothing; they are only compared with each other.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::node::{Kind, Placing, keys};
 const UNIQUE: [&str; 4] = ["naa.", "eui.", "uuid.", "0x"];
 
 impl Builder {
-    /// Joins every disk with the device that another host shows under its identity; notes what was joined, what could
-    /// not be, and what may be one disk.
+    /// Joins every disk with the device that another host shows under its identity. Adds notes on joins, on failed
+    /// joins, and on disks that may be one disk.
     pub fn join_by_identity(&mut self) {
         let mut shown: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
         let mut seen: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
@@ -63,7 +63,7 @@ impl Builder {
         let names = (self.get(disk).name.clone(), self.get(device).name.clone());
         match self.join(disk, device, &source) {
             Ok(()) => self.note(format!(
-                "{} lies on {}, which is shown to it as {identity}",
+                "{} is on {}, which is shown to it as {identity}",
                 names.0, names.1
             )),
             Err(why) => self.note(format!(
@@ -85,7 +85,7 @@ impl Builder {
         if let Some(other) = other {
             let (a, b) = (&first.name, &other.name);
             self.note(format!(
-                "{a} and {b} are one disk, {identity}: where one host hands it to the other, say so with --join {a}={b} \
+                "{a} and {b} are one disk, {identity}: if one host hands it to the other, add --join {a}={b} \
                  or --join {b}={a}"
             ));
         }

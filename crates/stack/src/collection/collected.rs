@@ -1,7 +1,7 @@
 //! The entries of a collection that are no files of its host: answers of its kernel, bytes of its devices.
 //!
-//! `answers.json` has what ioctls told, `identify/` the pages that NVMe drives returned, `devices.json` what was read of
-//! devices and files, `sectors/` the bytes.
+//! `answers.json` has results of ioctls, `identify/` the pages that NVMe drives returned, `devices.json` the list of
+//! ranges read from devices and files, `sectors/` their bytes.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -23,12 +23,12 @@ const SECTORS: &str = "sectors";
 /// Length of an Identify page.
 const PAGE: usize = 4096;
 
-/// What a check asks of a host beside its files.
+/// The answers that a check needs of a host beside its files.
 #[derive(Default)]
 pub struct Collected {
-    /// What its kernel answered.
+    /// The answers of its kernel.
     pub answers: Answers,
-    /// What was read of its devices.
+    /// The bytes read of its devices.
     pub disks: Kept,
     /// Images of guests that were asked for, by their paths.
     pub images: Vec<String>,
@@ -112,7 +112,7 @@ impl CollectionReader<'_> {
             self.wrong(
                 part,
                 error.to_string(),
-                "what `plumb check --collect` writes",
+                "an archive of `plumb check --collect`",
             )
         })
     }
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// What reading says of a collection with these devices and whatever is added.
+    /// The message for a collection with these devices and the added entries.
     fn message(devices: Vec<KeptDevice>, add: impl Fn(&mut FileTree)) -> String {
         let mut tree = FileTree::new(1 << 20);
         add(&mut tree);
@@ -243,7 +243,7 @@ mod tests {
         tree.add_file(ANSWERS, b"{}".to_vec()).expect("room");
     }
 
-    /// A collection that leads to files of whoever reads it says so, and gives none of them away.
+    /// A collection with links to files of the reading host is refused, and reveals nothing of them.
     #[test]
     fn links_are_not_followed() {
         let said = message(Vec::new(), |tree| {

@@ -12,14 +12,14 @@ use tar::{Archive, Entry, EntryType, PaxExtensions};
 
 use super::{ArchiveError, DUMPS, FILE_BYTES_MAX, Form, MARK, MARK_TEXT};
 
-/// What the first form said, which had files and outputs of tools alone.
+/// The mark of the first form, which had only files and outputs of tools.
 const MARK_OF_FILES: &str = "plumb-collection 1\n";
 /// Power of two of the largest window that a frame may ask for.
 const WINDOW_LOG_MAX: u32 = 23;
 
 /// Most entries: ten thousand devices have about a million files.
 const ENTRIES_MAX: u64 = 4_000_000;
-/// All outputs of tools: what is made of a line takes up to twenty times as much memory as the line.
+/// All outputs of tools: parsing a line takes up to twenty times as much memory as the line.
 const DUMPS_BYTES_MAX: u64 = 32 << 20;
 /// All of the archive, unpacked.
 const ALL_BYTES_MAX: u64 = 1 << 30;
@@ -46,7 +46,7 @@ impl From<io::Error> for Problem {
 /// Reads a collection into memory.
 ///
 /// # Errors
-/// When it is none, is damaged, or holds what it must not.
+/// If it is not a collection, is damaged, or contains forbidden entries.
 pub(super) fn read(file: &str, bytes: &[u8]) -> Result<(Form, FileTree), ArchiveError> {
     let mut at = 0;
     read_entries(bytes, &mut at).map_err(|problem| match problem {
@@ -97,7 +97,7 @@ fn read_entries(bytes: &[u8], at: &mut u64) -> Result<(Form, FileTree), Problem>
     Ok((form, files.tree))
 }
 
-/// What is unpacked, up to a length.
+/// Unpacked bytes, up to a length.
 struct Bounded<R> {
     inner: R,
     left: u64,
@@ -114,14 +114,14 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// What earlier entries told of the next one.
+/// The fields for the next entry that earlier entries set.
 #[derive(Default)]
 struct NextEntry {
     path: Option<Vec<u8>>,
     target: Option<Vec<u8>>,
 }
 
-/// An entry with its own path, and where it leads as a link.
+/// An entry with its own path, and the target if it is a link.
 struct Named {
     path: String,
     target: Vec<u8>,
@@ -282,7 +282,7 @@ impl Files {
 
 const FITS: &str = "less than 64 MiB a file, and 512 MiB with all names";
 
-/// The first entry says what it is, and of which version.
+/// The first entry identifies the file and its version.
 fn mark(path: &str, entry: &mut impl Read) -> Result<Form, Problem> {
     let mut text = Vec::new();
     entry.take(64).read_to_end(&mut text)?;

@@ -32,11 +32,12 @@ const DEVICE: [&str; 11] = [
     "start",
     "wwid",
 ];
-/// Directories of a block device of which everything is taken, and the directories in them.
+/// Directories of a block device that are collected completely, with the directories in them.
 const ALL_OF: [&str; 6] = ["queue", "loop", "dm", "md", "bcache", "integrity"];
 /// Directories of links to other block devices.
 const LINKS_OF: [&str; 2] = ["slaves", "holders"];
-/// Files of the hardware behind a block device. Its identity tells which disk of a guest it is, and which paths lead to it.
+/// Files of the hardware behind a block device. Its identity tells disks of guests and paths to one disk apart from
+/// others.
 const HARDWARE: [&str; 5] = ["model", "vendor", "rev", "firmware_rev", "wwid"];
 
 /// Files of the host as a whole.
@@ -53,8 +54,8 @@ pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
 /// Devices of each btrfs.
 const BTRFS: &str = "sys/fs/btrfs";
-/// Tools, and the name of the file that their output goes to. None of them writes. They tell what nothing that a check
-/// reads itself does: the data sets of ZFS.
+/// Tools, and the name of the file for their output. No tool writes. They provide the facts that a check does not read
+/// itself: the data sets of ZFS.
 const TOOLS: [(&str, &[&str]); 3] = [
     ("zpool-status", &["zpool", "status"]),
     ("zdb-C", &["zdb", "-C"]),
@@ -67,13 +68,13 @@ const TOOLS: [(&str, &[&str]); 3] = [
 /// Longest time that a tool may take: one that asks a pool whose devices are gone waits for them.
 const TOOL_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What is gathered, and from where.
+/// The source of a collection.
 pub struct Origin<'a> {
-    /// What stands for `/`.
+    /// The directory used as `/`.
     pub root: &'a Path,
     /// Whose ioctls are asked.
     pub kernel: &'a dyn Kernel,
-    /// Where devices are opened.
+    /// Opens devices.
     pub disks: &'a dyn Open,
     /// Images of guests, by their paths without links.
     pub images: &'a [String],
@@ -81,7 +82,7 @@ pub struct Origin<'a> {
     pub asks_tools: bool,
 }
 
-/// What was gathered.
+/// Counts of collected entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveCounts {
     /// Block devices.
@@ -90,7 +91,7 @@ pub struct ArchiveCounts {
     pub bytes: u64,
     /// Devices and images that these are of.
     pub read: u64,
-    /// Files of which it is told where they lie.
+    /// Files with known extents.
     pub files: u64,
     /// NVMe namespaces that identified themselves.
     pub identified: u64,
@@ -98,7 +99,7 @@ pub struct ArchiveCounts {
     pub dumps: u64,
 }
 
-/// Packs what a check reads of a host: a check is made, and what it asked for is kept.
+/// Packs everything that a check reads of a host: makes a check, and keeps its reads.
 ///
 /// # Errors
 /// When there are no block devices, an image cannot be opened, or the archive cannot be written.
@@ -165,7 +166,7 @@ fn take_files<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<u64> 
     Ok(devices)
 }
 
-/// Packs a link; tells where it leads, as a path below the root.
+/// Packs a link; returns its target, as a path below the root.
 fn take_link<W: Write>(
     packer: &mut Packer<W>,
     root: &Path,
@@ -242,7 +243,7 @@ fn take_file<W: Write>(packer: &mut Packer<W>, root: &Path, path: &Path) -> io::
     }
 }
 
-/// What a tool prints; `None` where there is none, or it fails or takes too long.
+/// The output of a tool; `None` if it is missing, fails or takes too long.
 fn output_of(command: &[&str]) -> Option<Vec<u8>> {
     let (tool, args) = command.split_first()?;
     let mut child = Command::new(tool)
@@ -313,7 +314,7 @@ mod tests {
         builder.finish()
     }
 
-    /// What a check goes by.
+    /// The facts that a check uses.
     fn layers(stack: &Stack) -> Vec<(String, &'static str, Placing, Vec<GridFact>)> {
         let nodes = stack.nodes();
         let mut layers: Vec<_> = nodes
@@ -330,7 +331,7 @@ mod tests {
         layers
     }
 
-    /// Another host sees just what this one does.
+    /// Another host sees exactly the same as this one.
     #[test]
     fn a_collection_stands_for_its_host() {
         let folder = plumb_testkit::temp_dir("host");

@@ -32,7 +32,7 @@ pub struct KeptDevice {
     pub folder: String,
     /// Length of the device.
     pub size_bytes: u64,
-    /// Runs that were read: start and length, in order and apart. Those of which no bytes are kept read as zeros.
+    /// Ranges that were read: start and length, in order and apart. Ranges without kept bytes read as zeros.
     pub read: Vec<(u64, u64)>,
     /// Runs that could not be read, with the error of the system; `None` where it said only that they end too soon.
     pub failed: Vec<(u64, u64, Option<i32>)>,
@@ -40,7 +40,7 @@ pub struct KeptDevice {
     pub refused: Option<i32>,
 }
 
-/// Opens disks elsewhere and notes what is read of them.
+/// Opens disks elsewhere and records the reads.
 pub struct Watching<'a> {
     disks: &'a dyn Open,
     logs: RefCell<Vec<Log>>,
@@ -69,7 +69,7 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// What is to be kept of each device.
+    /// The bytes to keep of each device.
     pub fn into_kept(self) -> Vec<(KeptDevice, Pieces)> {
         let logs = self.logs.into_inner().into_iter();
         let kept = logs.map(|log| {
@@ -132,7 +132,7 @@ impl Open for Watching<'_> {
             room = room.saturating_sub(bytes.len() as u64);
             room > 0
         };
-        // What does not fit was as good as not read: it is not zeros.
+        // Reads that do not fit count as not read, and not as zeros.
         reads.retain(|(_, bytes)| has_room(bytes));
         log.kept = pieces(&reads, counted);
     }
@@ -187,7 +187,7 @@ fn joined(runs: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What was read of the runs that count, or what is kept instead.
+/// The bytes read in the ranges that count, or their replacement.
 fn pieces(reads: &[(u64, Vec<u8>)], counted: &Counted) -> Pieces {
     let instead = counted.instead.iter();
     let of_instead = instead.map(|(start, bytes)| (*start, bytes.len() as u64));
@@ -317,7 +317,7 @@ mod tests {
     const BAD: Range<u64> = 20_000..20_512;
     const EIO: i32 = 5;
 
-    /// Every byte says where it is, and none is zero.
+    /// Every byte encodes its position, and none is zero.
     struct Numbered;
 
     impl Disk for Numbered {
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// What a disk says of a run.
+    /// The result of reading a range of a disk.
     fn read_run(disk: &dyn Disk, start: u64, len: usize) -> Result<Vec<u8>, Option<i32>> {
         let mut bytes = vec![0xee; len];
         disk.read_at(start, &mut bytes)
@@ -356,7 +356,7 @@ mod tests {
             .map_err(|error| error.raw_os_error())
     }
 
-    /// After these reads, of which something was made of these runs, and with these bytes in the place of others.
+    /// The kept bytes after these reads, with these ranges recognized, and with these bytes as replacements.
     fn kept(reads: &[(u64, usize)], counted: &[(u64, u64)], instead: &[(u64, Vec<u8>)]) -> Kept {
         let watching = Watching::new(&One);
         let disk = watching.open("sda").expect("a disk");
@@ -419,7 +419,7 @@ mod tests {
         }
     }
 
-    /// Whatever else was recognized in the same bytes.
+    /// Even if other parts of the same bytes were recognized.
     #[test]
     fn what_must_stay_is_replaced() {
         let instead = [(4096, vec![0; 4096]), (4100, b"{}".to_vec())];

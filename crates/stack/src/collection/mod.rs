@@ -25,14 +25,14 @@ pub use host::{ArchiveCounts, HOSTNAME, Origin, collect};
 
 /// First entry of every collection.
 const MARK: &str = "plumb-collection";
-/// What it says.
+/// Its content.
 const MARK_TEXT: &str = "plumb-collection 2\n";
 /// First bytes of a zstd frame (RFC 8878).
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LEVEL: i32 = 9;
-/// Where the files of the host are.
+/// Directory of the host's files.
 const ROOT: &str = "root";
-/// Where the outputs of tools are.
+/// Directory of the outputs of tools.
 const DUMPS: &str = "dumps";
 
 /// Longest file: a dump of ten thousand volumes has some megabytes.
@@ -48,7 +48,7 @@ pub enum ArchiveError {
         file: String,
         /// Number of the entry, from 1.
         entry: u64,
-        /// What the decompressor or the reader of the archive said.
+        /// The error of the decompressor or the archive reader.
         source: io::Error,
     },
     /// Something in it must not be there.
@@ -58,9 +58,9 @@ pub enum ArchiveError {
         file: String,
         /// Number of the entry, from 1.
         entry: u64,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What may be.
+        /// The allowed value.
         expected: &'static str,
     },
     /// A part of it is not as it must be.
@@ -70,14 +70,14 @@ pub enum ArchiveError {
         file: String,
         /// Path in the collection.
         part: String,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What should be.
+        /// The expected value.
         expected: &'static str,
     },
 }
 
-/// What a collection has beside files and outputs.
+/// The contents of a collection beside files and outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Nothing: it is of the first form.
@@ -144,7 +144,8 @@ impl Contents {
     /// Reads a collection; `file` is its name for messages. Nothing of it is written anywhere.
     ///
     /// # Errors
-    /// When it is none, is damaged, or holds more than it may, or anything but files, directories and links.
+    /// If it is not a collection, is damaged, exceeds a limit, or contains entries other than files, directories and
+    /// links.
     pub fn read(file: &str, bytes: &[u8]) -> Result<Contents, ArchiveError> {
         let (form, tree) = entries::read(file, bytes)?;
         Ok(Contents {
@@ -154,7 +155,7 @@ impl Contents {
         })
     }
 
-    /// What it has beside files and outputs.
+    /// The form, which says whether it has more than files and outputs.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form

@@ -1,10 +1,10 @@
-//! Lines of a device mapper table: what each target stands on, and where.
+//! Lines of a device mapper table: the devices below each target, and the positions on them.
 //!
-//! The same text comes from the kernel's ioctl and from `dmsetup table`: `START LEN TYPE PARAMS`, in sectors of 512 bytes.
-//! What PARAMS mean is written beside each target in the kernel's `Documentation/admin-guide/device-mapper`, whence all of
-//! this is. Left out: keys, and whatever does not say where bytes lie.
+//! The same text comes from the kernel's ioctl and from `dmsetup table`: `START LEN TYPE PARAMS`, in sectors of 512
+//! bytes. The kernel's `Documentation/admin-guide/device-mapper` describes PARAMS of each target, and is the source of
+//! this module. Left out: keys, and parameters that do not affect positions.
 //!
-//! [`place()`] tells a [`crate::Builder`] what tables mean.
+//! [`place()`] adds the meaning of tables to a [`crate::Builder`].
 
 mod place;
 mod redundant;
@@ -39,11 +39,11 @@ pub struct DmLine {
     pub start: Sectors,
     /// Length.
     pub len: Sectors,
-    /// What its bytes become.
+    /// The mapping of its bytes.
     pub target: DmTarget,
 }
 
-/// A target with what it says of places.
+/// A target with its parameters about positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DmTarget {
     /// Moved by a constant: `linear`, and targets for tests that map as it does.
@@ -98,7 +98,7 @@ pub enum DmTarget {
     Thin {
         /// The pool.
         pool: DeviceName,
-        /// What unwritten blocks are read from.
+        /// The device that provides unwritten blocks.
         origin: Option<DeviceName>,
     },
     /// A volume and a cache of blocks in front.
@@ -119,18 +119,18 @@ pub enum DmTarget {
         /// Block, bytes.
         block_bytes: u64,
     },
-    /// A snapshot: what was changed since lies in chunks of its own.
+    /// A snapshot: later changes are in separate chunks.
     Snapshot {
-        /// What it is of.
+        /// Its origin.
         origin: DeviceName,
-        /// Where chunks go.
+        /// The device that stores the chunks.
         store: DeviceName,
         /// Chunk.
         chunk: Sectors,
     },
     /// The origin of snapshots, one to one.
     SnapshotOrigin(DeviceName),
-    /// Checksums beside the data; nobody but the target knows where data lie.
+    /// Checksums beside the data; only the target knows the positions of the data.
     Integrity {
         /// The device.
         device: DeviceName,
@@ -150,12 +150,12 @@ pub enum DmTarget {
     Other {
         /// Its name.
         kind: String,
-        /// What looks like a device number.
+        /// The parameters that look like device numbers.
         devices: Vec<DeviceName>,
     },
 }
 
-/// What a RAID level means for places.
+/// The placement of a RAID level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RaidShape {
     /// Chunks of parity in each stripe.
@@ -174,17 +174,17 @@ pub enum TableError {
     Ends {
         /// The target.
         kind: String,
-        /// What should have come.
+        /// The expected parameter.
         expected: &'static str,
     },
-    /// A parameter is not what it should be.
+    /// A wrong parameter.
     #[error("{kind}: found {found:?}, expected {expected}")]
     Found {
         /// The target.
         kind: String,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What should be.
+        /// The expected value.
         expected: &'static str,
     },
 }
@@ -192,7 +192,7 @@ pub enum TableError {
 /// Reads `START LEN TYPE PARAMS`.
 ///
 /// # Errors
-/// When a number or a parameter that says where bytes lie is missing or out of range.
+/// If a number or a parameter about positions is missing or out of range.
 pub fn parse_line(text: &str) -> Result<DmLine, TableError> {
     let mut words = Words::new("table", text);
     let (start, len) = (
@@ -203,7 +203,7 @@ pub fn parse_line(text: &str) -> Result<DmLine, TableError> {
     parse(start, len, kind, words.rest())
 }
 
-/// As [`parse_line`], of fields that were told apart before.
+/// Like [`parse_line`], for separate fields.
 ///
 /// # Errors
 /// As [`parse_line`].

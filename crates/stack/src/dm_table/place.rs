@@ -41,7 +41,7 @@ pub fn lvm_name(name: &str) -> Option<String> {
     is_plain.then(|| format!("{group}/{volume}").replace(INNER, "-"))
 }
 
-/// Tells the builder what tables mean; `resolve` finds the node of a device that a table names.
+/// Adds the meaning of tables to the builder; `resolve` finds the node of a device that a table names.
 pub fn place(
     builder: &mut Builder,
     tables: &[Mapped],
@@ -358,7 +358,7 @@ impl Placer<'_> {
         }
     }
 
-    /// A byte lies at its own place on `device`, or in a block somewhere on `store`, or both.
+    /// A byte is at its own place on `device`, or in a block somewhere on `store`, or both.
     fn beside(
         &mut self,
         node: NodeId,

@@ -5,7 +5,7 @@ use plumb_geometry::{ParityLayout, Sectors};
 use super::words::Words;
 use super::{At, DmTarget, RaidShape, TableError};
 
-/// Parameters of `raid` that stand alone; all others are followed by a value (dm-raid.rst).
+/// Parameters of `raid` without a value; a value follows every other one (dm-raid.rst).
 const ALONE: [&str; 2] = ["sync", "nosync"];
 
 /// `LEVEL COUNT PARAMETER… COUNT METADATA DATA METADATA DATA …`, the first parameter being the chunk.
@@ -49,8 +49,8 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<DmTarget, TableError> {
     })
 }
 
-/// What a level means, by the names of dm-raid. RAID 6 has layouts of its own there (`zr`, `nr`, `nc`, and forms for the
-/// time of a conversion), of which none is one of the four.
+/// The placement of a level, by the names of dm-raid. RAID 6 has other layouts there (`zr`, `nr`, `nc`, and forms for
+/// the time of a conversion), and none of the four applies to them.
 pub(crate) fn shape(level: &str) -> Option<RaidShape> {
     let layout = match level.split_once('_').map(|(_, layout)| layout) {
         Some("la") => Some(ParityLayout::LeftAsymmetric),
@@ -61,7 +61,7 @@ pub(crate) fn shape(level: &str) -> Option<RaidShape> {
     };
     let (parity, copies) = match level.split('_').next()? {
         "raid0" => (0, 1),
-        // Copies of everything, in no chunks: told apart by the level where it is placed.
+        // Copies of everything, without chunks: the level decides when it is placed.
         "raid1" => (0, 1),
         "raid10" => (0, 2),
         "raid4" | "raid5" => (1, 1),

@@ -282,7 +282,7 @@ fn misaligned(by: u64) -> Verdict {
     Verdict::Misaligned { by: Bytes(by) }
 }
 
-/// A volume of which one segment lies well and one does not.
+/// A volume with one aligned and one misaligned segment.
 #[test]
 fn segments_are_told_apart() {
     let stack = stack(&[(
@@ -342,7 +342,7 @@ fn encryption_moves_and_cuts() {
     );
 }
 
-/// Blocks of a pool lie anywhere, but their phase is that of the pool's data.
+/// Blocks of a pool may be anywhere, but their phase is that of the pool's data.
 #[test]
 fn thin_volumes_have_the_phase_of_their_pool() {
     for (start, expected) in [(2048, Verdict::Aligned), (2049, misaligned(512))] {
@@ -360,7 +360,7 @@ fn thin_volumes_have_the_phase_of_their_pool() {
     }
 }
 
-/// A byte behind a cache lies on the origin and in the cache: both have to stand well.
+/// A byte behind a cache is on the origin and in the cache: both must be aligned.
 #[test]
 fn caches_have_two_places() {
     let stack = stack(&[
@@ -433,7 +433,7 @@ const KINDS: [&str; 19] = [
 ];
 
 proptest! {
-    /// No text panics, and what is read can be placed and folded.
+    /// No text panics, and every parsed table can be placed and folded.
     #[test]
     fn any_table_is_read_or_refused(
         lines in prop::collection::vec(

@@ -7,7 +7,7 @@ use super::{At, DeviceName, TableError};
 /// Most members that a target may name; the kernel's own limit for stripes is far lower.
 const COUNT_MAX: usize = 1 << 16;
 
-/// What is left of the parameters.
+/// The remaining parameters.
 pub(super) struct Words<'a> {
     kind: &'a str,
     left: &'a str,
@@ -72,7 +72,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How many follow; no more than there are bytes left, so that a lie allocates nothing.
+    /// A count of the following items; no more than the remaining bytes, so that a wrong count allocates nothing.
     pub(super) fn count(&mut self, expected: &'static str) -> Result<usize, TableError> {
         let count = self.number(expected)?;
         let fits = usize::try_from(count)
@@ -99,7 +99,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The number behind the option of this name, wherever it stands.
+    /// The number after the option of this name, at any position.
     pub(super) fn option(&self, name: &str) -> Option<u64> {
         self.left
             .split_whitespace()
@@ -107,7 +107,7 @@ impl<'a> Words<'a> {
             .filter(|it| *it > 0)
     }
 
-    /// What looks like `253:4`, each once.
+    /// All parameters like `253:4`, each once.
     pub(super) fn device_numbers(&self) -> Vec<DeviceName> {
         let mut found: Vec<DeviceName> = Vec::new();
         for word in self

@@ -1,8 +1,8 @@
-//! What other tools print: one file a tool, told apart by content.
+//! Output of other tools: one file for each tool, recognized by content.
 //!
-//! A dump is untrusted text. Lines that mean nothing are passed over and counted; a file of which nothing can be made
-//! is an error that says where, what was found and what was expected. Several dumps of one host go into one
-//! [`Builder`], in any order; [`join`] then connects what only names connect (a slice and its disk).
+//! A dump is untrusted text. Lines without meaning are counted and skipped; a useless file is an error with the place,
+//! the text found and the text expected. Several dumps of one host go into one [`Builder`], in any order; [`join`] then
+//! connects nodes by name (a slice and its disk).
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ mod text;
 pub struct Input<'a> {
     /// Name of the file, for messages and sources.
     pub name: &'a str,
-    /// What it says.
+    /// Its text.
     pub text: &'a str,
 }
 
@@ -61,7 +61,7 @@ pub struct Format {
     pub read: fn(&Input<'_>, &mut Builder) -> Result<Taken, DumpError>,
 }
 
-/// What became of a dump.
+/// The result of reading a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Taken {
     /// Lines or records that were understood.
@@ -79,7 +79,7 @@ pub enum DumpError {
         /// The input.
         file: String,
     },
-    /// No format knows it; what is known is in [`formats`].
+    /// No format recognizes it; [`formats`] lists them.
     #[error("{file}: found {found}, expected the output of a tool that is known")]
     Unknown {
         /// The input.
@@ -96,9 +96,9 @@ pub enum DumpError {
         file: String,
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// The text found.
         found: String,
-        /// What should be.
+        /// The expected text.
         expected: String,
     },
 }
@@ -112,7 +112,7 @@ pub struct Read {
     pub tool: &'static str,
     /// Whether that format was tested on output of the real tool.
     pub is_verified: bool,
-    /// What became of it.
+    /// The result of reading it.
     pub taken: Taken,
 }
 
@@ -124,13 +124,13 @@ pub fn formats() -> impl Iterator<Item = &'static Format> {
 /// Longest name of a thing found that an error repeats.
 const FOUND_MAX: usize = 60;
 
-/// Reads a dump, whatever tool it is from.
+/// Reads a dump of any tool.
 ///
 /// # Errors
 /// When no format knows the text, or the one that does cannot read it.
 pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError> {
     let sure = formats().map(|format| ((format.sniff)(input), format));
-    // The first of equals: formats stand from the narrow to the wide.
+    // The first of equals: formats are ordered from the narrow to the wide.
     let best = sure.fold(
         None,
         |best: Option<(Sniff, &Format)>, (sniff, format)| match best {
@@ -160,7 +160,7 @@ pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError>
     }
 }
 
-/// As [`read`], of what may be no text: `nvme id-ns -b` writes the bytes that the drive returned.
+/// Like [`read`], for content that may not be text: `nvme id-ns -b` writes the bytes that the drive returned.
 ///
 /// # Errors
 /// As [`read`].
@@ -181,13 +181,13 @@ pub fn read_bytes(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<Rea
     read(&Input { name, text: &text }, builder)
 }
 
-/// Connects what only names connect; after the last dump.
+/// Connects nodes by name; after the last dump.
 pub fn join(builder: &mut Builder) {
     solaris::join(builder);
     linux::join(builder);
 }
 
-/// A word as an error repeats it: short, and without what a terminal would obey.
+/// A word as an error repeats it: short, and without control characters.
 pub(crate) fn shown(found: &str) -> String {
     let plain: String = found
         .trim()

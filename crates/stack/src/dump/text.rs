@@ -19,7 +19,7 @@ pub(super) fn sniff_by(input: &Input<'_>, is_own: impl Fn(&str) -> bool) -> Snif
     }
 }
 
-/// Lines that say something, counted from 1, without what is around them.
+/// Lines with content, counted from 1, without surrounding blanks.
 pub(super) fn lines<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, &'a str)> {
     let numbered = input
         .text

@@ -1,8 +1,8 @@
-//! What a kernel answered, kept for a check elsewhere.
+//! The answers of a kernel, kept for a check elsewhere.
 //!
-//! A [`Recorder`] stands between a check and the kernel and notes each answer; [`Answers`] give them again, refusals
-//! included, and have none for what nobody asked. Identify pages are bytes of the drive and are kept apart from the rest,
-//! which has a written form.
+//! A [`Recorder`] is between a check and the kernel and records each answer; [`Answers`] give them again, refusals
+//! included, and have no answer to other questions. Identify pages are bytes of the drive and are kept apart from the
+//! rest, which has a written form.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,7 @@ enum Said<T> {
 
 /// Start and length in sectors, kind, parameters without keys.
 type TargetLine = (u64, u64, String, String);
-/// First byte in the file and on what the file system stands on, length, flags.
+/// First byte in the file and on the device of the file system, length, flags.
 type ExtentLine = (u64, u64, u64, u32);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,12 +87,12 @@ impl Answers {
             .map(|(name, pages)| (name.as_str(), pages))
     }
 
-    /// Adds what a namespace answered.
+    /// Adds the answer of a namespace.
     pub fn add_identified(&mut self, device: &str, pages: Identified) {
         self.identified.insert(device.to_owned(), pages);
     }
 
-    /// Files of which it is known where they lie.
+    /// Number of files with known positions.
     #[must_use]
     pub fn files(&self) -> usize {
         self.extents
@@ -182,14 +182,14 @@ fn extent((logical_bytes, physical_bytes, len_bytes, flags): ExtentLine) -> File
     }
 }
 
-/// Asks another kernel and notes what it answered.
+/// Asks another kernel and records its answers.
 pub struct Recorder<'k> {
     kernel: &'k dyn Kernel,
     answers: Mutex<Answers>,
 }
 
 impl<'k> Recorder<'k> {
-    /// Stands before this kernel.
+    /// Records the answers of this kernel.
     #[must_use]
     pub fn new(kernel: &'k dyn Kernel) -> Recorder<'k> {
         Recorder {

@@ -11,7 +11,7 @@ use super::limits::{self, Queue};
 use super::md::{self, Md};
 use super::reader::SysfsReader;
 
-/// Where block devices are listed.
+/// Directory of block devices.
 pub(super) const CLASS: &str = "sys/class/block";
 /// The UUID of a machine, which its hypervisor gave it; for root alone.
 const MACHINE: &str = "sys/devices/virtual/dmi/id/product_uuid";
@@ -20,7 +20,7 @@ const SHARE: usize = 256;
 /// Threads at most: reading sysfs is short, and locks of the kernel are shared.
 const THREADS_MAX: usize = 4;
 
-/// What the name of a device says of its driver. Names are fixed by the drivers; everything else is a disk.
+/// The driver of a device, by its name. Names are fixed by the drivers; every other name is a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Mapped,
@@ -34,7 +34,7 @@ pub(crate) enum Family {
     NvmePath,
     /// virtio and Xen.
     Virtual,
-    /// What lies on another host: nbd, rbd.
+    /// Disks on another host: nbd, rbd.
     Network,
     Drbd,
     /// Optical and floppy drives.
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// Whether it stands on other block devices of this host, so that its limits are derived.
+    /// Whether it is on other block devices of this host, so that its limits are derived.
     pub(crate) fn is_stacked(self) -> bool {
         matches!(
             self,
@@ -91,7 +91,7 @@ pub(super) fn head_of_path(name: &str) -> Option<String> {
         .then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
-/// What a device is made of, by its driver.
+/// The devices below a device, by its driver.
 #[derive(Debug, Default)]
 pub(super) enum Below {
     #[default]
@@ -138,11 +138,11 @@ pub(super) struct SysfsDevice {
     pub(super) vendor: Option<String>,
     pub(super) model: Option<String>,
     pub(super) identity: Option<String>,
-    /// Where it comes from, if from another host.
+    /// Its origin, if it comes from another host.
     pub(super) fabric: Option<Fabric>,
     /// `host:channel:target:lun` of a SCSI disk.
     pub(super) address: Option<String>,
-    /// What the hypervisor told a virtual disk to show.
+    /// The serial that the hypervisor gave a virtual disk.
     pub(super) serial: Option<String>,
     pub(super) below: Below,
 }
@@ -197,7 +197,7 @@ fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<SysfsDevice>, SysfsReade
     (devices, reader)
 }
 
-/// `None` for what has no medium: a loop device without a file, an empty drive.
+/// `None` for a device without a medium: a loop device without a file, an empty drive.
 fn read(root: &Root<'_>, reader: &mut SysfsReader, name: &str) -> Option<SysfsDevice> {
     let family = Family::from_name(name);
     if family == Family::Removable {
@@ -270,7 +270,7 @@ fn read(root: &Root<'_>, reader: &mut SysfsReader, name: &str) -> Option<SysfsDe
     Some(device)
 }
 
-/// A partition's directory lies in that of its disk: `…/block/sda/sda1`. Where the tree holds no links, its name tells.
+/// A partition's directory is in that of its disk: `…/block/sda/sda1`. If the tree has no links, its name decides.
 fn parent_of(root: &Root<'_>, name: &str) -> String {
     let link = root
         .directory
@@ -331,7 +331,7 @@ fn below(reader: &mut SysfsReader, dir: &Directory, device: &SysfsDevice) -> Bel
                 slaves: reader.names(dir, "slaves"),
             }
         }
-        // SCSI disks are many, and stand on nothing.
+        // SCSI disks are many, and have nothing below.
         Family::Disk if name.starts_with("sd") => Below::Nothing,
         Family::Disk | Family::Drbd => Below::Other {
             slaves: reader.names(dir, "slaves"),
@@ -340,7 +340,7 @@ fn below(reader: &mut SysfsReader, dir: &Directory, device: &SysfsDevice) -> Bel
     }
 }
 
-/// Model and identity of a drive, in the directory of its transport, and where it comes from.
+/// Model and identity of a drive, in the directory of its transport, and its origin.
 fn describe(
     root: &Root<'_>,
     reader: &mut SysfsReader,

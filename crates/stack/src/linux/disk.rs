@@ -1,4 +1,4 @@
-//! Devices that stand on nothing this host can see.
+//! Devices with nothing below that this host can see.
 
 use super::device::{Family, SysfsDevice};
 use super::fabric::Fabric;
@@ -8,7 +8,8 @@ use crate::graph::NodeId;
 use crate::node::{Kind, keys};
 use crate::obstacle::Obstacle;
 
-/// Words in the vendor or model of disks that a hypervisor, a cloud or a software target makes. What one has below is not in sysfs.
+/// Words in the vendor or model of disks that a hypervisor, a cloud or a software target makes. The layers below such a
+/// disk are not in sysfs.
 const VIRTUAL: [&str; 12] = [
     "QEMU",
     "VMware",
@@ -24,7 +25,7 @@ const VIRTUAL: [&str; 12] = [
     "LIO-ORG",
 ];
 
-/// What a leaf is, by its driver and its vendor and model.
+/// The kind of a leaf, by its driver and its vendor and model.
 pub(crate) fn kind_of(family: Family, model: &str) -> Kind {
     match family {
         Family::Memory => Kind::Ram,
@@ -34,7 +35,7 @@ pub(crate) fn kind_of(family: Family, model: &str) -> Kind {
     }
 }
 
-/// Says what a leaf is.
+/// Sets the kind of a leaf.
 pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &SysfsDevice) {
     let source = sysfs(&format!("{}/device", device.name));
     let words = [device.vendor.as_deref(), device.model.as_deref()];

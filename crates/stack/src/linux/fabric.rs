@@ -1,9 +1,9 @@
 //! Disks that come from another host: by which transport, from which target, as which of its units.
 //!
-//! The directory of a device says how it came. iSCSI puts a session on the way
-//! (`…/host2/session1/target2:0:0/2:0:0:0/block/sdb`), Fibre Channel a remote port, LIO's loopback an adapter of its own,
-//! and controllers of NVMe over fabrics stand below `nvme-fabrics`. Left out: SRP and SAS expanders, which name no target
-//! that anything could be joined by.
+//! The directory of a device shows its transport. iSCSI adds a session to the path
+//! (`…/host2/session1/target2:0:0/2:0:0:0/block/sdb`), Fibre Channel a remote port, LIO's loopback its own adapter, and
+//! controllers of NVMe over fabrics are below `nvme-fabrics`. Left out: SRP and SAS expanders, which name no target for
+//! a join.
 
 use plumb_sys::Directory;
 
@@ -14,10 +14,10 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::keys;
 
-/// Where a disk comes from.
+/// The origin of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fabric {
-    /// `iscsi`, `loopback`, `fc`; of NVMe what the controller says: `tcp`, `rdma`, `fc`, `loop`.
+    /// `iscsi`, `loopback`, `fc`; for NVMe the controller's word: `tcp`, `rdma`, `fc`, `loop`.
     transport: String,
     is_nvme: bool,
     /// IQN, NQN, or the name of a port.
@@ -37,7 +37,7 @@ impl Fabric {
         self.is_nvme || self.transport != FIBRE_CHANNEL
     }
 
-    /// Notes where a disk comes from.
+    /// Adds the origin of a disk.
     pub(super) fn tell(&self, builder: &mut Builder, node: NodeId, source: &Source) {
         builder.fact(node, keys::TRANSPORT, self.transport.as_str(), source);
         builder.fact_if(node, keys::UNIT_NUMBER, self.unit, source);
@@ -69,8 +69,8 @@ pub(super) fn address_of(link: &str) -> Option<&str> {
     is_address.then_some(address)
 }
 
-/// Reads where a device comes from, by the link to it in the class and its directories: its own and that of its
-/// transport. `None` for what is in this host.
+/// Reads the origin of a device, by the link to it in the class and its directories: its own and that of its transport.
+/// `None` for devices in this host.
 pub(super) fn read(
     root: &Root<'_>,
     reader: &mut SysfsReader,

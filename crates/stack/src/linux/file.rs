@@ -1,4 +1,4 @@
-//! Files: where their extents lie on their file system, and loop devices on top.
+//! Files: positions of their extents on their file system, and loop devices on top.
 
 use plumb_geometry::{Bytes, plural};
 use plumb_sys::FileExtents;
@@ -24,8 +24,8 @@ const PLAIN: [&str; 12] = [
 ];
 
 impl Host {
-    /// The node of a file, by its absolute path on the host, with symbolic links resolved. What cannot be told of its place
-    /// is said there.
+    /// The node of a file, by its absolute path on the host, with symbolic links resolved. Unknown parts of its
+    /// position are recorded there.
     pub fn file(&self, root: &Root<'_>, builder: &mut Builder, path: &str) -> NodeId {
         let source = Source::Kernel {
             path: format!("extents of {path}"),
@@ -50,7 +50,7 @@ impl Host {
         node
     }
 
-    /// The file system of a file and its extents there, or what is known to be below and why not more.
+    /// The file system of a file and its extents there, or the known part below and the reason for the rest.
     fn place_of(
         &self,
         root: &Root<'_>,
@@ -93,8 +93,8 @@ impl Host {
         }
     }
 
-    /// The node of the file system that a directory is in, by its absolute path with links resolved; `None` where that does
-    /// not lie on a block device of the host.
+    /// The node of the file system of a directory, by its absolute path with links resolved; `None` if it is not on a
+    /// block device of the host.
     #[must_use]
     pub fn file_system_of(&self, builder: &Builder, path: &str) -> Option<NodeId> {
         self.file_system(builder, self.mount_of(path)?)

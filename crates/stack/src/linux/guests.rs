@@ -1,5 +1,5 @@
-//! Disks of the guests that run on this host, by the command lines of QEMU: which file or device each is, and under which
-//! identity its guest sees it.
+//! Disks of the guests that run on this host, by the command lines of QEMU: the file or device of each, and the
+//! identity that its guest sees.
 //!
 //! Read are `-drive`, `-blockdev` and `-device`, as people and libvirt write them, in the form of words and in JSON. A serial
 //! number of virtio is anybody's choice and unique only within a guest: it counts together with the UUID of the machine

@@ -1,4 +1,4 @@
-//! Names and numbers of a host's devices, and what each device is.
+//! Names, numbers and kinds of a host's devices.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::graph::NodeId;
 use crate::node::{Kind, Member, Part, Placing, keys};
 use crate::obstacle::Obstacle;
 
-/// What reading cost.
+/// The cost of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCost {
     /// Attributes that were opened, those that are missing included.
@@ -22,7 +22,7 @@ pub struct ReadCost {
     pub directories: u64,
 }
 
-/// A host that was collected: what further questions about it need.
+/// A host that was collected: the data for further questions about it.
 #[derive(Debug)]
 pub struct Host {
     by_name: HashMap<String, NodeId>,
@@ -41,7 +41,7 @@ impl Host {
         }
     }
 
-    /// What reading sysfs cost.
+    /// The cost of reading sysfs.
     #[must_use]
     pub fn work(&self) -> ReadCost {
         self.work
@@ -92,8 +92,8 @@ impl Host {
         }
     }
 
-    /// Says what a device is, where its bytes lie, and its limits; but for tables of mapped devices and files of loop
-    /// devices, which need all names first.
+    /// Adds the kind of a device, the positions of its bytes, and its limits; except for tables of mapped devices and
+    /// files of loop devices, which need all names first.
     pub(super) fn tell(&self, root: &Root<'_>, builder: &mut Builder, device: &SysfsDevice) {
         let node = self.device(builder, &device.name);
         let source = sysfs(&device.name);
@@ -170,8 +170,8 @@ impl Host {
         self.tell_nvme(root, builder, node, device);
     }
 
-    /// What a namespace says of itself is a fact of the leaf: of the paths, where it has any. They have no nodes of their
-    /// own below `/dev`, and are asked through the namespace that joins them.
+    /// The statements of a namespace are facts of the leaf: of its paths, if it has any. They have no nodes below
+    /// `/dev`, and are asked through the namespace that joins them.
     fn tell_nvme(
         &self,
         root: &Root<'_>,
@@ -204,7 +204,7 @@ impl Host {
         }
     }
 
-    /// bcache states nowhere where its data begin, but what it shows is the backing device without its head.
+    /// bcache does not state the start of its data, but it shows the backing device without its head.
     fn tell_bcache(
         &self,
         builder: &mut Builder,
@@ -241,7 +241,7 @@ impl Host {
         builder.place(node, placing, &source);
     }
 
-    /// An NVMe namespace that controllers share stands on one hidden device for each. By name they come before it.
+    /// An NVMe namespace that controllers share is on one hidden device for each. Their names come before it.
     fn join_path(&self, builder: &mut Builder, path: NodeId, device: &SysfsDevice) {
         let Some(head) =
             head_of_path(&device.name).and_then(|head| self.by_name.get(&head).copied())

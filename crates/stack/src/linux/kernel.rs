@@ -1,4 +1,4 @@
-//! What no file tells: behind a trait, so that trees of files can be read without it.
+//! Facts that no file contains: behind a trait, so that trees of files can be read without it.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -41,7 +41,7 @@ pub trait Kernel: Sync {
     /// Without permission, or when the host is another one.
     fn table(&self, major: u32, minor: u32) -> Result<Mapped, NoAnswer>;
 
-    /// What an NVMe namespace says of itself; by its name below `/dev`.
+    /// The Identify data of an NVMe namespace, by its name below `/dev`.
     ///
     /// # Errors
     /// As [`Kernel::table`].
@@ -53,7 +53,7 @@ pub trait Kernel: Sync {
     /// As [`Kernel::table`].
     fn limits(&self, device: &str) -> Result<Limits, NoAnswer>;
 
-    /// Where a file lies on what its file system stands on.
+    /// The extents of a file on the device of its file system.
     ///
     /// # Errors
     /// As [`Kernel::table`], and when the file system does not tell.

@@ -1,8 +1,8 @@
 //! Queue limits, and the grids that they state.
 //!
-//! What a disk states of itself is believed, with one exception: `optimal_io_size` is often nonsense and has to pass a
-//! check. What the kernel works out for stacked devices is not believed: it takes the largest minimum and the least common
-//! multiple of the optima below, which is no stripe.
+//! The statements of a disk about itself are believed, with one exception: `optimal_io_size` is often nonsense and has
+//! to pass a check. Limits that the kernel computes for stacked devices are not believed: it uses the largest minimum
+//! and the least common multiple of the optima below, which is no stripe.
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_sys::Directory;
@@ -99,8 +99,8 @@ fn chosen(list: &str) -> String {
     inside.map_or(list, |(chosen, _)| chosen).to_owned()
 }
 
-/// The optimal I/O size that a device states. One logical block is none: Linux before commit f3bf25d51355 writes it for an
-/// NVMe drive that leaves NOWS at 0, whatever its NPWG is.
+/// The optimal I/O size that a device states. One logical block means that it states none: Linux before commit
+/// f3bf25d51355 writes it for an NVMe drive that leaves NOWS at 0, with any NPWG.
 #[must_use]
 pub fn stated_optimal(optimal: Option<u64>, logical: Option<u64>) -> Option<u64> {
     optimal.filter(|optimal| *optimal > 0 && Some(*optimal) != logical)
@@ -232,7 +232,7 @@ impl Telling<'_> {
         stacked.then_some(GridDoubt::Derived)
     }
 
-    /// On a disk the grid begins at the alignment offset. Devices on top have the grid of what is below them.
+    /// On a disk the grid begins at the alignment offset. Devices on top have the grid of the layers below.
     fn physical(&mut self) {
         let offset = self.device.alignment_offset.unwrap_or(0);
         let doubt = match (self.derived(), self.device.family) {

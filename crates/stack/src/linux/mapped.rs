@@ -1,4 +1,4 @@
-//! Mapped devices: their tables where the kernel gives them, else only what they stand on.
+//! Mapped devices: their tables if the kernel gives them, else only the devices below.
 
 use plumb_sys::Mapped as Answer;
 
@@ -73,7 +73,7 @@ fn why(error: &NoAnswer) -> Obstacle {
     }
 }
 
-/// What sysfs alone tells: the owner, by the uuid, and the devices below.
+/// The facts of sysfs alone: the owner, by the uuid, and the devices below.
 fn without_table(
     host: &Host,
     builder: &mut Builder,

@@ -1,7 +1,7 @@
-//! Arrays of md: what `/sys/block/mdN/md` says of their members, and how that places bytes.
+//! Arrays of md: the files about their members in `/sys/block/mdN/md`, and the placement of bytes.
 //!
 //! The kernel's `Documentation/admin-guide/md.rst` describes the files. An array that is not running shows no members;
-//! where its data begin then stands in their superblocks alone.
+//! only their superblocks then have the start of its data.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_sys::Directory;
@@ -31,7 +31,7 @@ pub(super) struct Md {
     disks: u64,
     metadata: Option<String>,
     state: Option<String>,
-    /// Where a reshape is; `None` where none is under way.
+    /// The position of a reshape; `None` if none is running.
     reshaping: Option<String>,
     members: Vec<MdMember>,
     slaves: Vec<String>,
@@ -105,7 +105,7 @@ fn level_of(level: &str) -> &str {
     if level == "multipath" { "raid1" } else { level }
 }
 
-/// Tells what an array is and where its bytes lie.
+/// Adds the kind of an array and the positions of its bytes.
 pub(super) fn tell(host: &Host, builder: &mut Builder, node: NodeId, name: &str, md: &Md) {
     let source = sysfs(&format!("{name}/md"));
     builder.fact(node, keys::MANAGER, "md", &source);

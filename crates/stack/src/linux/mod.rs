@@ -1,9 +1,9 @@
-//! A Linux host: what sysfs and procfs say of its block devices, and what only ioctls tell.
+//! A Linux host: facts about its block devices from sysfs, procfs and ioctls.
 //!
-//! Files are read below a [`Root`], which may be `/`, a tree that a test has made, or the files of another host in memory.
-//! What is no file is asked of a [`Kernel`]: the live one, the [`Answers`] that one gave before, or [`Elsewhere`], which never
-//! answers. One pass reads, a second
-//! one tells the [`Builder`]: `/sys/class/block` names every device, and most take some twenty small files.
+//! Files are read below a [`Root`], which may be `/`, a tree that a test has made, or the files of another host in
+//! memory. Other questions go to a [`Kernel`]: the live one, the [`Answers`] that one gave before, or [`Elsewhere`],
+//! which never answers. One pass reads, a second one fills the [`Builder`]: `/sys/class/block` names every device, and
+//! most need some twenty small files.
 //!
 //! Missing and senseless files become notes and not errors: sysfs differs from one kernel to the next. Left out: labels
 //! and superblocks, which are on the disk and not in sysfs.
@@ -45,7 +45,7 @@ pub use mounts::{Mount, mounts};
 pub(crate) use mounts::{tell_xfs_stripe, unescape};
 pub(crate) use nvme::tell as tell_identified;
 
-/// A directory that stands for `/`, and who answers what no file tells.
+/// A directory used as `/`, and the kernel that answers other questions.
 pub struct Root<'k> {
     directory: Directory,
     kernel: &'k dyn Kernel,
@@ -59,7 +59,7 @@ pub enum LinuxError {
     Root {
         /// The path.
         root: String,
-        /// What the kernel said.
+        /// The answer of the kernel.
         why: String,
     },
     /// There is no list of block devices.
@@ -67,7 +67,7 @@ pub enum LinuxError {
         "/sys/class/block cannot be read ({why}): is sysfs mounted, or missing in the collected files"
     )]
     NoDevices {
-        /// What the kernel said.
+        /// The answer of the kernel.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is mounted where, and what is paged to: `/proc/self/mountinfo` and `/proc/swaps` (proc_pid_mountinfo(5)).
+//! Mounts and swap: `/proc/self/mountinfo` and `/proc/swaps` (proc_pid_mountinfo(5)).
 
 use plumb_geometry::{Bytes, SECTOR};
 
@@ -21,15 +21,15 @@ const TABLE_MAX: usize = 16 << 20;
 pub struct Mount {
     /// Major and minor number of the file system: of its device, or one of its own.
     pub number: (u32, u32),
-    /// What of the file system is mounted: `/`, or a directory of it.
+    /// The mounted part of the file system: `/`, or a directory of it.
     pub root: String,
-    /// Where.
+    /// The mount point.
     pub at: String,
     /// Options of this mount.
     pub options: String,
     /// Type of the file system.
     pub kind: String,
-    /// What was mounted, mostly the path of a device.
+    /// The mounted object, mostly the path of a device.
     pub source: String,
     /// Options of the file system itself.
     pub super_options: String,

@@ -1,8 +1,8 @@
-//! What an NVMe namespace says of its own grids.
+//! The grids that an NVMe namespace states.
 //!
-//! Fields by their names and bytes in the NVM Express base and NVM command set specifications. The preferred granularity
-//! and alignment of writes count only where NSFEAT says that they are reported. NOWS is kept and doubted: drives return
-//! there what suits their firmware, and it is not the unit in which flash is mapped.
+//! Fields by their names and bytes in the NVM Express base and NVM command set specifications. The preferred
+//! granularity and alignment of writes count only if NSFEAT reports them. NOWS is kept and doubted: drives return a
+//! value that suits their firmware, and it is not the mapping unit of flash.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 

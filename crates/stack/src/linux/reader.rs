@@ -1,4 +1,4 @@
-//! Small files of one directory, with what was odd about them.
+//! Small files of one directory, with notes on odd contents.
 
 use plumb_geometry::{natural, plural};
 use plumb_sys::Directory;
@@ -36,7 +36,7 @@ impl SysfsReader {
         }
     }
 
-    /// The notes, the last of which counts those that are not among them.
+    /// The notes; the last one counts those that were left out.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         if self.left_out > 0 {
             self.notes.push(format!(
@@ -60,7 +60,7 @@ impl SysfsReader {
         self.text(dir, name).map(str::to_owned)
     }
 
-    /// A number; what is none is noted as that of `device`.
+    /// A number; any other text becomes a note about `device`.
     pub(super) fn number<N: std::str::FromStr>(
         &mut self,
         dir: &Directory,
@@ -81,7 +81,7 @@ impl SysfsReader {
         dir.child(name).ok()
     }
 
-    /// Names of what is in a directory, in order; none where it is missing.
+    /// Names of the entries of a directory, in order; none if it is missing.
     pub(super) fn names(&mut self, dir: &Directory, name: &str) -> Vec<String> {
         let mut names = self
             .child(dir, name)

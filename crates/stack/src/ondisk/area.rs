@@ -1,4 +1,4 @@
-//! A part of a disk that is read as a device of its own, and fields of what was read.
+//! A part of a disk that is read as a device of its own, and fields of its bytes.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,7 +13,7 @@ pub(crate) struct Area<'a> {
     failure: RefCell<Option<String>>,
     /// Whether more was asked for than there is.
     was_short: Cell<bool>,
-    /// What was read and may be kept.
+    /// The bytes read that may be kept.
     counted: RefCell<Counted>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Area<'a> {
         Self::part(disk, 0, disk.size_bytes())
     }
 
-    /// What the disk has of these bytes.
+    /// The part of the disk with these bytes.
     pub(crate) fn part(disk: &'a dyn Disk, start: u64, len: u64) -> Self {
         let len = len.min(disk.size_bytes().saturating_sub(start));
         Self {
@@ -39,8 +39,8 @@ impl<'a> Area<'a> {
         self.len
     }
 
-    /// The bytes from `at` on, all of them; `None` beyond the end or when the disk does not give them. Callers bound
-    /// `len` by what their format allows. Of no bytes nothing is asked.
+    /// The bytes from `at` on, all of them; `None` beyond the end or if the disk does not return them. Callers bound
+    /// `len` by the limits of their format. An empty request reads nothing.
     pub(crate) fn read(&self, at: u64, len: usize) -> Option<Block> {
         let block = self.read_secret(at, len)?;
         if len > 0 {
@@ -50,7 +50,8 @@ impl<'a> Area<'a> {
         Some(block)
     }
 
-    /// As [`Area::read`], of bytes that must stay on their device; [`Area::keep_instead`] says what is kept of them.
+    /// Like [`Area::read`], for bytes that must stay on their device; [`Area::keep_instead`] sets the bytes to keep
+    /// instead.
     pub(crate) fn read_secret(&self, at: u64, len: usize) -> Option<Block> {
         let end = at.checked_add(u64::try_from(len).ok()?)?;
         if end > self.len {
@@ -78,7 +79,7 @@ impl<'a> Area<'a> {
         counted.instead.push((self.start.saturating_add(at), bytes));
     }
 
-    /// What was read since this was last asked.
+    /// The bytes read since the last call.
     pub(crate) fn take_counted(&self) -> Counted {
         self.counted.take()
     }
@@ -94,7 +95,7 @@ impl<'a> Area<'a> {
     }
 }
 
-/// Bytes of a device that tell what is on it: with zeros for all others it says the same.
+/// Bytes of a device that identify its content: with zeros for all others it reads the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Runs, as starts and lengths on the device.
@@ -104,7 +105,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Adds what another part of the device tells.
+    /// Adds the bytes of another part of the device.
     pub(crate) fn extend(&mut self, other: Counted) {
         self.runs.extend(other.runs);
         self.instead.extend(other.instead);
@@ -131,7 +132,7 @@ impl Block {
         self.run(at, magic.len()) == magic
     }
 
-    /// What there is of these bytes.
+    /// The available part of these bytes.
     pub(crate) fn run(&self, at: usize, len: usize) -> &[u8] {
         let end = at.saturating_add(len).min(self.0.len());
         self.0.get(at..end).unwrap_or_default()
@@ -148,7 +149,7 @@ impl Block {
         self.field::<1>(at)[0]
     }
 
-    /// Text up to the first NUL; what is no UTF-8 becomes U+FFFD.
+    /// Text up to the first NUL; invalid UTF-8 becomes U+FFFD.
     pub(crate) fn text(&self, at: usize, len: usize) -> String {
         let bytes = self.run(at, len);
         let end = bytes

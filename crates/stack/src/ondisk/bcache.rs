@@ -12,7 +12,7 @@ const AT: u64 = 4096;
 const MAGIC: [u8; 16] = [
     0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81,
 ];
-/// Where data of the first version of backing devices begin, which does not say.
+/// Start of the data on the first version of backing devices, which does not state it.
 const START_FIRST_SECTORS: u64 = 16;
 
 pub(super) fn read(area: &Area<'_>) -> Option<Content> {

@@ -1,7 +1,7 @@
 //! btrfs: the superblock at 64 KiB.
 //!
-//! Offsets from the on-disk format page of its documentation; held against `btrfs inspect-internal dump-super`. Where
-//! chunks lie is in a tree of its own, which is not read.
+//! Offsets from the on-disk format page of its documentation; tested with `btrfs inspect-internal dump-super`. The
+//! positions of chunks are in a separate tree, which is not read.
 
 use twox_hash::XxHash64;
 
@@ -12,7 +12,7 @@ use crate::grid::CellKind;
 use crate::node::keys;
 
 const AT: u64 = 64 << 10;
-/// The checksum takes up to 32 bytes; what it is of follows.
+/// The checksum takes up to 32 bytes; the data that it covers follow.
 const CHECKED_FROM: usize = 32;
 const TYPE_CRC32C: u16 = 0;
 const TYPE_XXHASH64: u16 = 1;
@@ -44,7 +44,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     Some(content)
 }
 
-/// SHA-256 and BLAKE2b are not verified. Others are told in the order of their bytes, as `btrfs` prints them.
+/// SHA-256 and BLAKE2b are not verified. Others are printed in the order of their bytes, as `btrfs` prints them.
 fn verify(block: &Block) -> Option<Mismatch> {
     let checked = block
         .bytes()

@@ -1,4 +1,4 @@
-//! Superblocks with a checksum: read, verified, and told when they are broken.
+//! Superblocks with a checksum: read, verified, and reported if they are broken.
 //!
 //! CRC-32C is the cyclic redundancy check of RFC 3720, appendix B.4, with the polynomial 1EDC6F41, reflected.
 
@@ -27,7 +27,7 @@ impl Mismatch {
         })
     }
 
-    /// As the problem of what is read nevertheless.
+    /// The problem for a superblock that is read nevertheless.
     pub(super) fn problem(&self, what: &str) -> (ProblemId, String) {
         let text = format!(
             "{what}: found checksum {}, expected {}",
@@ -38,7 +38,7 @@ impl Mismatch {
 }
 
 impl Content {
-    /// What is left of a superblock whose checksum does not fit: that there is one. None of its numbers is believed.
+    /// The rest of a superblock whose checksum is wrong: its existence. None of its numbers is believed.
     pub(super) fn broken(mut self, place: &str, mismatch: &Mismatch) -> Content {
         let (id, text) = mismatch.problem(place);
         self.problems
@@ -47,7 +47,7 @@ impl Content {
     }
 }
 
-/// The bytes from `at` on, and what is wrong with their checksum when it stays wrong.
+/// The bytes from `at` on, and the fault of their checksum if it stays wrong.
 pub(super) fn read(
     area: &Area<'_>,
     at: u64,

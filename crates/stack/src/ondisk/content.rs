@@ -1,4 +1,4 @@
-//! What a superblock says, before it becomes nodes of a stack.
+//! The content of a superblock, before it becomes nodes of a stack.
 
 use plumb_geometry::{Bytes, GridKind};
 
@@ -8,7 +8,7 @@ use crate::node::FactKey;
 use crate::obstacle::LuksFault;
 pub(crate) use crate::problem_ids::ProblemId;
 
-/// A cell that a format states, by its length and where it begins.
+/// A cell that a format states, by its length and its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) len: u64,
@@ -28,10 +28,10 @@ impl Cell {
     }
 }
 
-/// What stands on the device that has the superblock.
+/// The layer on the device that has the superblock.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Layer {
-    /// Nothing that could be told: a journal, a cache's own device.
+    /// No known layer: a journal, a cache's own device.
     Nothing,
     FileSystem,
     Swap,
@@ -40,11 +40,11 @@ pub(crate) enum Layer {
         uuid: [u8; 16],
         devices: u64,
     },
-    /// An encrypted volume whose data begin there; `None` when that is not told, and why.
+    /// An encrypted volume with the start of its data; `None` if unknown, with the reason.
     Crypt {
         start: Result<u64, LuksFault>,
     },
-    /// A device behind a cache, and where its data begin.
+    /// A device behind a cache, with the start of its data.
     Cached {
         start: u64,
     },
@@ -53,27 +53,27 @@ pub(crate) enum Layer {
     Zfs(Box<zfs::Config>),
 }
 
-/// What was found on a device.
+/// The content found on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Content {
     /// As `blkid` calls it, or `md member` and the like; see [`crate::node::keys::CONTENT`].
     pub(crate) name: &'static str,
     /// Format and version, for the source.
     pub(crate) format: String,
-    /// Lengths and places of the file system, or of the device where nothing stands on it.
+    /// Lengths and positions of the file system, or of the device if nothing is above it.
     pub(crate) lengths: Vec<(FactKey<Bytes>, Bytes)>,
     /// Metadata version of an array.
     pub(crate) metadata: Option<String>,
     /// Ashift of a vdev.
     pub(crate) ashift: Option<u64>,
-    /// Grids of what stands on the device.
+    /// Grids of the layer above the device.
     pub(crate) cells: Vec<Cell>,
     /// Bytes of the device that it takes, if it says so.
     pub(crate) size: Option<u64>,
     /// Start of its partition as it has noted it, bytes; `None` when it has not.
     pub(crate) hidden: Option<u64>,
     pub(crate) layer: Layer,
-    /// What is wrong with it.
+    /// Its problems.
     pub(crate) problems: Vec<(ProblemId, String)>,
 }
 

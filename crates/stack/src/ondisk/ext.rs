@@ -23,7 +23,7 @@ const COMPAT_HAS_JOURNAL: u32 = 0x4;
 const INCOMPAT_JOURNAL_DEVICE: u32 = 0x8;
 const INCOMPAT_64BIT: u32 = 0x80;
 /// Extents, 64 bit, multiple mount protection, flexible groups, inodes with attributes, metadata checksum seed, large
-/// directories, inline data, encryption: none of them before ext4.
+/// directories, inline data, encryption: only ext4 has them.
 const INCOMPAT_EXT4: u32 =
     0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x2000 | 0x4000 | 0x8000 | 0x1_0000;
 /// Huge files, checksums of groups, many links, extra inode size, clusters, checksums of metadata.

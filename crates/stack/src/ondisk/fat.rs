@@ -43,7 +43,7 @@ fn content(
         .length(keys::FS_SECTOR, sector)
         .length(keys::FS_DATA_START, data_start)
         .cell(cell);
-    // 0 is what most tools note that do not know.
+    // Most tools that do not know the start write 0.
     if let Some(hidden) = hidden_sectors
         .checked_mul(sector)
         .filter(|hidden| *hidden > 0)

@@ -10,7 +10,7 @@ use crate::graph::NodeId;
 use crate::grid::{CellKind, Source};
 use crate::node::{Kind, Placing, Problem, keys};
 
-/// What the name of the disk in a file has behind the file's.
+/// Suffix of the name of the disk in a file.
 pub(crate) const DISK_OF_IMAGE: &str = ":disk";
 
 /// A partition that may have something in it.
@@ -124,7 +124,7 @@ pub(crate) fn tell(
     Some(pieces.collect())
 }
 
-/// The device's logical block, where somebody has told it.
+/// The device's logical block, if known.
 fn sector_bytes(builder: &Builder, id: NodeId) -> Option<u32> {
     let mut grids = builder.get(id).grids.iter();
     let told = grids.find(|fact| fact.what == CellKind::LogicalBlock)?;
@@ -220,7 +220,7 @@ fn tell_partition(
         builder.fact(node, keys::SLICE, slice, source);
     }
     let (start, len) = (partition.extent.start(), partition.extent.len());
-    // The kernel shows two sectors of a partition that holds others, and cuts off what is beyond the disk.
+    // The kernel shows two sectors of a partition that holds others, and cuts partitions at the end of the disk.
     let is_known = builder.get(node).placing != Placing::Leaf;
     let is_cut = builder
         .get(disk)
@@ -243,7 +243,7 @@ fn part(problem: &Found) -> Option<PartId> {
     }
 }
 
-/// What a problem becomes; `None` for one that is worth a note.
+/// The id of a problem; `None` for one that is only a note.
 fn id(problem: &Found) -> Option<ProblemId> {
     Some(match problem {
         Found::StrandedBackup { .. } => ProblemId::StrandedBackupLabel,
@@ -278,7 +278,7 @@ fn tell_problem(
     let Some(id) = id(problem) else {
         return builder.note(text);
     };
-    // The builder itself tells of a run that ends beyond what it lies on.
+    // The builder itself reports a run that ends beyond the layer below.
     let is_told_by_builder = matches!(problem, Found::BeyondEnd { .. })
         && matches!(&builder.get(about).placing, Placing::Parts { parts } if parts.iter().any(|part| {
             let end = part.len.and_then(|len| part.start.checked_add(len));

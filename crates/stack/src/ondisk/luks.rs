@@ -1,10 +1,11 @@
-//! LUKS 1 and 2: where the encrypted data begin, and in sectors of what size.
+//! LUKS 1 and 2: the start of the encrypted data, and their sector size.
 //!
 //! From the LUKS On-Disk Format Specification 1.2.3 and 2; held against `cryptsetup luksDump`. Of LUKS 2 a copy of the
 //! header answers for a damaged first one.
 //!
-//! Salts and digests of keys lie between the fields that are read here, and the text of LUKS 2 has tokens with wrapped keys
-//! as well. A collection must not have them, so that only the fields are read, and of the text the segments are kept.
+//! Salts and digests of keys are between the fields that are read here, and the text of LUKS 2 also has tokens with
+//! wrapped keys. A collection must not have them, so that only the fields are read, and of the text only the segments
+//! are kept.
 
 use plumb_geometry::{Bytes, SECTOR};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::obstacle::LuksFault;
 
 const SEGMENTS: &str = "segments";
 const MAGIC: &[u8] = b"LUKS\xba\xbe";
-/// The second header lies behind the first; these are the sizes that one can have.
+/// The second header follows the first; these are its possible sizes.
 const MAGIC_SECOND: &[u8] = b"SKUL\xba\xbe";
 const SECONDS: [u64; 9] = [
     0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0x40_0000,
@@ -103,7 +104,7 @@ fn copies<'a>(area: &'a Area<'_>) -> impl Iterator<Item = Segment> + 'a {
     })
 }
 
-/// Where data begin, and their sectors.
+/// The start of the data, and their sectors.
 struct Segment {
     start: u64,
     sector_bytes: u64,
@@ -149,7 +150,7 @@ fn header(area: &Area<'_>, at: u64) -> Result<Value, LuksFault> {
     Ok(header)
 }
 
-/// A volume that is being encrypted anew has several segments.
+/// A volume that is being re-encrypted has several segments.
 fn segment(header: &Value) -> Result<Segment, LuksFault> {
     let segments = header[SEGMENTS].as_object().ok_or(LuksFault::NoSegments)?;
     let [segment] = segments.values().collect::<Vec<_>>()[..] else {

@@ -1,7 +1,7 @@
 //! md: superblocks of members, versions 0.90 and 1.0 to 1.2, and the arrays that they make up.
 //!
-//! Offsets from the kernel's `include/uapi/linux/raid/md_p.h`; held against `mdadm --examine`. Arrays that are being
-//! reshaped lie in two ways at once, and are not placed.
+//! Offsets from the kernel's `include/uapi/linux/raid/md_p.h`; tested with `mdadm --examine`. Arrays that are being
+//! reshaped have two layouts at once, and are not placed.
 
 use crate::problem_ids::ProblemId;
 use plumb_geometry::SECTOR;
@@ -25,7 +25,7 @@ const OLD_RESERVED: u64 = 64 << 10;
 /// Features of version 1.
 const FEATURE_RESHAPE: u32 = 0x4;
 
-/// What one member says of itself and of its array.
+/// The fields of one member about itself and its array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
     pub(crate) version: &'static str,

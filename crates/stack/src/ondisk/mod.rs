@@ -1,11 +1,11 @@
-//! What is on a disk, as its own bytes say: the label, and in each partition the superblock of whatever is there.
+//! The content of a disk, by its own bytes: the label, and the superblock in each partition.
 //!
-//! A [`Scan`] looks at one device or image after the other and tells a [`Builder`]; what is spread over several
-//! devices (volume groups, arrays, pools) is put together at its end. Where somebody has told of a device before, what
-//! is found either agrees or becomes a contradiction.
+//! A [`Scan`] reads one device or image after the other and fills a [`Builder`]; layers over several devices (volume
+//! groups, arrays, pools) are assembled at its end. If a device has facts already, the content agrees or becomes a
+//! contradiction.
 //!
-//! Left out: what is inside of volumes, arrays and encrypted volumes that no device shows, and all that lies deeper
-//! than a superblock: which blocks a file, a thin volume or a chunk of btrfs has.
+//! Left out: the inside of volumes, arrays and encrypted volumes without a device, and everything deeper than a
+//! superblock: the blocks of a file, a thin volume or a chunk of btrfs.
 //!
 //! Each format has a file of its own, with the source of its layout; [`image`] has the virtual disks in files.
 
@@ -47,8 +47,8 @@ use crate::obstacle::Obstacle;
 /// Looks for one format; `None` when it is not there.
 type ContentReader = fn(&Area<'_>) -> Option<Content>;
 
-/// What joins devices comes before what may lie in it: an array with its superblock at the end shows the file system
-/// in it at its beginning. Old labels of ZFS at the end outlive most of what came later.
+/// Formats that join devices come before their possible content: an array with its superblock at the end shows its file
+/// system at its beginning. Old labels of ZFS at the end outlive most later content.
 const READERS: [ContentReader; 11] = [
     md::read,
     lvm::read,
@@ -70,7 +70,7 @@ pub struct Scan {
     arrays: BTreeMap<[u8; 16], md::array::ArrayMembers>,
     pools: BTreeMap<u64, zfs::pool::Pool>,
     btrfs: BTreeMap<[u8; 16], Btrfs>,
-    /// What was read of the last device and counted.
+    /// The bytes of the last device that were read and recognized.
     counted: Counted,
 }
 
@@ -83,7 +83,7 @@ struct Btrfs {
 }
 
 impl Scan {
-    /// Looks at a device as a whole: its label and each of its partitions, or what is on it without one.
+    /// Reads a device as a whole: its label and each of its partitions, or its content without one.
     ///
     /// Partitions are named as Linux does, and those of a file `disk.img#1`. A read that fails is a note of the builder:
     /// it is not the same as nothing there.
@@ -101,8 +101,8 @@ impl Scan {
         );
     }
 
-    /// The bytes of the device looked at last that something was made of: what readers asked for that recognized their
-    /// format. A device that has zeros for all others says the same.
+    /// The recognized bytes of the device read last: those that a reader requested and whose format it recognized. A
+    /// device with zeros for all others reads the same.
     pub fn take_counted(&mut self) -> Counted {
         std::mem::take(&mut self.counted)
     }
@@ -161,7 +161,7 @@ impl Scan {
             found
         });
         let first = found.next();
-        // The members of an array show what is in it, and that is no remains.
+        // The members of an array show its content, which is not a remainder.
         let is_array = matches!(
             &first,
             Some(Content {
@@ -280,7 +280,7 @@ impl Scan {
         }
     }
 
-    /// Puts together what is spread over several devices; after the last of them.
+    /// Assembles layers over several devices; after the last of them.
     pub fn finish(self, builder: &mut Builder) {
         for array in self.arrays.values() {
             array.tell(builder);
@@ -296,7 +296,7 @@ impl Scan {
 }
 
 impl Btrfs {
-    /// A superblock that is broken answers only where no other one does.
+    /// A broken superblock answers only if there is no other one.
     fn add(&mut self, devices: u64, content: Content) {
         let is_better = content.problems.is_empty() || self.found.is_none();
         self.devices = if content.problems.is_empty() {
@@ -343,7 +343,7 @@ impl Btrfs {
     }
 }
 
-/// The node of this kind that stands on a device, or a new one.
+/// The node of this kind above a device, or a new one.
 fn above(
     builder: &mut Builder,
     below: NodeId,
@@ -355,7 +355,7 @@ fn above(
     let known = nodes::above_with(builder, &[below], |node| node.kind == kind);
     let node = known.unwrap_or_else(|| builder.node(name));
     builder.kind(node, kind, source);
-    // A volume in use may leave out the end of what it lies on: where it begins is what has to agree.
+    // A volume in use may leave out the end of the layer below: only the starts have to agree.
     let starts_alike = match (&builder.get(node).placing, &placing) {
         (Placing::Parts { parts: known }, Placing::Parts { parts: found }) => {
             known.first().map(|part| (part.node, part.start))

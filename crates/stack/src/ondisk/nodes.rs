@@ -1,4 +1,4 @@
-//! Nodes that what was found stands on, or that are known already.
+//! Nodes that the found content belongs to, or that are known already.
 
 use plumb_geometry::{Bytes, Grid};
 
@@ -8,7 +8,7 @@ use crate::graph::NodeId;
 use crate::grid::{GridFact, Source};
 use crate::node::{Node, Part, Placing};
 
-/// A node that stands directly on one of these and is of that sort.
+/// A node of that kind directly above one of these.
 pub(crate) fn above_with(
     builder: &Builder,
     below: &[NodeId],

@@ -1,4 +1,4 @@
-//! A disk that notes which of its bytes were asked for.
+//! A disk that records the bytes that were read.
 
 use std::cell::RefCell;
 use std::io;

@@ -1,4 +1,4 @@
-//! Swap space: its mark at the end of the first page, whatever a page is on the machine that made it.
+//! Swap space: its mark at the end of the first page, for any page size.
 //!
 //! From `include/linux/swap.h` (`union swap_header`); held against `mkswap`.
 

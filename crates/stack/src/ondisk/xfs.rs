@@ -26,7 +26,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     if !BLOCK_BYTES.contains(&bytes) || !bytes.is_power_of_two() {
         return None;
     }
-    // Both in blocks of the file system, unlike what mkfs.xfs takes.
+    // Both in blocks of the file system, unlike the parameters of mkfs.xfs.
     let (unit, width) = (u64::from(block.be32(184)), u64::from(block.be32(188)));
     let content = Content::new("xfs", Layer::FileSystem)
         .sized(block.be64(8).checked_mul(bytes))

@@ -1,7 +1,7 @@
 //! ZFS: the labels of a device of a pool, four copies of a list of names and values, and the pools they make up.
 //!
 //! Layout from the *ZFS On-Disk Specification* (2006), chapter 1, and OpenZFS's `vdev_impl.h`; the list is in the XDR
-//! form of `nvpair.c`. Blocks lie anywhere from 4 MiB on, at multiples of 2^ashift; where exactly is not read.
+//! form of `nvpair.c`. Blocks are anywhere from 4 MiB on, at multiples of 2^ashift; their exact positions are not read.
 
 use super::area::{Area, Block};
 use super::content::{Content, Layer};
@@ -13,7 +13,7 @@ const LABEL: u64 = 256 << 10;
 /// Within a label.
 const LIST_AT: u64 = 16 << 10;
 const LIST_LEN: usize = 112 << 10;
-/// Where data begin on every device: two labels and room for booting.
+/// Start of the data on every device: two labels and room for booting.
 pub(crate) const DATA_START: u64 = 4 << 20;
 /// 2^9 to 2^16 bytes.
 const ASHIFT: std::ops::RangeInclusive<u64> = 9..=16;
@@ -33,7 +33,7 @@ pub(crate) struct Vdev {
     pub(crate) children: Vec<Vdev>,
 }
 
-/// What the label of one device says.
+/// The content of the label of one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Config {
     pub(crate) pool: String,
@@ -52,7 +52,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     [0, LABEL].into_iter().find_map(|at| label(area, at))
 }
 
-/// The two at the end, which outlive much that comes after ZFS: only where nothing else is found.
+/// The two labels at the end, which outlive much later content: only if nothing else is found.
 pub(super) fn read_end(area: &Area<'_>) -> Option<Content> {
     let end = area.len() & !(LABEL - 1);
     [2, 1]
@@ -62,8 +62,8 @@ pub(super) fn read_end(area: &Area<'_>) -> Option<Content> {
 
 fn label(area: &Area<'_>, at: u64) -> Option<Content> {
     let at = at.checked_add(LIST_AT)?;
-    // Encoded as XDR, whatever the order of bytes of the machine, and of the list's first version: little is read of
-    // what is none.
+    // Encoded as XDR, with any byte order of the machine, and the list's first version: other data are rejected after
+    // few bytes.
     let head = area.read(at, 8)?;
     if head.byte(0) != 1 || head.byte(1) > 1 || head.be32(4) != 0 {
         return None;
@@ -87,7 +87,7 @@ fn label(area: &Area<'_>, at: u64) -> Option<Content> {
     Some(content)
 }
 
-/// Which list is read.
+/// The list that is being read.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Label,
@@ -128,8 +128,8 @@ impl XdrReader<'_> {
         Some(text)
     }
 
-    /// Version and flags, then pairs up to one of length 0. What is wanted goes into `config`; a list of a vdev goes
-    /// into its `top`.
+    /// Version and flags, then pairs up to one of length 0. Wanted values go into `config`; a list of a vdev goes into
+    /// its `top`.
     fn list(&mut self, config: &mut Config, of: Of, depth: usize) -> Option<()> {
         if depth > DEPTH_MAX {
             return None;

@@ -1,4 +1,4 @@
-//! Where bytes of a layer come to lie: through parts, copies, chunks, and whole stripes of parity.
+//! Positions of bytes of a layer: through parts, copies, chunks, and whole stripes of parity.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use super::OccupiedRange;
 use crate::graph::NodeId;
 use crate::node::{Chunks, Kind, Node, Placing};
 
-/// Pieces of layers that are looked at to see what lies where below; a host of thousands of volumes has far less.
+/// Most pieces of layers that are followed downwards; a host of thousands of volumes has far less.
 const PIECES_MAX: usize = 1 << 24;
 
-/// Where all runs lie in the end, of layers on which those of several components do; and whether all were followed.
+/// The final positions of all runs, on layers shared by several components; and whether all were followed.
 pub(super) fn below(
     nodes: &[Node],
     components: &BTreeMap<NodeId, Vec<OccupiedRange>>,
@@ -37,8 +37,8 @@ pub(super) fn below(
     (below, true)
 }
 
-/// Where bytes of a layer lie on the next ones; `None` where they are followed no further. A soft partition below is
-/// held against others by itself.
+/// The positions of bytes of a layer on the next ones; `None` if they are followed no further. A soft partition below
+/// is compared by itself.
 fn step(node: &Node, bytes: &Range<u64>) -> Option<Vec<(NodeId, Range<u64>)>> {
     match &node.placing {
         _ if node.kind == Kind::SoftPartition => None,
@@ -77,7 +77,7 @@ fn step(node: &Node, bytes: &Range<u64>) -> Option<Vec<(NodeId, Range<u64>)>> {
     }
 }
 
-/// Bytes in a row lie in a row on each member as well.
+/// Contiguous bytes are contiguous on each member as well.
 fn in_chunks(chunks: &Chunks, bytes: &Range<u64>) -> Vec<(NodeId, Range<u64>)> {
     let (chunk, width) = (
         chunks.chunk.0,

@@ -1,5 +1,5 @@
-//! Partitions of one disk that share bytes, whoever told of them. Labels that were read on the disk itself are left out:
-//! they are held against overlaps there, by what only they tell.
+//! Partitions of one disk that share bytes, from any source. Labels that were read on the disk itself are left out:
+//! overlaps there are compared with facts that only those labels have.
 //!
 //! Slices for the whole disk, and logical partitions in an extended one, overlap nothing by lying over each other.
 
@@ -10,13 +10,13 @@ use crate::graph::NodeId;
 use crate::node::{Kind, Node, Placing, keys};
 use crate::node_facts::LabelWord;
 
-/// Tags of slices that lie over others by design: the whole disk, and the public and private region of VxVM, whose
-/// public one covers what was there before it on an encapsulated disk.
+/// Tags of slices that cover others by design: the whole disk, and the public and private region of VxVM; the public
+/// one covers older slices on an encapsulated disk.
 const TAGS_OVER_OTHERS: [u64; 3] = [5, 14, 15];
 /// Primary partitions of an MBR: numbers above are those of logical ones.
 const PRIMARIES: u64 = 4;
 
-/// Each that overlaps is told of once, beside one before it.
+/// Each overlap is reported once, with an earlier partition.
 pub(super) fn overlaps(nodes: &[Node], judged: &HashSet<NodeId>) -> Vec<Overlap> {
     let mut found = Vec::new();
     for (disk, mut runs) in by_disk(nodes, judged) {
@@ -71,8 +71,8 @@ fn by_disk(nodes: &[Node], judged: &HashSet<NodeId>) -> BTreeMap<NodeId, Vec<Occ
     disks
 }
 
-/// By its tag; where there is none, or it is the third slice, by holding all others from the start of the disk on, where
-/// the label itself would be if it were a GPT or an MBR.
+/// By its tag; if it has none, or is the third slice, by containing all others from the start of the disk on, where a
+/// GPT or an MBR would be.
 fn is_whole_disk(nodes: &[Node], run: &OccupiedRange, first: u64, last: u64) -> bool {
     let node = &nodes[run.extent.owner.at()];
     let tag = node.number(keys::PARTITION_TAG);
@@ -218,12 +218,12 @@ mod tests {
                 "{tag:?}"
             );
         }
-        // A slice for data that takes all of the disk is none of them.
+        // A slice for data that takes all of the disk is not one of them.
         assert_eq!(
             found("vtoc", &[slice(Some(5)), (0, Some(4), 0, 1000), others[1]]),
             [(0, 1)]
         );
-        // An encapsulated disk: the public region of VxVM over what was there before.
+        // An encapsulated disk: the public region of VxVM over older slices.
         assert_eq!(
             found("vtoc", &[slice(Some(5)), (4, Some(14), 0, 1000), others[0]]),
             []

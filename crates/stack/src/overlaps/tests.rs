@@ -87,7 +87,7 @@ fn a_slice_is_seen_through_a_mirror() {
     }
 }
 
-/// What lies on a soft partition is not held against it; what lies beside it is held against that alone.
+/// Layers above a soft partition are not compared with it; extents beside it are compared with it alone.
 #[test]
 fn a_soft_partition_holds_what_lies_on_it() {
     let mut builder = Builder::default();

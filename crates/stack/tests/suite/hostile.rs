@@ -46,7 +46,7 @@ fn finish(mut builder: Builder) -> Stack {
     stack
 }
 
-/// Every reader, also of what it would not take by itself.
+/// Every reader, also of input that it would not accept by itself.
 fn read_as_all(name: &str, text: &str) {
     for format in dump::formats() {
         let mut builder = Builder::default();
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// The samples are what they are meant to be: each is read to its last line by the format that its name says.
+/// Each sample is read to its last line by the format in its name.
 #[test]
 fn samples_are_read() {
     let mut found = Vec::new();
@@ -170,8 +170,8 @@ fn samples_are_read() {
 
 /// Length of the long texts.
 const LONG: usize = 10 << 20;
-/// Longest time for one of them, of which seconds are needed on a busy machine, and hours would be where time grows
-/// with the square of the text.
+/// Longest time for one of them: seconds are enough on a busy machine, and hours would be needed if time grew with the
+/// square of the text.
 const LONG_MAX: Duration = Duration::from_secs(120);
 
 fn lines(line: impl Fn(usize) -> String) -> String {
@@ -201,7 +201,7 @@ fn check_long(what: &str, text: &str) {
     assert!(took < LONG_MAX, "{what}: {took:?}");
 }
 
-/// Ten megabytes of lines that contradict each other, stand on each other, or never end.
+/// Ten megabytes of lines that contradict each other, are above each other, or never end.
 #[test]
 fn time_grows_with_the_text() {
     plumb_testkit::require!(Patience);

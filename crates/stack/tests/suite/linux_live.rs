@@ -16,7 +16,7 @@ use plumb_testkit::{require, temp_dir};
 const START: [u64; 2] = [63, 20_481];
 const LEN: [u64; 2] = [16_384, 98_304];
 
-/// An image with two partitions, of which the second begins at an odd sector.
+/// An image with two partitions; the second begins at an odd sector.
 fn image(path: &Path) {
     let file = File::create(path).expect("an image");
     file.set_len(64 << 20).expect("its length");
@@ -40,7 +40,7 @@ fn image(path: &Path) {
     file.sync_all().expect("sync");
 }
 
-/// 64 KiB of which no two sectors are alike.
+/// 64 KiB of sectors that all differ.
 fn pattern() -> Vec<u8> {
     (0..128u32)
         .flat_map(|sector| {
@@ -118,7 +118,7 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
         (Kind::FileSystem, Some("ext4"))
     );
 
-    // Where the stack says that the file's first byte is in the image, the image has it.
+    // The image has the file's first byte at the position in the stack.
     let image_node = stack
         .find(path.to_str().expect("a plain path"))
         .expect("the image");

@@ -1,5 +1,5 @@
-//! Mapped devices and arrays on loop devices of this host. Nothing is believed of where bytes lie: sectors that are like
-//! no others are written to the volume, and looked for in the files below.
+//! Mapped devices and arrays on loop devices of this host. No stated position is trusted: unique sectors are written to
+//! the volume, and searched in the files below.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
@@ -114,7 +114,7 @@ fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
     stack.node(stack.find(name).unwrap_or_else(|| panic!("no {name}")))
 }
 
-/// A sector that says where it was written.
+/// A sector that contains its position.
 fn marker(position: u64) -> Vec<u8> {
     format!("plumb wrote this at byte {position:>20} of a volume\n")
         .repeat(10)
@@ -274,7 +274,7 @@ fn thin_blocks_lie_anywhere() {
     );
     assert_eq!(prove(&disks, &volume.path()), 1);
     assert_eq!(node(&stack(), "plumb-thin").kind, Kind::ThinVolume);
-    // In this order, whatever happens: upper before lower.
+    // In this order in all cases: upper before lower.
     drop((volume, pool, data));
 }
 
@@ -406,7 +406,7 @@ fn disks_with_an_offset() {
     assert_eq!(verdict("sda2"), [Verdict::Misaligned { by: Bytes(512) }]);
 }
 
-/// The granularity of discards that the emulator was told.
+/// The configured granularity of discards of the emulator.
 #[test]
 fn namespaces_identify_themselves() {
     require_guest!();

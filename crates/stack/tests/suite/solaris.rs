@@ -50,7 +50,7 @@ fn named<'a>(stack: &'a Stack, name: &str) -> (NodeId, &'a Node) {
     (id, stack.node(id))
 }
 
-/// Where byte 0 of a layer lies on another, exactly, if it does.
+/// The exact position of byte 0 of a layer on another, if there is one.
 fn shift(stack: &Stack, top: &str, on: &str) -> Option<i128> {
     let (top, on) = (named(stack, top).0, stack.find(on)?);
     let landings = stack.landings(top).all;
@@ -221,7 +221,7 @@ fn soft_partitions_of_a_real_host() {
     }
 }
 
-/// What stands on the soft partitions lies as they do; what has no label is unknown.
+/// Layers above the soft partitions have their positions; a disk without a label is unknown.
 #[test]
 fn mirrors_of_a_real_host() {
     require!(RealTraces);
@@ -286,7 +286,7 @@ fn an_empty_file_is_an_error_and_nothing_else_is_lost() {
     assert_eq!(stack.tops(), [named(&stack, "d1").0]);
 }
 
-/// Kind, placing by name, grids and facts of each node: what a stack is but for numbers of nodes and for sources.
+/// Kind, placing by name, grids and facts of each node: a stack without numbers of nodes and sources.
 fn outline(stack: &Stack) -> BTreeMap<String, String> {
     let name = |id: &NodeId| stack.node(*id).name.clone();
     let describe = |node: &Node| {
@@ -329,8 +329,8 @@ fn outline(stack: &Stack) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `metastat` and `metastat -p` of one host tell the same, but that only the first knows how long all is and which
-/// disks move with their data.
+/// `metastat` and `metastat -p` of one host have the same facts, except that only the first has lengths and the disks
+/// that move with their data.
 #[test]
 fn both_forms_of_metastat_give_one_stack() {
     require!(RealTraces);
@@ -626,7 +626,7 @@ fn columns_of_raid_5_begin_behind_the_pre_write_area() {
             (vec![330; 3], 0, 0)
         );
     }
-    // What was attached later is no column of the stripe.
+    // A component that was attached later is no column of the stripe.
     let attached = format!(
         "{}        Concatenated Devices:\n            Size: 5248 blocks\n        c3t0d0s1 330 No Okay\n",
         full
@@ -813,7 +813,7 @@ fn a_paper_s_rates() {
 }
 
 /// An extent has its header in the sector in front: d12 at 2,097,664 has it in the last sector of d11, and at 2,097,665
-/// behind it. Each is told of once, beside the one before that ends last.
+/// behind it. Each is reported once, with the earlier one that ends last.
 #[test]
 fn soft_partitions_over_each_other() {
     let problems = |volumes: &str| {
@@ -843,7 +843,7 @@ fn soft_partitions_over_each_other() {
         found[0].2,
         "d11 takes sectors 512 to 2,097,663 of d10, and d12 begins at sector 2,097,664 with a header in front"
     );
-    // d13 lies within d11 and ends before it; d14 begins within d11 as well.
+    // d13 is within d11 and ends before it; d14 begins within d11 as well.
     let found = problems(&format!(
         "{d11}d13 -p d10 -o 600 -b 100\nd14 -p d10 -o 2000000 -b 200000\n"
     ));
@@ -890,7 +890,7 @@ fn volumes_on_the_slice_of_another() {
         (stack.problems().len(), names.join(" "))
     };
     let found = |count: usize, names: &str| (count, names.to_owned());
-    // What lies on one another is no overlap, nor are the sides of a mirror.
+    // Layers above each other do not overlap, nor do the sides of a mirror.
     let stacked =
         "d5 -m d6 d7 1\nd6 1 1 c1t0d0s0\nd7 1 1 c2t0d0s0\nd8 -p d5 -o 1 -b 100\nd9 1 1 d8\n";
     assert_eq!(overlapping(stacked), found(0, ""));

@@ -31,7 +31,7 @@ fn draw(n: usize, mut one: impl FnMut() -> f64) -> Vec<f64> {
     (0..n).map(|_| one()).collect()
 }
 
-/// The share of runs of which the interval holds the truth.
+/// The share of runs whose interval contains the truth.
 fn coverage<N>(truth: f64, mut run: impl FnMut() -> Interval<N>) -> f64 {
     let held = (0..RUNS).filter(|_| run().holds(truth)).count();
     held as f64 / f64::from(RUNS)

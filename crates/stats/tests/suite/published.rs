@@ -9,7 +9,8 @@ use plumb_stats::{
 const FIRST: [f64; 10] = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
 const SECOND: [f64; 10] = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
 
-/// What R prints for `t.test(extra ~ group, data = sleep)`, in its manual page: −3.3654832 to 0.2054832 for first − second.
+/// R's output for `t.test(extra ~ group, data = sleep)`, in its manual page: −3.3654832 to 0.2054832 for first −
+/// second.
 #[test]
 fn welch_as_r_has_it() {
     let found = difference_of_means(&FIRST, &SECOND, Level::P95).expect("ten and ten");

@@ -35,12 +35,12 @@ plumb-testkit list
 
 generate blktrace --out BASE makes BASE.blktrace.0 and on, one file a CPU; --out - gives the merged stream.
 --misfits defaults to one event in a hundred. IN and OUT may be -.
-cells serves a file of which reads off its grid cost RATIO times as much, from 1 to 2, prints its path, and ends with its input.
+cells serves a file. Reads off its grid cost RATIO times as much, from 1 to 2. It prints its path, and ends with its input.
 seeds writes a short trace of each format, TARGET/NAME, for the fuzzer.
 nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
 npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
-/// What ends the program early.
+/// The reason for an early end of the program.
 enum Stop {
     Usage(String),
     Failed(Box<dyn Error>),

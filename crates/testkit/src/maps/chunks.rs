@@ -4,12 +4,12 @@ use plumb_geometry::Extent;
 
 use super::{MapError, check_pieces};
 
-/// The part of an extent that lies in one chunk.
+/// The part of an extent in one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChunkPart {
-    /// Which chunk of the upper address space, from 0.
+    /// The number of the chunk in the upper address space, from 0.
     pub index: u64,
-    /// Where in the chunk, in bytes.
+    /// The position in the chunk, in bytes.
     pub within: u64,
     /// Bytes, at least 1.
     pub len: u64,

@@ -31,13 +31,13 @@ pub enum LayoutError {
     /// A part of a concatenation that holds nothing.
     #[error("part {index} has a length of 0: expected at least 1 byte, or leave the part out")]
     EmptyPart {
-        /// Which part, from 0.
+        /// The number of the part, from 0.
         index: usize,
     },
     /// Bytes placed on a member beyond its last possible position.
     #[error("member {member} would hold {len} from byte {} on, which ends beyond 64 bits", start.0)]
     MemberOverflow {
-        /// Which member.
+        /// The member.
         member: u32,
         /// First byte used on it.
         start: Bytes,
@@ -55,7 +55,7 @@ pub enum LayoutError {
         "member {member} is used twice, by {first} and by {second}: expected parts that do not overlap"
     )]
     Overlap {
-        /// Which member.
+        /// The member.
         member: u32,
         /// The part that starts first on it.
         first: Extent,
@@ -107,7 +107,7 @@ pub enum MapError {
     TooManyPieces {
         /// The extent asked for.
         extent: Extent,
-        /// Pieces before merging, an upper bound of what it would become.
+        /// Pieces before merging, an upper bound of the result.
         pieces: u64,
         /// The bound.
         max: u64,

@@ -1,7 +1,7 @@
 //! A mirror: every member holds all bytes, each at its own position.
 //!
-//! Which copy a read goes to is a policy of the running system (round robin, nearest head, first)
-//! that no layout records; the map takes one copy as given.
+//! The copy that serves a read is a policy of the running system (round robin, nearest head, first) that no layout
+//! records; the map gets it as a parameter.
 
 use plumb_geometry::{Bytes, Extent};
 
@@ -9,8 +9,8 @@ use super::{
     Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged,
 };
 
-/// `copies` members of `len` bytes each. A write becomes one piece a copy, in order of the
-/// members; a read becomes one piece on the copy chosen, the first unless told otherwise.
+/// `copies` members of `len` bytes each. A write becomes one piece a copy, in order of the members; a read becomes one
+/// piece on the chosen copy, by default the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mirror {
     copies: u32,

@@ -1,10 +1,10 @@
 //! Maps that tests use as an oracle: each maps an extent of a layer's upper address space (the one
 //! that the layer shows) to extents on its members, and single bytes back.
 //!
-//! The production code folds layers instead (`stack::fold`), so that the two share no mistake. A map
-//! is the arithmetic of a healthy layer. Left out: degraded arrays, reshapes in progress,
-//! caches and thin pools, whose placement is data rather than arithmetic, and where metadata puts
-//! the first byte of a member ([`Shift`] composes with the others for that).
+//! The production code folds layers instead (`stack::fold`), so that the two share no mistake. A map is the arithmetic
+//! of a healthy layer. Left out: degraded arrays, reshapes in progress, caches and thin pools, whose placement is data
+//! rather than arithmetic, and the position of a member's first byte in metadata ([`Shift`] composes with the others
+//! for that).
 
 mod chunks;
 mod concat;
@@ -46,7 +46,7 @@ pub enum Direction {
 pub struct Piece {
     /// Index of the member within its layer, from 0.
     pub member: u32,
-    /// Where on the member; never empty.
+    /// The extent on the member; never empty.
     pub extent: Extent,
 }
 
@@ -57,9 +57,9 @@ pub trait LayerMap {
 
     /// The pieces that an I/O on `extent` of the upper address space becomes.
     ///
-    /// Pieces are in the order of the upper addresses they hold, and merged where they follow each
-    /// other both there and on one member. Where a layer has copies or parity, those come after
-    /// the first copy of the data, as the map's own page says. No piece for a length of 0.
+    /// Pieces are in the order of their upper addresses, and merged if they follow each other both there and on one
+    /// member. If a layer has copies or parity, those come after the first copy of the data, as the map's own page
+    /// says. No piece for a length of 0.
     ///
     /// # Errors
     /// [`MapError::OutOfRange`] when `extent` ends beyond [`LayerMap::size`], and

@@ -1,8 +1,8 @@
 //! Parity RAID (RAID 5 and 6): data in chunks over all disks but one or two, parity on those, and
 //! both taking turns from stripe to stripe.
 //!
-//! Says which stripes a write covers in full. Left out: what the array does about the others (read
-//! the old data and parity, or read the rest), which depends on its cache and is a matter of cost.
+//! Lists the stripes that a write covers in full. Left out: the array's treatment of the others (read the old data and
+//! parity, or read the rest), which depends on its cache and is a matter of cost.
 
 use plumb_geometry::{Bytes, Extent, ParityLayout};
 
@@ -16,9 +16,8 @@ use super::{
 /// A parity array whose members all begin at byte 0; put a [`Shift`](super::Shift) beneath for a
 /// data offset.
 ///
-/// A read becomes pieces of data. A write becomes the same pieces, and after them the parity: for
-/// each stripe in turn P, then Q. Parity is taken byte by byte (what lies at the same position in
-/// the chunk); md rounds it out to pages.
+/// A read becomes pieces of data. A write becomes the same pieces, and after them the parity: for each stripe in turn
+/// P, then Q. Parity is computed byte by byte (over the same position in each chunk); md rounds it out to pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParityStripe {
     chunk: u64,
@@ -28,7 +27,7 @@ pub struct ParityStripe {
     stripes: u64,
 }
 
-/// What one write does to one stripe.
+/// The effect of one write on one stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StripeWrite {
     /// Number of the stripe, from 0.
@@ -102,7 +101,7 @@ impl ParityStripe {
         (stripe < self.stripes).then(|| self.roles(stripe).parity_disks().collect())
     }
 
-    /// The stripes that a write of `extent` touches, in order, and what it does to each.
+    /// The stripes that a write of `extent` touches, in order, with its effect on each.
     ///
     /// # Errors
     /// [`MapError::OutOfRange`], or [`MapError::TooManyPieces`].
@@ -119,7 +118,7 @@ impl ParityStripe {
         Ok(parts.map(write_of).collect())
     }
 
-    /// The parity over `part` of a stripe: the union of what it covers within each chunk.
+    /// The parity over `part` of a stripe: the union of its ranges within each chunk.
     fn parity_pieces(&self, part: ChunkPart) -> Vec<Piece> {
         let (first, last) = (part.within, part.within + part.len - 1);
         let (from, to) = (first % self.chunk, last % self.chunk + 1);

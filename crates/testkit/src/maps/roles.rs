@@ -43,7 +43,7 @@ impl Roles {
         if self.symmetric {
             return (self.first_parity + self.parity + data) % self.disks;
         }
-        // Where RAID 6 has P on the last disk, Q wraps to disk 0 and lies before all data.
+        // If RAID 6 has P on the last disk, Q wraps to disk 0 and precedes all data.
         let wrapped = (self.first_parity + self.parity).saturating_sub(self.disks);
         let shifted = data + wrapped;
         if shifted >= self.first_parity {
@@ -53,7 +53,7 @@ impl Roles {
         }
     }
 
-    /// The inverse: which data chunk of the stripe `disk` holds, `None` for parity.
+    /// The inverse: the data chunk of the stripe on `disk`, `None` for parity.
     pub(super) fn data_on(self, disk: u32) -> Option<u32> {
         // Counted from the first parity disk, parity comes first and data after it.
         let past_parity = (disk + self.disks - self.first_parity) % self.disks;

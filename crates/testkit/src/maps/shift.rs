@@ -4,8 +4,8 @@ use plumb_geometry::{Bytes, Extent};
 
 use super::{Direction, LayerMap, LayoutError, MapError, Piece, check_range, push_merged};
 
-/// Bytes 0 up to `len` of the child lie at `by` up to `by + len` of the parent, its member 0.
-/// Reads and writes are placed alike.
+/// Bytes 0 up to `len` of the child are at `by` up to `by + len` of the parent, its member 0. Reads and writes are
+/// placed alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shift {
     window: Extent,
@@ -27,7 +27,7 @@ impl Shift {
         })
     }
 
-    /// Where the child begins on its parent, in bytes.
+    /// The start of the child on its parent, in bytes.
     #[must_use]
     pub const fn by(&self) -> Bytes {
         self.window.start()

@@ -76,7 +76,7 @@ impl Stripe {
         self.starts.len() as u64
     }
 
-    /// Bytes of the stripe that lie on `member`, which exists.
+    /// Bytes of the stripe on `member`, which exists.
     fn used_on(&self, member: u32) -> u64 {
         let (chunks, rest) = (self.len / self.chunk, self.len % self.chunk);
         let (rows, left_over) = (chunks / self.members(), chunks % self.members());

@@ -1,4 +1,4 @@
-//! Commands: submission queue entries and what they are answered with.
+//! Commands: submission queue entries and their answers.
 
 use super::pdu::{COMMAND_BYTES, COMPLETION_BYTES, u16_at, u32_at};
 
@@ -68,7 +68,7 @@ impl Answer {
     }
 }
 
-/// Where the data of a command are.
+/// The position of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataLocation {
     /// Inside the capsule.

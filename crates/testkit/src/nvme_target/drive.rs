@@ -1,5 +1,5 @@
-//! What the drive says of itself: the data structures of Identify, by the figures of the NVM Express base and NVM command set
-//! specifications.
+//! The drive's data about itself: the structures of Identify, by the figures of the NVM Express base and NVM command
+//! set specifications.
 
 use super::TargetError;
 use super::pdu::{CAPSULE_DATA_BYTES_MAX, COMMAND_BYTES};
@@ -17,8 +17,8 @@ const ATOMIC_OF_NAMESPACE: u8 = 1 << 1;
 /// VS: 1.4, the first version with NPWG and NPWA.
 pub const VERSION: u32 = 0x0001_0400;
 
-/// A drive of one namespace. Fields that are named after the specification have the values that stand in it: counts of
-/// logical blocks, counted from 0 where it counts so.
+/// A drive of one namespace. Fields with names of the specification have its raw values: counts of logical blocks,
+/// counted from 0 if it counts so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drive {
     /// Length of a logical block in bytes: 512 or 4,096.
@@ -39,7 +39,7 @@ pub struct Drive {
     pub nows: u16,
     /// Optimal I/O boundary; 0 for none.
     pub noiob: u16,
-    /// What the controller writes whole when power fails, from 0.
+    /// The atomic write size of the controller at a power failure, from 0.
     pub awupf: u16,
     /// The same for the namespace; `None` where it is not reported.
     pub nawupf: Option<u16>,
@@ -50,7 +50,7 @@ pub struct Drive {
 }
 
 impl Default for Drive {
-    /// 64 MiB in blocks of 512 bytes, of which nothing more is said.
+    /// 64 MiB in blocks of 512 bytes, without further statements.
     fn default() -> Self {
         Drive {
             lba_bytes: 512,

@@ -30,7 +30,7 @@ pub const NAME_BYTES_MAX: usize = 223;
 /// Entries of a queue.
 const QUEUE_ENTRIES: u16 = 128;
 
-/// What a host or the one who starts the target got wrong.
+/// A mistake of a host or of the target's starter.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// The connection broke.
@@ -49,15 +49,15 @@ pub enum TargetError {
         kind: u8,
         /// The field, as the specification calls it.
         what: &'static str,
-        /// What it was.
+        /// The value found.
         found: usize,
-        /// What it had to be; of a length the least.
+        /// The expected value; for a length the least.
         expected: usize,
     },
     /// A PDU that may not come now.
     #[error("{what}")]
     Order {
-        /// Which, and why not.
+        /// Its name, with the reason.
         what: &'static str,
     },
     /// The host ended the connection.
@@ -71,12 +71,12 @@ pub enum TargetError {
         "{assignment}: expected a field of the drive and a value that it may have, as npwg=3 or lba=4096"
     )]
     Field {
-        /// What was given.
+        /// The value given.
         assignment: String,
     },
 }
 
-/// A subsystem: the drive, its blocks, and what its controllers share.
+/// A subsystem: the drive, its blocks, and the shared state of its controllers.
 #[derive(Debug)]
 pub struct Subsystem {
     name: String,

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Length of a piece that is kept.
 const PIECE_BYTES: u64 = 4096;
 
-/// What was written, in pieces of 4 KiB.
+/// The written data, in pieces of 4 KiB.
 #[derive(Debug)]
 pub struct Namespace {
     len_bytes: u64,
@@ -31,7 +31,7 @@ impl Namespace {
             .is_some_and(|end| end <= self.len_bytes)
     }
 
-    /// What is at `start`.
+    /// The content at `start`.
     #[must_use]
     pub fn read(&self, start: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
@@ -56,7 +56,7 @@ impl Namespace {
     }
 }
 
-/// The pieces that a range touches: which, where within it, and where within the range.
+/// The pieces that a range touches: number, range within it, and range within the range.
 fn parts(start: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
     let end = start + len as u64;
     let first = start / PIECE_BYTES;

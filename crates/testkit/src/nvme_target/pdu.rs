@@ -16,7 +16,7 @@ pub const COMMAND_BYTES: usize = 64;
 pub const COMPLETION_BYTES: usize = 16;
 /// No data PDU of the host is longer; the least that a controller may state is 4,096.
 pub const HOST_DATA_BYTES_MAX: u32 = 64 << 10;
-/// No command comes with more data inside its capsule: what Linux's host puts there at most, on the admin queue.
+/// No command has more data inside its capsule: the maximum of Linux's host, on the admin queue.
 pub const CAPSULE_DATA_BYTES_MAX: u32 = 8 << 10;
 
 /// Types of PDU.
@@ -41,7 +41,7 @@ const IC_BYTES: u8 = 128;
 const CAPSULE_CMD_BYTES: u8 = 72;
 const DATA_BYTES: u8 = 24;
 
-/// What a host sends.
+/// A message of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromHost {
     /// ICReq: version of the format, the alignment of data that it wants, digests.
@@ -57,7 +57,7 @@ pub enum FromHost {
     Command {
         /// The submission queue entry.
         entry: [u8; COMMAND_BYTES],
-        /// Data inside the capsule; empty where there are none.
+        /// Data inside the capsule; empty without any.
         data: Vec<u8>,
     },
     /// H2CData.
@@ -113,7 +113,7 @@ pub fn read(from: &mut impl Read) -> Result<Option<FromHost>, TargetError> {
     if total < header || total > header + data_max as usize {
         return wrong("PLEN", total, header);
     }
-    // The host was told that no padding is wanted.
+    // The host knows that no padding is wanted.
     if total > header && kind != kind::H2C_TERM_REQ && data_at != header {
         return wrong("PDO", data_at, header);
     }
@@ -126,7 +126,7 @@ pub fn read(from: &mut impl Read) -> Result<Option<FromHost>, TargetError> {
     Ok(Some(decoded(kind, &rest, data)?))
 }
 
-/// `header` is what follows the common part, of the length that was checked.
+/// `header` follows the common part, with a checked length.
 fn decoded(kind: u8, header: &[u8], data: Vec<u8>) -> Result<FromHost, TargetError> {
     Ok(match kind {
         kind::IC_REQ => FromHost::InitConnection {
@@ -198,7 +198,7 @@ pub fn write_data(to: &mut impl Write, command_id: u16, data: &[u8]) -> io::Resu
     to.write_all(data)
 }
 
-/// R2T: asks for so many bytes of the data of a command, from its first on.
+/// R2T: asks for a number of bytes of the data of a command, from its first on.
 ///
 /// # Errors
 /// When writing fails.
@@ -216,7 +216,7 @@ fn common(kind: u8, flags: u8, header: u8, data_len: u32) -> [u8; COMMON_BYTES] 
     ]
 }
 
-/// What follows the common part in data PDUs and in R2T.
+/// The part after the common one in data PDUs and in R2T.
 fn specific(command_id: u16, tag: u16, offset: u32, len: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..2].copy_from_slice(&command_id.to_le_bytes());

@@ -48,7 +48,7 @@ pub(super) fn serve(stream: &TcpStream, subsystem: &Subsystem) -> Result<(), Tar
     Ok(())
 }
 
-/// Which queue of which controller a Connect made of the connection.
+/// The queue and controller of the connection, from a Connect.
 #[derive(Clone, Copy)]
 struct Connected {
     controller: u16,
@@ -234,7 +234,7 @@ impl<W: Write> Queue<'_, W> {
         }
         let next = &self.subsystem.next_controller;
         let controller = match (queue, u16_at(data, 16)) {
-            // FFFFh: whichever controller there is.
+            // FFFFh: any controller.
             (0, 0xffff) => next.fetch_add(1, Ordering::Relaxed),
             (1.., there) if (1..next.load(Ordering::Relaxed)).contains(&there) => there,
             _ => return Answer::Failed(Status::CONNECT_INVALID),

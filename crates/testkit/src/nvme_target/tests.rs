@@ -10,7 +10,7 @@ const NAME: &str = "nqn.2014-08.org.example:plumb";
 
 struct TestHost(TcpStream);
 
-/// A PDU of the controller: type, what follows the common part in its header, data.
+/// A PDU of the controller: type, the part after the common header, data.
 struct Pdu {
     kind: u8,
     specific: Vec<u8>,
@@ -239,7 +239,7 @@ fn what_it_is_told_to_be() {
         &[],
     );
     assert_eq!(outcome(&host.next()), (0, 0x0002_0002));
-    // Never answered: what comes next is the answer to Keep Alive.
+    // Never answered: the next message is the answer to Keep Alive.
     host.send(entry(&[(0, &[0x0c]), (2, &[7])]), &[]);
     host.send(entry(&[(0, &[0x18]), (2, &[8])]), &[]);
     assert_eq!(host.next().specific[12], 8, "CID");
@@ -327,7 +327,7 @@ fn blocks_come_back() {
     assert_eq!(host.tell(&[(0, &[0]), (4, &[2])], &[]).0, 0x00b);
 }
 
-/// Whoever breaks the rules of the transport is cut off.
+/// A host that breaks the rules of the transport is disconnected.
 #[test]
 fn the_rules_of_the_transport() {
     let port = target(&[]);

@@ -1,4 +1,4 @@
-//! A known number of I/O that do not fit, planted among I/O that fit: what a rule has to find, and no more.
+//! A known number of misfit I/O, planted among fitting I/O: a rule has to find these, and no more.
 //!
 //! Exactly `misfits` of `total` events are planted, at places that are random but drawn without replacement.
 //! Clean means clean *for the kind planted*; whether another rule speaks is not promised.
@@ -21,7 +21,7 @@ pub const SEQUENTIAL_WRITE_BYTES: u64 = 262_144;
 /// Bytes that random starts are drawn from.
 const SPAN_BYTES: u64 = 1 << 40;
 
-/// What does not fit, and what the rest is.
+/// The misfit, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MisfitKind {
     /// Planted: 8 KiB reads that begin 1 to 7 sectors past a multiple of 64 KiB, so off every grid from 4 KiB on.
@@ -92,7 +92,7 @@ pub struct PlantedMisfits {
     pub total: u64,
     /// How many are planted; 0 is the control.
     pub misfits: u64,
-    /// Of which kind.
+    /// The kind.
     pub kind: MisfitKind,
     /// Added to the device time of each planted one, ns: a difference in latency that is known. 0 for none.
     pub penalty_ns: i64,
@@ -200,7 +200,7 @@ impl MisfitsState {
             MisfitKind::SplitChunk { .. } => {
                 (read, self.place(PAGE_BYTES, 0, PAGE_BYTES), PAGE_BYTES)
             }
-            // Beyond what random starts are drawn from, so that the two never meet.
+            // Beyond the range of random starts, so that the two never meet.
             MisfitKind::SmallRandomWrites => (
                 SynthOp::Write,
                 2 * SPAN_BYTES + index * SEQUENTIAL_WRITE_BYTES,

@@ -1,6 +1,6 @@
-//! Where recent I/O ended, so that an I/O meant to be random cannot continue a stream by accident.
+//! The ends of recent I/O, so that an I/O meant to be random cannot continue a stream by accident.
 
-/// How many ends are remembered: twice what a stream detector looks back, so a margin is left.
+/// The number of stored ends: twice the look-back of a stream detector, so a margin is left.
 const REMEMBERED: usize = 512;
 
 /// A ring of the last ends on one device.

@@ -10,7 +10,7 @@ use crate::rng::{self, Rng};
 /// with more, a detector that looks back 256 I/O finds none, and every event is a head.
 #[derive(Debug, Clone)]
 pub struct Streams {
-    /// Seed of the times and of where the streams begin.
+    /// Seed of the times and of the streams' starts.
     pub seed: u64,
     /// How many events.
     pub events: u64,
@@ -20,7 +20,7 @@ pub struct Streams {
     pub len_bytes: u64,
     /// Added to every start.
     pub phase_bytes: u64,
-    /// What they do.
+    /// Their operation.
     pub op: SynthOp,
     /// The device.
     pub device: u32,

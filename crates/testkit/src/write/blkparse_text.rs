@@ -1,5 +1,5 @@
-//! The text of blkparse in its default form: `maj,min cpu sequence seconds.nanos pid action rwbs` and what
-//! the action adds.
+//! The text of blkparse in its default form: `maj,min cpu sequence seconds.nanos pid action rwbs` and the fields of the
+//! action.
 //!
 //! Times count from the first record that is printed. Of the notes only free text is, as blkparse does. The summary
 //! that blkparse adds below is written when asked for, in the shape a reader has to skip.

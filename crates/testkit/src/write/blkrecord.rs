@@ -5,7 +5,7 @@
 
 pub use super::blkcategory as category;
 
-/// What a record tells. Only the actions that this crate writes.
+/// The event of a record. Only the actions that this crate writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlkAction {
     /// A bio was queued.
@@ -80,7 +80,7 @@ impl BlkAction {
     }
 }
 
-/// What follows the header.
+/// The payload after the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pdu {
     /// Nothing.
@@ -140,11 +140,11 @@ pub struct BlkRecord {
     pub sector: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// What happened.
+    /// The event.
     pub action: BlkAction,
     /// READ, WRITE, SYNC, FS… of [`category`].
     pub flags: u64,
-    /// Who.
+    /// The process.
     pub pid: u32,
     /// Name of `pid`: not in the header, but blkparse prints it.
     pub comm: &'static str,

@@ -1,8 +1,8 @@
 //! Disk table of Windows's `wpaexporter`, in the numbers of a locale: UTF-8, lines ended by CR LF.
 //!
-//! German: `;` between columns, `.` between thousands, `,` before decimals. English: `,` between columns, and a
-//! number that holds a thousands separator stands in quotes. Offsets are hexadecimal bytes of the whole disk,
-//! the last one included; a flush has size 0 and all ones for both.
+//! German: `;` between columns, `.` between thousands, `,` before decimals. English: `,` between columns, and a number
+//! with a thousands separator is in quotes. Offsets are hexadecimal bytes of the whole disk, the last one included; a
+//! flush has size 0 and all ones for both.
 //!
 //! Rows are in order of their start (the insert), in units of 100 ns. `IO Time` spans insert to complete, `Disk
 //! Service Time` issue to complete. The depths count the other I/O in flight on that disk. A row needs its

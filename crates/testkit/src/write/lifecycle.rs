@@ -1,10 +1,10 @@
 //! From an event to the records that the kernel would have left of it.
 //!
-//! A plain request leaves Q, G, I, D and C. An event without `queue_ns` leaves no Q, G and I, one without
-//! `device_ns` no C: a reader must not invent what was not seen. Rarer shapes are asked for by [`Shapes`].
+//! A plain request leaves Q, G, I, D and C. An event without `queue_ns` leaves no Q, G and I, one without `device_ns`
+//! no C: a reader must not invent unseen events. [`Shapes`] adds rarer shapes.
 //!
-//! The D and C of every shape but a split tell the event's own start, length and times, so that what is
-//! known of a workload stays true at the request layer.
+//! The D and C of every shape but a split have the event's own start, length and times, so that known facts about a
+//! workload stay true at the request layer.
 
 use super::blkrecord::{BlkAction, BlkRecord, Pdu, category};
 use super::reorder::Reorder;
@@ -13,7 +13,7 @@ use super::{WriteError, check_order, fit_u32};
 use crate::event::{MAX_QUEUE_NS, SynthEvent, SynthOp, linux_dev};
 use std::collections::HashSet;
 
-/// Queue comes this long before insert; the steps between lie inside.
+/// Queue comes this long before insert; the steps between are inside.
 const QUEUE_LEAD_NS: i64 = 300;
 
 /// A piece of an event: sector and bytes.
@@ -40,7 +40,7 @@ impl Lifecycle {
             previous_ns: i64::MIN,
         };
         if made.shapes.notes {
-            // The note stands this long before the workload's zero, and tells the clock of its own instant.
+            // The note is this long before the workload's zero, and states the clock of its own instant.
             let nanos = (1_000_000_000 - MAX_QUEUE_NS - QUEUE_LEAD_NS) as u32;
             let clock = Pdu::Clock {
                 seconds: made.shapes.wall_seconds - 1,
@@ -87,7 +87,7 @@ impl Lifecycle {
     }
 
     fn at(&self, time_ns: i64, mut record: BlkRecord) -> BlkRecord {
-        // The first note alone stands before all time; it belongs to the workload's zero less the lead.
+        // The first note alone precedes all times; it belongs to the workload's zero less the lead.
         let time_ns = time_ns.max(-MAX_QUEUE_NS - QUEUE_LEAD_NS);
         record.time_ns = self.shapes.origin_ns.saturating_add_signed(time_ns);
         record

@@ -1,7 +1,7 @@
 //! Writers of raw trace formats, one file each, made from the descriptions of the formats alone.
 //!
-//! A writer takes [`SynthEvent`]s in order of issue and streams: its memory does not grow with the trace.
-//! What a format cannot say (a flush in a table of reads and writes) is left out and counted.
+//! A writer takes [`SynthEvent`]s in order of issue and streams: its memory does not grow with the trace. Events that a
+//! format cannot hold (a flush in a table of reads and writes) are left out and counted.
 
 pub mod alibaba;
 pub mod blkcategory;
@@ -137,7 +137,7 @@ pub trait EventSink {
     /// [`WriteError`], after which the output is not usable.
     fn event(&mut self, event: &SynthEvent) -> Result<bool, WriteError>;
 
-    /// Writes what is still held back and flushes. Must be called last.
+    /// Writes held-back events and flushes. Must be called last.
     ///
     /// # Errors
     /// [`WriteError::Io`].
@@ -173,7 +173,7 @@ pub fn write_all<S: EventSink + ?Sized>(
     Ok(written)
 }
 
-/// Checks what a writer that sorts relies on: order of issue, and bounded intervals.
+/// Checks the conditions of a sorting writer: order of issue, and bounded intervals.
 pub(crate) fn check_order(event: &SynthEvent, previous_ns: &mut i64) -> Result<(), WriteError> {
     let time_ns = event.time_ns;
     if time_ns < *previous_ns {
@@ -274,7 +274,7 @@ pub(crate) mod fixture {
         cpu: 0,
     };
 
-    /// What `make` wrote of `events`, as text, and the counts.
+    /// The output of `make` for `events`, as text, and the counts.
     pub fn text_of<S: super::EventSink>(
         make: impl FnOnce(SharedBytes) -> S,
         events: &[SynthEvent],
@@ -290,7 +290,7 @@ pub(crate) mod fixture {
     pub struct SharedBytes(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 
     impl SharedBytes {
-        /// What was written so far.
+        /// The output so far.
         pub fn take(&self) -> Vec<u8> {
             self.0.take()
         }

@@ -1,8 +1,8 @@
 //! Text of `perf script`, and of ftrace, for the block request tracepoints.
 //!
-//! perf: `comm pid [cpu] seconds.micros: block:EVENT: …`; ftrace: `comm-pid [cpu] flags seconds.micros: EVENT: …`.
-//! A completion is printed by whoever was running: the idle task here. Newer kernels add a priority before the
-//! bracket. A completed flush has no sector, printed as the largest 64-bit number.
+//! perf: `comm pid [cpu] seconds.micros: block:EVENT: …`; ftrace: `comm-pid [cpu] flags seconds.micros: EVENT: …`. A
+//! completion is printed by the running task: the idle task here. Newer kernels add a priority before the bracket. A
+//! completed flush has no sector, printed as the largest 64-bit number.
 
 use super::line::Lines;
 use super::reorder::Reorder;
@@ -36,7 +36,7 @@ pub static FTRACE: Writer = Writer {
     },
 };
 
-/// Which program printed the lines, of which kernel.
+/// The program that printed the lines, and its kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfStyle {
     /// ftrace's prefix in place of perf's.

@@ -1,4 +1,4 @@
-//! Puts what happens to overlapping I/O into order of time, in memory bounded by what is in flight.
+//! Puts the events of overlapping I/O into order of time, in memory bounded by the number in flight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

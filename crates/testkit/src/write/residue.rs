@@ -1,7 +1,7 @@
 //! Plumb's own residue table as text, counted here by a plain map and by nothing of `plumb-profile`.
 //!
-//! First `# plumb-residue 1 unit=U modulus=M`, U in bytes and M in units; then a line a row: device, kind, start
-//! modulo M, length (both in units), count, and where any was timed the timed count and the sum of nanoseconds.
+//! First `# plumb-residue 1 unit=U modulus=M`, U in bytes and M in units; then a line for each row: device, kind, start
+//! modulo M, length (both in units), count, and if any was timed the timed count and the sum of nanoseconds.
 
 use super::line::Lines;
 use super::{EventSink, WriteError, Writer};

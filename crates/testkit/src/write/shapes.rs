@@ -1,6 +1,6 @@
-//! Which records an event leaves: what a test asks of the life of a request.
+//! The records of an event: a test's requirements for the life of a request.
 
-/// Which records to make. Every `_every` counts events of its own: 0 is never, 1 is all, n every n-th.
+/// The records to make. Every `_every` counts its own events: 0 is never, 1 is all, n every n-th.
 #[derive(Debug, Clone)]
 pub struct Shapes {
     /// CPUs of the host; an event's `cpu` is taken modulo this.

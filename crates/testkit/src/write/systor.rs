@@ -1,5 +1,5 @@
-//! SYSTOR '17 CSV: `timestamp,response,type,lun,offset,size`; seconds since 1970 with nine decimals, of which
-//! the last three are 0; response in seconds; bytes.
+//! SYSTOR '17 CSV: `timestamp,response,type,lun,offset,size`; seconds since 1970 with nine decimals, the last three 0;
+//! response in seconds; bytes.
 //!
 //! An I/O whose response was not seen has a blank type, so its kind is lost: that is how the format is.
 

@@ -25,7 +25,7 @@ fn sorted(text: &str) -> Vec<String> {
     lines
 }
 
-/// What blkparse prints of the files of `base`, sorted.
+/// The output of blkparse for the files of `base`, sorted.
 fn blkparse(base: &Path) -> Vec<String> {
     let out = Command::new("blkparse")
         .arg("-q")

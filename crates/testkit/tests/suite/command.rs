@@ -1,4 +1,4 @@
-//! The program itself: what it writes, and how it ends.
+//! The program itself: its output, and its exit status.
 
 #![forbid(unsafe_code)]
 

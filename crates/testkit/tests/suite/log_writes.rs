@@ -1,4 +1,4 @@
-//! The reader of logs of writes, held against the log that QEMU keeps of writes that qemu-io was told to make.
+//! The reader of logs of writes, compared with QEMU's log of writes by qemu-io.
 
 use std::fs::File;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn a_disk_is_made_again_from_its_log() {
     log.replay(0..log.entries().len(), &again).expect("room");
     let read = |name: &str| std::fs::read(dir.path().join(name)).expect("an image");
     assert!(read("again") == read("image"), "as QEMU left it");
-    // A part of it: what stood there before the third write.
+    // A part of it: the content before the third write.
     let again = image(dir.path(), &vec![0; DISK_BYTES as usize]);
     log.replay(0..2, &again).expect("room");
     let bytes = read("again");
@@ -88,7 +88,7 @@ fn a_disk_is_made_again_from_its_log() {
     );
 }
 
-/// What was flushed stays; of the rest every block is what it was, what it shall be, or spoiled, and nothing else is.
+/// Flushed data stay; of the rest every block is old, new, or destroyed, and nothing else changes.
 #[test]
 fn a_power_cut_spoils_only_what_was_not_flushed() {
     require!(Tool("qemu-io"));
@@ -141,7 +141,7 @@ fn a_power_cut_spoils_only_what_was_not_flushed() {
     );
 }
 
-/// QEMU counts an entry before the one before it is written whole: what is not there yet comes later.
+/// QEMU counts an entry before the one before it is complete: missing ones come later.
 #[test]
 fn a_log_can_be_read_while_it_grows() {
     require!(Tool("qemu-io"));

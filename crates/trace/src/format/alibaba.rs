@@ -3,8 +3,8 @@
 //! `device_id,opcode,offset,length,timestamp`, five columns without a header line (copies with one are read
 //! too). The opcode is R or W; offset and length are bytes of the virtual disk; the time is in µs since 1970.
 //!
-//! Seen at the virtual disks' back end: what a guest's driver sent, the request layer. There are no response
-//! times. *Unverified*: held against seven real lines only.
+//! Recorded at the virtual disks' back end: requests of a guest's driver, the request layer. There are no response
+//! times. *Unverified*: tested with seven real lines only.
 
 use crate::batch::Event;
 use crate::error::Error;

@@ -1,21 +1,21 @@
 //! The output of `align.d`, the DTrace script of the white paper on LUN alignment of Oracle Solaris (2012).
 //!
-//! Every 5 s: `N seconds elapsed`, `N IOs issued`, `N IOs misaligned, N block offset N byte offset`,
-//! `N IOs non-multiple of 8KB`, `N Percent non-8k IOs`, and a `quantize()` of the sectors by which starts are
-//! off. At the end `Totals`, the counts of each length, that histogram again, and the same lines for the whole
-//! run. The script counts where the disk driver sends a request, by block on the whole disk: the request layer.
+//! Every 5 s: `N seconds elapsed`, `N IOs issued`, `N IOs misaligned, N block offset N byte offset`, `N IOs
+//! non-multiple of 8KB`, `N Percent non-8k IOs`, and a `quantize()` of the sectors by which starts are off. At the end
+//! `Totals`, the counts of each length, that histogram again, and the same lines for the whole run. The script counts
+//! requests of the disk driver, by block on the whole disk: the request layer.
 //!
-//! What the script does, other than it says: a start is tested modulo 8 sectors, which is 4 KiB and not 8 KiB,
-//! so [`crate::AlignTotals::start_unit_bytes`] is 4096; a length is tested against 8 KiB. The seconds are divided by
-//! 10^8 where 10^9 is meant (the figures in the paper are right, so it was printed by another version):
-//! `50.000000284` is read as 5.000000284 s where that fits the interval of 5 s. The total time is kept in
-//! 32 bits and is not used. The histogram is never cleared: the last one of a run holds all of it, so only that
-//! is handed on. Totals are handed on when no interval was; else they are compared with the intervals' sum.
+//! The script differs from its description: a start is tested modulo 8 sectors, which is 4 KiB and not 8 KiB, so
+//! [`crate::AlignTotals::start_unit_bytes`] is 4096; a length is tested against 8 KiB. The seconds are divided by 10^8
+//! instead of 10^9 (the figures in the paper are right, so another version printed them): `50.000000284` is read as
+//! 5.000000284 s if that fits the interval of 5 s. The total time is kept in 32 bits and is not used. The histogram is
+//! never cleared: the last one of a run contains all of it, so only that is passed on. Totals are passed on if there
+//! was no interval; else they are compared with the intervals' sum.
 //!
-//! Verified against the two outputs printed in the paper; their histograms are broken in the copy at hand: labels and
-//! counts stand on lines of their own. A row that cannot be read is passed over, and a histogram that does not add up is
-//! left out. Counts, histogram and lengths of a run are held against each other, and what cannot be true beside the rest
-//! is reported as a [`Contradiction`].
+//! Verified with the two outputs printed in the paper; their histograms are broken in the available copy: labels and
+//! counts are on separate lines. An unreadable row is skipped, and a histogram that does not add up is left out.
+//! Counts, histogram and lengths of a run are compared with each other, and impossible values are reported as a
+//! [`Contradiction`].
 
 mod block;
 mod rows;
@@ -77,7 +77,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     )
 }
 
-/// Which table the lines between the counts belong to.
+/// The table of the lines between the counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum CountTable {
     #[default]
@@ -271,8 +271,8 @@ impl AlignD {
         let ios = totals.ios;
         if std::mem::take(&mut self.in_totals) && self.intervals > 0 {
             sink.info.note(format!(
-                "the totals of a run count {ios} I/O, its intervals {}: what came after the last interval \
-                 is in the histograms only",
+                "the totals of a run count {ios} I/O, its intervals {}: later I/O are in the histograms \
+                 only",
                 self.run.ios
             ));
             self.run = RunSum::default();
@@ -286,7 +286,7 @@ impl AlignD {
         Ok(())
     }
 
-    /// Hands on what is known of a whole run: its lengths and its last histogram.
+    /// Passes on the facts about a whole run: its lengths and its last histogram.
     fn end_run(&mut self, sink: &mut Sink) {
         let run = std::mem::take(&mut self.run);
         self.intervals = 0;

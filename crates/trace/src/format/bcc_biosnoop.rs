@@ -5,10 +5,9 @@
 //! kernel's rwbs letters; SECTOR counts 512 B on the whole disk; QUE is insert to issue and LAT issue to
 //! complete. COMM may hold blanks. The layer is that of requests.
 //!
-//! The time of issue is TIME − LAT, and LAT is rounded to 10 µs: I/O issued closer together than that may
-//! come in another order than they were issued in, which is noted. Each run of the tool starts its clock
-//! anew; where a file holds several, each is laid after the end of the one before. Verified against the
-//! example output that ships with the tool.
+//! The time of issue is TIME − LAT, and LAT is rounded to 10 µs: I/O issued closer together than that may come in
+//! another order than they were issued in, which is noted. Each run of the tool starts its clock again; if a file has
+//! several, each is placed after the end of the one before. Verified with the example output that ships with the tool.
 
 use crate::batch::Event;
 use crate::error::Error;
@@ -88,7 +87,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     };
     info.note(
         "times of issue are those of completion less a latency rounded to 10 µs: \
-         I/O issued closer together may stand in another order",
+         I/O issued closer together may be in another order",
     );
     let format = Biosnoop {
         tables: Tables::new(COLUMNS, REQUIRED),

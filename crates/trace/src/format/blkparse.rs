@@ -4,9 +4,9 @@
 //! `[error]`, `SECTOR / NEW [comm]` for a split, `SECTOR + SECTORS <- (MAJ,MIN) SECTOR` for a remap. Lines
 //! before the events (`Input file … added`) and the summary after them are passed over.
 //!
-//! An event before the start of the trace prints with its seconds wrapped at 2^64 ns and cut to 32 bits:
-//! 1266874889.67 is −0.04. That is undone here, so such a trace is not in time order.
-//! The length is cut to whole sectors by the tool, and only what was selected there (`-a`, `-f`) is here.
+//! An event before the start of the trace prints with its seconds wrapped at 2^64 ns and cut to 32 bits: 1266874889.67
+//! is −0.04. That is undone here, so such a trace is not in time order. The tool cuts the length to whole sectors, and
+//! prints only selected events (`-a`, `-f`).
 
 use crate::blk::{Action, BlockEvents, BlockRecord, PEEK_RECORDS, Present};
 use crate::format::{About, Family, Format, Holds};
@@ -73,7 +73,7 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-/// Seconds to which blkparse cuts 2^64 ns: printed for what lies before the start of the trace.
+/// Seconds to which blkparse cuts 2^64 ns: printed for events before the start of the trace.
 const WRAP_SECONDS: i64 = 1_266_874_889;
 /// Nanoseconds that belong to them.
 const WRAP_NS: i64 = 709_551_616;
@@ -144,7 +144,7 @@ fn parse_time(text: &[u8]) -> Option<i64> {
 }
 
 /// Lines of the usual form in one pass: numbers without a sign, `SECTOR + SECTORS`, no remap. `None` for all others,
-/// which [`parse`] understands or names what is wrong with.
+/// which [`parse`] reads or rejects with the fault.
 #[inline]
 fn parse_usual(line: &[u8]) -> Option<BlkparseLine<'_>> {
     let mut scan = Scan::new(line, b' ');
@@ -207,7 +207,7 @@ fn is_device(word: &[u8]) -> bool {
         .is_some_and(|at| parse_u64(&word[..at]).is_some() && parse_u64(&word[at + 1..]).is_some())
 }
 
-/// What follows the seven fields that all lines have, or why it is not understood.
+/// The text after the seven fields that all lines have, or the reason why it is not understood.
 fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     let mut fields = split_words(line);
     let mut next = |expected| fields.next().ok_or_else(|| LineError::new(line, expected));
@@ -257,7 +257,7 @@ fn parse(line: &[u8]) -> Result<BlkparseLine<'_>, LineError> {
     })
 }
 
-/// `SECTOR + SECTORS`, `SECTOR / SECTOR`, or neither, and what stands in brackets.
+/// `SECTOR + SECTORS`, `SECTOR / SECTOR`, or neither, and the text in brackets.
 fn parse_place<'line>(
     line: &'line [u8],
     mut fields: impl Iterator<Item = &'line [u8]>,
@@ -363,7 +363,7 @@ struct RecentNames {
 }
 
 impl RecentNames {
-    /// So many are kept.
+    /// The number that is kept.
     const KEPT: usize = 8;
 
     /// The number of a name, from `learn` where it is not among the recent ones.
@@ -512,7 +512,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever bytes a line has, the way of usual lines gives what the other one does, or nothing.
+        /// For any bytes of a line, the fast path gives the same result as the general one, or none.
         #[test]
         fn the_usual_way_agrees_with_the_general_one(
             line in prop::sample::select(&LINES[..]),

@@ -1,10 +1,9 @@
 //! The output of biosnoop.bt of bpftrace: `TIME(ms) DISK COMM PID LAT(ms)`.
 //!
-//! TIME is that of completion since the program's start, LAT the time from insert of the request to its
-//! completion, both cut to whole ms. It has neither operation nor sector nor length, so there are no I/O to be
-//! made of it: it gives one histogram of latency a disk, a bucket for each ms that occurs, and cannot tell
-//! where or how long the I/O were. The layer is that of requests. Verified against the example output that
-//! ships with the tool.
+//! TIME is that of completion since the program's start, LAT the time from insert of the request to its completion,
+//! both cut to whole ms. It has neither operation nor sector nor length, so no I/O can be made of it: it gives one
+//! histogram of latency for each disk, a bucket for each ms that occurs, and has no positions and lengths of I/O. The
+//! layer is that of requests. Verified with the example output that ships with the tool.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,11 @@
 //! DiskSim's ASCII traces, which MQSim reads too: one request a line, five columns between blanks.
 //!
-//! `time device start_sector sectors type`: sectors of 512 bytes, type 0 is a write and 1 a read. The unit of
-//! the time is in neither program's file: DiskSim takes decimal ms, MQSim whole ns. So a time with a point is
-//! read as ms and one without as ns; the first time other than 0 decides for the whole file, and a note says
-//! what was assumed.
+//! `time device start_sector sectors type`: sectors of 512 bytes, type 0 is a write and 1 a read. The unit of the time
+//! is in neither program's file: DiskSim uses decimal ms, MQSim whole ns. So a time with a point is read as ms and one
+//! without as ns; the first time other than 0 decides for the whole file, and a note states the assumption.
 //!
-//! What the host gives a disk: the request layer. There are no response times. The form with whole numbers is
-//! verified against a real trace; no real file with decimal times was at hand.
+//! The host's requests to a disk: the request layer. There are no response times. The form with whole numbers is
+//! verified with a real trace; no real file with decimal times was available.
 
 use crate::batch::Event;
 use crate::error::Error;

@@ -6,10 +6,10 @@
 //! µs since boot; DELTA is the time between them. DTIME, the time since the disk's last completion, is no
 //! latency of one I/O and is not used. D is R or W.
 //!
-//! The probes are those of the io provider, where a device node is given a buffer: the bio layer. BLOCK is
-//! what the issuer said; on a slice it may count from the slice's start. Without STIME, and without both TIME
-//! and DELTA, the rows stand in the order of completion. Verified against the example output that ships with
-//! the tool, which has the default columns only; those of the options are taken from the tool's source.
+//! The probes are those of the io provider, at the buffers of a device node: the bio layer. BLOCK comes from the
+//! issuer; on a slice it may count from the slice's start. Without STIME, and without both TIME and DELTA, the rows are
+//! in the order of completion. Verified with the example output that ships with the tool, which has the default columns
+//! only; those of the options come from the tool's source.
 
 use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
@@ -154,7 +154,7 @@ fn times(line: &[u8], row: &Row<'_>) -> Result<(i64, Option<i64>), LineError> {
     Ok((start.or(issued).unwrap_or(UNKNOWN_NS), device_ns))
 }
 
-/// Says what the columns of a run mean for its times and devices.
+/// Adds the meaning of a run's columns for its times and devices.
 fn describe(header: &Header, info: &mut SourceInfo) {
     let has = |names: [&str; 2]| names.iter().any(|name| header.has(name));
     let (start, end) = (has(["STIME(us)", "STIME"]), has(["TIME(us)", "TIME"]));
@@ -177,7 +177,7 @@ fn describe(header: &Header, info: &mut SourceInfo) {
     }
 }
 
-/// Command and path out of what follows SIZE: a path begins with `/` or, unknown, with `<`.
+/// Command and path from the text after SIZE: a path begins with `/` or, unknown, with `<`.
 fn comm_and_path(free: &[u8]) -> (&[u8], &[u8]) {
     let mark =
         memchr::memchr_iter(b' ', free).find(|&at| matches!(free.get(at + 1), Some(b'/' | b'<')));

@@ -8,9 +8,9 @@
 //! number is damage and not a wrong size. A flush has Size 0 and an offset of all ones.
 //!
 //! An I/O is in flight from `Init Time` to `Complete Time`; `IO Time` is the difference, and `device_ns` here. `Disk
-//! Service Time` is the part of it that WPA ascribes to the disk: from the completion before (or from Init, if later) to
-//! Complete. By that no disk ever works on two requests at once, whatever the depth of its queue. It is used only where
-//! there is no `IO Time`, and a note says so.
+//! Service Time` is the part of it that WPA ascribes to the disk: from the completion before (or from Init, if later)
+//! to Complete. By that no disk ever works on two requests at once, for any depth of its queue. It is used only without
+//! `IO Time`, and a note says so.
 //!
 //! The request layer of the host's disk driver. Verified against the first rows of a real German export
 //! (`;` with `,`); no real file of another country was at hand.
@@ -162,7 +162,7 @@ struct Wpa {
     header: Option<EtwHeader>,
     locale: Option<Locale>,
     disks: DeviceKeys,
-    /// The process field last seen, with what it means.
+    /// The last process field, with its meaning.
     process: (Vec<u8>, NameId, Option<i32>),
 }
 

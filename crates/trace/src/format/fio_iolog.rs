@@ -1,4 +1,4 @@
-//! fio's I/O logs (`write_iolog`), versions 2 and 3: what a job asked of its files.
+//! fio's I/O logs (`write_iolog`), versions 2 and 3: the requests of a job to its files.
 //!
 //! The first line is `fio version N iolog`. Version 2: `FILE add|open|close` and
 //! `FILE read|write|trim|sync|datasync|wait OFFSET LENGTH`; version 3 has a time in front of each and no
@@ -6,11 +6,11 @@
 //! many µs after the `wait` before it the job goes on; without one a log of version 2 has no times at all.
 //! FILE, without blanks, is the device here.
 //!
-//! This is what the job asked of the file: the vfs layer, even where the file is a device node, unless `layer=LAYER`
-//! stands behind the first `add`, as Plumb writes it for I/O of another layer (fio reads no further). There are no
-//! completions, so no latencies. A sync has neither place nor length, whatever its line says; a trim is a
-//! discard. Version 3 is verified against a log of fio 3.33; of version 2 no real log was at hand, and version
-//! 1 (`rw,offset,length`, before fio 1.17) is not read.
+//! These are requests to the file: the vfs layer, even if the file is a device node, unless `layer=LAYER` follows the
+//! first `add`, as Plumb writes it for I/O of another layer (fio ignores it). There are no completions, so no
+//! latencies. A sync has neither place nor length, for any content of its line; a trim is a discard. Version 3 is
+//! verified with a log of fio 3.33; no real log of version 2 was available, and version 1 (`rw,offset,length`, before
+//! fio 1.17) is not read.
 
 use crate::batch::Event;
 use crate::error::Error;
@@ -70,7 +70,7 @@ enum LogVersion {
     V3,
 }
 
-/// Every word that may stand for what is done, with its operation; those without one do no I/O.
+/// Every possible action word, with its operation; those without one do no I/O.
 const ACTIONS: [(&str, Option<Op>); 10] = [
     ("read", Some(Op::Read)),
     ("write", Some(Op::Write)),
@@ -174,7 +174,7 @@ fn layer_mark(rest: &Scan<'_>) -> Option<Layer> {
     Layer::from_word(std::str::from_utf8(word).ok()?)
 }
 
-/// The layer of a log: that of its first `add`, which stands above all I/O.
+/// The layer of a log: that of its first `add`, which precedes all I/O.
 fn layer_of(input: &mut Input) -> Result<Layer, Error> {
     let complete = input.peek(HEAD_BYTES)?.len() < HEAD_BYTES;
     let mark = whole_lines(input.shown(), complete)
@@ -224,7 +224,7 @@ struct FioLog {
     files: DeviceKeys,
     /// Name of the file of each device.
     names: Vec<NameId>,
-    /// Where the waits of version 2 have come to.
+    /// The sum of version 2's waits so far.
     waited_ns: i64,
     counts: [u64; ACTIONS.len()],
 }
@@ -318,7 +318,7 @@ impl LineFormat for FioLog {
         if self.version == Some(LogVersion::V2) {
             if self.counts[WAIT] > 0 {
                 sink.info.note(
-                    "times are only those of the `wait` lines: what stands between two has one",
+                    "times are only those of the `wait` lines: all I/O between two have the same time",
                 );
             } else {
                 sink.info

@@ -42,7 +42,7 @@ pub struct Format {
     pub verified: bool,
     /// Whether events may come in another order than that of their times.
     pub unsorted: bool,
-    /// What the documents and the fuzzer say of it: `make docs` writes them.
+    /// Text for the documents and the fuzzer: `make docs` writes them.
     pub about: About,
     /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
     pub sniff: fn(&[u8], bool) -> Sniff,
@@ -59,7 +59,7 @@ pub struct About {
     pub layer: &'static str,
     /// I/O or counts.
     pub holds: Holds,
-    /// The evidence that the reader is right; says `**unverified**` where there is none.
+    /// The evidence that the reader is right; `**unverified**` without any.
     pub verified_by: &'static str,
     /// Questions that no reader can answer from it.
     pub cannot_tell: &'static str,
@@ -143,7 +143,7 @@ impl Format {
         small.replace(|sign: char| !sign.is_ascii_alphanumeric(), "_")
     }
 
-    /// What is known beforehand of a source of this format that holds requests of a driver.
+    /// The fixed facts about a source of this format with requests of a driver.
     pub(crate) fn requests(&self, clock: Clock) -> SourceInfo {
         SourceInfo {
             format: self.name,
@@ -156,7 +156,7 @@ impl Format {
     }
 }
 
-/// All formats, the most distinctive first: where two say yes the earlier one is taken.
+/// All formats, the most distinctive first: if two match, the earlier one is used.
 pub static FORMATS: &[&Format] = &[
     &parquet::FORMAT,
     &blktrace::FORMAT,

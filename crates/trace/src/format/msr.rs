@@ -6,8 +6,8 @@
 //! time is an unknown one, and so is 0, with which files from other sources fill the column.
 //! A device is `host_disk`. A line `# plumb: ` in a file that Plumb converted tells the holes of the source.
 //!
-//! The events come from the disk driver of the host: the request layer. What waited above it is not here.
-//! Verified against a real excerpt.
+//! The events come from the disk driver of the host: the request layer. Waits above it are not included. Verified with
+//! a real excerpt.
 
 use crate::batch::Event;
 use crate::error::Error;

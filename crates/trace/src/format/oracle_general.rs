@@ -31,7 +31,7 @@ pub static FORMAT: Format = Format {
 
 const RECORD_BYTES: usize = 24;
 
-/// So many records in a row that look right are no accident.
+/// This number of consecutive plausible records is no accident.
 const RECORDS_SEEN: usize = 16;
 
 /// Above it four letters of text would pass as a size.

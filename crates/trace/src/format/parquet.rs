@@ -1,8 +1,8 @@
-//! The project's own traces: Parquet files of schema version 1, told by `PAR1` at their beginning.
+//! The project's own traces: Parquet files of schema version 1, recognized by `PAR1` at their beginning.
 //!
-//! One row is one I/O, at the layer that its own column names; times in ns, places in sectors of 512 bytes and
-//! a rest. See [`crate::parquet`] for the columns. Read from the end and at any place, so a stream or a
-//! compressed file cannot be one. Verified against what the project's writer and other engines write.
+//! One row is one I/O, at the layer in its own column; times in ns, places in sectors of 512 bytes and a rest. See
+//! [`crate::parquet`] for the columns. Read from the end and at any place, so a stream or a compressed file cannot be
+//! one. Verified with the output of the project's writer and of other engines.
 
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::parquet;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
-/// The format's entry in the list. Where rows are out of order the reader sorts them itself.
+/// The format's entry in the list. If rows are out of order, the reader sorts them itself.
 pub static FORMAT: Format = Format {
     name: "parquet",
     title: "[Plumb's own](trace-parquet.md), in Parquet",

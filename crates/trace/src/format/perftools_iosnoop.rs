@@ -4,11 +4,11 @@
 //! the kernel's trace clock, TYPE the kernel's rwbs letters, DEV as major,minor, BLOCK in 512 B on the whole
 //! disk, LATms from issue to complete in ms. COMM may hold blanks. The layer is that of requests.
 //!
-//! Without STARTs and ENDs there are no times: the rows then stand in the order of completion. With ENDs alone
-//! the time of issue is ENDs − LATms, rounded to 10 µs. With both the latency is their difference, which has
-//! more digits than LATms. With `-Q` the tool counts from insert and not from issue and does not print that it
-//! does, so the latency then holds the time in the queue. Lengths are cut to whole sectors by the tool.
-//! Verified against the example output that ships with it.
+//! Without STARTs and ENDs there are no times: the rows are then in the order of completion. With ENDs alone the time
+//! of issue is ENDs − LATms, rounded to 10 µs. With both the latency is their difference, which has more digits than
+//! LATms. With `-Q` the tool counts from insert and not from issue and does not print that it does, so the latency then
+//! contains the time in the queue. The tool cuts lengths to whole sectors. Verified with the example output that ships
+//! with it.
 
 use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
@@ -90,7 +90,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     )))
 }
 
-/// Says what the columns of a run mean for its times.
+/// Adds the meaning of a run's columns for its times.
 fn describe(header: &Header, info: &mut SourceInfo) {
     if header.has("STARTs") || header.has("ENDs") {
         info.clock = Clock::Boot;

@@ -1,16 +1,15 @@
 //! Histograms as `quantize()` of DTrace prints them, and those of bitesize of bcc.
 //!
-//! DTrace: a line with the key (a process id and its arguments, or a device), then
-//! `value ---- Distribution ---- count` and rows `VALUE |@@@ COUNT`. VALUE is a power of two, 0, or minus a
-//! power of two; a row holds what lies from it up to the next row, away from 0. That is what bitesize.d and
-//! seeksize.d of the DTraceToolkit and io-profiler.d print. bcc: `Process Name = 'x'`, then
-//! `Kbytes : count distribution` and rows `LOW -> HIGH : COUNT |***|`, in whole KiB.
+//! DTrace: a line with the key (a process id and its arguments, or a device), then `value ---- Distribution ---- count`
+//! and rows `VALUE |@@@ COUNT`. VALUE is a power of two, 0, or minus a power of two; a row counts values from it up to
+//! the next row, away from 0. bitesize.d and seeksize.d of the DTraceToolkit and io-profiler.d print this. bcc:
+//! `Process Name = 'x'`, then `Kbytes : count distribution` and rows `LOW -> HIGH : COUNT |***|`, in whole KiB.
 //!
-//! The printed rows do not say what they count. A line above that names bitesize (bytes a request) or seeksize
-//! (blocks of 512 B between requests of a thread, without direction) does. A histogram without such a word
-//! whose values all lie between 512 and 64 MiB is taken for lengths in bytes, with a note; any other is left
-//! out, with a note. The layer is bio for DTrace's io provider and request for bcc; of an unnamed one it is
-//! not known. Verified against the example outputs that ship with the tools.
+//! The printed rows have no unit. A line above with bitesize (bytes a request) or seeksize (blocks of 512 B between
+//! requests of a thread, without direction) names it. A histogram without such a word with all values between 512 and
+//! 64 MiB is read as lengths in bytes, with a note; any other is left out, with a note. The layer is bio for DTrace's
+//! io provider and request for bcc; for an unnamed one it is unknown. Verified with the example outputs that ship with
+//! the tools.
 
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
@@ -63,7 +62,7 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-/// Lengths of I/O lie between these; other values are no lengths in bytes.
+/// Lengths of I/O are between these; other values are no lengths in bytes.
 const LEN_BYTES: std::ops::RangeInclusive<i64> = 512..=1 << 26;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,7 +172,7 @@ fn is_row(line: &[u8], heading: Heading) -> bool {
 }
 
 struct Quantize {
-    /// What the last tool named above counts, and its unit in bytes.
+    /// The measure of the last tool named above, and its unit in bytes.
     tool: Option<(Measured, i64)>,
     subject: String,
     table: Option<(Heading, Vec<Bucket>)>,
@@ -244,7 +243,7 @@ impl LineFormat for Quantize {
         let counted = || buckets.iter().filter(|bucket| bucket.ios > 0);
         if linear {
             sink.info.note(
-                "a histogram of lquantize() was left out: its rows do not say what they count",
+                "a histogram of lquantize() was left out: its rows do not name the counted quantity",
             );
         } else if counted().next().is_some() {
             let is_length = counted().all(|bucket| bucket.low.is_some_and(|low| LEN_BYTES.contains(&low)))

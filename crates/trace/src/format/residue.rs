@@ -7,8 +7,8 @@
 //! may also be two keys, major and minor, and op any rwbs string of the kernel. Lines that begin with `#` are
 //! remarks. Another header begins another table.
 //!
-//! Such a table is what a one-liner prints where nothing else can be installed. For bpftrace (tried on Linux
-//! 6.18 with bpftrace 0.17; `collectors/residue.bt`):
+//! A one-liner prints such a table on a host without other tools. For bpftrace (tried on Linux 6.18 with bpftrace 0.17;
+//! `collectors/residue.bt`):
 //!
 //! ```text
 //! BEGIN { printf("# plumb-residue 1 unit=512 modulus=2048 layer=request\n"); }
@@ -28,8 +28,8 @@
 //! END { printa("%s %s %d %d %@d\n", @); }
 //! ```
 //!
-//! It leaves out order, times and processes: streams, seeks and depth cannot be told. Without a header the
-//! unit is not known, so such a file is refused.
+//! It leaves out order, times and processes: so there are no streams, seeks and depth. Without a header the unit is not
+//! known, so such a file is refused.
 
 use crate::error::{Damage, Error, Place, shown};
 use crate::format::{About, Family, Format, Holds};
@@ -249,7 +249,7 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
     })
 }
 
-/// What bpftrace itself says before the first line of a program.
+/// bpftrace's own message before the first line of a program.
 fn is_chatter(line: &[u8]) -> bool {
     line.starts_with(b"Attaching ")
 }
@@ -259,7 +259,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     if first.is_some_and(|line| line.starts_with(MAGIC)) {
         return Sniff::Yes;
     }
-    // A table without its header is recognised too, so that the error can say what is missing.
+    // A table without its header is recognised too, so that the error can name the missing part.
     let any = Head {
         unit_bytes: 1,
         modulus: u64::MAX,

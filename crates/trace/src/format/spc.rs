@@ -1,9 +1,9 @@
 //! SPC traces (Storage Performance Council; UMass Financial and WebSearch): CSV of application block I/O.
 //!
-//! `ASU,LBA,Size,Opcode,Timestamp` and, row by row, any number of further columns, which are passed over.
-//! Blanks may stand after commas. ASU numbers a logical unit, the device here; LBA counts blocks of that unit,
-//! taken as 512 bytes; the size is in bytes, may be 0 and need not be a multiple of a block; the opcode is R or
-//! W; the time is in decimal seconds since the trace began.
+//! `ASU,LBA,Size,Opcode,Timestamp` and, row by row, any number of further columns, which are skipped. Blanks may follow
+//! commas. ASU numbers a logical unit, the device here; LBA counts blocks of that unit, assumed as 512 bytes; the size
+//! is in bytes, may be 0 and need not be a multiple of a block; the opcode is R or W; the time is in decimal seconds
+//! since the trace began.
 //!
 //! Recorded at the driver of the storage: the request layer. There are no response times.
 //! Verified against a real excerpt, and its block size against a conversion of the same trace by others; no

@@ -1,9 +1,9 @@
 //! SYSTOR '17 traces: CSV of the block I/O that virtual desktops sent to their storage.
 //!
-//! `Timestamp,Response,IOType,LUN,Offset,Size`, six columns. Time and response are decimal seconds, the time
-//! since 1970 UTC; `IOType` is R or W; offset and size are bytes of the LUN. Where no response was seen,
-//! `Response` and `IOType` are blank: such an I/O is here as `other`, without latency, since the source does
-//! not tell what it did. Files with and without a header line are read.
+//! `Timestamp,Response,IOType,LUN,Offset,Size`, six columns. Time and response are decimal seconds, the time since 1970
+//! UTC; `IOType` is R or W; offset and size are bytes of the LUN. If no response was seen, `Response` and `IOType` are
+//! blank: such an I/O is here as `other`, without latency, because the source does not have its operation. Files with
+//! and without a header line are read.
 //!
 //! Seen between the hosts and the storage array: below the driver, the request layer.
 //! *Unverified*: held against a single real line only.

@@ -4,9 +4,9 @@
 //! too). The time is in whole seconds since 1970; offset and size are in sectors of 512 bytes; 0 is a read,
 //! 1 a write.
 //!
-//! Seen at the storage cluster's proxies: what the volumes' clients sent, the request layer. There are no
-//! response times, and within a second only the order of the lines tells what came first.
-//! *Unverified*: held against ten real lines only.
+//! Recorded at the storage cluster's proxies: requests of the volumes' clients, the request layer. There are no
+//! response times, and within a second only the order of the lines gives the sequence. *Unverified*: tested with ten
+//! real lines only.
 
 use crate::batch::Event;
 use crate::error::Error;

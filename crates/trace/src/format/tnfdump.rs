@@ -11,11 +11,11 @@
 //! | `physio_start` | device, offset (bytes), size, rw | raw I/O begins |
 //! | `aphysio_start` | device, blkno, size, bp, rw | asynchronous raw I/O begins |
 //!
-//! A driver's strategy routine is given what the device node was given, before the driver cuts it up or turns a
-//! slice's block into the disk's: the layer is bio, and a block may count from the start of a slice. A start is
-//! ended by the next biodone of its buffer, device and block. physio_start names no buffer, so such I/O have no
-//! latency. The thread is the LWP, of kernel threads a number made of the TID. Devices are numbers, printed here as major,minor of the 32-bit form. Elapsed counts from the first
-//! event, in ms with six decimals, which is exact in ns.
+//! A driver's strategy routine gets the requests to the device node, before the driver cuts them up or converts a
+//! slice's block into the disk's: the layer is bio, and a block may count from the start of a slice. A start is ended
+//! by the next biodone of its buffer, device and block. physio_start names no buffer, so such I/O have no latency. The
+//! thread is the LWP, for kernel threads a number made of the TID. Devices are numbers, printed here as major,minor of
+//! the 32-bit form. Elapsed counts from the first event, in ms with six decimals, which is exact in ns.
 
 mod pairs;
 
@@ -85,7 +85,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     sniff_below_prose(prefix, complete, |line| split_words(line).take(4).eq(head))
 }
 
-/// An event of which the data may not be complete yet.
+/// An event with possibly incomplete data.
 struct PendingEvent {
     time_ns: i64,
     pid: Option<i32>,
@@ -120,7 +120,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
-/// What an event line says.
+/// The fields of an event line.
 struct EventLine<'line> {
     time_ns: i64,
     pid: Option<i32>,

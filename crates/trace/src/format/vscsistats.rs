@@ -5,11 +5,11 @@
 //! its bucket; limits such as 4095 before 4096 single out the round lengths. The last limit is printed twice:
 //! its second row holds everything above. Units: bytes, blocks of 512 B, µs; here bytes and ns.
 //!
-//! The host counts what a virtual machine sends to one virtual disk: the request layer of the guest, with the
-//! latency of the host's storage. A distance is printed from the last block of the command before, so that 1
-//! means sequential; here it counts from that command's end, and 0 is sequential. The distance to the closest
-//! of 16 commands before is another measure than distance to the last one, and is left out. There is no I/O
-//! by I/O, so nothing is known of starts, of fit, or of latency by fit. Verified against a real output.
+//! The host counts the requests of a virtual machine to one virtual disk: the request layer of the guest, with the
+//! latency of the host's storage. A distance is printed from the last block of the command before, so that 1 means
+//! sequential; here it counts from that command's end, and 0 is sequential. The distance to the closest of 16 commands
+//! before is another measure than distance to the last one, and is left out. There are no individual I/O, so starts,
+//! fit and latency by fit are unknown. Verified with a real output.
 
 use crate::error::{Damage, Error, Place, shown};
 use crate::format::{About, Family, Format, Holds};
@@ -57,7 +57,7 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-/// No histogram of the tool comes near so many buckets.
+/// No histogram of the tool has nearly this number of buckets.
 const BUCKETS_MAX: usize = 1000;
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -92,7 +92,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     )))
 }
 
-/// What a section counts, by the words of its name; `None` for what has no place here.
+/// The measure of a section, by the words of its name; `None` for an unused one.
 fn measured(what: &[u8]) -> Option<Measured> {
     let starts = |with: &str| what.starts_with(with.as_bytes());
     if starts("IO lengths") {
@@ -264,7 +264,7 @@ impl LineFormat for VscsiStats {
             current.broken |= outcome.is_err();
             return outcome;
         }
-        // The section before ends here; what it lacks is told at its place.
+        // The section before ends here; its missing parts are reported at its position.
         self.end(sink);
         self.current = Some(head(line)?);
         sink.info.tally("histogram");

@@ -9,8 +9,8 @@
 //! ElapsedTime, and the time of the event is TimeStamp less that. `DiskSvcTime` (as in the CSV of the analyzer, an
 //! inference that counts one request at a time) is used only without it. The request layer of the host's disk driver.
 //!
-//! *Unverified*: held against a single real line. The file names no unit of time; µs since the trace began is
-//! what documents say, and that TimeStamp is that of completion is a property of these events.
+//! *Unverified*: tested with a single real line. The file names no unit of time; documents name µs since the trace
+//! began, and the TimeStamp of these events is that of completion.
 
 use crate::batch::Event;
 use crate::error::Error;
@@ -90,7 +90,7 @@ const ELAPSED: usize = 4;
 const SERVICE: usize = 5;
 const PROCESS: usize = 6;
 
-/// Where in a line of some kind each of [`COLUMNS`] stands.
+/// The position of each of [`COLUMNS`] in a line of some kind.
 type ColumnPlaces = [Option<usize>; COLUMNS.len()];
 
 fn places_of(header: &[u8]) -> ColumnPlaces {

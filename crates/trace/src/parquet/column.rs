@@ -1,7 +1,7 @@
 //! Reads one column of a row group into a column of a batch.
 //!
-//! Dictionary keys go straight to what they mean here, by a table made once a dictionary. All other encodings are
-//! the library's; what it gives is checked and translated in one go.
+//! Dictionary keys are translated directly into the wanted values, by a table made once for each dictionary. All other
+//! encodings are the library's; its values are checked and translated in one go.
 
 use bytes::Bytes;
 use parquet::basic::Encoding;
@@ -19,7 +19,7 @@ use crate::parquet::pread::PartFile;
 #[derive(Default)]
 pub struct Bad {
     rows: Vec<bool>,
-    /// Row, what was found, what was expected.
+    /// Row, the value found, the value expected.
     pub found: Vec<(usize, String, &'static str)>,
 }
 
@@ -53,7 +53,7 @@ pub struct GroupColumn<P: DataType, T> {
     dictionary: Dictionary<P, T>,
     /// The values of the rows that are being read.
     read: Vec<P::T>,
-    /// Which of them there are.
+    /// The existing ones.
     known: Vec<bool>,
 }
 
@@ -179,7 +179,7 @@ impl<P: DataType, T: Copy> GroupColumn<P, T> {
         Ok(self.known.iter().filter(|known| **known).count())
     }
 
-    /// Appends what the next values mean; returns those that make no sense, by their place among these.
+    /// Appends the meanings of the next values; returns the invalid ones, by their place among these.
     fn read_values<M: Meaning<P::T, Is = T>>(
         &mut self,
         count: usize,
@@ -264,7 +264,7 @@ impl<P: DataType, T: Copy> Dictionary<P, T> {
     }
 }
 
-/// Appends what values mean; returns those that make no sense.
+/// Appends the meanings of values; returns the invalid ones.
 fn translate<V: Clone, M: Meaning<V>>(
     values: &mut Vec<V>,
     meaning: &mut M,

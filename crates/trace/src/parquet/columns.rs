@@ -1,4 +1,4 @@
-//! From the columns of a row group to those of a [`Batch`]: what each number and word means.
+//! From the columns of a row group to those of a [`Batch`]: the meaning of each number and word.
 
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::Result;
@@ -196,7 +196,7 @@ impl Decoder {
     }
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 enum ColumnInput<P: DataType, T> {
     /// From nowhere: the column stays empty.
     Absent,
@@ -206,7 +206,7 @@ enum ColumnInput<P: DataType, T> {
     File(Box<GroupColumn<P, T>>),
 }
 
-/// What the inputs of a row group are made of.
+/// The parts of the inputs of a row group.
 struct Inputs<'a> {
     file: &'a PartFile,
     group: &'a RowGroupMetaData,
@@ -258,7 +258,7 @@ impl Inputs<'_> {
     }
 }
 
-/// The rows that are read next, and what is found wrong with them.
+/// The rows that are read next, and their faults.
 struct Next<'a> {
     rows: usize,
     bad: &'a mut Bad,

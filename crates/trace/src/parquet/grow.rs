@@ -1,9 +1,9 @@
 //! A trace that can be read at any time, also when its writer is killed.
 //!
-//! Parquet readers look for the footer at the end of a file. Here each row group is followed by a footer that knows all row
-//! groups before it, and the next row group goes behind that: a footer, once written, is never touched, and what lies
-//! between two row groups is nobody's. Row group and footer leave memory together. A file whose writer was killed in the very
-//! moment of writing ends with neither; [`open`](super::open) then takes it up to the footer before.
+//! Parquet readers look for the footer at the end of a file. Here each row group is followed by a footer that knows all
+//! row groups before it, and the next row group goes behind that: a written footer is never changed, and the bytes
+//! between two row groups are unused. Row group and footer leave memory together. A file whose writer was killed during
+//! a write ends with neither; [`open`](super::open) then uses it up to the footer before.
 //!
 //! Footers grow with the file. So that they stay a fraction of it, row groups are gathered while they are small against the
 //! footer, and on a quiet disk the time between two footers grows with that since the beginning.
@@ -36,7 +36,7 @@ pub const COMMIT_AFTER: Duration = Duration::from_secs(2);
 /// Later on after this share of the time since the beginning: a day on a quiet disk has some 260 footers then.
 const COMMIT_SHARE: u32 = 32;
 
-/// Row groups gathered are at least so many times as long as the footer that follows them.
+/// Row groups gathered are at least this many times as long as the footer that follows them.
 const GROUPS_TO_FOOTER: usize = 4;
 
 /// Most bytes of row groups that are gathered.
@@ -51,7 +51,7 @@ pub struct GrowingWriter {
     committed: Committed,
 }
 
-/// What is in the file for good.
+/// The committed content of the file.
 #[derive(Clone, Copy, Default)]
 struct Committed {
     bytes: u64,
@@ -79,7 +79,7 @@ impl Write for EncodedRows {
 }
 
 impl GrowingWriter {
-    /// Begins a file, which must not be there and which only its owner can open; it can be read from then on.
+    /// Begins a file, which must not exist and which only its owner can open; it can be read from then on.
     ///
     /// # Errors
     /// When it cannot be created or written.
@@ -117,7 +117,8 @@ impl GrowingWriter {
         Ok(growing)
     }
 
-    /// Takes a batch in; `now` is the time since the recording began. What the footers say of the source is of their time.
+    /// Adds a batch; `now` is the time since the recording began. The footers have the facts about the source at their
+    /// time.
     ///
     /// # Errors
     /// When the file cannot be written; it can be read up to the last footer all the same.
@@ -185,7 +186,7 @@ impl GrowingWriter {
         })
     }
 
-    /// Writes what is gathered. Where that fails the file is cut behind the last footer.
+    /// Writes the gathered rows. On failure the file is cut behind the last footer.
     fn put(&mut self, committed: Committed, footer_bytes: usize) -> io::Result<()> {
         let before = self.committed.bytes;
         let gathered = self.writer.inner_mut();
@@ -233,7 +234,7 @@ impl GrowingWriter {
         self.committed.events
     }
 
-    /// Bytes that the file will have at most when what was taken in is committed, but for what its footer grows by.
+    /// Largest length of the file after the present rows are committed, except for the growth of its footer.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let waiting = self.writer.inner().bytes.len() + self.writer.in_progress_size();

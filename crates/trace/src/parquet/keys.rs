@@ -1,8 +1,8 @@
 //! Dictionary keys, and the levels that tell null from value, as Parquet packs them: runs of one key, and groups of
 //! eight keys of a few bits each ("RLE / Bit-Packing Hybrid" in `Encodings.md` of the Parquet format).
 //!
-//! The library's decoder of these is not public, and its public readers give the values that keys stand for. Here a
-//! key is looked up at once in a table of what the reader wants to have.
+//! The library's decoder of these is not public, and its public readers give the values of keys. Here a key is looked
+//! up at once in a table of the wanted values.
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
@@ -16,7 +16,7 @@ const SMALL: usize = 256;
 /// Widest key.
 const WIDTH_MAX: u32 = 32;
 
-/// What keys stand for.
+/// The values of keys.
 #[derive(Debug)]
 pub struct KeyTable<T> {
     /// By key; filled up to at least [`SMALL`].
@@ -40,7 +40,7 @@ impl<T: Copy> KeyTable<T> {
             .ok_or_else(|| self.beyond(key))
     }
 
-    /// Appends what keys of up to a byte stand for.
+    /// Appends the values of keys of up to a byte.
     fn look_up(&self, keys: &[u8], out: &mut Vec<T>) -> Result<()> {
         let highest = keys.iter().fold(0, |highest, key| highest.max(*key));
         match self.values.first_chunk::<SMALL>() {
@@ -67,7 +67,7 @@ pub struct Keys {
     bytes: Bytes,
     /// Bits of a key.
     width: u32,
-    /// Where the next run begins.
+    /// The start of the next run.
     next_run: usize,
     run: KeyRun,
     /// Keys of this run that are still to come.
@@ -77,15 +77,15 @@ pub struct Keys {
 #[derive(Clone, Copy, Debug)]
 enum KeyRun {
     Same(u32),
-    /// Where the group of the next key begins, and how many of the group are read.
+    /// The start of the next key's group, and the number of its keys that are read.
     Packed(usize, usize),
 }
 
 impl Keys {
-    /// Keys of so many bits.
+    /// Keys of this number of bits.
     ///
     /// # Errors
-    /// When no key has so many bits.
+    /// If no key has this number of bits.
     pub fn new(bytes: Bytes, width: u32) -> Result<Keys> {
         if width > WIDTH_MAX {
             return Err(ParquetError::General(format!(
@@ -104,13 +104,13 @@ impl Keys {
     /// The keys of a data page, which begins with their width. Without values it may be empty.
     ///
     /// # Errors
-    /// When no key has so many bits.
+    /// If no key has this number of bits.
     pub fn of_page(bytes: &Bytes) -> Result<Keys> {
         let width = bytes.first().copied().unwrap_or(0);
         Keys::new(bytes.slice(bytes.len().min(1)..), width.into())
     }
 
-    /// Appends what the next `count` keys stand for.
+    /// Appends the values of the next `count` keys.
     ///
     /// # Errors
     /// When there are not as many, or one stands for nothing.
@@ -184,7 +184,7 @@ impl Keys {
         ))
     }
 
-    /// Reads at most so many keys of a packed run and tells how many.
+    /// Reads at most this number of keys of a packed run and returns the number.
     fn unpack<T: Copy>(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Finds which layers a file holds whose metadata does not say.
+//! Finds the layers of a file whose metadata do not state them.
 
 use parquet::data_type::ByteArrayType;
 use parquet::errors::ParquetError;

@@ -1,5 +1,5 @@
-//! What the values of columns mean: numbers as they stand or in another unit, words by their names, and what to say
-//! of those that make no sense.
+//! The meaning of column values: numbers unchanged or in another unit, words by their names, and messages about invalid
+//! ones.
 
 use std::fmt::Display;
 
@@ -8,21 +8,21 @@ use parquet::data_type::ByteArray;
 use crate::batch::UNKNOWN_NS;
 use crate::parquet::schema::{At, COLUMNS};
 
-/// What the values of a column mean.
+/// The meaning of a column's values.
 pub trait Meaning<V> {
     /// How a meaning is kept.
     type Is: Copy;
 
-    /// What a value means; `None` when it makes no sense.
+    /// The meaning of a value; `None` if it is invalid.
     fn decode(&mut self, value: &V) -> Option<Self::Is>;
 
-    /// Appends what values mean if all make sense, else nothing and `false`. May take the values out.
+    /// Appends the meanings of values if all are valid, else nothing and `false`. May take the values out.
     fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<Self::Is>) -> bool;
 
-    /// Stands where there is no value, or none that makes sense.
+    /// Used in place of a missing or invalid value.
     fn unknown(&self) -> Self::Is;
 
-    /// What was found and expected where a value (`None`: null) makes no sense; `None` where null does.
+    /// The texts found and expected for an invalid value (`None`: null); `None` if null is valid.
     fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)>;
 }
 
@@ -62,15 +62,15 @@ impl<V: Copy + Display, S: Fn(V) -> bool> Meaning<V> for Plain<S, V> {
 
 /// The meaning of numbers in another unit.
 pub struct Scaled<S, I, T> {
-    /// Which values make sense.
+    /// The test for valid values.
     pub makes_sense: S,
-    /// What these mean.
+    /// Their meaning.
     pub is: I,
-    /// Stands where there is none.
+    /// Used in place of a missing value.
     pub unknown: T,
     /// The column.
     pub at: At,
-    /// Which values make sense, in words.
+    /// The valid values, in words.
     pub expected: &'static str,
 }
 
@@ -147,16 +147,16 @@ pub fn latency(at: At) -> Plain<impl Fn(i64) -> bool, i64> {
     }
 }
 
-/// Whether a number is not below 0 and has at most so many bits.
+/// Whether a number is not below 0 and has at most this number of bits.
 pub fn is_within(value: i64, bits: u32) -> bool {
     value.cast_unsigned() >> bits == 0
 }
 
 /// The meaning of words.
 pub struct Word<F, T> {
-    /// What a word means.
+    /// The meaning of a word.
     pub of: F,
-    /// Stands where there is none.
+    /// Used in place of a missing value.
     pub unknown: T,
     /// The column.
     pub at: At,

@@ -1,7 +1,7 @@
-//! What a file says of itself: clock, devices, what was lost, where it came from.
+//! A file's metadata: clock, devices, losses, origin.
 //!
-//! Everything stands in the file's key/value metadata under `plumb.`; lists and counts as JSON. A value that
-//! cannot be understood is noted and taken as absent: the rows are good without it.
+//! Everything is in the file's key/value metadata under `plumb.`; lists and counts as JSON. An invalid value is noted
+//! and treated as absent: the rows are good without it.
 
 use parquet::file::metadata::KeyValue;
 use serde::de::DeserializeOwned;
@@ -65,7 +65,7 @@ struct SourceEntry {
     verified: bool,
 }
 
-/// What the writer itself saw of the rows.
+/// The writer's own facts about the rows.
 pub struct WriterFacts<'a> {
     /// Devices by name.
     pub devices: &'a [Device],
@@ -163,10 +163,10 @@ fn counts_entry(counts: &Counts) -> CountsEntry {
     }
 }
 
-/// What of the metadata is no part of [`SourceInfo`] or [`Names`].
+/// The metadata outside of [`SourceInfo`] and [`Names`].
 #[derive(Debug, Default)]
 pub struct Said {
-    /// The version of the schema, as it stands there.
+    /// The version of the schema, unchanged.
     pub schema: Option<String>,
     /// Layers of the rows; `None` when it is not said.
     pub layers: Option<Vec<Layer>>,
@@ -230,7 +230,7 @@ fn parse<T: DeserializeOwned>(key: &str, text: &str, info: &mut SourceInfo) -> O
 }
 
 fn take_counts(entry: &CountsEntry, counts: &mut Counts) {
-    // Reading adds to some of them, so none may stand at the end of its range.
+    // Reading adds to some of them, so none may be at the end of its range.
     let bounded = |count: u64| count.min(IOS_MAX);
     counts.lost = bounded(entry.lost);
     counts.unmatched_issues = bounded(entry.unmatched_issues);

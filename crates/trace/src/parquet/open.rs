@@ -130,7 +130,7 @@ fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> 
     })
 }
 
-/// Where the last footer within the file ends; `None` when there is none near its end.
+/// The end of the last footer within the file; `None` if there is none near its end.
 fn last_footer(file: &PartFile) -> io::Result<Option<u64>> {
     let tail = file.tail(CUT_OFF_BYTES_MAX)?;
     let begins = file.len() - tail.len() as u64;

@@ -1,4 +1,4 @@
-//! The pages of one column of one row group, in parts: which rows have a value, and the values, still encoded.
+//! The pages of one column of one row group, in parts: the rows with a value, and the values, still encoded.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Pages {
         Ok(Some(part))
     }
 
-    /// In pages of version 1 the length of the levels stands before them.
+    /// In pages of version 1 the length of the levels precedes them.
     fn split_v1(&self, page: &Bytes, encoding: Encoding) -> Result<(Option<Keys>, Bytes)> {
         if !self.has_levels {
             return Ok((None, page.clone()));

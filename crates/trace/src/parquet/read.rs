@@ -22,19 +22,19 @@ use crate::progress::Progress;
 use crate::reader::{Columns, Fill, Reader};
 use crate::source::SourceInfo;
 
-/// What opening found out.
+/// The result of opening.
 pub(super) struct Opened {
     /// The file.
     pub file: PartFile,
     /// Its footer.
     pub metadata: Arc<ParquetMetaData>,
-    /// Where each column stands in it.
+    /// The position of each column in it.
     pub leaves: [Option<usize>; COLUMNS.len()],
-    /// Which columns are wanted.
+    /// The wanted columns.
     pub columns: Columns,
-    /// Which layers are wanted.
+    /// The wanted layers.
     pub takes: [bool; Layer::ALL.len()],
-    /// Who wants to know how far the reading has come.
+    /// The receiver of progress.
     pub progress: Option<Arc<Progress>>,
 }
 
@@ -89,7 +89,7 @@ impl ParquetReader {
         }
     }
 
-    /// Goes to the next row group of which anything is wanted; `false` when there is none.
+    /// Goes to the next row group with wanted rows; `false` at the end.
     fn enter_group(&mut self) -> bool {
         while let Some(chunks) = self.opened.metadata.row_groups().get(self.next_group) {
             let index = self.next_group;
@@ -130,7 +130,7 @@ impl ParquetReader {
         false
     }
 
-    /// Where each column of a row group comes from.
+    /// The source of each column of a row group.
     fn plan(&self, index: usize) -> [Source; COLUMNS.len()] {
         let chunks = self.opened.metadata.row_group(index);
         let mut sources = [const { Source::Absent }; COLUMNS.len()];

@@ -1,9 +1,9 @@
 //! Columns of schema version 1 and how they are encoded.
 //!
-//! Times, sectors and latencies are stored as signed differences (DELTA_BINARY_PACKED) without a dictionary:
-//! on block traces that is a fifth smaller than the library's defaults. What has few different values (names,
-//! operations, lengths, processes) is dictionary-encoded. Integers are signed because several engines read
-//! unsigned 64-bit ones as decimals.
+//! Times, sectors and latencies are stored as signed differences (DELTA_BINARY_PACKED) without a dictionary: on block
+//! traces that is a fifth smaller than the library's defaults. Columns with few different values (names, operations,
+//! lengths, processes) are dictionary-encoded. Integers are signed because several engines read unsigned 64-bit ones as
+//! decimals.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const PAGE_BYTES: usize = 64 << 10;
 /// shrink any further, and decompressing them would then cost more than all else.
 const COMPRESSED_SHARE_MAX: f64 = 0.8;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Signed 64-bit number.
@@ -57,7 +57,7 @@ impl ColumnType {
 pub struct SchemaColumn {
     /// Name in the file.
     pub name: &'static str,
-    /// What it holds.
+    /// Its content.
     pub kind: ColumnType,
     /// Whether it may hold nulls, or be absent from the file.
     pub nullable: bool,
@@ -130,8 +130,8 @@ pub fn arrow_schema() -> SchemaRef {
     Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// The leaf in a file of each column, or what was found and expected where the file is no trace. Columns may
-/// stand in any order; ones that are not known are passed over.
+/// The leaf in a file of each column, or the texts found and expected if the file is no trace. Columns may be in any
+/// order; unknown ones are skipped.
 ///
 /// # Errors
 /// When a column is missing that every trace has, or holds something else.

@@ -1,10 +1,10 @@
-//! Where the values of a column come from: a column that the statistics of its row group show to be one value
-//! throughout is not decoded at all, one that is all null stays empty.
+//! The source of a column's values: a column with one constant value by the statistics of its row group is not decoded
+//! at all, one that is all null stays empty.
 
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
 
-/// Where the values of a column of a row group come from.
+/// The source of the values of a column of a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Not in the file, not wanted, or all null.
@@ -17,7 +17,7 @@ pub enum Source {
     Leaf(usize),
 }
 
-/// What the statistics of a row group say of a column: all null, one value, or nothing of use.
+/// The statistics of a row group about a column: all null, one value, or nothing of use.
 #[must_use]
 pub fn source_by_statistics(
     chunk: &ColumnChunkMetaData,

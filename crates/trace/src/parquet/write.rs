@@ -71,7 +71,7 @@ impl TraceWriter for ParquetWriter {
     }
 }
 
-/// What was seen of the rows so far: the metadata will say it.
+/// Facts about the rows so far, for the metadata.
 pub(super) struct Noted {
     names: Arc<Names>,
     devices: Vec<Device>,
@@ -114,7 +114,7 @@ impl Noted {
         self.events += batch.len() as u64;
     }
 
-    /// Keeps what the names so far know of devices: a later batch may come from another source.
+    /// Keeps the present facts about devices: a later batch may come from another source.
     fn keep_devices(&mut self) {
         for device in self.names.devices() {
             match self

@@ -109,7 +109,7 @@ impl SeriesCells {
             }),
             (None, active, _) => active,
         };
-        // Where the operations are told apart, the mean of both is theirs: that of all is rounded once more.
+        // If the operations are separate, the mean of both is computed from them: that of all is rounded once more.
         let is_apart = read.ms.is_some() && write.ms.is_some();
         DeviceRow {
             line,

@@ -1,10 +1,10 @@
-//! What `fio --output-format=json` prints: one document a run, or one each interval with `--status-interval`.
+//! Output of `fio --output-format=json`: one document for a run, or one for each interval with `--status-interval`.
 //!
 //! A job counts as a device; jobs of one name in a document run side by side and are added up. Documents of
-//! `--status-interval` count from the beginning of the run: of two that follow each other the difference is an interval. A
-//! document that does not go on from the one before it is a run of its own, so that several runs can stand one after the
-//! other in one file. The latency is fio's `lat`, from submission to completion. Versions 2 (microseconds) and 3
-//! (nanoseconds) are read. Left out: trims, percentiles and the figures of disks.
+//! `--status-interval` count from the beginning of the run: the difference of two consecutive ones is an interval. A
+//! document that does not continue the one before it is a separate run, so that one file can contain several runs. The
+//! latency is fio's `lat`, from submission to completion. Versions 2 (microseconds) and 3 (nanoseconds) are read. Left
+//! out: trims, percentiles and the figures of disks.
 
 use serde_json::{Deserializer, Value};
 
@@ -14,10 +14,10 @@ use crate::error::{Damage, Place, shown};
 /// How late a document may be printed, ms: fio prints it after it has summed the jobs up.
 const LATE_MS: f64 = 250.0;
 
-/// Shorter intervals are what a clock left over.
+/// Shorter intervals are remainders of the clock.
 const INTERVAL_MS_MIN: f64 = 50.0;
 
-/// Whether bytes begin like it. With `--status-interval` or unknown options lines of text stand before the first document.
+/// Whether bytes begin like it. With `--status-interval` or unknown options lines of text precede the first document.
 pub fn sniff(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let Some(at) = text.find('{') else {

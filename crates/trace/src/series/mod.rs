@@ -65,7 +65,7 @@ pub struct OpRow {
 /// One device in one report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceRow {
-    /// Line on which it stands; 0 where it stands on none of its own.
+    /// Its line; 0 if it has no line of its own.
     pub line: u64,
     /// Reads and writes.
     pub data: [OpRow; 2],
@@ -80,9 +80,9 @@ pub struct DeviceRow {
     pub others: [OpRow; 2],
     /// Mean latency of reads and writes together, ms; `None` where only [`OpRow::ms`] is known.
     pub ms: Option<Printed>,
-    /// What the latencies span.
+    /// The span of the latencies.
     pub span: Span,
-    /// Mean time before issue, ms, where it is told apart.
+    /// Mean time before issue, ms, if it is separate.
     pub queue_ms: Option<Printed>,
     /// I/O in flight on average, over the same span as the latencies.
     pub in_flight: Option<Printed>,
@@ -101,10 +101,10 @@ pub struct Report {
     pub is_damaged: bool,
 }
 
-/// What was read.
+/// A series that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Who printed it.
+    /// Its tool.
     pub tool: SeriesTool,
     /// Reports in order.
     pub reports: Vec<Report>,
@@ -112,7 +112,7 @@ pub struct Series {
     pub damage: Option<Damage>,
     /// How many could not.
     pub damaged: u64,
-    /// Whether the beginning of what the tool printed is there.
+    /// Whether the beginning of the tool's output is there.
     pub has_banner: bool,
     /// Whether the command can be seen, and had the flag that leaves out the first report (`-y`).
     pub left_out_first: bool,
@@ -150,8 +150,8 @@ impl Series {
         names.filter(|name| seen.insert(*name)).collect()
     }
 
-    /// What each report has of a device; `None` where it has no line, since it had no I/O. Where that line may be the one
-    /// that could not be understood the report is left out, and so are reports of a benchmark's other runs.
+    /// The row of a device in each report; `None` if it has no line, because it had no I/O. If that line may be the
+    /// unreadable one, the report is left out, and so are reports of a benchmark's other runs.
     pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a DeviceRow>> {
         self.reports.iter().filter_map(move |report| {
             let row = report
@@ -184,8 +184,8 @@ impl DeviceRow {
         self.data.iter().map(|op| op.bytes_per_second).sum()
     }
 
-    /// Mean latency of reads and writes, ms: as printed, or that of both by their rates. `None` without I/O, or where a
-    /// column lacks.
+    /// Mean latency of reads and writes, ms: as printed, or that of both by their rates. `None` without I/O, or if a
+    /// column is missing.
     #[must_use]
     pub fn data_ms(&self) -> Option<f64> {
         let ios = self.per_second();
@@ -205,9 +205,9 @@ impl DeviceRow {
         sum.map(|sum| sum / ios)
     }
 
-    /// Little's law: what is in flight is what comes in a second times how long it stays. Returns what was printed to be
-    /// in flight, what the law makes of rates and latencies, and how far apart rounding alone may bring them. `None` where
-    /// a column lacks.
+    /// Little's law: the number in flight is the arrival rate times the mean time. Returns the printed number in
+    /// flight, the law's result from rates and latencies, and the largest difference by rounding alone. `None` if a
+    /// column is missing.
     #[must_use]
     pub fn littles_law(&self) -> Option<LittlesLaw> {
         let in_flight = self.in_flight?;
@@ -264,10 +264,10 @@ impl LittlesLaw {
     }
 }
 
-/// So many bytes are looked through for a heading: a page of processors may stand before it.
+/// This number of bytes is searched for a heading: a page of processors may precede it.
 pub const SNIFF_BYTES: usize = 16 * 1024;
 
-/// What a file looks like.
+/// The shape of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     SysstatJson,

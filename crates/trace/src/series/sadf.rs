@@ -1,5 +1,5 @@
-//! What `sadf` makes of a file of `sar`: `-d -- -d`, rows of semicolons below a heading, and `-p -- -d`, a line for each number.
-//! JSON is in `json.rs`. XML is recognized and refused.
+//! Output of `sadf` for a file of `sar`: `-d -- -d`, rows of semicolons below a heading, and `-p -- -d`, a line for
+//! each number. JSON is in `json.rs`. XML is recognized and refused.
 
 use plumb_iostat::Printed;
 

@@ -1,4 +1,4 @@
-//! Whether the first report of a series is an average since boot, which says nothing of what was measured.
+//! Whether the first report of a series is an average since boot, which says nothing about the measured time.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::{Series, SeriesTool, Tool};
 /// short runs vary by this much.
 const SLACK: f64 = 0.10;
 
-/// What to do with the first report.
+/// The treatment of the first report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstReport {
     /// Leave it out where it is an average since boot.
@@ -26,7 +26,7 @@ pub enum FirstReport {
 pub enum SinceBoot {
     /// The tool begins so, and its beginning is there.
     ByTheTool,
-    /// Its rate lies far from those of all others.
+    /// Its rate is far from those of all others.
     ByItsRate,
     /// The user said so.
     Asked,
@@ -39,7 +39,7 @@ impl SinceBoot {
         match self {
             SinceBoot::ByTheTool => "sysstat begins with an average since boot",
             SinceBoot::ByItsRate => {
-                "its rate lies far from that of all others: an average since boot"
+                "its rate is far from that of all others: an average since boot"
             }
             SinceBoot::Asked => "as was asked",
         }

@@ -1,8 +1,8 @@
 //! `iostat` of Solaris without `-x`: the devices in one line, their columns `kps tps serv` below, and a row each interval.
 //!
-//! `kps` are KiB a second, `tps` I/O a second and `serv` the mean service time in ms, all in whole numbers; reads and writes are
-//! not told apart. Columns of terminals and processors stand around them. With `-D` the columns are `rps wps util`, which is
-//! not read.
+//! `kps` are KiB a second, `tps` I/O a second and `serv` the mean service time in ms, all in whole numbers; reads and
+//! writes are not separate. Columns of terminals and processors surround them. With `-D` the columns are `rps wps
+//! util`, which is not read.
 
 use plumb_iostat::Printed;
 

@@ -1,10 +1,10 @@
 //! Results of Vdbench: the lines of intervals and averages of its console, `summary.html` and `logfile.html`, and `flatfile.html`.
 //!
-//! A run counts as a device, and an interval as a report. Where a run has intervals its average lines (`avg_2-5`) are left
-//! out, and so is its first interval, which the averages leave out too; where it has averages alone those are taken. Columns
-//! are found by their names; without a heading the first five are rate, MB/s, bytes an I/O, percentage of reads and response
-//! time in every version. Flat files of file systems tell reads and writes apart and have other names. Rows of formatting
-//! runs are kept like any other. Left out: targets and workloads one by one, histograms, processors.
+//! A run counts as a device, and an interval as a report. If a run has intervals, its average lines (`avg_2-5`) are
+//! left out, and so is its first interval, which the averages leave out too; if it has averages alone, those are used.
+//! Columns are found by their names; without a heading the first five are rate, MB/s, bytes an I/O, percentage of reads
+//! and response time in every version. Flat files of file systems separate reads and writes and have other names. Rows
+//! of formatting runs are kept like any other. Left out: individual targets and workloads, histograms, processors.
 
 use super::{DeviceRow, OpRow, Printed, Report, Series, SeriesTool, Span};
 use crate::error::{Damage, Place, shown};
@@ -169,7 +169,7 @@ struct VdbenchRun {
     from: u64,
 }
 
-/// Where no average says it: Vdbench leaves the first interval out.
+/// If no average shows it: Vdbench leaves the first interval out.
 const FROM: u64 = 2;
 
 struct VdbenchReader {

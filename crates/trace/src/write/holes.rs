@@ -42,7 +42,7 @@ pub fn parse_holes(words: &[u8]) -> Option<[u64; 3]> {
     Some(holes)
 }
 
-/// Adds holes to what is known of a source.
+/// Adds holes to the facts about a source.
 pub fn add_holes([lost, missing_files, completions_only]: [u64; 3], info: &mut SourceInfo) {
     let counts = &mut info.counts;
     counts.lost = counts.lost.saturating_add(lost);

@@ -1,13 +1,13 @@
 //! fio's log of I/O, version 3, which `fio --read_iolog` replays.
 //!
-//! A line is `TIME FILE ACTION OFFSET LENGTH`: time in µs since the first event, offset and length in bytes.
-//! FILE is the device's name (at `vfs` the file's, where known) with blanks replaced; fio resolves it, or is
-//! told another by `--replay_redirect`. Each is announced by `add` and `open` before its first I/O and closed
-//! at the end. fio reads a length into 32 bits, so longer I/O go out in pieces.
+//! A line is `TIME FILE ACTION OFFSET LENGTH`: time in µs since the first event, offset and length in bytes. FILE is
+//! the device's name (at `vfs` the file's, if known) with blanks replaced; fio resolves it, or uses another by
+//! `--replay_redirect`. Each is announced by `add` and `open` before its first I/O and closed at the end. fio reads a
+//! length into 32 bits, so longer I/O are written in pieces.
 //!
 //! Not in this format: latency, process, flags; operations other than read, write, trim and sync. The layer is not
-//! either: where it is not vfs it is put behind `add`, where fio reads no further (tried with fio 3.33) and Plumb does. Holes
-//! of the source are put behind the first `close`.
+//! either: if it is not vfs, it follows `add`, where fio ignores it (tried with fio 3.33) and Plumb does not. Holes of
+//! the source follow the first `close`.
 
 use std::io::{self, Write};
 
@@ -109,7 +109,7 @@ impl IologWriter {
         self.losses
             .count("times are cut to 1 µs", usize::from(since_ns % 1000 != 0));
         let time_us = since_ns.div_euclid(1000);
-        // fio waits for each line's time in turn; one that lies back would be late in any case.
+        // fio waits for each line's time in turn; an earlier one would be late in any case.
         let is_back = time_us < i128::from(self.last_us);
         self.losses.count(
             "times before that of the line above take its time",
@@ -219,7 +219,7 @@ impl TraceWriter for IologWriter {
         if self.layers.len() > 1 {
             let events = usize::try_from(self.events).unwrap_or(usize::MAX);
             self.losses.count(
-                "several layers are written as one: the same I/O stands there more than once",
+                "several layers are written as one: the same I/O is there more than once",
                 events,
             );
         }

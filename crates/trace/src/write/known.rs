@@ -8,7 +8,7 @@ pub fn count_latency(batch: &Batch, losses: &mut Losses) {
     losses.count("latency (device_ns)", count(&batch.device_ns, UNKNOWN_NS));
 }
 
-/// Who sent the I/O, and how.
+/// The sender of the I/O, and its flags.
 pub fn count_sender(batch: &Batch, losses: &mut Losses) {
     losses.count(
         "time before issue (queue_ns)",

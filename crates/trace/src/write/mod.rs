@@ -1,8 +1,8 @@
 //! Writers of traces, one file a format, chosen by the output's extension or by name.
 //!
-//! A file is written under a temporary name beside its place and renamed once it is whole, so that a run that
-//! was cut off leaves nothing that looks like a trace. What a format cannot hold is counted and returned, for
-//! the command to say.
+//! A file is written under a temporary name beside its place and renamed once it is complete, so that an interrupted
+//! run leaves nothing that looks like a trace. Data that a format cannot hold are counted and returned, for the command
+//! to report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub use output::{Output, target_of, words_of};
 /// Something that the format written cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loss {
-    /// What is not in the file, or not as it was.
+    /// The data that are missing or changed in the file.
     pub what: &'static str,
     /// How many events it touches.
     pub events: u64,
@@ -36,12 +36,12 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What became of a trace that was written.
+/// The result of writing a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Events in the file.
     pub events: u64,
-    /// What the format could not hold; empty when everything is there.
+    /// The data that the format could not hold; empty if everything is there.
     pub losses: Vec<Loss>,
 }
 
@@ -53,7 +53,7 @@ pub trait TraceWriter {
     /// When the output cannot be written.
     fn write(&mut self, batch: &Batch) -> Result<(), Error>;
 
-    /// Writes what stands at the end, puts the file into its place, and says what it could not hold.
+    /// Writes the end, puts the file into its place, and reports the data that it could not hold.
     ///
     /// # Errors
     /// When the output cannot be written; nothing is left of it then.
@@ -109,8 +109,8 @@ impl OutputFormat {
     }
 }
 
-/// Begins a trace; `name` overrides what the path's extension says, `info` is what is known of the source by now
-/// (its clock matters to formats that need the time of day).
+/// Begins a trace; `name` overrides the path's extension, `info` has the present facts about the source (its clock
+/// matters to formats that need the time of day).
 ///
 /// # Errors
 /// When neither names a format, or the output cannot be created.
@@ -144,7 +144,7 @@ pub fn create(
     })
 }
 
-/// Counts what a format cannot hold.
+/// Counts data that a format cannot hold.
 #[derive(Default)]
 struct Losses(BTreeMap<&'static str, u64>);
 

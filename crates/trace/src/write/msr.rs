@@ -1,9 +1,9 @@
 //! CSV as the MSR Cambridge traces have it, without a header line.
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: times in units of 100 ns, the first a Windows
-//! FILETIME (since 1601-01-01 UTC), offset and size in bytes, type `Read` or `Write`. Where the time of day is
-//! not known, time 0 of the trace is written as 1970-01-01 and that is returned as a loss. An unknown response time is
-//! left empty: a 0 would be a latency.
+//! FILETIME (since 1601-01-01 UTC), offset and size in bytes, type `Read` or `Write`. If the time of day is not known,
+//! time 0 of the trace is written as 1970-01-01 and that is returned as a loss. An unknown response time is left empty:
+//! a 0 would be a latency.
 //!
 //! A device `NAME_NUMBER` becomes host and disk number; any other becomes the host, with disk number 0.
 
@@ -19,7 +19,7 @@ use crate::write::{Losses, Output, TraceWriter, Written, known};
 /// FILETIME of 1970-01-01: 11,644,473,600 s in units of 100 ns.
 const FILETIME_OF_1970: i128 = 116_444_736_000_000_000;
 
-/// What begins the line behind the last event that tells the holes of the source.
+/// The start of the line after the last event with the holes of the source.
 pub const HOLES: &str = "# plumb: ";
 
 /// Writes MSR Cambridge CSV.

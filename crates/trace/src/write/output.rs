@@ -1,7 +1,7 @@
 //! The file that something is written to: under a temporary name until it is whole.
 //!
-//! A link is followed and stays one; what it leads to is replaced, and keeps its permissions. [`NewFile`] says which links
-//! and files are refused. Beside files only pipes and standard output are written to: a disk is never taken for one.
+//! A link is followed and stays one; its target is replaced, and keeps its permissions. [`NewFile`] defines the refused
+//! links and files. Beside files only pipes and standard output are written to, never a disk.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -21,7 +21,7 @@ const LINKS_MAX: usize = 40;
 /// Numbers of `/dev/null` and `/dev/full` on Linux, which lead nowhere.
 const NOWHERE: [u64; 2] = [0x103, 0x107];
 
-/// Where something is written. Dropped without [`Output::commit`], it leaves nothing behind.
+/// A destination for output. Dropped without [`Output::commit`], it leaves nothing behind.
 pub struct Output {
     path: PathBuf,
     writer: BufWriter<Destination>,
@@ -115,7 +115,7 @@ impl Output {
         self.path.display().to_string()
     }
 
-    /// Writes out what is gathered and gives the file its name.
+    /// Writes the gathered bytes and gives the file its name.
     ///
     /// # Errors
     /// When that fails; the temporary file is removed then.
@@ -153,7 +153,7 @@ fn open_in_place(path: &Path, found: &Metadata) -> io::Result<File> {
     Ok(file)
 }
 
-/// What is at a path, in words.
+/// The kind of a path's target, in words.
 #[must_use]
 pub fn words_of(found: &Metadata) -> &'static str {
     match found.file_type() {
@@ -166,13 +166,13 @@ pub fn words_of(found: &Metadata) -> &'static str {
     }
 }
 
-/// Whether it is what standard output is connected to.
+/// Whether standard output is connected to it.
 fn is_standard_output(found: &Metadata) -> bool {
     let same = |out: Metadata| (out.dev(), out.ino()) == (found.dev(), found.ino());
     fs::metadata("/dev/stdout").is_ok_and(same)
 }
 
-/// Where a chain of links leads; its end need not be there.
+/// The end of a chain of links; it need not exist.
 ///
 /// # Errors
 /// When it leads in a circle.

@@ -158,7 +158,7 @@ fn statements_that_agree_are_no_contradiction() {
 
 #[test]
 fn a_source_that_contradicts_itself_is_no_whole_source() {
-    // The second heading: 8 lines of counts, 7 of a histogram, 4 down to the lengths, and 3 of these lie before it.
+    // The second heading: 8 lines of counts, 7 of a histogram, 4 down to the lengths, and 3 of these precede it.
     let line = 27;
     let issued = 12_000;
     let swapped = ROWS.replace("4 |@ 1500\n   8 | 0", "4 | 0\n   8 |@ 1500");

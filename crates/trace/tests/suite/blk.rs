@@ -97,7 +97,7 @@ fn pairing() {
         &[(10, Some(7), Some(5))],
         (0, 0),
     );
-    // In the order of issue, whatever that of completion.
+    // In the order of issue, for any order of completion.
     let crossed = [(D, 1, 8, 8), (D, 2, 80, 8), (C, 9, 80, 8), (C, 10, 8, 8)];
     check(&crossed, &[(1, None, Some(9)), (2, None, Some(7))], (0, 0));
     check(&[(C, 5, 8, 8), (D, 6, 8, 8)], &[(6, None, None)], (1, 1));
@@ -195,7 +195,7 @@ fn a_requeued_request_is_one() {
     );
     // It was issued, whether or not the recording still holds the next issue.
     check(&[(D, 1, 8, 8), (R, 2, 8, 8)], &[(1, None, None)], (1, 0));
-    // What is issued at the same place later, after the second issue, is another I/O.
+    // A later issue at the same place, after the second issue, is another I/O.
     let twice = [
         (D, 1, 8, 8),
         (R, 2, 8, 8),
@@ -207,7 +207,7 @@ fn a_requeued_request_is_one() {
     check(&twice, &[(3, None, Some(1)), (5, None, Some(2))], (0, 0));
 }
 
-/// Where no latency can be told nothing waits, and a requeued request still counts once.
+/// Without known latencies nothing waits, and a requeued request still counts once.
 #[test]
 fn a_requeued_request_is_one_without_latencies_too() {
     let count = |records: &[(Action, i64, u64, u64)]| {
@@ -343,7 +343,7 @@ fn partitions_and_what_looks_like_them() {
     };
     check("8,1", "8,0", &[(0, 34), (100, 134)], &[34]);
     check("259,2", "259,1", &[(0, 2048)], &[2048]);
-    // Device mapper lies on a disk with another driver, and at many places.
+    // Device mapper is on a disk with another driver, and at many places.
     check("253,0", "8,0", &[(0, 2048)], &[]);
     check(
         "253,1",

@@ -70,7 +70,7 @@ fn read_path(path: &Path) -> (Vec<Event>, SourceInfo) {
     read(&pieces[0], LayerChoice::Lowest).unwrap()
 }
 
-/// What both programs tell of a record.
+/// The fields that both programs print for a record.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PrintedRecord {
     time_ns: i64,
@@ -88,7 +88,7 @@ struct PrintedRecord {
 
 const FORMAT: &str = "P %M %m %c %s %T %t %p %a %d %S %N %U\n";
 
-/// A line of blkparse in [`FORMAT`]; its letters are understood here anew, without the code under test.
+/// A line of blkparse in [`FORMAT`]; its letters are parsed here separately, without the code under test.
 fn line_of(text: &str) -> Option<PrintedRecord> {
     let words: Vec<&str> = text.strip_prefix("P ")?.split_whitespace().collect();
     let number = |index: usize| words[index].parse::<u64>().unwrap();
@@ -299,7 +299,7 @@ fn an_incomplete_set_has_no_latency() {
     check(&all[..2], 2574 + 2173, "10");
     check(&all[1..2], 2173, "0, 10");
     check(&all[2..], 2503, "0–9");
-    // The records carry their CPU, whatever the file is called.
+    // The records carry their CPU, under any file name.
     let dir = temp_dir("other-name");
     for (file, issues, said) in [(&all[1], 2173, "0"), (&all[2], 2503, "0–9")] {
         let other = dir.path().join("trace.bin");
@@ -309,7 +309,7 @@ fn an_incomplete_set_has_no_latency() {
     let first = dir.path().join("first.bin");
     std::fs::copy(&all[0], &first).unwrap();
     let (events, info) = read_path(&first);
-    // All completions came in on CPU 10. Without any it cannot be told from a recording that left them out.
+    // All completions came in on CPU 10. Without any it looks like a recording that left them out.
     assert_eq!((events.len(), info.counts.missing_files), (2574, 0));
     assert_eq!(
         info.latency,
@@ -465,7 +465,7 @@ fn a_hole_is_passed_over() {
         "{:?}",
         info.counts
     );
-    // The numbers of CPU 1 jump by what the hole held.
+    // The numbers of CPU 1 jump by the content of the hole.
     assert!(
         (5900..6200).contains(&info.counts.lost),
         "{:?}",

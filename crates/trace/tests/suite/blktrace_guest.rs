@@ -155,8 +155,8 @@ fn each_latency_of_btt_is_one_of_ours() {
             "{their:?} is not among ours"
         );
     }
-    // btt knows no part of the 11 split I/O, 33 parts and 11 rests, and passes over two writes of 4 KiB whose
-    // D and C stand in the text of blkparse (completed at 3.483769300 and 3.516059730).
+    // btt knows no part of the 11 split I/O, 33 parts and 11 rests, and skips two writes of 4 KiB whose D and C are in
+    // the text of blkparse (completed at 3.483769300 and 3.516059730).
     let unknown: Vec<_> = ours
         .iter()
         .filter(|our| !theirs.iter().any(|their| same(our, their)))
@@ -267,7 +267,7 @@ fn files_of_different_layout_are_refused() {
     let said = read(dir.path(), LayerChoice::Lowest).unwrap_err();
     assert!(matches!(said, Error::Refused { .. }), "{said}");
 
-    // In one file: what came before the other layout stays.
+    // In one file: the data before the other layout stay.
     let joined = [bytes, converted].concat();
     let input =
         plumb_trace::input::Input::from_reader("joined", Box::new(Cursor::new(joined))).unwrap();

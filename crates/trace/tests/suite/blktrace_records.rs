@@ -401,7 +401,7 @@ fn what_cannot_be_read() {
         1,
         0,
     );
-    // A place beyond what bytes can count; a flush has none.
+    // A place beyond the range of bytes; a flush has none.
     let far = layout.record(Numbers(2, 11, 1 << 55, 4096, READ | 7, 1, 0, 0), b"");
     check([good.clone(), far, good.clone()].concat(), 2, 1, 48);
     check(
@@ -454,7 +454,7 @@ fn noise() {
     }
 }
 
-/// A million records whose I/O are known in advance: each event is what was written.
+/// A million records with known I/O: each event equals its source.
 #[test]
 fn a_synthetic_recording() {
     use plumb_testkit::workload::Mixed;
@@ -510,7 +510,7 @@ fn a_synthetic_recording() {
             assert_eq!(event.pid, i32::try_from(meant.pid).ok());
             assert_eq!(batch.names.word_of(event.comm), Some(meant.comm));
             ns += event.device_ns.unwrap() - meant.device_ns.unwrap();
-            // Which of two flushes, or of two equal I/O at one place, has completed cannot be told.
+            // Two flushes, or two equal I/O at one place, cannot be distinguished at completion.
             let place = (
                 meant.device,
                 (meant.len_bytes > 0).then_some(meant.start_bytes),

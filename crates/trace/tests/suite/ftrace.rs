@@ -1,4 +1,4 @@
-//! Block events of perf script and ftrace, held against what awk counts in a real recording.
+//! Block events of perf script and ftrace, compared with awk's counts of a real recording.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -220,7 +220,7 @@ fn one_request_from_queue_to_failure() {
         (event.op, event.flags),
         (Op::Write, flags::SYNC | flags::FAILED)
     );
-    // Issued twice, of which the first was taken back; the insert belonged to that.
+    // Issued twice; the first was taken back, and the insert belonged to it.
     assert_eq!(
         (event.time_ns, event.queue_ns, event.device_ns),
         (1_000_030_000, None, Some(10_000))

@@ -1,4 +1,4 @@
-//! The project's own format: what goes in comes out, damaged files give what they can and never a panic.
+//! The project's own format: data survive the round trip, damaged files give their readable part and never a panic.
 
 use plumb_testkit::{real_trace, require};
 use std::path::{Path, PathBuf};
@@ -373,7 +373,7 @@ fn a_cut_file_says_so() {
     ));
 }
 
-/// Reads a trace and writes it as Parquet; returns what was read.
+/// Reads a trace and writes it as Parquet; returns the data read.
 fn convert(from: &Path, to: &Path, options: &ReadOptions) -> (Vec<NamedEvent>, SourceInfo) {
     let mut reader = open_path(from, options).unwrap();
     let mut writer = create(to, None, reader.info()).unwrap();

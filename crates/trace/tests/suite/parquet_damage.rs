@@ -251,7 +251,7 @@ fn what_is_no_trace_is_refused() {
     );
 }
 
-/// Reads without regard to what comes: rows, or `None` where opening is refused.
+/// Reads any content: rows, or `None` if opening is refused.
 fn survive(path: &Path, rows_max: usize) -> Option<usize> {
     let options = ReadOptions {
         layer: LayerChoice::All,

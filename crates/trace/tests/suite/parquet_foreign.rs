@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// More than a batch and than a page, and no multiple of either.
 const ROWS: i64 = 21_001;
 
-/// A word with so many different numbers behind it.
+/// A word with a suffix of this many different numbers.
 fn word(row: i64, different: i64) -> String {
     format!("word {}", row * row % different)
 }
@@ -39,7 +39,7 @@ fn layer(row: i64) -> Layer {
     }
 }
 
-/// What the reader has to give, of which the columns are made; names apart.
+/// The expected event, from which the columns are made; names are separate.
 fn event(row: i64) -> Event {
     let start = (row as u64 * 7919 % 100_003) * 512 + row as u64 % 3;
     Event {

@@ -94,7 +94,7 @@ fn it_can_be_read_after_each_commit() {
     );
 }
 
-/// Wherever the last write ended, all rows up to the footer before it are read, and that it was cut off is said.
+/// For any end of the last write, all rows up to the footer before it are read, and the cut is reported.
 #[test]
 fn a_file_that_ends_anywhere_is_read_up_to_its_last_footer() {
     let dir = TempDir::new().unwrap();
@@ -187,7 +187,7 @@ fn whole_row_groups_do_not_wait() {
     assert_eq!(read(&path).unwrap().0.len(), 140 * 4096);
 }
 
-/// It tells who accessed what on this host.
+/// It contains the accesses of all users of this host.
 #[test]
 fn a_recording_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;

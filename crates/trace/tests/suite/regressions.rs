@@ -1,4 +1,4 @@
-//! What the fuzzer found, input by input: small, and each with what was wrong.
+//! The fuzzer's findings, input by input: small, and each with its fault.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -46,7 +46,8 @@ fn read_all(mut reader: Box<dyn Reader>) -> Result<All, Error> {
     })
 }
 
-/// Each format has a fuzz target of its own, with a seed: a file in the target's folder, or what a writer of the testkit makes.
+/// Each format has its own fuzz target, with a seed: a file in the target's folder, or output of a writer of the
+/// testkit.
 #[test]
 fn every_format_has_a_fuzz_target() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
@@ -152,7 +153,7 @@ fn blktrace_places_beyond_all_bytes() {
     check((1 << 55) - 1, 1024, &[4096, 8192]);
 }
 
-/// What a Parquet file claims to have lost overflowed where more was added to it.
+/// A Parquet file's number of losses overflowed when more was added to it.
 #[test]
 fn parquet_claims_of_losses() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,9 +129,8 @@ fn damaged_rows_of_a_residue_table_are_counted() {
     }
 }
 
-/// What `collectors/residue.bt` printed (Linux 6.18, bpftrace 0.17) for a loop device while dd did 21
-/// direct reads of 4 KiB in three runs 1 MiB apart, 5 of 512 B from sector 63, and 3 writes of 8 KiB from
-/// sector 80.
+/// Output of `collectors/residue.bt` (Linux 6.18, bpftrace 0.17) for a loop device while dd did 21 direct reads of 4
+/// KiB in three runs 1 MiB apart, 5 of 512 B from sector 63, and 3 writes of 8 KiB from sector 80.
 const RECORDED: &str = "Attaching 2 probes...\n# plumb-residue 1 unit=512 modulus=2048 layer=request\n\n\n\
     @[7, 0, RS, 67, 1]: 1\n@[7, 0, WS, 112, 16]: 1\n@[7, 0, WS, 96, 16]: 1\n@[7, 0, RS, 66, 1]: 1\n\
     @[7, 0, RS, 63, 1]: 1\n@[7, 0, RS, 64, 1]: 1\n@[7, 0, RS, 65, 1]: 1\n@[7, 0, WS, 80, 16]: 1\n\

@@ -197,7 +197,7 @@ fn json() {
     );
 }
 
-/// Two captures of one run, as text and as JSON, against what fio said of it: 1,208 I/O in 20.021 s, of 66.28 ms.
+/// Two captures of one run, as text and as JSON, compared with fio's result: 1,208 I/O in 20.021 s, of 66.28 ms.
 #[test]
 fn one_run_as_text_and_as_json() {
     for name in ["linux-off.txt", "linux-off.json"] {
@@ -236,7 +236,7 @@ fn one_run_as_text_and_as_json() {
     );
 }
 
-/// A report is an average since boot by what the tool does, or by being unlike the others.
+/// A report is an average since boot by the tool's behaviour, or by being unlike the others.
 #[test]
 fn the_first_report() {
     let head = "    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device\n";
@@ -415,7 +415,7 @@ fn real_prints_as_awk_sums_them() {
     }
 }
 
-/// What iostat prints here, as text and as JSON: the averages since boot are the same.
+/// Output of iostat here, as text and as JSON: the averages since boot are the same.
 #[test]
 fn the_iostat_of_this_host() {
     plumb_testkit::require!(Tool("iostat"));

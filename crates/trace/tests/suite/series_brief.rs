@@ -1,5 +1,5 @@
-//! Prints that do not separate reads from writes: `iostat` without `-x`, `sar -d` and `sadf`. Layouts of sysstat 12 and of
-//! Solaris, numbers made up; and what the tools of this host print of one file.
+//! Outputs that do not separate reads from writes: `iostat` without `-x`, `sar -d` and `sadf`. Layouts of sysstat 12
+//! and of Solaris, numbers made up; and output of this host's tools for one file.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -183,7 +183,7 @@ host\t300\t2025-11-20 00:20:01 UTC\tsda\tawait\t5.00
     );
 }
 
-/// One recording of this host in four forms: all tell what the rows of `sadf -d` sum up to, split by hand.
+/// One recording of this host in four forms: all equal the sum of the rows of `sadf -d`, split by hand.
 #[test]
 fn the_sar_of_this_host() {
     require!(Tool("sar"), Tool("sadf"));

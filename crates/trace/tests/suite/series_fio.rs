@@ -1,4 +1,4 @@
-//! JSON of fio: made up documents, and what the fio of this host prints of a run of known size.
+//! JSON of fio: made up documents, and output of this host's fio for a run of known size.
 
 use std::process::Command;
 
@@ -73,7 +73,7 @@ fn intervals_are_differences() {
     );
 }
 
-/// Runs that stand one after the other, with words of the shell between them, are no intervals of one run.
+/// Consecutive runs, with words of the shell between them, are no intervals of one run.
 #[test]
 fn runs_stand_apart() {
     let text = format!(

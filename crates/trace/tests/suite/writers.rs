@@ -1,4 +1,4 @@
-//! The text formats that are written: exact lines, what they cannot hold, and files that are whole or not there.
+//! The text formats that are written: exact lines, data that they cannot hold, and files that are complete or absent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn iolog_losses_and_names() {
         "latency (device_ns) (1 events)",
         "lengths of 4 GiB and more are split (1 events)",
         "process (pid) (1 events)",
-        "several layers are written as one: the same I/O stands there more than once (3 events)",
+        "several layers are written as one: the same I/O is there more than once (3 events)",
         "time before issue (queue_ns) (1 events)",
         "times before that of the line above take its time (1 events)",
         "write-zeroes become writes of data (1 events)",
@@ -116,7 +116,7 @@ fn iolog_losses_and_names() {
         device: 2,
         ..event(5_000, Op::WriteZeroes, 0, 1)
     };
-    // The time that lies back counts once: what follows is at the time of the first line again.
+    // The earlier time counts once: the next line is at the time of the first line again.
     check(
         "a.iolog",
         &info,
@@ -192,7 +192,7 @@ fn msr_times_of_day() {
     );
 }
 
-/// What is written is read back: times before 1970, latencies that are unknown, the layer.
+/// The written file reads back: times before 1970, latencies that are unknown, the layer.
 #[test]
 fn there_and_back() {
     let dir = TempDir::new().unwrap();
@@ -243,7 +243,7 @@ fn there_and_back() {
     }
 }
 
-/// What a log of fio was read from it has a place for when it is written again.
+/// Data read from a log of fio have their place when it is written again.
 #[test]
 fn iolog_to_iolog_loses_nothing() {
     let dir = TempDir::new().unwrap();
@@ -271,7 +271,7 @@ fn iolog_to_iolog_loses_nothing() {
     );
 }
 
-/// A link stays one, and what it leads to keeps its permissions; what is no file is not written over.
+/// A link stays one, and its target keeps its permissions; only files are overwritten.
 #[test]
 fn links_permissions_and_devices() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -378,7 +378,7 @@ fn outputs_that_cannot_be_written_say_so() {
     }
 }
 
-/// What the source lost goes with its events: a copy that seems whole would be judged by its streams.
+/// The source's losses stay with its events: a copy that seems complete would be judged by its streams.
 #[test]
 fn holes_go_along() {
     let mut info = SourceInfo {

@@ -22,7 +22,7 @@ pub const SIZE: u64 = 64 << 20;
 /// Behind an EFI label.
 pub const FIRST_SECTOR: u64 = 34;
 
-/// A loop device on a sparse file, and what keeps both.
+/// A loop device on a sparse file, with its keepers.
 pub struct LoopDisk {
     pub device: LoopDevice,
     _room: TempDir,

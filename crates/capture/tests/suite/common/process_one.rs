@@ -1,5 +1,6 @@
-//! Completions on the time of process 1. They come in interrupts, of whatever task; some kernels run no program while that is
-//! one of process 1 (found: a check of `current->tgid` in `bpf_trace_run3`), and count nothing. Trace events have them all.
+//! Completions on the time of process 1. They come in interrupts, during any task; some kernels run no program while
+//! that is one of process 1 (found: a check of `current->tgid` in `bpf_trace_run3`), and count nothing. Trace events
+//! have them all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +42,7 @@ impl ProcessOne {
         }
     }
 
-    /// Takes what is in the buffer: room for some 20,000 events of a processor.
+    /// Reads the buffer: room for about 20,000 events of a processor.
     pub fn keep_up(&mut self) {
         let Some(instance) = &self.instance else {
             return;
@@ -67,8 +68,8 @@ impl ProcessOne {
         self.completions
     }
 
-    /// Holds what programs did not see, of so many I/O, against that: nothing, or exactly these. On a busy machine the
-    /// kernel skips a program for a task that preempts another one inside of it: a few more, at most one of a hundred.
+    /// Compares the number that programs did not see with that: none, or exactly these. On a busy machine the kernel
+    /// skips a program for a task that preempts another one inside it: a few more, at most one of a hundred.
     pub fn explains(&mut self, unseen: u64, of: u64) {
         let completions = self.completions();
         if unseen > 0 {

@@ -1,7 +1,7 @@
 //! The offset of I/O, and the move of the layout that would align them.
 //!
-//! A residue proves no cause, so a layout is never more than consistent with it. A move is advised only where
-//! the count of these very I/O gets smaller by it.
+//! A residue proves no cause, so a layout is never more than consistent with it. A move is advised only if it reduces
+//! the count of these very I/O.
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_model::Fix;
@@ -39,7 +39,7 @@ pub(super) fn of_place(
         InferenceVerdict::NoGrid | InferenceVerdict::NotEnoughData { .. } => &[],
     };
     let within = context.file_systems_in(place, &fit.grid);
-    // Where partitions are known nothing has to be guessed, and offsets in files have other causes.
+    // Known partitions need no guess, and offsets in files have other causes.
     let is_guessed = context.profile.layer != Layer::Vfs
         && context.analysis.places.len() == 1
         && within.is_none();
@@ -98,7 +98,7 @@ pub fn known_start(phase: &Phase) -> Option<KnownStart> {
         .map(|(_, known)| *known)
 }
 
-/// The start of each known partition, so that a layout off the grid is told from I/O that are off inside it.
+/// The start of each known partition, so that a misaligned layout is separated from I/O that are misaligned inside it.
 fn partitions(context: &Context<'_>, place: &PlaceAnalysis, grid: &Grid) -> Vec<PartitionStart> {
     let parts = context.analysis.places.iter().skip(1);
     parts
@@ -120,16 +120,16 @@ pub(super) fn past(grid: &Grid, phase: &Phase) -> Option<u64> {
     whole.then(|| grid.past_boundary(phase.offset_bytes).0)
 }
 
-/// By how many bytes everything would have to begin later for a phase to stand on the grid; 0 when it does.
-/// `None` when no move does it.
+/// The distance that everything would have to begin later for a phase to be on the grid; 0 if it is. `None` if no move
+/// does it.
 #[must_use]
 pub fn shift_bytes(grid: &Grid, phase: &Phase) -> Option<u64> {
     let granularity = grid.granularity().0;
     past(grid, phase).map(|past| (granularity - past) % granularity)
 }
 
-/// The grid that a move is to serve. Where none is known that of the I/O themselves is as good, and blocks that stand on
-/// it stand on all smaller ones.
+/// The grid for a move. If none is known, that of the I/O themselves is as good, and blocks on it are on all smaller
+/// ones.
 fn to_mend(fit: &GridFit, phase: &Phase) -> Grid {
     let own = Grid::new(phase.granularity_bytes, Bytes(0), fit.grid.kind());
     match own {

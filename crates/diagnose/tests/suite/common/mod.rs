@@ -1,4 +1,4 @@
-//! From synthetic I/O to what the rules say of them, by the same way that traces take.
+//! From synthetic I/O to the results of the rules, by the same way as traces.
 
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
@@ -21,7 +21,7 @@ pub struct RuleBench {
     pub partitions: Vec<(&'static str, u64)>,
     pub info: SourceInfo,
     pub questions: Questions,
-    /// Changes what the questions ask of profiles.
+    /// Changes the questions to profiles.
     pub change_settings: fn(&mut Settings),
 }
 
@@ -37,7 +37,7 @@ impl Default for RuleBench {
     }
 }
 
-/// What came out.
+/// The result.
 pub struct Judged {
     pub profile: Profile,
     pub analysis: Analysis,

@@ -1,4 +1,4 @@
-//! `misaligned-partition`, `discard-misaligned`: what begins where.
+//! `misaligned-partition`, `discard-misaligned`: the starts of layers.
 
 use plumb_diagnose::{Reason, RuleId, Severity, TargetLayer};
 use plumb_geometry::{Bytes, SECTOR};
@@ -101,7 +101,7 @@ fn a_physical_volume_without_volumes() {
     }
 }
 
-/// Where it is to begin is told as its own table counts, whatever lies below.
+/// Its new start is in the units of its own table, for any layer below.
 #[test]
 fn the_next_start_is_one_of_its_own_table() {
     let mut lab = Lab::default();
@@ -260,8 +260,8 @@ fn only_one_piece_off_is_enough() {
     assert_eq!(number(finding, "grids_off"), 1.0);
 }
 
-/// One member of a stripe is off and the other on: no other place for what stands on the stripe is right on both, so the
-/// slice has to be moved. Where both are off by the same, moving the volume will do.
+/// One member of a stripe is off and the other on: no other place for the layer above the stripe is right on both, so
+/// the slice has to be moved. If both are off by the same, moving the volume is enough.
 #[test]
 fn the_layer_that_has_to_move_is_named() {
     let below = WantedStart::BelowFirst {
@@ -286,7 +286,7 @@ fn the_layer_that_has_to_move_is_named() {
     }
 }
 
-/// Chunks of 6 KiB lie on blocks of 4 KiB every other time.
+/// Chunks of 6 KiB are on blocks of 4 KiB every other time.
 #[test]
 fn chunks_that_are_no_multiples_of_the_block() {
     let mut lab = Lab::default();
@@ -326,7 +326,7 @@ fn a_lost_way_is_unknown() {
     assert_eq!(*lab.judge().unknown(RULE), stack_reason(why));
 }
 
-/// What a virtual disk states is not what lies below it.
+/// The statement of a virtual disk does not describe the layers below.
 #[test]
 fn below_a_virtual_disk_nothing_is_seen() {
     let mut lab = Lab::default();
@@ -344,7 +344,7 @@ fn below_a_virtual_disk_nothing_is_seen() {
     assert_eq!(judged.whys(RULE), [&stack_reason(why)]);
 }
 
-/// Slice 2 of a Solaris disk, an extended partition, and whatever a label says holds no data.
+/// Slice 2 of a Solaris disk, an extended partition, and partitions that a label marks as without data.
 #[test]
 fn what_holds_no_data_is_no_top() {
     let mut lab = Lab::default();
@@ -411,8 +411,8 @@ fn the_member_of_a_pool_is_judged_itself() {
     );
 }
 
-/// NPWA says where writes should begin; NPWG beside it is about their length, and so is a physical block that the kernel made
-/// of NPWG. One of no more than a sector says nothing.
+/// NPWA states preferred starts of writes; NPWG beside it is about their length, and so is a physical block that the
+/// kernel made of NPWG. One of no more than a sector states nothing.
 #[test]
 fn a_start_follows_npwa() {
     let drive = |field: &str| Source::Drive {
@@ -442,7 +442,7 @@ fn a_start_follows_npwa() {
     }
 }
 
-/// What the user says of the flash is no wish of the drive.
+/// The user's statement about the flash is no preference of the drive.
 #[test]
 fn a_unit_given_by_the_user_counts_beside_npwa() {
     let mut lab = Lab::default();
@@ -564,7 +564,7 @@ fn discard_misaligned() {
     assert!(lab.judge().is_not_asked(rule), "no unit is stated");
 }
 
-/// NPDA says where discards should begin, NPDG how long they should be.
+/// NPDA states preferred starts of discards, NPDG their preferred length.
 #[test]
 fn a_discard_follows_npda() {
     let drive = |field: &str| Source::Drive {
@@ -582,7 +582,7 @@ fn a_discard_follows_npda() {
     }
 }
 
-/// Blocks of a thin pool lie at multiples of their length from where the pool's data begin.
+/// Blocks of a thin pool are at multiples of their length from the start of the pool's data.
 #[test]
 fn thin_blocks_carry_the_phase() {
     for (start, found) in [(2048, 0), (2049, 1)] {
@@ -609,12 +609,12 @@ fn thin_blocks_carry_the_phase() {
 /// Starts and lengths of neighbours, sectors.
 type Below = &'static [(u64, u64)];
 
-/// Nobody is sent back into the label or into a neighbour; by hand, on blocks of 8 sectors.
+/// No start back into the label or into a neighbour is suggested; by hand, on blocks of 8 sectors.
 #[test]
 fn the_way_back_is_free() {
     // (kind, neighbours, start judged, whether it may go back)
     let cases: [(Kind, Below, u64, bool); 8] = [
-        // 34 - 2 = 32 lies in the entries of a GPT, which end at 33.
+        // 34 - 2 = 32 is in the entries of a GPT, which end at 33.
         (Kind::Partition, &[], 34, false),
         (Kind::Partition, &[], 2049, true),
         // The neighbour ends at 4096, and at 4097.
@@ -659,8 +659,8 @@ fn a_sector_given_is_not_nothing() {
     assert_eq!(facts(&judged).given_bytes, Some(Bytes(512)));
 }
 
-/// A partition of a guest that nothing was written to yet, in a hole of the file below: where the file's first bytes lie
-/// off because of a partition of the host, so will those of the guest.
+/// An unwritten partition of a guest, in a hole of the file below: if the file's first bytes are misaligned because of
+/// a partition of the host, those of the guest will be too.
 #[test]
 fn a_hole_does_not_hide_the_layer_above_it() {
     for (host_start, guest_start, past) in [

@@ -1,4 +1,4 @@
-//! What the paper on Solaris Volume Manager advises for a host and its mirrors and mounts.
+//! The advice of the paper on Solaris Volume Manager for a host and its mirrors and mounts.
 
 use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::Bytes;

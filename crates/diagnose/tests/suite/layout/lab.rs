@@ -13,7 +13,7 @@ use plumb_stack::{
 };
 use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
 
-/// Who says things where it does not matter who does.
+/// A source, if it does not matter.
 pub fn kernel() -> Source {
     Source::Kernel {
         path: "sys/block".to_owned(),
@@ -38,7 +38,7 @@ impl Lab {
         id
     }
 
-    /// A drive of which nothing but its kind is known.
+    /// A drive with only its kind known.
     pub fn bare(&mut self, name: &str) -> NodeId {
         self.node(Kind::Disk, name)
     }
@@ -141,7 +141,7 @@ impl Lab {
         self.fact(host, key, value);
     }
 
-    /// What was seen of a device: operation, first sector, sectors, one each millisecond.
+    /// The I/O of a device: operation, first sector, sectors, one each millisecond.
     pub fn seen(&mut self, device: &str, ios: impl IntoIterator<Item = (Op, u64, u64)>) {
         self.seen_from(device, 0, ios);
     }
@@ -196,7 +196,7 @@ impl Judged {
             .filter(move |finding| finding.rule() == id(rule))
     }
 
-    /// Names of what a rule found something on.
+    /// Names of the targets of a rule's findings.
     pub fn found_on<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
         self.findings(rule)
             .map(|finding| finding.target.device.as_str())

@@ -7,7 +7,7 @@ use plumb_stack::node::keys;
 
 use crate::layout::lab::Lab;
 
-/// Far above what it takes (a few tens of ms), far below what work by the square of the devices would.
+/// Far above the normal time (a few tens of ms), far below that of work by the square of the devices.
 const LIMIT: Duration = Duration::from_secs(4);
 
 #[test]

@@ -8,17 +8,17 @@ use plumb_testkit::maps::{Concat, ConcatPart, Direction, LayerMap, Shift, Stripe
 
 use crate::layout::lab::{Lab, kernel};
 
-/// Blocks of the disks: the least that a rule tells from what is assumed.
+/// Blocks of the disks: the least that a rule distinguishes from an assumption.
 const BLOCK: u64 = 4096;
 
 /// Disks with a partition each, perhaps a stripe over those, and a volume in pieces.
 #[derive(Clone, Debug)]
 struct ModelLayout {
-    /// Of each disk: where its blocks begin and where its partition does, in sectors.
+    /// For each disk: the starts of its blocks and of its partition, in sectors.
     disks: Vec<(u64, u64)>,
     /// Sectors of a chunk, if striped.
     chunk: Option<u64>,
-    /// Pieces of the volume: (which partition, first sector there, sectors).
+    /// Pieces of the volume: (partition, first sector there, sectors).
     pieces: Vec<(usize, u64, u64)>,
 }
 
@@ -58,7 +58,7 @@ fn layouts() -> impl Strategy<Value = ModelLayout> {
 }
 
 impl ModelLayout {
-    /// The volume lies on the stripe as a whole, or in pieces on the partitions.
+    /// The volume is on the stripe as a whole, or in pieces on the partitions.
     fn judge(&self) -> Vec<String> {
         let mut lab = Lab::default();
         let partitions: Vec<NodeId> = self
@@ -106,7 +106,7 @@ impl ModelLayout {
             .place(volume, Placing::Parts { parts }, &kernel());
     }
 
-    /// Whether any block of the volume lies off the blocks of a disk, found by placing each of them.
+    /// Whether any block of the volume is off the blocks of a disk, found by placing each of them.
     fn is_any_block_off(&self) -> bool {
         let (map, members): (Box<dyn LayerMap>, Vec<usize>) = match self.chunk {
             Some(chunk) => {
@@ -139,7 +139,7 @@ impl ModelLayout {
         (0..map.size().0 / BLOCK).any(|block| {
             let extent = Extent::new(Bytes(block * BLOCK), Bytes(BLOCK)).expect("small");
             let pieces = map.map(extent, Direction::Read).expect("inside");
-            // A block that a chunk cuts has to lie well with both parts; the end of a run cuts one block, once.
+            // A block that a chunk cuts has to be aligned with both parts; the end of a run cuts one block, once.
             let count = if self.chunk.is_some() {
                 pieces.len()
             } else {

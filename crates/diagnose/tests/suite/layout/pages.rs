@@ -80,12 +80,12 @@ fn assert_has_parts(id: &str, parts: &[&str]) {
 }
 
 const PARTS_OF_LAYOUT: [&str; 6] = [
-    "What it means",
-    "How it is seen",
-    "What it costs",
-    "What it does not mean",
-    "How to mend it",
-    "Where the method is from",
+    "Why it matters",
+    "How Plumb finds it",
+    "Cost",
+    "When to ignore it",
+    "How to fix it",
+    "Sources",
 ];
 
 #[test]
@@ -107,12 +107,7 @@ fn each_rule_has_a_page_with_its_thresholds() {
 fn each_rule_on_io_has_a_page_with_its_thresholds() {
     for rule in RULES {
         check(rule.id.name(), "Threshold: ", &(rule.thresholds)());
-        let parts = [
-            "What it costs",
-            "What it does not mean",
-            "How to mend it",
-            "Where the method is from",
-        ];
+        let parts = ["Cost", "When to ignore it", "How to fix it", "Sources"];
         assert_has_parts(rule.id.name(), &parts);
         assert!(
             read(&format!("{}.md", rule.id.name())).contains("estimate"),

@@ -1,4 +1,4 @@
-//! What was noticed while reading becomes a finding; and what a finding on a layout looks like as JSON.
+//! Problems noticed while reading become findings; and the JSON of a finding on a layout.
 
 use plumb_diagnose::{Finding, RuleId, Severity};
 use plumb_geometry::{Bytes, SECTOR};
@@ -61,7 +61,7 @@ fn broken_and_stranded_labels() {
     }
 }
 
-/// Those without a rule of their own keep their names, and each says what to do.
+/// Those without their own rule keep their names, and each has advice.
 #[test]
 fn other_problems_keep_their_names() {
     for (problem, severity) in [

@@ -34,9 +34,9 @@ fn host() -> Stack {
     builder.finish()
 }
 
-/// A script that walks `metastat -p` and the starts of the labels by itself finds 39 tops (metadevices that are no part
-/// of another, and slices of which none is made), 25 of them off 4 KiB; and of 40 soft partitions, of which 38 are off,
-/// 36 that begin a sector behind another or the beginning. d162 and d164 begin behind a hole.
+/// A script that walks `metastat -p` and the starts of the labels by itself finds 39 top layers (metadevices that are
+/// no part of another, and unused slices), 25 of them off 4 KiB; and of 40 soft partitions (38 misaligned) 36 that
+/// begin a sector behind another or the beginning. d162 and d164 begin behind a hole.
 #[test]
 fn a_host_with_soft_partitions() {
     require!(RealTraces);

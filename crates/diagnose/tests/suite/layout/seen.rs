@@ -29,7 +29,7 @@ fn fit(finding: &Finding) -> (u64, u64) {
     (fit.misaligned.known().expect("a number"), fit.ios)
 }
 
-/// So many reads of 4 KiB through a partition, the first `past` sectors into it, 100 µs each.
+/// Reads of 4 KiB through a partition, the first `past` sectors into it, 100 µs each.
 fn through(lab: &mut Lab, disk: &str, part: (&str, u64), past: u64, ios: u64) {
     let table = || Table::new(1 << 20).expect("a modulus");
     let profile = lab.profiles.entry(disk, Layer::Request, table);
@@ -158,7 +158,7 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
             (250.0, 250.0)
         );
     });
-    // Where the start is right as well, the device is judged as ever.
+    // If the start is right as well, the device is judged as ever.
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     lab.partition("sda2", disk, 2048);
@@ -208,7 +208,7 @@ fn a_partition_without_io_says_so() {
     });
 }
 
-/// The volume is what is off; its I/O were counted on the partition that it lies on.
+/// The volume is misaligned; its I/O were counted on the partition below it.
 #[test]
 fn a_volume_is_told_with_the_io_of_its_partition() {
     let mut lab = Lab::default();
@@ -226,7 +226,8 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
     });
 }
 
-/// The same volume where its own I/O were counted: on the grids below, as they lie in it, all are off for its start.
+/// The same volume with its own counted I/O: on the grids below, in its own address space, all are off because of its
+/// start.
 #[test]
 fn a_volume_of_which_io_were_counted_is_told_once() {
     let mut lab = Lab::default();
@@ -249,7 +250,7 @@ fn a_volume_of_which_io_were_counted_is_told_once() {
     });
 }
 
-/// I/O are judged by what the stack states of their disk, and nothing a virtual disk states makes them right.
+/// I/O are judged by the stack's grids of their disk, and no statement of a virtual disk makes them right.
 #[test]
 fn grids_come_from_the_stack() {
     let judge = |kind: Kind, given: &[Grid], check: &dyn Fn(&Judged, (Grid, GridSource))| {
@@ -287,7 +288,7 @@ fn grids_come_from_the_stack() {
     });
 }
 
-/// A short look at a device that has little to do does not hide what its layout tells.
+/// A short look at an idle device does not hide its layout.
 #[test]
 fn few_io_hide_nothing() {
     let judge = |watch: bool| {
@@ -345,7 +346,7 @@ fn small_writes_of_a_unit_are_told_once() {
     assert_eq!(judge(CellKind::ArrayUnit), [IO, "odd-length-io"]);
 }
 
-/// Nothing in a diagnosis adds up devices that stand on each other, so it does not warn of that either.
+/// Nothing in a diagnosis adds up layered devices, so it does not warn of that either.
 #[test]
 fn layered_devices_are_no_finding() {
     let layered = || {

@@ -78,7 +78,7 @@ fn the_example_of_the_paper() {
     assert!(right.is_silent(RULE));
 }
 
-/// Where the last size is no multiple of the unit the paper's formula leads off it: 512 + 1,000 + 512 = 2,024.
+/// If the last size is no multiple of the unit, the paper's formula leads off it: 512 + 1,000 + 512 = 2,024.
 #[test]
 fn the_formula_of_the_paper_has_a_condition() {
     let judged = on_stripe(&[("d11", 512, 1_000), ("d12", 1_513, 1_000)]);
@@ -93,7 +93,7 @@ fn only_what_follows_a_header_drifts() {
     assert!(on_stripe(&[("d11", 700, 512)]).is_silent(RULE));
 }
 
-/// The grid of what lies below, as it stands in the component: a slice that begins at sector 34 makes 6 the right
+/// The grid of the layer below, in the component's address space: a slice that begins at sector 34 makes 6 the right
 /// phase.
 #[test]
 fn the_base_of_the_component_counts() {
@@ -141,7 +141,7 @@ fn unknown_where_the_unit_is_not_one() {
     assert_eq!(*lab.judge().unknown(RULE), Reason::ChunksBelow { on });
 }
 
-/// A host with so many metadevices in all, as soft partitions on one slice.
+/// A host with a total number of metadevices, as soft partitions on one slice.
 fn with_metadevices(count: u64, nmd: Option<u64>) -> Judged {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0s0");

@@ -102,7 +102,7 @@ fn without_a_page_4_kib_are_assumed() {
     assert_eq!(*on.unknown(rule), reason, "never silent");
 }
 
-/// I/O that were seen count instead of what follows from the layout.
+/// Observed I/O count instead of the layout's arithmetic.
 #[test]
 fn a_profile_takes_the_place_of_arithmetic() {
     let rule = "split-io";
@@ -110,7 +110,7 @@ fn a_profile_takes_the_place_of_arithmetic() {
         let mut lab = Lab::default();
         lab.known.page = Some(Bytes(8192));
         volume(&mut lab, 32 << 10, 2, start);
-        // Two sectors at multiples of four: they lie across a chunk's end only where the volume moves them by 3 mod 4.
+        // Two sectors at multiples of four: they cross a chunk's end only if the volume moves them by 3 mod 4.
         lab.seen("d11", (0..ios).map(|at| (Op::Read, at * 4, 2)));
         lab.judge()
     };
@@ -138,7 +138,7 @@ fn a_profile_takes_the_place_of_arithmetic() {
     assert_eq!(*judge(67, 199).unknown(rule), few);
 }
 
-/// I/O of the stripe itself are judged although a volume stands on it.
+/// I/O of the stripe itself are judged although a volume is above it.
 #[test]
 fn a_profile_of_the_stripe() {
     let mut lab = Lab::default();
@@ -150,7 +150,7 @@ fn a_profile_of_the_stripe() {
     assert_eq!(number(judged.finding("split-io"), "counted.count"), 400.0);
 }
 
-/// A boundary of the drive below a stripe whose chunk is no multiple of it lies elsewhere in each chunk.
+/// A boundary of the drive below a stripe whose chunk is no multiple of it is elsewhere in each chunk.
 #[test]
 fn split_io_below_chunks_is_unknown_where_they_do_not_fit() {
     let mut lab = Lab::default();
@@ -224,7 +224,7 @@ fn narrow_stripe() {
     assert_eq!(*judge_volume(256 << 10, 64, None).unknown(rule), wide);
 }
 
-/// A stripe of which nobody gave the chunk.
+/// A stripe with an unknown chunk.
 #[test]
 fn a_chunk_that_is_not_known() {
     let mut lab = Lab::default();
@@ -472,8 +472,8 @@ fn file_system(kind: &str, unit: Option<u64>, width: Option<u64>) -> Judged {
     lab.judge()
 }
 
-/// What mkfs took from optimal_io_size in a test on 3 × 64 KiB: a width of 512 KiB, where the true one is 192 KiB of four
-/// disks with one of parity.
+/// mkfs's width from optimal_io_size in a test on 3 × 64 KiB: 512 KiB instead of the true 192 KiB of four disks with
+/// one of parity.
 #[test]
 fn geometry_mismatch() {
     let rule = "geometry-mismatch";
@@ -499,7 +499,7 @@ fn geometry_mismatch() {
     assert!(file_system("btrfs", None, None).is_not_asked(rule));
 }
 
-/// What a superblock says of a device is said of the file system that is mounted from it, once.
+/// A superblock's fact about a device is reported for the file system that is mounted from it, once.
 #[test]
 fn geometry_that_the_device_was_told() {
     let mut lab = Lab::default();

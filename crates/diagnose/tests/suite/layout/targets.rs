@@ -1,4 +1,4 @@
-//! `misstated-grid`, and other rules on what targets export.
+//! `misstated-grid`, and other rules on exports of targets.
 
 use plumb_diagnose::{Reason, Severity};
 use plumb_geometry::{Bytes, Grid, GridKind};
@@ -13,7 +13,7 @@ use crate::layout::lab::{Judged, Lab, kernel, number};
 
 const RULE: &str = "misstated-grid";
 
-/// An export, or a disk of a guest, on a device: what it states is doubted, as readers do.
+/// An export, or a disk of a guest, on a device: its statement is doubted, as readers do.
 fn show(
     lab: &mut Lab,
     kind: Kind,
@@ -178,7 +178,7 @@ fn what_cannot_be_told() {
     lab.disk("sda", 4096, 0);
     assert!(lab.judge().is_not_asked(RULE));
 
-    // 12 KiB chunks lay blocks of 8 KiB now so, now so.
+    // 12 KiB chunks give blocks of 8 KiB two alternating phases.
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 8192, 0));
     let stripe = lab.stripe("md0", 12 << 10, &disks);
@@ -186,7 +186,7 @@ fn what_cannot_be_told() {
     assert_eq!(*lab.judge().unknown(RULE), Reason::DiffersByChunk);
 }
 
-/// A guest's disk that is known to lie on a volume of its host is shown too; one on an export repeats what that states.
+/// A guest's disk on a known volume of its host is judged too; one on an export repeats its statement.
 #[test]
 fn disks_that_are_seen_through() {
     let mut lab = Lab::default();
@@ -197,7 +197,7 @@ fn disks_that_are_seen_through() {
     assert_eq!((facts.fault, &facts.backstore), (Fault::Hidden, &None));
     assert_eq!(judged.finding(RULE).severity, Severity::Warning);
 
-    // What stands on a disk of a guest is judged end to end, and may make up for the shift.
+    // The layers above a disk of a guest are judged end to end, and may compensate for the shift.
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let partition = lab.partition("sda1", disk, 63);

@@ -82,7 +82,7 @@ fn hinting(optimal: u64, physical: u64) -> Judged {
     lab.judge()
 }
 
-/// 33,553,920 is what USB bridges state (util-linux 1221), and what LVM 2.03.16 and parted believed.
+/// 33,553,920 is the statement of USB bridges (util-linux 1221), which LVM 2.03.16 and parted believed.
 #[test]
 fn implausible_hint() {
     let rule = "implausible-hint";
@@ -372,7 +372,7 @@ fn pages_in_blocks_of_a_file_system() {
     assert!(judge("rw", None).is_not_asked(rule));
 }
 
-/// A stripe over so many disks of 80 I/O a second that is asked for 265 writes, as in the case study.
+/// A stripe over disks of 80 I/O a second with a demand of 265 writes, as in the case study.
 fn case(disks: usize) -> Lab {
     let mut lab = Lab::default();
     let disks: Vec<NodeId> = (0..disks)
@@ -480,7 +480,7 @@ fn paths_are_no_disks() {
     assert_eq!(number(lab.judge().finding("too-few-disks"), "disks"), 2.0);
 }
 
-/// Where slices begin is not known without their labels, and makes no more I/O; a volume of an unknown layout may.
+/// Unknown starts of slices make no more I/O; a volume of an unknown layout may.
 #[test]
 fn unknown_starts_cost_no_writes() {
     let judge = |kind| {

@@ -1,4 +1,4 @@
-//! The obvious model: where a partition lies, read from the bytes at their offsets, one field at a time.
+//! The obvious model: the position of a partition, read from the bytes at their offsets, one field at a time.
 
 use plumb_label::{Label, LabelKind, Partition, PartitionPlace, PartitionType};
 
@@ -15,7 +15,7 @@ fn be(bytes: &[u8], at: usize, len: usize) -> u128 {
         .fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
-/// First byte, number of bytes and type of every partition are those that stand in the image.
+/// First byte, number of bytes and type of every partition equal those in the image.
 pub fn assert_lies_as_the_bytes_say(label: &Label, image: &[u8]) {
     for partition in &label.partitions {
         let (first, lbas, kind) = match (label.kind, partition.place) {

@@ -77,7 +77,7 @@ impl Image {
         run("parted", &arguments, self.sector_bytes, "")
     }
 
-    /// What sfdisk reads, sectors of 512 bytes only.
+    /// The result of sfdisk, sectors of 512 bytes only.
     pub fn sfdisk_json(&self) -> Value {
         let text = self.tool("sfdisk", &["--json"], "");
         let mut value: Value = serde_json::from_str(&text).expect("JSON of sfdisk");
@@ -113,7 +113,7 @@ impl Image {
     }
 }
 
-/// Runs a program that must succeed, for sectors of that size where it can be told.
+/// Runs a program that must succeed, for sectors of that size if it accepts one.
 pub fn run(program: &str, arguments: &[&str], sector_bytes: u32, input: &str) -> String {
     let mut child = Command::new(program)
         .args(arguments)
@@ -177,14 +177,14 @@ pub fn label_of(bytes: &[u8], sector_bytes: u32) -> Label {
         .expect("a label")
 }
 
-/// What the steps make of an empty disk.
+/// The result of the steps on an empty disk.
 pub fn applied(steps: &[WriteStep], disk: &[u8]) -> Vec<u8> {
     let mut image = disk.to_vec();
     apply(steps, &mut image).expect("steps within the disk");
     image
 }
 
-/// Every byte that a label's steps write is what stands in the image already.
+/// Every byte that a label's steps write is in the image already.
 pub fn assert_same_bytes(steps: &[WriteStep], image: &[u8]) {
     for step in steps {
         let WriteStep::Write { at, bytes } = step else {

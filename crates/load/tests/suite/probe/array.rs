@@ -1,5 +1,5 @@
-//! An array of disks that exists in numbers only: each does one part after the other, so that reads which lie on few of them
-//! take longer than others, boundary or not.
+//! A simulated array of disks: each does one part after the other, so that reads on few of them take longer than
+//! others, with or without a boundary.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use plumb_load::probe::ProbeReader;
 use plumb_testkit::Rng;
 
-/// RAID 5, left-symmetric, as md has it unless told otherwise; or RAID 0.
+/// RAID 5, left-symmetric, md's default; or RAID 0.
 pub struct SimulatedArray {
     pub chunk_bytes: u64,
     pub members: u64,
     pub has_parity: bool,
-    /// A member takes its time for each cell of so many bytes that a part touches; 0 for once a part.
+    /// A member needs its time for each cell of this size that a part touches; 0 for once a part.
     pub cell_bytes: u64,
-    /// What a member takes for a part, whatever its length.
+    /// A member's time for a part of any length.
     pub part_ns: f64,
     /// Standard deviation of it, as a share.
     pub spread: f64,

@@ -1,4 +1,4 @@
-//! Caches, throttles and what else stands beside the reads: found where they are, and no verdict that they make wrong stands.
+//! Caches, throttles and other influences beside the reads: they are found, and no verdict that they make wrong stays.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ fn run(device: &mut SimulatedDevice, settings: &Settings) -> (Probed, Option<Aga
     (probed, against)
 }
 
-/// How far back a cache holds lies between what is held and what is lost: by lines of 4 KiB, of which each read takes one or
-/// two, and some more where the sweep itself reads.
+/// The reach of a cache is between the kept and the lost distances: by lines of 4 KiB; each read takes one or two, and
+/// some more if the sweep itself reads.
 #[test]
 fn the_size_of_a_cache_is_found_between_two_distances() {
     for lines in [600, 1_500, 5_000] {
@@ -49,7 +49,7 @@ fn the_size_of_a_cache_is_found_between_two_distances() {
             );
             let kib = |bytes: u64| bytes >> 10;
             let Some(held) = cache.held else { continue };
-            // Between a read and its repetition lie the reads of the sweep itself as well.
+            // Between a read and its repetition there are the reads of the sweep itself as well.
             let is_lost = cache
                 .lost
                 .is_none_or(|lost| kib(lost.bytes) / 4 + 400 > lines as u64);
@@ -65,7 +65,7 @@ fn the_size_of_a_cache_is_found_between_two_distances() {
     }
 }
 
-/// Where there is none, none is seen, whatever disturbs.
+/// Without a cache, none is seen, with any disturbance.
 #[test]
 fn no_cache_is_seen_where_none_is() {
     let mut seen = 0;
@@ -109,7 +109,7 @@ fn no_cache_is_seen_where_none_is() {
     assert!(seen <= 1, "{seen} of 100");
 }
 
-/// A cache of long lines that holds all of a small target in the end: what is shown then is not the medium's.
+/// A cache of long lines that holds all of a small target in the end: the result is then not the medium's.
 #[test]
 fn a_cache_that_fills_hides_no_grid() {
     let mut ends = [0; 3];
@@ -138,7 +138,7 @@ fn a_cache_that_fills_hides_no_grid() {
     assert!(ends[1] > 0, "what fills is seen in some");
 }
 
-/// Credits that run out: the throttle that sets in lets no penalty through, which is no reason to say that there is none.
+/// Credits that run out: the throttle hides the penalty, which does not prove that there is no penalty.
 #[test]
 fn a_throttle_that_sets_in_hides_no_grid() {
     let mut slower = 0;
@@ -184,7 +184,7 @@ fn a_throttle_that_sets_in_hides_no_grid() {
     assert!(slower > 0);
 }
 
-/// A stated cache leaves nothing to be measured of what is not twice as large, and is not looked for.
+/// A stated cache leaves nothing to measure in a range that is not twice as large, and is not searched.
 #[test]
 fn a_stated_cache_is_taken_for_true() {
     for (cache_bytes, is_measured) in [

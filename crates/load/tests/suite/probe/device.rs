@@ -1,4 +1,4 @@
-//! A device that exists in numbers only: what it charges for a read is known by construction, and how much noise is added.
+//! A simulated device: its charge for a read is known by construction, and so is the noise.
 
 use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use plumb_load::probe::ProbeReader;
 use plumb_testkit::Rng;
 
-/// What a read costs beside its length.
+/// The charge of a read beside its length.
 #[derive(Clone, Copy, Debug)]
 pub enum Charge {
-    /// A throttle counts whole cells in units of so many bytes, at least one: a throttle of I/O of a size, over a device
+    /// A throttle counts whole cells in units of this size, at least one: a throttle of I/O of a size, over a device
     /// that reads whole cells.
     Cells { unit_bytes: f64 },
     /// One command for each cell touched, the first for 1 and each further one for `more`, and transfer by the byte.
@@ -25,24 +25,24 @@ pub struct Second {
     pub more: f64,
 }
 
-/// What disturbs.
+/// Disturbances.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
     /// Standard deviation of the logarithm of each read's time.
     pub spread: f64,
-    /// Of 10,000 reads so many take 50 times as long.
+    /// Of 10,000 reads this number take 50 times as long.
     pub outliers: u64,
-    /// Of 10,000 reads so many are followed by a pause of another program, of up to 20 ms.
+    /// Of 10,000 reads this number are followed by a pause of another program, of up to 20 ms.
     pub pauses: u64,
     /// Slower and faster by this share, in waves of some 700 ms.
     pub drift: f64,
-    /// For so long everything takes a tenth of its time.
+    /// During this time everything takes a tenth of its time.
     pub burst: Duration,
     /// Lines that are kept, the oldest going first; reads of them take 5 µs.
     pub cached_lines: usize,
     /// Length of a line; 0 for 4 KiB.
     pub line_bytes: u64,
-    /// A throttle before the device sets in at this time, and then lets a read pass every so many ns.
+    /// A throttle before the device starts at this time, and then lets a read pass every given number of ns.
     pub throttle: Option<(Duration, f64)>,
 }
 
@@ -147,7 +147,7 @@ impl SimulatedDevice {
         is_cached
     }
 
-    /// A throttle before it lets a read wait, whatever it costs.
+    /// A throttle before it delays a read of any cost.
     fn throttled_ns(&self, own: f64) -> f64 {
         let throttle = self
             .noise

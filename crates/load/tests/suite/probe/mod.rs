@@ -27,7 +27,7 @@ fn settings(seed: u64) -> Settings {
     }
 }
 
-/// What many runs came to.
+/// The result of many runs.
 #[derive(Debug, Default)]
 struct Rates {
     runs: u32,
@@ -108,7 +108,7 @@ fn throttled_cells_are_found() {
     }
 }
 
-/// Whatever disturbs alike, no grid is seen where none is.
+/// With equal disturbances, no grid is seen without one.
 #[test]
 fn noise_is_no_grid() {
     plumb_testkit::require!(Patience);
@@ -245,9 +245,9 @@ fn boundaries_of_stripes_are_found() {
     );
 }
 
-/// Members that do one part after the other: which of them reads lie on costs as much as what they cross, and must not be taken
-/// for it. Chunks are found, or the answer is open: where reads of one kind keep one member busy, those that cross from it to
-/// another cost no more.
+/// Members that do one part after the other: the choice of members costs as much as the crossings, and must not be
+/// confused with them. Chunks are found, or the answer is open: if reads of one kind keep one member busy, those that
+/// cross from it to another cost no more.
 #[test]
 fn busy_members_are_no_boundaries() {
     let mut rates = Rates::default();
@@ -273,7 +273,7 @@ fn busy_members_are_no_boundaries() {
     assert!(rates.inconclusive < rates.runs, "nothing was found");
 }
 
-/// A grid is found through what disturbs, or the answer is open.
+/// A grid is found through disturbances, or the answer is open.
 #[test]
 fn a_grid_is_seen_through_noise() {
     let noises = [

@@ -1,5 +1,5 @@
-//! Two grids, both of which charge, the coarser one at boundaries of the finer one: array blocks of 8 or 16 KiB over sectors of
-//! 4 KiB, behind a partition that begins 4 KiB off. That is never aligned.
+//! Two grids that both charge, the coarser one at boundaries of the finer one: array blocks of 8 or 16 KiB over sectors
+//! of 4 KiB, behind a partition that begins 4 KiB off. That is never aligned.
 
 use plumb_load::probe::{Candidate, ProbeVerdict, Probed, Reason, probe};
 
@@ -11,7 +11,7 @@ use super::settings;
 const FINE: u64 = 4096;
 const RUNS: u64 = 10;
 
-/// What the runs of one device came to.
+/// The results of the runs of one device.
 #[derive(Debug, Default)]
 struct Said {
     /// The second grid is named, with its offset.
@@ -71,8 +71,8 @@ fn probe_all(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
     said
 }
 
-/// What either boundary costs makes no difference, as long as the margin notices: reads across both take
-/// (1 + fine + more) / (1 + fine) as long as those across one.
+/// The cost of either boundary makes no difference, as long as the margin notices: reads across both take (1 + fine +
+/// more) / (1 + fine) as long as those across one.
 #[test]
 fn a_coarser_grid_elsewhere_is_never_aligned() {
     for (fine, more) in [(0.1, 0.1), (0.1, 0.5), (0.8, 0.1), (0.8, 0.5), (0.8, 2.0)] {
@@ -164,7 +164,7 @@ fn boundaries_within_busy_members_are_no_coarser_grid() {
                 probed.grid
             );
             if probed.verdict == ProbeVerdict::Aligned {
-                // What members that are busy by turns leave open is said.
+                // The question that alternating members leave open is reported.
                 let within = probed.coarser_within.expect("more than the margin");
                 assert!((0.03..0.2).contains(&within), "{within}");
                 noted += 1;

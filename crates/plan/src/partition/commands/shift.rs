@@ -41,7 +41,7 @@ impl PartitionWork<'_> {
         self.request.file_system.as_ref()?.mount.as_deref()
     }
 
-    /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
+    /// The steps that shorten it to the available length; none if it fits. `None` if that is impossible.
     fn made_smaller(&self) -> Option<Vec<Result<Step, NoCommand>>> {
         let mut steps = smaller(self.request, self.layout).ok()?;
         let (Some(now), Some(_)) = (self.request.current, self.request.smaller_by) else {
@@ -104,7 +104,7 @@ impl PartitionWork<'_> {
                 .flags("--to")
                 .arg(&to)
         };
-        // What is typed with --yes is the kernel's name, which a link does not show.
+        // The name for --yes is the kernel's name, which a link does not show.
         let name = node
             .strip_prefix("/dev/")
             .filter(|name| !name.contains('/'));
@@ -139,10 +139,10 @@ impl PartitionWork<'_> {
                  goes on",
                 Command::new("plumb fix rollback")
                     .path(&node)
-                    .remark("until it has ended, then a move to where it was"),
+                    .remark("until it has ended, then a move back to the old start"),
             ))
             .step(Step::look(Command::new("plumb check").path(&node)))
-            .constraint("its journal lies on another disk: --journal FILE where /var/lib/plumb is on the same");
+            .constraint("its journal must be on another disk: --journal FILE if /var/lib/plumb is on the same");
         let way = if is_shrunk {
             way.constraint(
                 "only the move is crash-safe: back up the file system before you shrink it",
@@ -186,7 +186,7 @@ impl PartitionWork<'_> {
                 .step(Step::look(self.dump()))
                 .constraint("a full copy on another disk, read back and compared")
                 .constraint(format!(
-                    "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",
+                    "its length is {} blocks by then: if it is longer, sfdisk writes the label and leaves the data behind",
                     group_digits(len)
                 ))
                 .constraint("never with logical partitions of a DOS label: those behind it are dropped")

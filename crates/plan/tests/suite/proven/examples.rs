@@ -27,7 +27,7 @@ fn extent(start: u64, len: u64) -> ExtentRef {
     }
 }
 
-/// A stripe of four disks with an interlace, and what is on it.
+/// A stripe of four disks with an interlace, and the layers above it.
 fn stripe(builder: &mut Builder, name: &str, chunk: u64) -> NodeId {
     let members = ["c0t0d0s0", "c0t1d0s0", "c0t2d0s0", "c0t3d0s0"].map(|name| Member {
         node: disk(builder, name, "vtoc", physical(0), 1_000_000),
@@ -149,8 +149,8 @@ fn split_io_is_remedied_by_a_start_on_the_chunk() {
     );
 }
 
-/// Once: a shift of the partition by 3 KiB for a file that is off by 2 KiB, and for blocks of 1 KiB of which 444,786 of 444,787
-/// would still start off the unit.
+/// Earlier: a shift of the partition by 3 KiB for a file that is off by 2 KiB, and for blocks of 1 KiB, with 444,786 of
+/// 444,787 still off the unit.
 #[test]
 fn no_start_of_a_partition_remedies_the_blocks_of_a_file() {
     let mut builder = Builder::default();
@@ -243,7 +243,7 @@ fn well_placed_neighbours_stay() {
     }
 }
 
-/// Once: `metaclear d94` while d151 stands on it.
+/// Earlier: `metaclear d94` while d151 is above it.
 #[test]
 fn a_volume_that_others_use_is_not_cleared_under_them() {
     let mut builder = soft(&[("d93", 8, 79_992), ("d94", 80_001, 79_999)]);

@@ -19,7 +19,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What the dumps say that can be read.
+/// The readable part of the dumps.
 fn stack<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Stack {
     let mut builder = Builder::default();
     for path in paths {
@@ -39,7 +39,7 @@ fn stack<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Stack {
     builder.finish()
 }
 
-/// Findings and recommended remedies of a stack, whatever the page.
+/// Findings and recommended remedies of a stack, for any page.
 fn hold(name: &str, stack: &Stack) -> (usize, u64) {
     let mut sums = (0, 0);
     for page in [None, Some(Bytes(2048)), Some(Bytes(8192))] {

@@ -14,7 +14,7 @@ use crate::stack::{FROM, cut, sectors};
 /// Stacks that a change is tested with; `PLUMB_STACKS` asks for more.
 const STACKS: u64 = 10_000;
 
-/// SplitMix64: <https://prng.di.unimi.it/splitmix64.c>, of which every seed gives another series.
+/// SplitMix64: <https://prng.di.unimi.it/splitmix64.c>; every seed gives another series.
 struct Lot(u64);
 
 impl Lot {
@@ -121,7 +121,7 @@ fn chunks(lot: &mut Lot, members: &[NodeId], parity: u32) -> Chunks {
     }
 }
 
-/// What stands on a partition of Linux.
+/// The layers above a partition of Linux.
 fn on_linux(lot: &mut Lot, builder: &mut Builder, parts: &[NodeId], number: usize) {
     let part = parts[0];
     let len = builder.get(part).size.map_or(0, |size| size.0 / SECTOR);

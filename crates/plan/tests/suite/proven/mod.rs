@@ -16,7 +16,7 @@ use plumb_plan::recommend::{Circumstances, recommend};
 use plumb_stack::fold::Phase;
 use plumb_stack::{CellKind, Kind, NodeId, Placing, Stack};
 
-/// Everything that the rules and the advisor say of a stack of which nothing is known to be empty.
+/// The results of all rules and of the advisor for a stack without known empty places.
 fn advised(stack: &Stack, page: Option<Bytes>) -> Diagnosis {
     let known = Known {
         page,
@@ -76,7 +76,7 @@ fn violations(stack: &Stack, page: Option<Bytes>, before: &Diagnosis) -> (u64, V
     (recommended, wrong)
 }
 
-/// What of the finding remains, or is worse elsewhere.
+/// The part of the finding that remains, or is worse elsewhere.
 fn worse(
     finding: &Finding,
     before: &Diagnosis,

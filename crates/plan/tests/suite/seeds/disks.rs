@@ -1,4 +1,4 @@
-//! Document 004: how many disks a rate takes, and what other ways of writing give.
+//! Document 004: the number of disks for a rate, and the gain of other ways of writing.
 
 use plumb_geometry::Bytes;
 use plumb_plan::disks::{self, Raid, counts};
@@ -31,7 +31,7 @@ fn four_disks_for_265_writes_a_second() {
     let four = request.outcome(4);
     assert_eq!((four.utilisation * 100.0).round(), 83.0);
     assert!((0.20..0.30).contains(&four.margin), "{}", four.margin);
-    // Service 12.5 ms; 1 / (1 - 0.828125) = 5.818...: what 83 % does to response time.
+    // Service 12.5 ms; 1 / (1 - 0.828125) = 5.818...: the effect of 83 % on response time.
     let response = four.response_ms.expect("no overload");
     assert!((response - 72.727).abs() < 0.001, "{response}");
     assert!((response / request.service_ms() - 5.818).abs() < 0.001);
@@ -116,7 +116,8 @@ fn sequential_and_gathered_writes() {
     assert_eq!(plan.value("write_bytes"), Some(&Value::Count(8_192)));
 }
 
-/// The model of `plan disks` keeps the same law: what waits or is served is rate × response, u / (1 − u) of M/M/1.
+/// The model of `plan disks` keeps the same law: the number waiting or in service is rate × response, u / (1 − u) of
+/// M/M/1.
 #[test]
 fn littles_law_holds_of_the_plan() {
     let request = disks(Raid::Raid0);

@@ -1,4 +1,4 @@
-//! Documents 000, 001 and 002: where I/O begin, and what it costs where they do not fit.
+//! Documents 000, 001 and 002: starts of I/O, and the cost of misaligned ones.
 
 use plumb_geometry::{Bytes, Extent, Fit, Grid, SECTOR};
 use plumb_plan::partition::{self, LabelScheme, layout, limits};
@@ -149,7 +149,7 @@ fn the_gain_is_27_percent() {
     );
 }
 
-/// Document 001: with records of 128 KiB a page moves 131,072 bytes, in the bin above 65,536; what it calls
+/// Document 001: with records of 128 KiB a page moves 131,072 bytes, in the bin above 65,536; the document's
 /// "65536-13072" lacks a digit, and no I/O could be in it. With records of 8 KiB they are in the bin from 4 to 8 KiB.
 #[test]
 fn the_bins_of_requests() {
@@ -186,7 +186,7 @@ fn records_of_128_kib_under_pages_of_8_kib() {
     );
 }
 
-/// Document 002: fast at 0 and 4,096, slow at the seven offsets between: where 4 KiB touch one block, or two.
+/// Document 002: fast at 0 and 4,096, slow at the seven offsets between: 4 KiB touch one block, or two.
 #[test]
 fn an_offset_sweep_has_a_period_of_4_kib() {
     let grid = Grid::unit(Bytes(4 * KIB)).expect("a grid");

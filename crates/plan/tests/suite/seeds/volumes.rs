@@ -40,8 +40,8 @@ fn stripe(share_max: (u64, u64), segment: Option<u64>) -> stripe::StripeRequest 
     }
 }
 
-/// Document 003: 20 segments of 48 KiB are 960 KiB, and that is the first chunk of whole segments of which no more than
-/// 1 of 120 pages crosses.
+/// Document 003: 20 segments of 48 KiB are 960 KiB, the first chunk of whole segments that at most 1 of 120 pages
+/// cross.
 #[test]
 fn chunks_are_whole_segments() {
     assert_eq!(20 * 48 * KIB, 960 * KIB);
@@ -126,7 +126,7 @@ fn listing(unit: u64) -> softpart::SoftpartRequest {
     }
 }
 
-/// Each extent begins one sector after the end of the last: what the rule gives for a unit of one sector.
+/// Each extent begins one sector after the end of the last, as the rule gives for a unit of one sector.
 #[test]
 fn the_listing_is_packed_behind_headers() {
     let placed = place(&listing(512)).expect("places");

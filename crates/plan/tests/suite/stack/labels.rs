@@ -1,4 +1,4 @@
-//! Partitions of one label and of another: their numbers, blocks, names, and what nothing may be written to.
+//! Partitions of one label and of another: their numbers, blocks, names, and protected labels.
 
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::{PlanKind, RuleId};
@@ -10,7 +10,7 @@ use plumb_stack::{Builder, CellKind, GridFact, Kind};
 
 use crate::stack::{FROM, cut, disk, find, physical, sectors};
 
-/// A tool for labels writes every entry anew, so one that is wrong of any partition is in the way of all.
+/// A tool for labels writes every entry again, so a wrong entry of any partition blocks all.
 #[test]
 fn a_label_that_has_a_problem_is_not_written() {
     for (about, id) in [
@@ -197,7 +197,7 @@ fn slices_go_by_the_number_of_solaris() {
 fn labels_of_4k_are_counted_in_4k() {
     let request = |kind, in_label: Option<u64>, device: Option<u64>, len| {
         let mut builder = Builder::default();
-        // The first kind stands.
+        // The first kind stays.
         let sdb = builder.node("sdb");
         builder.kind(sdb, kind, &FROM);
         let disk = disk(
@@ -256,7 +256,7 @@ fn labels_of_4k_are_counted_in_4k() {
     }
 }
 
-/// The first link of the logical partitions lies where the extended one begins, in front of all of them.
+/// The first link of the logical partitions is at the start of the extended one, in front of all of them.
 #[test]
 fn nothing_reaches_into_an_extended_partition() {
     let sfdisk = "label: dos\ndevice: /dev/sdb\nunit: sectors\nsector-size: 512\n\n\

@@ -91,7 +91,7 @@ fn soft_partitions_make_up_for_the_start_of_their_slice() {
     );
 }
 
-/// Without a label it is not known where the slice starts, and no offset is made up.
+/// Without a label the start of the slice is unknown, and no offset is made up.
 #[test]
 fn soft_partitions_of_an_unknown_slice_are_planned_on_the_slice() {
     let mut builder = Builder::default();
@@ -209,7 +209,7 @@ fn a_file_system_is_told_the_true_stripe() {
         layout: None,
     };
     builder.place(array, Placing::Chunks(chunks), &FROM);
-    // What the kernel states for three disks that state 512 KiB: the least common multiple.
+    // The kernel's value for three disks that state 512 KiB: the least common multiple.
     let hint = Grid::unit(Bytes(524_288)).expect("a grid");
     builder.grid(array, GridFact::believed(hint, CellKind::OptimalIo, FROM));
     // Mounted, and not.

@@ -1,4 +1,4 @@
-//! A partition among its neighbours: what is asked for, and which ways there are.
+//! A partition among its neighbours: the request, and the possible ways.
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_model::{PlanKind, RuleId};
@@ -93,7 +93,7 @@ fn ways_come_in_the_order_of_harm() {
     assert_eq!(plan.nodes.expect("its nodes").names, ["/dev/sda1"]);
 }
 
-/// A partition at 34 that ends where the next one begins. Which way there is hangs on what it holds.
+/// A partition at 34 that ends at the start of the next one. The way depends on its content.
 #[test]
 fn partitions_without_room_behind_them() {
     let planned = |content: Option<&str>, mount: Option<&str>, next: u64| {
@@ -168,7 +168,7 @@ fn partitions_without_room_behind_them() {
     );
     for (content, why) in [
         (Some("xfs"), "XFS cannot be made smaller"),
-        (None, "what it holds is not known"),
+        (None, "its content is not known"),
     ] {
         let plan = planned(content, None, 10_034).expect("a plan");
         assert!(commands(&plan).is_empty(), "nothing is moved in place");
@@ -187,7 +187,7 @@ fn partitions_without_room_behind_them() {
             "made anew it is smaller too"
         );
     }
-    // Swap has no data, and is made anew like what is not known.
+    // Swap has no data, and is recreated like unknown content.
     let swap = planned(Some("swap"), None, 10_034).expect("a plan");
     assert!(
         swap.notes
@@ -219,7 +219,7 @@ fn partitions_without_room_behind_them() {
     assert_eq!(steps, [3, 3], "by Plumb and by sfdisk");
 }
 
-/// Findings lead to the layer that can be mended, however far below the node that they are about.
+/// Findings lead to the layer that can be fixed, at any distance below their node.
 #[test]
 fn findings_lead_to_plans() {
     let mut builder = Builder::default();

@@ -1,4 +1,4 @@
-//! What file systems keep of a stripe: ext4, XFS, btrfs.
+//! The stripe parameters that file systems keep: ext4, XFS, btrfs.
 
 use plumb_geometry::Bytes;
 use plumb_plan::filesystem;
@@ -123,7 +123,7 @@ fn without_a_stripe_block_and_sector_are_kept() {
     assert!(!out.contains("RAID stride"), "{out}");
 }
 
-/// A chunk that is more than the log takes: the tool must not refuse what the plan gives it.
+/// A chunk larger than the log allows: the tool must not refuse the plan's value.
 #[test]
 fn xfs_takes_a_large_chunk() {
     require!(Tool("mkfs.xfs"), Tool("xfs_db"));

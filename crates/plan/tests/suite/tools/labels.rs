@@ -1,4 +1,4 @@
-//! Labels and what lies in their partitions: sgdisk, sfdisk, parted, resize2fs, pvcreate.
+//! Labels and the content of their partitions: sgdisk, sfdisk, parted, resize2fs, pvcreate.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn request(device: &str, label: LabelScheme, grid: (u64, u64), after: u64) -> Pa
     }
 }
 
-/// Grids, and where a search may begin; a start that the tool would move by itself is among them.
+/// Grids, and the start of the search; a start that the tool would move by itself is among them.
 const WANTED: [((u64, u64), u64); 6] = [
     ((8192, 0), 0),
     ((65_536, 0), 0),
@@ -97,7 +97,7 @@ fn parted_puts_a_partition_where_the_plan_says() {
     }
 }
 
-/// A partition at sector 34 is made anew on 8 KiB: type and UUID stay, and the way back leads back.
+/// A partition at sector 34 is recreated on 8 KiB: type and UUID stay, and the way back leads back.
 #[test]
 fn a_partition_is_made_anew_and_back() {
     require!(Tool("sgdisk"), Tool("sfdisk"), Tool("parted"));
@@ -133,7 +133,7 @@ fn a_partition_is_made_anew_and_back() {
     }
 }
 
-/// A new label in place of either kind of old one, and back to the old one by what the first command saved.
+/// A new label in place of either kind of old one, and back to the old one from the copy that the first command saved.
 #[test]
 fn a_new_label_and_back() {
     require!(Tool("sgdisk"), Tool("sfdisk"), Tool("parted"));
@@ -172,7 +172,7 @@ fn a_new_label_and_back() {
     }
 }
 
-/// What moves with `sfdisk --move-data` are the data.
+/// `sfdisk --move-data` moves the data.
 #[test]
 fn the_shift_takes_the_data_along() {
     require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
@@ -282,7 +282,7 @@ fn a_full_partition_is_made_smaller_and_moved() {
     });
     assert!(layout(&request).is_err(), "40 + 40,000 is beyond 40,034");
     let request = partition::fitted(request).expect("it fits");
-    // From 40 on there are 39,994 sectors, of which 39,992 are whole 4 KiB.
+    // From 40 on there are 39,994 sectors, 39,992 of them in whole 4 KiB.
     assert_eq!(
         (request.size, request.smaller_by),
         (Some(Bytes(39_992 * SECTOR)), Some(Bytes(8 * SECTOR)))
@@ -294,7 +294,7 @@ fn a_full_partition_is_made_smaller_and_moved() {
         .iter()
         .map(|step| step.command.as_str())
         .collect();
-    // As somebody answers yes to it; the kernel is told of the new entries as udev would have it.
+    // With the answer yes; the kernel gets the new entries as from udev.
     let script = script
         .join(&format!("\npartx -u {} || true\n", device.0))
         .replace("e2fsck -f ", "e2fsck -f -p ");
@@ -419,7 +419,7 @@ fn a_physical_volume_makes_up_for_its_partition() {
     assert_eq!(first, 2049, "1 MiB and the one sector that 63 lacks");
 }
 
-/// `fmthard` is not here, but the file that it is given can be made from what `prtvtoc` prints.
+/// `fmthard` is not available here, but its input file can be made from the output of `prtvtoc`.
 #[test]
 fn the_new_vtoc_differs_in_one_line() {
     require!(Tool("awk"));

@@ -1,4 +1,4 @@
-//! The commands that plans print, run for real on images, and what they made read back with another tool.
+//! The commands that plans print, run for real on images, and the result read with another tool.
 
 use std::path::Path;
 use std::process::Command;

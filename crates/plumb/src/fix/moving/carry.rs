@@ -108,7 +108,7 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     run.close(ended, &store)
 }
 
-/// Fills the free part of the new place with zeros. Where that fails the partition is where it was.
+/// Fills the free part of the new place with zeros. On failure the partition keeps its place.
 fn clear(
     moving: &mut Move<Raw<'_>, &mut JournalFile>,
     stop: &AtomicBool,
@@ -300,7 +300,7 @@ fn refused(
     }
 }
 
-/// What the journal says by now, unless somebody has ended the move and removed it.
+/// The present content of the journal, unless another process has ended the move and removed it.
 fn still_says(store: &mut JournalFile, path: &Path) -> Result<Status, Failure> {
     let named = store.has_name().and_then(|has_name| match has_name {
         true => Ok(()),
@@ -368,7 +368,7 @@ struct Taken {
     subject: Subject,
     locked: Subject,
     neighbours: Vec<DirectDisk>,
-    /// What may be done with it.
+    /// The checked plan.
     plan: Checked<Plan>,
 }
 
@@ -376,7 +376,7 @@ struct Taken {
 /// be had alone both at a time.
 fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     let locked = Subject::open(&prepared.disk, Access::Read)?;
-    // To the end: udev would open a partition that was closed, and read the table anew.
+    // To the end: udev would open a closed partition, and read the table again.
     locked.lock()?;
     let here = Here::find(&prepared.node)?;
     let plan = prepared.planned.plan();
@@ -403,7 +403,7 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
         .flush()
         .and_then(|()| partition.drop_cache())
         .map_err(of_system)?;
-    // The kernel does not remove what is open.
+    // The kernel does not remove an open partition.
     drop(partition);
     let disk = &locked.disk;
     partitions::delete(disk, disk.path(), prepared.number).map_err(of_system)?;
@@ -435,8 +435,8 @@ fn still_checked(prepared: &Prepared, subject: &Subject) -> Result<(), Failure> 
     })
 }
 
-/// Lets the kernel know the partition again, which is where it was. What went wrong before comes first, so that nothing is
-/// said of an error here: partx adds the partition as well. Its label may be what cannot be read.
+/// Adds the partition at its old place to the kernel again. The earlier fault comes first, so an error here is not
+/// reported: partx adds the partition as well. Its label may be the unreadable part.
 fn put_back(disk: &DirectDisk, prepared: &Prepared, owner: &Owner) {
     let plan = prepared.planned.plan();
     let (start_bytes, len_bytes) = (plan.from.0, plan.len);
@@ -565,8 +565,8 @@ impl MoveRun<'_> {
         )
     }
 
-    /// It has ended, and nothing that comes now can change that: what does not succeed is a note, and is done by a resume
-    /// later.
+    /// The move has ended, and nothing later can change that: a failure now is a note, and a later resume repeats the
+    /// step.
     fn ended(mut self, ending: Ending, store: &JournalFile) -> Result<Exit, Failure> {
         self.view.state = match ending {
             Ending::Moved => "complete",
@@ -583,7 +583,7 @@ impl MoveRun<'_> {
         match told {
             Ok(notes) => {
                 self.view.notes.extend(notes);
-                // What it holds are data of the partition.
+                // It contains data of the partition.
                 if is_named && let Err(error) = store.remove() {
                     self.view.notes.push(format!(
                         "{}: can be removed ({error})",
@@ -607,7 +607,7 @@ impl MoveRun<'_> {
         };
         match self.print() {
             Ok(()) => Ok(exit),
-            // Whoever reads JSON has to know that it is not whole.
+            // A JSON reader has to know that the document is incomplete.
             Err(failure) if self.is_json => Err(failure),
             Err(failure) => {
                 tell(
@@ -643,7 +643,7 @@ impl MoveRun<'_> {
         self.view.owner_search = Some(owners::find(node.as_deref(), &mut self.view.lost));
     }
 
-    /// Writes the file that names what is lost. Without it the journal stays, which has it too.
+    /// Writes the file that names the losses. Without it the journal stays, which has them too.
     fn name_losses(&mut self) -> bool {
         if self.view.lost.is_empty() {
             return true;
@@ -697,7 +697,7 @@ fn incomplete(error: MoveRefused, way: &MovePaths, subject: &Subject) -> Failure
         } => over_losses(&error, way),
         MoveRefused::Move { source, .. } if !matches!(source, MoveError::Used { .. }) => {
             let failure = Failure::incomplete(&error, way.command("resume"));
-            // What cannot be read, or not be written right, may stay so.
+            // Places that cannot be read, or not be written right, may stay so.
             match look(&way.journal).ok().and_then(|status| way.back(&status)) {
                 Some(back) => failure
                     .with_commands([("to go on", way.command("resume")), ("to go back", back)]),
@@ -734,7 +734,8 @@ fn over_losses(error: &MoveRefused, way: &MovePaths) -> Failure {
     failure.with_commands(commands)
 }
 
-/// Somebody has written what only the move may. The old label hinders no rollback; any other hinders both directions.
+/// Another program has written a place of the move. The old label allows a rollback; any other allows neither
+/// direction.
 fn changed(error: &MoveRefused, way: &MovePaths, subject: &Subject) -> Failure {
     let failure = Failure::incomplete(error, way.command("rollback"));
     let Ok(status) = look(&way.journal) else {
@@ -757,7 +758,7 @@ fn changed(error: &MoveRefused, way: &MovePaths, subject: &Subject) -> Failure {
     )
 }
 
-/// What a journal says, in the form that is printed.
+/// The content of a journal, for display.
 pub fn view(status: &Status, way: &MovePaths, action: &'static str) -> Moved {
     let plan = &status.plan;
     let (copying, window_bytes) = match plan.copying {

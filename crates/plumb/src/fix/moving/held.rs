@@ -1,5 +1,5 @@
-//! The neighbours of a move: which the kernel has, and those that have bytes in blocks which a move writes as a whole, kept
-//! from others while it runs.
+//! The neighbours of a move: those that the kernel has, and those with bytes in blocks that a move writes as a whole,
+//! kept from other users while it runs.
 
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::node_of;
@@ -16,7 +16,7 @@ use crate::fix::subject::Subject;
 /// Partitions of a disk that the kernel knows, without the container of logical ones, which nobody can use.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn known_partitions(
     subject: &Subject,
     label: Option<&Label>,
@@ -28,7 +28,7 @@ pub fn known_partitions(
 /// Those that have bytes between the beginning of one place of a move and the end of the other.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn within_move(
     plan: &Plan,
     subject: &Subject,
@@ -37,8 +37,8 @@ pub fn within_move(
     Ok(within(plan, &known_partitions(subject, label)?))
 }
 
-/// Keeps all that have bytes in shared blocks from others until what is returned is dropped. Where the disk is held alone
-/// that is done already.
+/// Keeps all with bytes in shared blocks from other users until the result is dropped. An exclusively held disk needs
+/// no more.
 ///
 /// # Errors
 /// When somebody uses one of them.

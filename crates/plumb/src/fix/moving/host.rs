@@ -19,7 +19,7 @@ use crate::fix::subject::Subject;
 
 /// This host, around one partition.
 pub struct SystemHost<'a> {
-    /// What the kernel says of the partition.
+    /// The kernel's facts about the partition.
     pub partition: &'a Here,
     /// Node of the partition.
     pub node: &'a Path,
@@ -85,7 +85,7 @@ impl Host for SystemHost<'_> {
                 directory.display()
             ))
         })?;
-        // What has no block device below is in memory, or somewhere on the net.
+        // A place without a block device below is in memory, or on the network.
         let place = Here::find(&directory).map_err(|failure| unknown(failure.text("")))?;
         let name = self.node.file_name().unwrap_or_default().to_string_lossy();
         Ok(JournalSite {
@@ -138,13 +138,14 @@ impl RecoveryHost for RecoveringHost<'_> {
 /// Partitions of a disk that the kernel knows.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn known(subject: &Subject) -> io::Result<Vec<KernelPartition>> {
     let root = Directory::root(Path::new("/"))?;
     Ok(partitions::known(&root, &subject.name)?)
 }
 
-/// Who uses a partition of a disk, or has it open: a database on a raw device holds nothing that the kernel shows otherwise.
+/// Users of a partition of a disk, and processes with it open: a database on a raw device holds nothing else that the
+/// kernel shows.
 pub fn users_of(subject: &Subject, number: u32) -> Vec<String> {
     let node = node_of(&subject.path, number);
     let name = name_of(&node);
@@ -165,7 +166,7 @@ pub fn name_of(node: &Path) -> String {
         .into_owned()
 }
 
-/// The directory of a file; where that is not made yet, the one that it will be made in.
+/// The directory of a file; if it does not exist yet, the one that will contain it.
 fn directory_of(file: &Path) -> PathBuf {
     let directory = match file.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),

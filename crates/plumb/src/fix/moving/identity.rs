@@ -1,4 +1,4 @@
-//! Which disk a journal is about, and which journal a disk is waiting for.
+//! The disk of a journal, and the journal that a disk waits for.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,19 +20,19 @@ use crate::failure::Failure;
 use crate::fix::act::STATE;
 use crate::fix::subject::{Subject, by_name};
 
-/// What the names of journals end in.
+/// The suffix of journals.
 pub const JOURNAL: &str = "plumb-journal";
-/// What is read at once while a marker is looked for.
+/// Length of one read in the search for a marker.
 const PIECE: u64 = 1 << 20;
 const SECTOR: usize = 512;
-/// So many different marks of one disk are followed; a disk of more of them was made to keep us busy.
+/// At most this number of different marks of one disk are followed; a disk with more was made to keep us busy.
 const MARKS_MAX: usize = 64;
 
-/// That a disk is the one of a move. One whose owner has named it as the disk (`is_named`) may state another identity. Returns
-/// what has to be said of that.
+/// Checks that a disk is the one of a move. A disk that its owner has named (`is_named`) may state another identity.
+/// Returns notes about that.
 ///
 /// # Errors
-/// What contradicts it, or that nothing shows it.
+/// The contradiction, or the lack of evidence.
 pub fn must_be_of(
     status: &Status,
     subject: &Subject,
@@ -65,11 +65,11 @@ pub fn current_disk<'a>(
     }
 }
 
-/// The move that is meant: by its journal's file, or by the disk or partition that waits for one. That disk is the move's, and
-/// not what the journal calls it: names change.
+/// The requested move: by its journal's file, or by the disk or partition that waits for one. That disk is the move's,
+/// and not the one in the journal: names change.
 ///
 /// # Errors
-/// When nothing leads to a journal, or what leads there is another one.
+/// If nothing leads to a journal, or to another one.
 pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
     // A journal that is no regular file is refused when it is opened.
     let kind = std::fs::metadata(name).map(|found| found.file_type());
@@ -107,7 +107,7 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
         return journal.map(|journal| way(journal, Reached::Marked));
     }
     match label.as_ref().and_then(moving_part) {
-        // What Plumb knows no signature of has no place for a mark.
+        // Content without a known signature has no place for a mark.
         Some(part) => Err(Failure::unknown(format!(
             "{device}: {} is being moved, and no mark in it names the journal: name the file",
             part.id
@@ -121,7 +121,7 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
 /// The journal to which a mark on the disk leads; `None` where there is no mark.
 ///
 /// # Errors
-/// What speaks against the first mark, where none of them leads to a journal.
+/// The fault of the first mark, if no mark leads to a journal.
 fn by_marks(subject: &Subject, label: &Label) -> Result<Option<PathBuf>, Failure> {
     let (mut lost, mut refusal) = (HashSet::new(), None);
     for (at, marker) in marks(subject, label) {
@@ -220,7 +220,7 @@ fn disk_of_gone(name: &Path) -> Option<PathBuf> {
     { disks }.find(|disk| disk.exists() && node_of(disk, number) == name)
 }
 
-/// Journals that lie where nobody said otherwise, of moves on this disk that have not ended.
+/// Journals in the default directory, of unfinished moves on this disk.
 fn known_journals(subject: &Subject, label: Option<&Label>) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(STATE).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());

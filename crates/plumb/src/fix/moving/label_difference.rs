@@ -1,4 +1,4 @@
-//! What somebody has changed in the label of a disk while a move was incomplete, and so has to put back before that goes on.
+//! Changes in the label of a disk during an incomplete move, which have to be undone before it continues.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_label::{Label, Partition};
@@ -32,7 +32,7 @@ pub fn is_old(status: &Status, subject: &Subject) -> bool {
     })
 }
 
-/// What makes the label that the move has left, in the parts that it writes.
+/// The changes that make the label that the move has left, in the parts that it writes.
 fn left(status: &Status) -> Vec<moving::ByteChange<DiskOffset>> {
     let plan = &status.plan;
     match (status.progress.is_back, status.progress.stage) {
@@ -83,7 +83,7 @@ fn between(found: &Label, expected: &Label) -> Vec<String> {
         .collect()
 }
 
-/// What counts of a partition here.
+/// The compared facts of a partition.
 fn facts(part: Option<&Partition>) -> Option<(plumb_geometry::Extent, plumb_label::PartitionType)> {
     part.map(|part| (part.extent, part.kind))
 }

@@ -25,10 +25,10 @@ pub fn ranges(lost: &[LostRange]) -> Vec<MovedLoss> {
 }
 
 /// Writes the file beside the journal, and returns its path when it is on its medium. An older one of the same name is
-/// removed first: a move that has ended is told once more, and its journal has the ranges as well.
+/// removed first: the end of a move is reported once more, and its journal has the ranges as well.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn write(
     journal: &Path,
     partition: &str,
@@ -42,7 +42,7 @@ pub fn write(
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // It tells where data of the partition are: for root alone.
+    // It contains positions of the partition's data: for root alone.
     let mut file = NewFile::create(&path, FileContent::DiskData)?;
     file.write_all(text(partition, lost, search).as_bytes())?;
     file.finish()?;

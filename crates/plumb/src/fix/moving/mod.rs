@@ -1,5 +1,5 @@
-//! `plumb fix move`, `resume`, `rollback` and `status`: the outside of a move. What has to hold before it, where its journal
-//! lies, how far it is, and what the kernel is told when it ends. The move itself is `plumb_relocate::moving`.
+//! `plumb fix move`, `resume`, `rollback` and `status`: the outside of a move. Its conditions, the place of its
+//! journal, its progress, and the kernel's update at its end. The move itself is `plumb_relocate::moving`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// What a journal says of a move that was never begun; `None` of any other file.
+/// The journal of a move that was never begun; `None` for any other file.
 fn not_begun(journal: &Path) -> Option<Status> {
     let store = JournalFile::open_to_look(journal).ok()?;
     never_begun(store).ok().flatten()
@@ -152,12 +152,12 @@ fn nothing_to_do(
     Ok(Exit::Clean)
 }
 
-/// What a journal says.
+/// The content of a journal.
 fn look(path: &Path) -> Result<Status, Failure> {
     opened(path, JournalFile::open_to_look).map(|(_, status)| status)
 }
 
-/// Opens a journal, once, and reads what it says.
+/// Opens a journal, once, and reads its content.
 fn opened(
     path: &Path,
     open: impl FnOnce(&Path) -> io::Result<JournalFile>,
@@ -170,7 +170,7 @@ fn opened(
     Ok((store, status))
 }
 
-/// What an open journal says.
+/// The content of an open journal.
 fn says(store: &mut JournalFile, path: &Path) -> Result<Status, Failure> {
     status(&mut *store).map_err(|source| {
         let path = path.display().to_string();
@@ -183,16 +183,16 @@ fn says(store: &mut JournalFile, path: &Path) -> Result<Status, Failure> {
     })
 }
 
-/// What leads to a move.
+/// The paths of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovePaths {
     /// Its journal.
     pub journal: PathBuf,
     /// Its disk, where that is not the one that the journal names.
     pub disk: Option<PathBuf>,
-    /// What led to the journal.
+    /// The way to the journal.
     pub reached: Reached,
-    /// What `--yes` has to name when somebody goes on, where that is needed.
+    /// The required name of `--yes` for going on, if it is needed.
     pub yes: Option<String>,
 }
 
@@ -215,7 +215,7 @@ impl MovePaths {
         }
     }
 
-    /// Without what the journal says as well.
+    /// Without the facts that the journal has as well.
     fn beside(self, status: &Status) -> MovePaths {
         let said = DiskWords::parse(&status.plan.disk).path;
         MovePaths {

@@ -1,5 +1,5 @@
-//! The preflight of a move in the words of the command line: what is asked of `plumb_relocate::preflight`, the choice of the
-//! new start, and what a user reads of it. Nothing is written here.
+//! The preflight of a move in the words of the command line: the request to `plumb_relocate::preflight`, the choice of
+//! the new start, and the texts for a user. Nothing is written here.
 
 use std::fs;
 use std::ops::Range;
@@ -34,23 +34,23 @@ const BLOCK_CLASS: &str = "/sys/class/block";
 pub struct Prepared {
     /// Node of the partition.
     pub node: PathBuf,
-    /// What `--yes` has to name.
+    /// The required name of `--yes`.
     pub name: String,
     /// Node of its disk.
     pub disk: PathBuf,
     /// Number of the partition.
     pub number: u32,
-    /// What is to be done, as it was looked at.
+    /// The plan, as it was checked.
     pub planned: Planned,
     /// Length of the journal's file.
     pub journal_bytes: u64,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
-    /// What keeps the move from beginning now; always empty where it was to begin.
+    /// Obstacles to the move; always empty if it was to begin.
     pub obstacles: Vec<String>,
 }
 
-/// What comes of looking.
+/// The result of the preflight.
 pub enum Preflight {
     /// A move.
     Move(Box<Prepared>),
@@ -163,7 +163,7 @@ impl Prepared {
         if args.scan || args.scan_write {
             look.must_be_readable(&part)?;
         }
-        // What is written with zeros is read after that.
+        // Places written with zeros are read after that.
         if args.scan && !args.scan_write {
             look.must_have_readable_place(planned.plan())?;
         }
@@ -299,7 +299,7 @@ impl Look<'_> {
         }
     }
 
-    /// Every byte can be read: what cannot cannot be moved either.
+    /// Every byte can be read: unreadable ones cannot be moved either.
     fn must_be_readable(&self, part: &Partition) -> Result<(), MoveRefused> {
         let place = part.extent.start().0..part.extent.end().0;
         self.must_read("reading the partition", &place)

@@ -72,7 +72,7 @@ impl ProgressLine {
     }
 }
 
-/// What a stage is called.
+/// The name of a stage.
 pub fn stage_word(stage: Stage, is_back: bool) -> &'static str {
     match (stage, is_back) {
         (Stage::Hiding, false) => "hiding label and signatures",

@@ -1,4 +1,4 @@
-//! What a user reads of a refusal of the preflight: the sentence, and what to do about it.
+//! The texts for a refusal of the preflight: the sentence, and the advice.
 
 use std::path::Path;
 

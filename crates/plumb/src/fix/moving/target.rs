@@ -1,4 +1,4 @@
-//! Where a partition is to begin: what was asked for, or the nearest aligned start that has room.
+//! The new start of a partition: the requested one, or the nearest aligned start that has room.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use super::preflight::Look;
 use crate::cli::fix::Move;
 use crate::failure::Failure;
 
-/// What comes of what was asked for.
+/// The result of the request.
 pub(super) enum MoveTarget {
     /// It is to begin there.
     Start(Bytes),
-    /// It begins there already; with what else has to be said of that.
+    /// It begins there already; with other notes about that.
     InPlace(Option<String>),
 }
 
 impl Look<'_> {
-    /// Where it is to begin.
+    /// The new start.
     pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<MoveTarget, Failure> {
         let (from, len) = (part.extent.start(), part.extent.len());
         let Some(to) = args.to else {
@@ -135,7 +135,7 @@ impl Look<'_> {
         starts.into_iter().flatten().find(fits)
     }
 
-    /// What of the disk it may have: between its neighbours, as far as the label allows.
+    /// The available part of the disk: between its neighbours, as far as the label allows.
     fn free_around(&self, part: &Partition) -> Range<u64> {
         let block = u64::from(self.label.sector_bytes);
         let size = self.subject.disk.limits().size_bytes;

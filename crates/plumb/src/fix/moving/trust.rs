@@ -1,9 +1,10 @@
-//! Whether a journal may direct writes to a disk: by whoever can write to its file, and by the way that led to it.
+//! Whether a journal may direct writes to a disk: by the possible writers of its file, and by the way to it.
 //!
-//! A journal says which bytes go where, and root obeys it. One that only root can have written, and that the caller has
-//! named or that lies where Plumb keeps journals, is obeyed. One that somebody else can have written, or to which a mark on
-//! the disk has led, is obeyed only after the caller has seen every place that it writes and has named the disk. Where
-//! both hold, somebody who can write to a file and to a disk would have a root shell: that journal is refused.
+//! A journal contains bytes and their places, and root obeys it. One that only root can have written, and that the
+//! caller has named or that is in Plumb's directory of journals, is obeyed. One that another user can have written, or
+//! that a mark on the disk has named, is obeyed only after the caller has seen every place that it writes and has named
+//! the disk. If both hold, a user who can write to a file and to a disk would have a root shell: that journal is
+//! refused.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 use crate::fix::act::STATE;
 use crate::fix::subject::Subject;
 
-/// What led to a journal.
+/// The way to a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// The caller named the file.
@@ -49,7 +50,7 @@ fn relevant(doubt: Option<Doubt>, path: &Path) -> Option<Doubt> {
 /// Whether the caller has to see the places and name the disk first, and why.
 ///
 /// # Errors
-/// When the journal is refused whatever the caller says.
+/// If the journal is refused in any case.
 pub fn judge(
     reached: Reached,
     doubt: Option<&Doubt>,

@@ -1,9 +1,10 @@
-//! Whether the flushes of a disk can be relied on, as far as the kernel tells: whatever a crash may not lose rests on them.
+//! Whether the flushes of a disk are reliable, by the kernel's facts: everything that must survive a crash depends on
+//! them.
 
 use std::fs;
 use std::path::Path;
 
-/// What is to be said of a disk, by its name in this directory: `/sys/class/block`.
+/// The notes about a disk, by its name in this directory: `/sys/class/block`.
 pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
     let class = class.join(disk);
     let mut doubts = Vec::new();
@@ -35,7 +36,7 @@ pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
     doubts
 }
 
-/// What the driver of SCSI and SATA disks has read from the disk itself.
+/// The fact that the driver of SCSI and SATA disks has read from the disk itself.
 fn has_own_cache(class: &Path) -> bool {
     let types = fs::read_dir(class.join("device/scsi_disk"))
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is to be seen of one device: its course, lengths, latency by fit, streams, and who sent its I/O.
+//! The view of one device: its timeline, lengths, latency by fit, streams, and the senders of its I/O.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl Screen {
         lines
     }
 
-    /// Latency by fit, streams, who sent it.
+    /// Latency by fit, streams, senders.
     fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
         let bold = |words: &'static str| {
             Line::from(words).style(Style::new().add_modifier(Modifier::BOLD))

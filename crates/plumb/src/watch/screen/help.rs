@@ -1,11 +1,11 @@
-//! What the view says of itself: its keys, its columns, and what it waits for while there is nothing to show.
+//! The view's help: its keys, its columns, and the reason for waiting while there is nothing to show.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
 use super::{Screen, WatchSubject};
 
-/// A key, the word for it in the last line, and what it does.
+/// A key, its word in the last line, and its effect.
 struct Taught {
     key: &'static str,
     word: &'static str,
@@ -82,7 +82,7 @@ pub(super) fn foot(asked: bool) -> String {
     }
 }
 
-/// All that the keys do, and what the columns are.
+/// All effects of the keys, and the meaning of the columns.
 pub(super) fn lines() -> Vec<Line<'static>> {
     let bold =
         |words: &'static str| Line::from(words).style(Style::new().add_modifier(Modifier::BOLD));
@@ -95,7 +95,7 @@ pub(super) fn lines() -> Vec<Line<'static>> {
 }
 
 impl Screen {
-    /// What stands in the place of a device when there is none to show.
+    /// The text in place of a device if there is none to show.
     pub(super) fn idle_lines(&self) -> Vec<Line<'static>> {
         let has_io = |seen: &super::ShownInterval| {
             seen.reading

@@ -1,4 +1,4 @@
-//! What the view shows, cell by cell.
+//! The content of the view, cell by cell.
 
 use plumb_profile::table::{Row as Sums, Table as Residues};
 use plumb_trace::{Layer, Op};
@@ -20,7 +20,7 @@ fn view(grids: &[Grid], colored: bool) -> Screen {
     Screen::new(watched, grids, colored)
 }
 
-/// Reads of 4 KiB at these sectors modulo 1 MiB, so many of each.
+/// Reads of 4 KiB at these sectors modulo 1 MiB, with their numbers.
 fn seen(devices: &[(&str, &[(u64, u64)])]) -> ShownInterval {
     let mut profiles = plumb_profile::ProfileSet::default();
     for (name, starts) in devices {
@@ -81,7 +81,7 @@ fn what_was_asked_takes_the_place_of_a_device() {
     assert!(has_asked(&screen));
     press(&mut screen, "a");
     assert!(!has_asked(&screen));
-    // Nothing is there to be shown where nobody watches it.
+    // Without a viewer there is nothing to show.
     screen.see(seen(&[SDA]));
     press(&mut screen, "a");
     assert!(line(&drawn(&screen, 80, 24), "q quit").contains("device"));
@@ -150,7 +150,7 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
     assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
 }
 
-/// A terminal view drops what it does not draw: the name would pass for another one.
+/// A terminal view drops undrawn characters: the name would pass for another one.
 #[test]
 fn a_hostile_name_shows_as_escapes() {
     let mut screen = view(&[], false);
@@ -234,7 +234,7 @@ fn a_note_leaves_the_keys_in_sight() {
     );
 }
 
-/// The longest grid, a filter and a frozen view: what tells that not all is shown stands first.
+/// The longest grid, a filter and a frozen view: signs of an incomplete view come first.
 #[test]
 fn the_head_of_a_narrow_screen() {
     let mut screen = view(&[], false);
@@ -270,7 +270,7 @@ fn no_colour_where_none_is_wanted() {
     }
 }
 
-/// Nothing to show is said, with what is waited for, and never left blank.
+/// An empty view gives the reason, and is never left blank.
 #[test]
 fn a_view_without_io_says_what_it_waits_for() {
     let mut screen = view(&[], false);
@@ -315,7 +315,7 @@ fn the_help_tells_all_keys() {
             let key = pair.split(' ').next().expect("a key");
             line(&help, &format!("  {key} "));
         }
-        // The last of what it has to say is in sight, and no line is cut off.
+        // The last line is in sight, and no line is cut off.
         assert!(line(&help, "  depth").contains("on average"));
         assert!(
             help.iter()

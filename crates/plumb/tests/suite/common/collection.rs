@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::tempdir::TempDir;
 
-/// What the first entry says.
+/// The content of the first entry.
 pub const FORM_OF_FILES: &str = "plumb-collection 1\n";
 pub const FORM: &str = "plumb-collection 2\n";
 
@@ -13,7 +13,7 @@ pub const FORM: &str = "plumb-collection 2\n";
 pub const NO_DEVICES: (&str, &str) = ("devices.json", "{\"devices\": [], \"images\": []}");
 pub const NO_ANSWERS: (&str, &str) = ("answers.json", "{}");
 
-/// What the unit of [`Lab::shown_by_lio`] is seen as.
+/// The identity of the unit of [`Lab::shown_by_lio`].
 pub const LIO_IDENTITY: &str = "naa.60014056f1d1c0e92a54f7cb6a00e1f0";
 
 /// Packs the tree of a host and other entries.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 const O_DIRECT: i32 = 0o40000;
-/// Where the kernel lets memory start.
+/// The kernel's alignment of memory.
 const ALIGNMENT: usize = 4096;
 
 /// A device and the memory into which it is read.

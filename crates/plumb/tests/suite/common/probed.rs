@@ -1,4 +1,4 @@
-//! What `plumb probe --json` says.
+//! The output of `plumb probe --json`.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn probe(target: &Path, flags: &str) -> ProbeDocument {
     ProbeDocument::from_run(&probe_text(target, &format!("--json {flags}")))
 }
 
-/// The same with what it prints.
+/// The same with its output.
 pub fn probe_text(target: &Path, flags: &str) -> Ran {
     super::plumb(
         ["probe".as_ref(), target.as_os_str()]
@@ -73,7 +73,7 @@ impl ProbeDocument {
             .zip(grid["offset_bytes"].as_u64())
     }
 
-    /// No verdict, said as such. A grid may be known then of which it is open whether a coarser one lies elsewhere.
+    /// No verdict, reported as such. A grid may be known then, with an open question about a coarser one.
     pub fn is_open(&self) -> bool {
         (self.verdict(), self.code) == ("inconclusive", 3)
     }
@@ -83,7 +83,7 @@ impl ProbeDocument {
         self.is_open() && self.grid().is_none()
     }
 
-    /// What is known of a grid, as far as it is decided.
+    /// The facts about a grid, as far as decided.
     pub fn is_right(&self, granularity: u64, offset: u64) -> bool {
         let expected = if offset == 0 {
             ("aligned", 0)
@@ -105,7 +105,7 @@ impl ProbeDocument {
         self.result["notes"].to_string()
     }
 
-    /// Ends of the interval of what a miss costs.
+    /// Ends of the interval of the cost.
     pub fn penalty(&self) -> (f64, f64) {
         let end = |name: &str| self.result["penalty"][name].as_f64().expect("a penalty");
         (end("low"), end("high"))
@@ -116,8 +116,8 @@ impl ProbeDocument {
         self.holds_nearly(ratio, 0.0)
     }
 
-    /// The same with room for what other tests take from the machine. It makes a hit and a miss slower by as much, and
-    /// an interval may be as short as a thousandth.
+    /// The same with room for the load of other tests. It slows aligned and misaligned reads by as much, and an
+    /// interval may be as short as a thousandth.
     pub fn is_near(&self, ratio: f64) -> bool {
         self.holds_nearly(ratio, 0.02)
     }

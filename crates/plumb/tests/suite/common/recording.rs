@@ -1,4 +1,4 @@
-//! A recording at work, and what is in its file.
+//! A running recording, and the content of its file.
 
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
@@ -48,7 +48,7 @@ impl Recording {
         wait::output("plumb record", wait::PATIENCE, child)
     }
 
-    /// Ends it as Ctrl-C does; what it says.
+    /// Ends it as Ctrl-C does; returns its output.
     pub fn end(self, status: i32) -> Value {
         self.kill("-INT");
         self.ends(status)
@@ -93,12 +93,12 @@ pub struct Read {
 }
 
 impl Read {
-    /// What a command did on a device, in the order of the file.
+    /// The I/O of a command on a device, in the order of the file.
     pub fn rows_of(&self, comm: &str, device: &str) -> Vec<LayerIo> {
         self.rows(self.events_of(comm), device)
     }
 
-    /// What anybody did on a device, in the order of the file.
+    /// The I/O of any process on a device, in the order of the file.
     pub fn rows_on(&self, device: &str) -> Vec<LayerIo> {
         self.rows(self.events.iter().collect(), device)
     }
@@ -135,7 +135,7 @@ pub fn read(path: &Path) -> Read {
     }
 }
 
-/// `dd` past the cache: its process, and what it did.
+/// `dd` without the cache: its process, and its I/O.
 pub fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
     let (node, at) = (node.display(), at.to_string());
     let mut command = Command::new("dd");
@@ -166,7 +166,7 @@ pub fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
     pid
 }
 
-/// fio with io_uring, 4 KiB at random and 32 in flight, for so many I/O; how many it says that it did.
+/// fio with io_uring, 4 KiB at random and 32 in flight, for a number of I/O; returns fio's own count.
 pub fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
     let mut command = Command::new("fio");
     command

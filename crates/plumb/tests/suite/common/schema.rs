@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Keywords that say nothing about a value.
 const WORDS: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
 
-/// What a command promises of its JSON.
+/// The schema of a command's JSON.
 pub struct Schema {
     pub root: Value,
 }

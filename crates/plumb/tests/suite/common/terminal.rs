@@ -1,4 +1,4 @@
-//! A terminal for what a person sees: tmux is the terminal, types the keys and hands over the screen.
+//! A terminal as a person sees it: tmux is the terminal, types the keys and returns the screen.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ impl Terminal {
         }
     }
 
-    /// Whether the shell has its terminal back: the first screen, its cursor, and what is typed shows and is run.
+    /// Whether the shell has its terminal back: the first screen, its cursor, and typed text shows and is run.
     pub fn is_restored(&self) {
         self.shows("status ");
         self.press(&["echo $((40+2))now", "Enter"]);

@@ -1,4 +1,4 @@
-//! A disk with a partition that is moved, what is on it, and whether all of that is right.
+//! A disk with a partition that is moved, its content, and the check of all of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use plumb_testkit::tempdir::TempDir;
 use plumb_testkit::wait;
 
 pub const MIB: u64 = 1 << 20;
-/// What a GPT takes in front.
+/// The space of a GPT in front.
 const FIRST_USABLE: u64 = 34;
 
 /// A disk with a partition, a neighbour behind it, and files on the partition.
@@ -23,7 +23,7 @@ pub struct MoveDisk {
     pub format: DiskFormat,
     len_mib: u64,
     files: BTreeMap<String, Vec<u8>>,
-    /// Where nothing changes the disk but moves.
+    /// If only moves change the disk.
     kept: Option<Kept>,
 }
 
@@ -31,8 +31,8 @@ pub struct MoveDisk {
 struct Kept {
     /// Sums of the partition, a MiB each.
     sums: Vec<u32>,
-    /// First bytes of what is in front of both its places and behind them, with what is there: some of it shares blocks with
-    /// the partition's ends.
+    /// First bytes of the ranges in front of both its places and behind them, with their content: some of it shares
+    /// blocks with the partition's ends.
     around: Vec<(u64, Vec<u8>)>,
 }
 
@@ -51,7 +51,7 @@ impl DiskFormat {
             DiskFormat::Ntfs => Command::new("mkfs.ntfs"),
         };
         match self {
-            // What is in free space stays there.
+            // Data in free space stay there.
             DiskFormat::Ext4 => command.args(["-q", "-F", "-E", "nodiscard"]),
             DiskFormat::Xfs => command.args(["-q", "-f", "-K"]),
             DiskFormat::Ntfs => command.args(["-q", "-f", "-F"]),
@@ -76,7 +76,7 @@ impl DiskFormat {
     /// Options of a mount that writes nothing.
     fn read_only(self) -> &'static str {
         match self {
-            // It would stamp the free part of its log anew.
+            // It would rewrite the free part of its log.
             DiskFormat::Xfs => "ro,norecovery",
             DiskFormat::Ext4 | DiskFormat::Ntfs => "ro",
         }
@@ -84,7 +84,7 @@ impl DiskFormat {
 }
 
 impl MoveDisk {
-    /// A partition of so many MiB from a sector on, and another one of noise behind the room that it may move in.
+    /// A partition of this number of MiB from a sector on, and another one of noise behind the room for its move.
     pub fn new(format: DiskFormat, start: u64, mib: u64, options: &[&str]) -> MoveDisk {
         let mut disk = MoveDisk::labelled(format, start, mib, options);
         disk.format.make(&disk.node(1));
@@ -92,8 +92,8 @@ impl MoveDisk {
         disk
     }
 
-    /// For moves between two places, at the first of which it is made: the same with noise in free space and around it as
-    /// well, further files, and every byte kept in mind.
+    /// For moves between two places, starting at the first: the same with noise in free space and around it as well,
+    /// more files, and every byte recorded.
     pub fn full(
         format: DiskFormat,
         places: [u64; 2],
@@ -150,7 +150,7 @@ impl MoveDisk {
         disk
     }
 
-    /// No two sectors are alike: one that is not where it belongs shows, and be it of free space.
+    /// No two sectors are alike: a misplaced one shows, even in free space.
     fn cover_with_noise(&self, start: u64) {
         let image = self.image_file();
         let mut piece = noise(MIB as usize, 11);
@@ -172,7 +172,7 @@ impl MoveDisk {
                 .read_exact_at(&mut piece, start * 512 + number * MIB)
                 .expect("the partition");
             if self.format == DiskFormat::Ntfs {
-                // Boot sector and its copy say where the partition begins.
+                // Boot sector and its copy contain the start of the partition.
                 let ends = [(0, 0), (self.len_mib - 1, MIB as usize - 512)];
                 for (_, sector) in ends.into_iter().filter(|(of, _)| *of == number) {
                     piece[sector + 28..sector + 32].fill(0);
@@ -192,7 +192,7 @@ impl MoveDisk {
         }
     }
 
-    /// Files of so many bytes, each with a number of its own.
+    /// Files of this number of bytes, each with a separate number.
     fn fill_with(&mut self, files: &[(u64, usize)]) {
         let mounted = (self.format != DiskFormat::Ntfs).then(|| self.mount());
         for (number, len) in files {
@@ -296,7 +296,7 @@ impl MoveDisk {
         child
     }
 
-    /// What was written to it since it was attached, in sectors.
+    /// Writes since it was attached, in sectors.
     pub fn sectors_written(&self) -> u64 {
         let told = fs::read_to_string(format!("/sys/class/block/{}/stat", self.device.name()));
         let fields = told.expect("statistics");

@@ -13,16 +13,17 @@ use super::disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 const KILLS: u32 = 6;
 const SOAK_KILLS: u32 = 200;
 const SOAK_MIB: u64 = 2048;
-/// Within so many sectors a move writes what is not data: at its begin label and markers, at its end label and signatures.
+/// Within this number of sectors a move writes other things than data: at its start label and markers, at its end label
+/// and signatures.
 const EDGE_SECTORS: f64 = 64.0;
 
-/// A moment of a move: when so many sectors were written, and a while later.
+/// A moment of a move: after a number of written sectors, and a while later.
 struct Moment {
     sectors_written: u64,
     later: Duration,
 }
 
-/// What a move does that is left alone.
+/// An undisturbed move.
 struct Whole {
     sectors_written: u64,
     /// From the last write on.
@@ -74,15 +75,15 @@ impl Whole {
     }
 }
 
-/// What killing a move came to.
+/// The result of killing a move.
 enum Cut {
     /// It had ended.
     Ended,
     /// It had written nothing yet.
     NotBegun,
-    /// It had written all, and not told the kernel: it was resumed.
+    /// It had written all, without updating the kernel: it was resumed.
     Complete,
-    /// In between: what its status says, and whether it can still go back.
+    /// In between: its status, and whether it can still go back.
     Between { stage: String, may_go_back: bool },
 }
 
@@ -137,7 +138,7 @@ fn cut(disk: &MoveDisk, from: u64, to: u64, at: &Moment) -> Cut {
     }
 }
 
-/// Kills so many moves between two places, and goes on or back.
+/// Kills a number of moves between two places, and resumes or rolls back.
 fn survives(disk: &MoveDisk, places: [u64; 2], kills: u32) {
     let whole = [1, 0].map(|to| Whole::measure(disk, places[to]));
     let (began, mut at, mut killed) = (Instant::now(), 0, 0);

@@ -17,7 +17,7 @@ use plumb_testkit::wait;
 
 use disk::{DiskFormat, MIB, MoveDisk, assert_done, output_text};
 
-/// What blkid finds at a byte of the disk.
+/// blkid's result at a byte of the disk.
 fn found_at(disk: &MoveDisk, sector: u64) -> String {
     let offset = (sector * 512).to_string();
     let probed = Command::new("blkid")
@@ -34,7 +34,7 @@ fn file_systems_come_along() {
         let disk = MoveDisk::new(DiskFormat::Ext4, start, 48, options);
         let info = disk.info();
         for number in [1, 2] {
-            // Closing writes it back, but for who looks at it at that moment.
+            // Closing writes it back, except for a reader at that moment.
             fs::File::open(disk.node(number))
                 .and_then(|node| node.sync_all())
                 .expect("a disk");
@@ -67,7 +67,7 @@ fn file_systems_come_along() {
         let document: serde_json::Value =
             serde_json::from_slice(&checked.expect("plumb runs").stdout).expect("a document");
         let findings = document["findings"].as_array().expect("findings");
-        // Those on the queues of what lies below are the machine's.
+        // Those on the queues of the layers below are the machine's.
         let own = findings
             .iter()
             .find(|one| one["target"]["device"] == disk.name());
@@ -89,7 +89,7 @@ fn hidden_sectors_of_ntfs_follow() {
     let before = hidden(&disk);
     assert_done(&disk.moved(&["--to", "2048s"]));
     disk.assert_right(2_048);
-    // mkfs.ntfs asks the kernel where the partition begins; where that was not 63 it stays.
+    // mkfs.ntfs asks the kernel for the start of the partition; if that was not 63, it stays.
     assert_eq!(hidden(&disk), if before == 63 { 2_048 } else { before });
 }
 
@@ -231,7 +231,7 @@ fn a_neighbour_may_be_in_use() {
     disk.assert_right(2_048);
 }
 
-/// What a plan asks for is done: a move, and a hint to the file system; what is done is checked.
+/// The requests of a plan are done: a move, and a hint to the file system; the result is checked.
 #[test]
 fn a_plan_is_carried_out() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"), Tool("dumpe2fs"));
@@ -348,7 +348,8 @@ fn a_plan_is_carried_out() {
     assert!(says("RAID stripe width").ends_with(" 192"), "{told}");
 }
 
-/// XFS takes a hint where it has one, and keeps the options of its mount. Where it cannot be mounted with it, it stays mounted.
+/// XFS accepts a hint if it has one, and keeps the options of its mount. If it cannot be mounted with it, it stays
+/// mounted.
 #[test]
 fn xfs_is_told_by_a_mount() {
     require!(Loop, Tool("mkfs.xfs"), Tool("findmnt"));
@@ -459,7 +460,7 @@ fn xfs_is_told_by_a_mount() {
     );
 }
 
-/// What is mounted there when a test ends, well or not, is unmounted.
+/// Mounts there are unmounted when a test ends, well or not.
 struct Unmount(PathBuf);
 
 impl Drop for Unmount {

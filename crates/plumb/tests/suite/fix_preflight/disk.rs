@@ -1,4 +1,4 @@
-//! A disk with partitions whose data are moved, and what is asked of the program about them.
+//! A disk with partitions whose data are moved, and the program's commands on them.
 
 use std::fs;
 use std::io::Write;
@@ -37,7 +37,7 @@ impl PreflightDisk {
         PreflightDisk::attached(dir)
     }
 
-    /// What a script of sfdisk says, on so many sectors.
+    /// The result of a script of sfdisk, on this number of sectors.
     pub fn sfdisk(sectors: u64, script: &str) -> PreflightDisk {
         let dir = PreflightDisk::image(sectors * SECTOR);
         let mut command = Command::new("sfdisk");
@@ -71,7 +71,7 @@ impl PreflightDisk {
         PreflightDisk { device, dir }
     }
 
-    /// A directory for what the test needs.
+    /// A directory for the files of the test.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }

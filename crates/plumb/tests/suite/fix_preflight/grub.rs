@@ -56,13 +56,13 @@ fn a_core_image_in_the_gap() {
         .write_all_at(&boot, 0)
         .and_then(|()| image.sync_all())
         .expect("the image");
-    // Away from it: what is embedded finds /boot by the partition's number.
+    // Away from it: the embedded image finds /boot by the partition's number.
     assert_done(&disk.fix_move(1, &["--to", "4096s", "--yes", &disk.name(1)]));
     // Behind the image, where nothing is.
     assert_done(&disk.fix_move(1, &["--to", "1024s", "--yes", &disk.name(1)]));
 }
 
-/// Whatever is left in the gap of the partition that began there is written once more, and hides no boot loader.
+/// Remains in the gap of a partition that began there are written once more, and hide no boot loader.
 #[test]
 fn back_into_the_gap() {
     require!(Loop, Tool("sfdisk"), Tool("mkfs.ext4"), Tool("mkfs.vfat"));
@@ -88,7 +88,7 @@ fn back_into_the_gap() {
     }
 }
 
-/// Loaders that are not GRUB's: one sector among what was left suffices.
+/// Loaders other than GRUB: one sector among the remains is enough.
 #[test]
 fn loaders_that_nobody_knows() {
     require!(Loop, Tool("sfdisk"));
@@ -102,7 +102,7 @@ fn loaders_that_nobody_knows() {
             .and_then(|()| image.sync_all())
             .expect("room")
     };
-    // U-Boot for boards of Allwinner lies at 8 or 128 KiB, without code in the boot sector.
+    // U-Boot for boards of Allwinner is at 8 or 128 KiB, without code in the boot sector.
     put(128 << 10, b"\x16\0\0\xeaeGON.BT0");
     let refused = disk.fix_move(1, &["--to", "63s"]);
     assert_refused(

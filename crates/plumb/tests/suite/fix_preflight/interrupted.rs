@@ -1,4 +1,4 @@
-//! Moves that were stopped: what goes on, what goes back, and what does neither.
+//! Stopped moves: those that continue, those that go back, and those that do neither.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
@@ -64,7 +64,7 @@ fn a_second_one_does_no_harm() {
     run(Command::new("partx")
         .args(["--add", "--nr", "1"])
         .arg(disk.device.path()));
-    // What goes on holds the disk; the second one is refused, whatever it wants.
+    // The first holds the disk; the second is refused, for any request.
     let first = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "resume"])
         .arg(disk.journal())
@@ -113,7 +113,7 @@ fn what_has_ended_is_not_gone_back_with() {
         "it is finished, and stays with the kernel"
     );
     assert!(disk.bytes_of(1) == data);
-    // Going on tells the kernel what it did not hear of.
+    // A resume updates the kernel.
     run(Command::new("partx")
         .args(["--delete", "--nr", "1"])
         .arg(disk.device.path()));
@@ -121,8 +121,8 @@ fn what_has_ended_is_not_gone_back_with() {
     assert!(disk.start(1) == Some(TO) && disk.bytes_of(1) == data && !kept.exists());
 }
 
-/// Cut off behind its last write, before that was noted: whoever mounts it then and goes back would lose what was written
-/// since. What the signature was is no help: a volume or a database on the raw partition changes none.
+/// Interrupted after its last write, before the record of that: a mount followed by a rollback would lose later writes.
+/// The signature is no help: a volume or a database on the raw partition changes none.
 #[test]
 fn what_has_come_back_does_not_go_back() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -161,7 +161,7 @@ fn what_has_come_back_does_not_go_back() {
             "{}",
             output_text(&stands)
         );
-        // Somebody uses it, behind all that tells what it is.
+        // A user writes behind all identifying bytes.
         let node = fs::File::options()
             .write(true)
             .open(disk.node(1))
@@ -262,7 +262,7 @@ fn a_disk_that_was_changed_meanwhile() {
     let image = disk.dir().join("disk.img");
     run(Command::new("sgdisk").arg("-b").arg(&saved).arg(&image));
     disk.stopped(1, TO);
-    // Somebody puts the old label back: what is copied from here on would be found by nobody.
+    // The old label is restored: later copies would be invisible.
     run(Command::new("sgdisk").arg("-l").arg(&saved).arg(&image));
     assert_refused(
         &disk.go("resume"),
@@ -342,7 +342,7 @@ fn a_neighbour_that_was_resized_meanwhile() {
     assert!(disk.bytes_of(1) == data && disk.start(1) == Some(TO));
 }
 
-/// What a partition holds is looked for before a move, and by nobody afterwards.
+/// The content of a partition is searched before a move, and not afterwards.
 #[test]
 fn what_a_partition_holds() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.vfat"));

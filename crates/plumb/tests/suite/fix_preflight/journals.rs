@@ -1,4 +1,4 @@
-//! Where a journal may lie, and what becomes of a move whose journal is not what it was.
+//! Allowed places of a journal, and the fate of a move whose journal has changed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ fn with_journal(disk: &PreflightDisk, journal: &Path, args: &[&str]) -> Output {
     command.args(args).output().expect("plumb runs")
 }
 
-/// Whatever is in memory is lost with the power, also where a file system of a disk's kind lies over it.
+/// Files in memory are lost with the power, even with a disk file system above.
 #[test]
 fn places_in_memory() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -110,7 +110,7 @@ fn places_on_disks() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = PreflightDisk::gpt(&[(34, 60_000), (70_000, 130_000)]);
     let name = disk.name(1);
-    // A sibling of the same disk, through a loop device and the file system that its file lies on.
+    // A sibling of the same disk, through a loop device and the file system of its file.
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(2)));
@@ -123,7 +123,7 @@ fn places_on_disks() {
         &["one broken disk would take both", "--journal-same-disk"],
     );
     drop(mounted);
-    // On what is moved: then it is mounted.
+    // On the moved partition: then it is mounted.
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
         .arg(disk.node(1)));
@@ -155,7 +155,7 @@ fn places_on_disks() {
     );
     assert!(!disk.dir().join("nowhere").exists());
     fs::remove_file(disk.journal()).expect("it");
-    // Where there is no room for it nothing is begun.
+    // Without room for it nothing is begun.
     let small = PreflightDisk::gpt(&[(40, 8_191)]);
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])
@@ -175,7 +175,7 @@ fn places_on_disks() {
     drop(mounted);
 }
 
-/// What the disk below a directory states.
+/// The statement of the disk below a directory.
 fn physical_block_bytes(directory: &Path) -> Option<u64> {
     let device = fs::metadata(directory).ok()?.dev();
     let device = format!("/sys/dev/block/{}:{}", (device >> 8) & 0xfff, device & 0xff);
@@ -213,7 +213,8 @@ fn places_off_the_blocks_of_their_disk() {
     drop(mounted);
 }
 
-/// A disk leads to its journal by the mark; where that is gone, damaged or another one it says so, and writes nothing.
+/// A disk leads to its journal by the mark; if the journal is missing, damaged or another one, it says so, and writes
+/// nothing.
 #[test]
 fn journals_that_are_not_what_they_were() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -317,7 +318,7 @@ fn journals_that_are_not_what_they_were() {
     assert!(disk_bytes(&disk) == before, "nothing was written meanwhile");
     fs::remove_file(&journal).expect("it");
     fs::rename(&aside, &journal).expect("it");
-    // A mark leads to it: what would be written is shown first.
+    // A mark leads to it: its writes are printed first.
     assert_refused(
         &fix("resume", disk.device.path()),
         6,
@@ -374,7 +375,7 @@ fn a_journal_that_was_not_written_yet() {
         output_text(&other)
     );
     assert_refused(&disk.go("status"), 5, &["no journal of a move"]);
-    // What a disk waits for was a journal once.
+    // The disk waits for a former journal.
     fs::remove_file(disk.journal()).expect("a file");
     run(Command::new("mkfs.ext4")
         .args(["-q", "-F"])

@@ -1,4 +1,4 @@
-//! Logical partitions: the link that leads to one stays where it is, and says where it begins now.
+//! Logical partitions: the link to one keeps its place, and states the new start.
 
 use std::process::Command;
 
@@ -135,9 +135,9 @@ fn chains_that_cannot_be_kept() {
             "8192s",
             &["holds the chain of logical partitions", "one by one"],
         ),
-        // Its end would lie on the next link, at 30,782.
+        // Its end would be on the next link, at 30,782.
         (5, "14783s", &[link]),
-        // Its own link is at 30,782; before it lies what belongs to the one before.
+        // Its own link is at 30,782; the space before it belongs to the one before.
         (6, "30720s", &["partition 6"]),
         (6, "24576s", &["partition 6"]),
         // Behind the extended partition.

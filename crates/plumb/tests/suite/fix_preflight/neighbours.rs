@@ -59,7 +59,7 @@ fn a_neighbour_in_the_same_block_must_not_be_in_use() {
         let refused = disk.fix_move(2, &yes);
         run(Command::new("swapoff").arg(disk.node(used)));
         assert_refused(&refused, 5, &[&words, "is used for paging"]);
-        // Unused it is told, and kept so.
+        // If unused, it is reported, and kept so.
         fs::write(disk.node(used), noise(20 << 20, 5)).expect("room");
         let kept = disk.bytes_of(used);
         let data = disk.fill(2);

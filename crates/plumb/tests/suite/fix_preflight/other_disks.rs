@@ -36,7 +36,7 @@ fn put(disk: &PreflightDisk, bytes: &[u8]) {
         .expect("room");
 }
 
-/// A disk with a file system, which is what markers take the place of.
+/// A disk with a file system, whose signature markers replace.
 fn formatted() -> (PreflightDisk, Vec<u8>) {
     let disk = PreflightDisk::gpt(&[PART]);
     disk.fill(1);
@@ -86,7 +86,7 @@ fn names_that_were_swapped() {
         disk_bytes(&was) == stranger && disk_bytes(&is) == stopped,
         "nothing was written"
     );
-    // What goes on says so, and the disk that is named is the one that is written.
+    // A resume names the disk, and writes to the named one.
     let words = output_text(&fix("status", is.device.path()));
     let again = format!(
         "plumb fix resume {} --disk {}",
@@ -100,7 +100,7 @@ fn names_that_were_swapped() {
     assert_eq!(is.start(1), Some(TO));
 }
 
-/// A copy of a disk has its label, with the same identities; what the move writes it has not.
+/// A copy of a disk has its label, with the same identities; it lacks the writes of the move.
 #[test]
 fn a_copy_is_another_disk() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));

@@ -20,7 +20,7 @@ const PART: (u64, u64) = (34, 131_105);
 const TO: u64 = 4_096;
 const BLOCK: usize = 4_096;
 
-/// The plan can be read while the partition is in use, and says what has to be done first.
+/// The plan can be read while the partition is in use, and lists the steps before it.
 #[test]
 fn a_preview_needs_no_more_than_reading() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -137,8 +137,8 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     assert_done(&disk.go("rollback"));
 }
 
-/// Nobody reads the report of a move that has ended: a script that needs the document has to know (status 5), any other user is
-/// told by a warning. The move has ended all the same.
+/// The report of a move that has ended cannot be written: a script that needs the document has to know (status 5), any
+/// other user gets a warning. The move has ended all the same.
 #[test]
 fn a_report_that_cannot_be_written_is_a_warning() {
     require!(Loop, Tool("sgdisk"));

@@ -1,4 +1,4 @@
-//! What the label, the kernel and the disk have to be like.
+//! The conditions for label, kernel and disk.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -27,7 +27,7 @@ fn users_of_the_partition() {
         5,
         &["nothing was written", "is used for paging", "swapoff /dev/"],
     );
-    // What is open is not taken away, and what was not taken away stays as it was.
+    // An open partition is not removed, and stays unchanged.
     let yes = ["--to", "2048s", "--yes", &disk.name(1)];
     for flags in [0, EXCLUSIVE] {
         let held = fs::File::options()
@@ -56,7 +56,7 @@ fn places_that_are_not_free() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&[(2_048, 20_000), (30_000, 40_000)]);
     let words: [(&str, i32, &[&str]); 6] = [
-        // What was asked for, and not all that lies between.
+        // The request, and not all that is between.
         (
             "20000s",
             5,
@@ -114,7 +114,7 @@ fn places_that_are_not_free() {
         2,
         &["found no partition", "expected a partition of a disk"],
     );
-    // Behind the neighbour: what lies between would have to be jumped over.
+    // Behind the neighbour: the move would have to jump over it.
     let apart = PreflightDisk::gpt(&[(2_048, 10_000), (12_000, 20_000)]);
     let words = [
         "partition 2 begins at 6144000",
@@ -187,7 +187,7 @@ fn a_disk_that_is_read_only() {
     assert_eq!(disk.start(1), Some(34));
 }
 
-/// What changes labels saves none that nothing takes the place of.
+/// Commands that change labels save none without a change.
 #[test]
 fn a_label_of_a_disk_that_is_read_only() {
     require!(Loop, Tool("sgdisk"), Tool("blockdev"));
@@ -259,7 +259,7 @@ fn label_and_kernel_that_disagree() {
         5,
         &["no such partition in the label"],
     );
-    // A broken copy is mended first: it could be taken for the good one after a crash.
+    // A broken copy is repaired first: it could count as the good one after a crash.
     run(Command::new("sgdisk")
         .args(["-d2", "-a1", "-n1:2048:20000"])
         .arg(&image));
@@ -274,7 +274,7 @@ fn label_and_kernel_that_disagree() {
     );
 }
 
-/// What is deleted from a label while it is mounted stays with the kernel, and its data are as good as before.
+/// A mounted partition that is deleted from a label stays with the kernel, and its data are as good as before.
 #[test]
 fn partitions_that_only_the_kernel_has() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -307,8 +307,8 @@ fn partitions_that_only_the_kernel_has() {
     run(Command::new("e2fsck").args(["-f", "-n"]).arg(disk.node(2)));
 }
 
-/// The file behind the loop device ends before the partition does: reads there fail, as of bad blocks. What a file system
-/// keeps at the end cannot be known then.
+/// The file behind the loop device ends before the partition does: reads there fail, like bad blocks. File system data
+/// at the end are then unknown.
 #[test]
 fn what_cannot_be_read_is_not_begun_with() {
     require!(Loop, Tool("sfdisk"));

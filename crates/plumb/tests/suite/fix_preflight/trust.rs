@@ -29,7 +29,7 @@ const BLOCK: usize = 4_096;
 /// A byte of the second partition.
 const VICTIM: u64 = 81_920 * 512;
 
-/// The victim's disk, and what an intruder who knows its label has made on a copy of it.
+/// The victim's disk, and the forgery of an intruder who knows its label on a copy of it.
 struct Attack {
     disk: PreflightDisk,
     before: Vec<u8>,
@@ -212,7 +212,7 @@ fn a_marker_in_a_users_file() {
     let journal = given_away(&attack.room, &attack.with_forged_image("forged"));
     let mounted = Mounted::mount(&attack.disk.node(1), &attack.disk.at());
     let sectors = marker(attack.plan.journal.0, &journal).repeat(16 << 11);
-    // Until the file system is full, so that marks stand in its last MiB as well.
+    // Until the file system is full, so that marks are in its last MiB as well.
     for number in 0.. {
         let path = attack.disk.at().join(number.to_string());
         if fs::write(&path, &sectors).is_err() {
@@ -283,7 +283,7 @@ fn a_marker_in_a_raw_partition() {
         .disk
         .fix_move(1, &["--to", "4096s", "--ignore-marker", "sdx"]);
     assert_refused(&other, 2, &["--ignore-marker: found `sdx`"]);
-    // A mark that names what is no journal, or a journal that has no mark there.
+    // A mark that names a file that is no journal, or a journal without a mark there.
     let trap = attack.room.path().join("trap");
     assert!(
         Command::new("mkfifo")
@@ -308,7 +308,7 @@ fn a_marker_in_a_raw_partition() {
     assert!(disk_bytes(&attack.disk) == planted, "nothing was written");
 }
 
-/// A journal with a record that no move writes, whoever owns it and however it is reached.
+/// A journal with a record that no move writes, for any owner and any way to it.
 #[test]
 fn a_record_outside_of_the_plan() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -327,7 +327,7 @@ fn a_record_outside_of_the_plan() {
     attack.assert_unharmed();
 }
 
-/// Plans of which every sum is right, and whose label is none: the boot code, and bytes of a neighbour.
+/// Plans with right sums, but wrong labels: the boot code, and bytes of a neighbour.
 #[test]
 fn a_label_that_no_move_makes() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -358,7 +358,7 @@ fn a_label_that_no_move_makes() {
     }
 }
 
-/// Whoever else can have written a journal that is named: what it writes is shown, and the disk has to be named.
+/// A named journal that another user can have written: its writes are printed, and the disk has to be named.
 #[test]
 fn a_journal_of_another_user() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -405,7 +405,7 @@ fn a_journal_of_another_user() {
         &["found a symbolic link, expected a regular file"],
     );
     assert!(disk_bytes(&disk) == stopped, "nothing was written");
-    // It is the journal of the move all the same, and goes on when it is told to.
+    // It is the journal of the move all the same, and continues on request.
     assert_done(&go("rollback", &theirs, &["--yes", &name]));
     assert!(disk.bytes_of(1) == data);
 }
@@ -536,7 +536,7 @@ fn a_writer_of_the_whole_disk() {
         assert_refused(&disk.fix_move(1, &["--to", &to, "--yes", &name]), 5, &words);
         drop(writer);
     }
-    // Whoever only reads does no harm, nor does a writer of a neighbour without a block in common.
+    // A mere reader does no harm, nor does a writer of a neighbour without a common block.
     let reader = fs::File::open(disk.device.path()).expect("the disk");
     let neighbour = open(&disk.node(2));
     disk.stopped(1, TO);

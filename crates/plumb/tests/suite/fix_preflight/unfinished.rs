@@ -1,4 +1,5 @@
-//! Disks with a move that has not ended: whatever else would change their label is refused, so that the move goes on or back.
+//! Disks with an unfinished move: all other changes of their label are refused, so that the move continues or goes
+//! back.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -27,7 +28,8 @@ fn acted(disk: &PreflightDisk, words: &[&str], save: &str) -> Output {
         .expect("plumb runs")
 }
 
-/// That everything but resume and rollback is refused, by what is found and what leads on, and that nothing is written.
+/// Checks that everything but resume and rollback is refused, with the evidence and the next commands, and that nothing
+/// is written.
 fn assert_only_the_move_goes_on(disk: &PreflightDisk, found: &[&str]) {
     let device = disk.device.path().display().to_string();
     let (saved, plan) = (disk.dir().join("before"), disk.dir().join("plan.json"));
@@ -135,7 +137,7 @@ fn assert_no_commands(disk: &PreflightDisk) {
     }
 }
 
-/// What `plumb check` says of moves on the whole disk: the partition each, with the words.
+/// `plumb check`'s findings about moves on the whole disk: the partition of each, with the words.
 fn moves_found(disk: &PreflightDisk) -> Vec<(String, String)> {
     let findings = findings(disk);
     let of_moves = findings
@@ -221,7 +223,7 @@ fn a_mark_without_the_label() {
     let journal = disk.journal().display().to_string();
     assert_only_the_move_goes_on(&disk, &["found the mark of a move at byte ", &journal]);
     assert!(Path::new(&journal).exists());
-    // And where a write that was cut off has spoiled the label.
+    // And if an interrupted write has destroyed the label.
     put(&vec![0; size]);
     let device = disk.device.path().to_str().expect("text");
     let refused = acted(&disk, &["relabel", device, "--start", "4096s"], "save");

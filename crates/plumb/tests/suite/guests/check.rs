@@ -31,8 +31,8 @@ fn rows(directory: &Path) -> Vec<CheckedRow> {
     rows_of_guest(directory).into_iter().map(row).collect()
 }
 
-/// What is said of a row: how the node stands on the grid of that granularity below it. What is on the grid of a disk that
-/// only states it for others is unknown.
+/// The verdict of a row: that of the node on the grid of that granularity below it. A node on the grid of a disk with
+/// mere statements of others is unknown.
 fn judge(row: &CheckedRow, document: &Value, is_hearsay: bool) -> Result<(), String> {
     let verdicts = node(document, &row.node)["verdicts"]
         .as_array()
@@ -74,7 +74,7 @@ fn judge(row: &CheckedRow, document: &Value, is_hearsay: bool) -> Result<(), Str
     Ok(())
 }
 
-/// What `nvme id-ns` prints of a drive is what the drive was told to state, so rows of it are what they are called.
+/// `nvme id-ns` prints the drive's configuration, so rows of it match their names.
 fn states_what_it_was_told(row: &Path) {
     let read = |name: &str| std::fs::read_to_string(row.join(name)).expect("a file of the guest");
     let (told, printed) = (read("told"), read("id-ns.txt"));
@@ -113,8 +113,7 @@ fn states_what_it_was_told(row: &Path) {
     }
 }
 
-/// The verdict from what `lsblk` and `nvme id-ns` printed of it, which is that of a drive: they do not say that it comes over
-/// a network.
+/// The verdict from the output of `lsblk` and `nvme id-ns`, which is that of a drive: they do not show the network.
 fn judge_prints(row: &CheckedRow, directory: &Path) -> Result<(), String> {
     let namespace = row.node.trim_start_matches("/dev/").trim_end_matches("p1");
     let id_ns = directory.join(format!("id-ns-{namespace}.txt"));

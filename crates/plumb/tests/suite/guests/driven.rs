@@ -92,7 +92,7 @@ impl Boot {
     }
 }
 
-/// A disk of a guest: an image, and the log of what is written to it.
+/// A disk of a guest: an image, and the log of its writes.
 pub struct LoggedDisk {
     dir: PathBuf,
     /// Whether QEMU goes past the page cache (`cache=none`), or through it (`writeback`).
@@ -127,7 +127,7 @@ impl LoggedDisk {
         self.dir.join("log")
     }
 
-    /// What was written so far.
+    /// The writes so far.
     ///
     /// # Errors
     /// When nothing was.
@@ -161,12 +161,12 @@ pub struct Guest {
     given: String,
     /// All of its answers.
     said: Vec<String>,
-    /// What of it was said before the last line that it was given.
+    /// The length of its output before the last input line.
     begun_at: usize,
 }
 
 impl Guest {
-    /// Gives it a line, and returns what it says until it is ready again.
+    /// Gives it a line, and returns its output until it is ready again.
     #[track_caller]
     pub fn tell(&mut self, words: &str) -> Vec<String> {
         self.begin(words);
@@ -180,7 +180,7 @@ impl Guest {
         writeln!(self.input, "{words}").expect("the guest listens");
     }
 
-    /// What it says for the host, up to the words that are waited for.
+    /// Its output for the host, up to the awaited words.
     #[track_caller]
     pub fn until(&mut self, last: &str) -> Vec<String> {
         let (began, mut found) = (Instant::now(), Vec::new());
@@ -213,7 +213,7 @@ impl Guest {
         }
     }
 
-    /// A failure is told before what the tool said.
+    /// A failure comes before the output of the tool.
     fn said_and_more(&mut self) -> String {
         while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(2)) {
             self.said.push(line);

@@ -3,7 +3,7 @@
 
 use plumb_testkit::require;
 
-/// What the guest says of these cases, without the lines of `plumb`.
+/// The guest's output for these cases, without the lines of `plumb`.
 fn told(cases: &[&str]) -> Vec<String> {
     let said = super::run_lab(
         "fault-guest",
@@ -22,13 +22,13 @@ fn of_case<'a>(lines: &'a [String], case: &str) -> Vec<&'a str> {
     own.collect()
 }
 
-/// What a fault leads to, whatever the partition holds.
+/// The outcome of a fault, for any content of the partition.
 fn assert_outcome(lines: &[String], content: &str, fault: &str) {
     let case = format!("{content}:{fault}");
     let found = of_case(lines, &case);
     let expected: &[&str] = match fault {
         "delay" => &["stopped 6", "resume 0", "whole"],
-        // It cannot be read, and then it is named. Zeros take its place, which may be what was there.
+        // It cannot be read, and then it is named. Zeros replace it, which may equal the old content.
         "error" => {
             let last = found.last().copied();
             assert!(

@@ -1,5 +1,5 @@
-//! What only a guest's kernel has: md, the device mapper, scsi_debug, targets, other kernels. One program, so that guests run
-//! side by side; each is as slow as an emulated processor, and waits a good part of the time.
+//! Features of a guest's kernel only: md, the device mapper, scsi_debug, targets, other kernels. One program, so that
+//! guests run side by side; each is as slow as an emulated processor, and waits a good part of the time.
 
 mod check;
 mod driven;
@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a script of `lab/` to its end, and gives what it prints on both outputs.
+/// Runs a script of `lab/` to its end, and returns both of its outputs.
 pub fn run_lab<Word: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = Word>) -> String {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
     let done = Command::new(lab.join(script)).args(args).output();

@@ -1,7 +1,7 @@
-//! A virtual machine is killed while `plumb fix move` runs in it, and its disks lose what was not flushed: QEMU logs every
-//! write and flush of both, the one that is moved on and the one with the journal. What a power cut at that moment could have
-//! left of them is made of the logs several times over, torn blocks included; each time the move goes on, or back, and every
-//! byte is compared.
+//! A virtual machine is killed while `plumb fix move` runs in it, and its disks lose unflushed writes: QEMU logs every
+//! write and flush of both, the moved one and the one with the journal. From the logs the test makes several possible
+//! results of a power cut at that moment, torn blocks included; each time it resumes the move or rolls it back, and
+//! compares every byte.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -23,9 +23,9 @@ const JOURNAL_DISK_BYTES: u64 = 32 * MIB;
 const LEN: u64 = 40 * MIB;
 const NEIGHBOUR: u64 = 48 * MIB;
 const NEIGHBOUR_LEN: u64 = MIB;
-/// What a power cut spoils at once, whatever the disk states: a move reckons with no less.
+/// The unit that a power cut destroys at once, for any statement of the disk: a move assumes no less.
 const PHYSICAL_BLOCK: u64 = 4_096;
-/// What a GPT takes at either end.
+/// The space of a GPT at either end.
 const LABEL: u64 = 34 * SECTOR;
 
 /// A disk whose partition is a file system with files, from one MiB to another.
@@ -94,7 +94,7 @@ impl CutDisk {
     }
 }
 
-/// When the machine is killed: behind so many bytes written to the disk, and so many writes more.
+/// The moment of the kill: after a number of bytes written to the disk, and a number of further writes.
 #[derive(Debug, Clone, Copy)]
 struct When {
     bytes: u64,
@@ -174,7 +174,7 @@ fn kill(boot: &Boot, before: &CutDisk, when: When, is_direct: bool) -> Killed {
     }
 }
 
-/// One of the ways in which a power cut can have left both disks, and what came of it.
+/// A possible result of a power cut on both disks, and its outcome.
 struct Left<'a> {
     before: &'a CutDisk,
     // Taken down in this order.
@@ -199,7 +199,7 @@ impl<'a> Left<'a> {
                 .expect("room")
         };
         let data = image("disk", &killed.data, Tear::Blocks(PHYSICAL_BLOCK));
-        // What of a file system keeps no copy may not become garbage: that no journal of ours could mend.
+        // Parts of a file system without a copy may not become garbage: our journal could not repair that.
         let journal = image("journal", &killed.journal, Tear::Sectors);
         let device = LoopDevice::attach(&dir.path().join("disk"), &["--direct-io=on"]);
         let at = dir.path().join("at");
@@ -231,7 +231,7 @@ impl<'a> Left<'a> {
         command.output().expect("plumb runs")
     }
 
-    /// Goes on or back, and says what was found and where the partition has to be now.
+    /// Resumes or rolls back, and returns the result and the right place of the partition.
     fn go(&self, what: &str) -> (&'static str, u64) {
         if !self.dir.path().join("at/journal").exists() {
             return ("no journal", self.start());
@@ -331,7 +331,7 @@ fn output_text(output: &Output) -> String {
     )
 }
 
-/// Kills so many machines, and makes of each so many pairs of disks.
+/// Kills a number of machines, and makes of each a number of pairs of disks.
 fn survives(kills: u64, draws: u64, seed: u64) {
     let boot = Boot::new();
     let befores = [

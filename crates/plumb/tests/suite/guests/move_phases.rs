@@ -1,8 +1,9 @@
 //! A guest is booted, as far as its disks are concerned, at every phase of a move: nothing of a partition that is being moved
 //! mounts, assembles or is paged to, and when the move is over all of it comes up with its files right.
 //!
-//! One move of each kind is made in the guest while QEMU logs every write of its disk. From the log a disk is put to any
-//! phase; the guest takes its disks anew and starts what it finds, by `UUID=` and `LABEL=`, mdadm and LVM.
+//! One move of each kind is made in the guest while QEMU logs every write of its disk. From the log a disk is restored
+//! to any phase; the guest reads its disks again and starts everything that it finds, by `UUID=` and `LABEL=`, mdadm
+//! and LVM.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +22,7 @@ const SECTOR: u64 = 512;
 const DISK_SECTORS: u64 = 131_072;
 /// First sector of the partition in which `lab/move-guest` puts the journal; it ends with the last usable one.
 const JOURNAL_FROM: u64 = 81_920;
-/// What a GPT takes at either end.
+/// The space of a GPT at either end.
 const LABEL_SECTORS: u64 = 34;
 const MARKER: &[u8] = b"PLUMB IS MOVING THIS";
 const MOVING_TYPE: &str = "9C3F6A52-71D8-4BE0-A4C7-5D2E80B1F963";
@@ -46,7 +47,7 @@ const CASES: [Case; 11] = [
 /// The first cases have every kind once, and both directions.
 const EACH_KIND_ONCE: usize = 6;
 
-/// What comes up where nothing is in the way.
+/// The layers that start without an obstacle.
 fn whole(kind: &str) -> &'static [&'static str] {
     match kind {
         "ext4" => &["mounted right", "type ext4"],
@@ -57,7 +58,7 @@ fn whole(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// What the last write before a phase was.
+/// The last write before a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     /// Nothing yet.
@@ -70,7 +71,7 @@ enum Wrote {
     Back,
 }
 
-/// A moment of a move: behind so many entries of the log.
+/// A moment of a move: after a number of entries of the log.
 #[derive(Debug, Clone, Copy)]
 struct Phase {
     end: usize,
@@ -133,7 +134,7 @@ impl PhaseCase {
         self.phases = self.find_phases(all_windows);
     }
 
-    /// What is written at once, between two flushes, with nothing of the journal.
+    /// The writes between two flushes, without the journal.
     fn find_phases(&self, all_windows: bool) -> Vec<Phase> {
         let mut phases = vec![Phase {
             end: self.moved.start,
@@ -207,7 +208,7 @@ impl PhaseCase {
         }
     }
 
-    /// Puts the disk to a moment of its move, whatever was written to it since.
+    /// Restores the disk to a moment of its move, after any writes.
     fn put_to(&mut self, end: usize) {
         self.log.read_on().expect("the log");
         for entry in &self.log.entries()[self.made..] {
@@ -267,7 +268,7 @@ fn is_journal(entry: &Entry) -> bool {
     (JOURNAL_FROM * SECTOR..(DISK_SECTORS - LABEL_SECTORS) * SECTOR).contains(&entry.at)
 }
 
-/// What of each case came up.
+/// The started layers of each case.
 type Up = BTreeMap<String, Vec<String>>;
 
 fn look(guest: &mut Guest) -> Up {

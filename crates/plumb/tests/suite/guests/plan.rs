@@ -1,5 +1,5 @@
-//! What `plumb plan` and `plumb check` print, run as it is printed on disks, arrays and volumes of a guest: see
-//! `lab/plan-guest`. What came of it is read from what mdadm, LVM, dumpe2fs, xfs_info and the kernel say.
+//! Output of `plumb plan` and `plumb check`, run unchanged on disks, arrays and volumes of a guest: see
+//! `lab/plan-guest`. The result is read from mdadm, LVM, dumpe2fs, xfs_info and the kernel.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::rows_of_guest;
 
-/// What the guest left of a case.
+/// The guest's files of a case.
 struct PlanCase(PathBuf);
 
 impl PlanCase {
@@ -82,7 +82,7 @@ impl PlanCase {
     }
 }
 
-/// Findings of what a plan is for. That parity is worked out by the host, and that kernel's hints cannot be, remain.
+/// Findings that a plan fixes. The host's parity, and the kernel's impossible hints, remain.
 const OF_LAYOUT: [&str; 8] = [
     "misaligned-partition",
     "geometry-mismatch",
@@ -129,7 +129,7 @@ fn commands_make_what_was_planned() {
     moves(&of);
 }
 
-/// The kernel counts sectors of 512 bytes, whatever the blocks of the disk.
+/// The kernel counts sectors of 512 bytes, for any blocks of the disk.
 fn partitions(of: &dyn Fn(&str) -> PlanCase) {
     for tool in ["sgdisk", "sfdisk", "parted"] {
         for (geometry, first) in [
@@ -188,7 +188,7 @@ fn arrays(of: &dyn Fn(&str) -> PlanCase) {
     assert_eq!(of("md-raid5").planned("stripe_bytes"), 192 << 10);
 }
 
-/// What is true: 64 KiB are 16 blocks, on four, three and two members with data.
+/// The truth: 64 KiB are 16 blocks, on four, three and two members with data.
 fn file_systems(of: &dyn Fn(&str) -> PlanCase) {
     for (name, data) in [("ext4-made", 4), ("ext4-retrofit", 3)] {
         let case = of(name);
@@ -210,7 +210,7 @@ fn file_systems(of: &dyn Fn(&str) -> PlanCase) {
             "{name}"
         );
     }
-    // Left alone both took what the kernel states, which is no stripe.
+    // Left alone both used the kernel's statement, which is no stripe.
     for name in ["ext4-retrofit", "xfs-retrofit"] {
         assert!(
             of(name)
@@ -246,7 +246,7 @@ fn volumes(of: &dyn Fn(&str) -> PlanCase) {
     );
 }
 
-/// Data in use come along, from where they were misaligned.
+/// Data in use move with it, from their misaligned place.
 fn moves(of: &dyn Fn(&str) -> PlanCase) {
     for name in ["lvm-online", "md-online"] {
         let case = of(name);

@@ -1,5 +1,5 @@
-//! `plumb probe` in a guest, on stacks whose grid is known by construction, on what answers without a medium, and on devices
-//! that fail or go meanwhile: see `lab/probe-guest`.
+//! `plumb probe` in a guest, on stacks with a grid known by construction, on targets without a medium, and on devices
+//! that fail or disappear in the meantime: see `lab/probe-guest`.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -9,7 +9,7 @@ use plumb_testkit::require;
 use crate::common::probed::ProbeDocument;
 use crate::common::{Ran, rows_of_guest};
 
-/// What was probed, and what came of it.
+/// The target of a probe, and its result.
 struct ProbeCase {
     name: String,
     /// Granularity and offset of the grid that it has.
@@ -57,7 +57,7 @@ impl ProbeCase {
         is_right || self.is_open()
     }
 
-    /// What became of the statement of that kind, where there is one of that granularity.
+    /// The outcome of the statement of that kind, if there is one of that granularity.
     fn hint(&self, what: &str, granularity: u64) -> Option<&str> {
         let hints = self.result["hints"].as_array().expect("a list");
         let is_it = |hint: &&serde_json::Value| {
@@ -69,7 +69,7 @@ impl ProbeCase {
             .and_then(|hint| hint["outcome"].as_str())
     }
 
-    /// Where the first read that failed starts.
+    /// The start of the first failed read.
     #[track_caller]
     fn failed_at(&self) -> u64 {
         let failed = &self.result["failed"];
@@ -128,8 +128,8 @@ fn verdicts_in_a_guest_are_right_or_open() {
     let known: Vec<&ProbeCase> = cases.iter().filter(|case| case.truth.is_some()).collect();
     let open = known.iter().filter(|case| case.is_open()).count();
     assert_eq!(known.len(), 17, "{said}");
-    // Where reads of one kind keep one member busy, a crossing shows late or not at all: see the table in docs/probe.md.
-    // A machine that is busy with other tests leaves more open.
+    // If reads of one kind keep one member busy, a crossing shows late or not at all: see the table in docs/probe.md. A
+    // machine that is busy with other tests leaves more open.
     assert!(open <= 12, "{open} of 17 are open: {said}");
     without_medium(&of, out.path());
     failing(&of);
@@ -160,7 +160,7 @@ fn without_medium<'c>(of: &dyn Fn(&str) -> &'c ProbeCase, directory: &Path) {
         ),
         "{notes}"
     );
-    // The driver's own list, in blocks. The rest cannot be read: whoever did would have failed.
+    // The driver's own list, in blocks. The rest cannot be read: any read would have failed.
     assert_eq!(
         (read("thin_provisioning").trim(), read("map").trim()),
         ("1", "0-147455")

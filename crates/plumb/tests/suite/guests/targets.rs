@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::{node, rows_of_guest};
 
-/// One line of `rows.tsv`, with what was noted beside it.
+/// One line of `rows.tsv`, with its notes.
 struct ExportRow {
     name: String,
     export: String,
@@ -18,7 +18,7 @@ struct ExportRow {
     export_start: u64,
     /// First byte of the partition on the initiator's disk.
     partition_start: u64,
-    /// What the initiator's sysfs says: logical block, physical block, alignment offset, identity, optimal I/O size.
+    /// The initiator's sysfs: logical block, physical block, alignment offset, identity, optimal I/O size.
     initiator: Vec<String>,
     write: String,
     document: Value,
@@ -55,7 +55,7 @@ impl ExportRow {
         node(&self.document, name)
     }
 
-    /// What is said of a node on the blocks of the drive.
+    /// The verdict of a node on the blocks of the drive.
     fn is_right(&self, name: &str, start: u64) -> Result<(), String> {
         let verdicts = self.node(name)["verdicts"]
             .as_array()
@@ -93,7 +93,7 @@ impl ExportRow {
         Some((first.0.expect("a word"), first.1.expect("a fault")))
     }
 
-    /// What is believed to be stated, against what the initiator was told.
+    /// The believed statement, compared with the initiator's.
     fn is_as_initiator_sees(&self) -> Result<(), String> {
         let grids = self.node(&self.export)["grids"]
             .as_array()
@@ -120,7 +120,7 @@ impl ExportRow {
             seen[2]
         };
         let blocks_are_right = logical == Some((seen[0], 0)) && physical == Some((seen[1], offset));
-        // The initiator's kernel drops what is larger than its largest request: 64 MiB of a fileio of 4096-byte blocks.
+        // The initiator's kernel drops sizes above its largest request: 64 MiB of a fileio of 4096-byte blocks.
         let optimal = stated("optimal-io").map_or(0, |it| it.0);
         let told = self.initiator[4].parse().unwrap_or(-1);
         if blocks_are_right && (optimal == told || told == 0 && optimal == 64 << 20) {
@@ -134,7 +134,7 @@ impl ExportRow {
     }
 }
 
-/// Where exports lie, what they state, what their initiators stand on, and what is said of it.
+/// The positions of exports, their statements, the layers below their initiators, and the verdicts.
 #[test]
 fn targets_in_a_guest_are_judged_right() {
     require!(Qemu, Tool("apt-get"));
@@ -161,7 +161,7 @@ fn targets_in_a_guest_are_judged_right() {
                     .err(),
             );
         }
-        // What a file behind nvmet has for blocks is not in configfs.
+        // Configfs does not have the blocks of a file behind nvmet.
         if row.name != "nvmet-file" {
             wrong.extend(row.is_as_initiator_sees().err());
         }

@@ -1,4 +1,4 @@
-//! The encoded form: what was written comes back; what is cut, changed or made up is refused or harmless.
+//! The encoded form: written profiles come back; truncated, changed or forged ones are refused or harmless.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -45,7 +45,7 @@ fn body_of(bytes: &[u8]) -> Vec<u8> {
     zstd::decode_all(&bytes[HEAD_BYTES..]).expect("just packed")
 }
 
-/// Asks everything of profiles from a source that nobody vouches for: whatever they say, nothing may break.
+/// Asks everything of profiles from an untrusted source: no content may break anything.
 fn use_it_all(saved: &Saved) {
     let mut twice = saved.clone();
     twice.merge(saved);
@@ -317,7 +317,7 @@ fn a_frame_with_a_huge_window_is_refused() {
     assert!(matches!(decode(&bytes), Err(CodecError::Unpack { .. })));
 }
 
-/// What only somebody who made it up can have written.
+/// Values that only a forger can have written.
 mod unbelievable {
     use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! One piece gives one profile, wherever its batches end, wherever windows are cut out of it, and in whatever
-//! order these are put together again.
+//! One piece gives one profile, for any ends of its batches, any windows cut out of it, and any order of their merge.
 
 use proptest::prelude::*;
 
@@ -124,7 +123,7 @@ fn absent_columns_are_unknown_throughout() {
     );
 }
 
-/// What a source reveals of a device as it goes on.
+/// The facts that a source reveals about a device over time.
 #[test]
 fn sizes_and_partitions_may_be_learned_later() {
     let mut names = plumb_trace::Names::default();
@@ -331,7 +330,7 @@ fn a_device_of_any_size_has_regions() {
         };
         let table = recording.profile().places.table;
         let region = (size.saturating_sub(1)) >> table.region_shift();
-        // Of a device larger than 64 smallest regions the last byte lies in the upper half of the mask.
+        // On a device larger than 64 smallest regions the last byte is in the upper half of the mask.
         let expected = if size > 64 << 20 { 32..64 } else { 0..64 };
         assert!(expected.contains(&region), "{size} bytes: region {region}");
     }

@@ -281,7 +281,7 @@ fn ranges(tally: &FitTally) -> Vec<(&'static str, u128, u128)> {
         .collect()
 }
 
-/// That the truth lies in every range of a tally, and in those of the figures that follow from it.
+/// Checks that the truth is in every range of a tally, and in those of the derived figures.
 fn check_holds(tally: &FitTally, truth: &FitTally, grid: &Grid) {
     assert_eq!(tally.ios, truth.ios);
     for ((name, low, high), (_, true_value, _)) in ranges(tally).into_iter().zip(ranges(truth)) {
@@ -306,8 +306,8 @@ fn check_holds(tally: &FitTally, truth: &FitTally, grid: &Grid) {
 proptest! {
     #![proptest_config(crate::model::support::cases(24))]
 
-    /// Whatever the cap, the truth lies in every range, a subset never exceeds the whole, and the grids that were
-    /// asked for beforehand stay exact.
+    /// For any cap, the truth is in every range, a subset never exceeds the whole, and the grids that were requested
+    /// before stay exact.
     #[test]
     fn ranges_of_a_full_table_hold_the_truth(
         seed: u64,
@@ -380,7 +380,7 @@ fn odd_lengths_of_a_full_table_are_a_range_and_no_zero() {
     assert_eq!(tally.odd_length, Bounds::exact(odd));
 }
 
-/// Where M had to be lowered below a granularity, starts off what is left of it are off the grid for certain.
+/// If M had to be lowered below a granularity, starts off the rest of it are off the grid for certain.
 #[test]
 fn a_lowered_modulus_leaves_a_range_of_misaligned_io() {
     let ios = many_lengths(2_048, 5);

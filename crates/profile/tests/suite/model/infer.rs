@@ -63,7 +63,7 @@ fn two_phases_are_two_answers() {
     // Sector 63 and 34 are where old labels put the first partition, 2048 is where new ones do.
     for (left, right) in [(63, 2048), (34, 2048), (63, 34), (7, 4), (1, 2)] {
         for page_bytes in [4096, 8192, 65_536] {
-            // The second part lies beyond the first and its scans.
+            // The second part is beyond the first and its scans.
             let first = pages(page_bytes, left, 1);
             let beyond = first.pages * 2 * page_bytes / 512;
             let recording = side_by_side(&first, &pages(page_bytes, beyond + right, 2));

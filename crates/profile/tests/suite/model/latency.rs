@@ -143,7 +143,7 @@ fn rounded_lengths_are_not_comparable() {
     let mut rng = Rng::new(2);
     for _ in 0..60_000 {
         let (page, sectors) = (rng.below(256), rng.between(1025, 2047));
-        // The longer the slower, and what is off the grid is longer, but not slower for its length.
+        // The longer the slower, and misaligned I/O are longer, but not slower for their length.
         let sectors = if rng.percent(50) {
             sectors
         } else {

@@ -1,4 +1,4 @@
-//! Merging in any order and grouping gives the same bytes, also where tables, lists and clocks give something up.
+//! Merging in any order and grouping gives the same bytes, even if tables, lists and clocks lose detail.
 
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ fn check_tables(modulus: u64, ios: &[CountedIo], rng: &mut Rng) -> Table {
 /// Modulus, unit, starts, lengths.
 type TableShape = (u64, u64, u64, u64);
 
-/// What a table of 30,000 I/O of a kind comes to: (lengths rounded, M).
+/// The result of a table of 30,000 I/O of a kind: (lengths rounded, M).
 const OVERFLOWS: [(TableShape, (bool, u64)); 5] = [
     ((1 << 20, 512, 64, 9), (false, 1 << 20)),
     ((1 << 20, 512, 32, 4_000), (true, 1 << 20)),
@@ -293,7 +293,7 @@ fn long_lists_of_processes_merge_in_any_order() {
     }
 }
 
-/// Four letters of which there are many, most of them not ASCII, then one that is.
+/// Four letters from a large set, most of them not ASCII, then one that is.
 fn unusual(n: u64) -> String {
     let letter = |n: u64| char::from_u32(0x400 + (n % 200) as u32).unwrap_or('x');
     [

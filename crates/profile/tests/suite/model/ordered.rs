@@ -141,7 +141,7 @@ fn an_io_is_in_one_run_at_most() {
     );
 }
 
-/// A source without times says nothing of the time between issues, of what was in flight or of a span.
+/// A source without times gives no time between issues, no I/O in flight and no span.
 #[test]
 fn unknown_times_count_for_nothing() {
     let mut batch = Batch::default();

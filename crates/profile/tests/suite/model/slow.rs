@@ -146,7 +146,7 @@ fn in_flight(events: &[Event]) -> InFlight {
         }
     }
     for (at, issued) in flights.iter().enumerate() {
-        // What completes at the instant of an issue has left before it; the issue itself counts.
+        // A completion at the instant of an issue precedes it; the issue itself counts.
         let others = || flights[..at].iter().filter(|flight| issued.0 < flight.1);
         sums.depth_max = sums.depth_max.max(others().count() as u64 + 1);
         let threads: BTreeSet<Sender> = others()

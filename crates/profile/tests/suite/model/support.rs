@@ -10,7 +10,7 @@ use plumb_testkit::event::device_name;
 use plumb_testkit::{Rng, SynthEvent, SynthOp};
 use plumb_trace::{Batch, Clock, Event, Layer, Names, Op, SourceInfo};
 
-/// Events of one recording with what its numbers mean.
+/// Events of one recording with the meaning of its numbers.
 #[derive(Clone)]
 pub struct Recording {
     pub events: Vec<Event>,
@@ -18,7 +18,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// What a workload of the testkit gives, as a reader of a perfect trace would hand it on.
+    /// A workload of the testkit, as a reader of a perfect trace would return it.
     pub fn from_workload(ios: impl Iterator<Item = SynthEvent>) -> Recording {
         let mut names = Names::default();
         let events = ios.map(|io| event_of(&io, &mut names)).collect();
@@ -109,9 +109,9 @@ pub struct Spread {
     pub devices: u64,
     /// Starts and lengths are multiples of it.
     pub unit: u64,
-    /// Starts lie below so many units.
+    /// Starts are below this number of units.
     pub starts: u64,
-    /// Lengths lie below so many units.
+    /// Lengths are below this number of units.
     pub lengths: u64,
 }
 
@@ -140,7 +140,7 @@ pub fn random(spread: Spread, seed: u64) -> Recording {
             ];
         }
     }
-    // Commands share their numbers with files, of which there may be many.
+    // Commands share their numbers with files, and there may be many.
     (0..rng.below(2) * 700).for_each(|n| {
         names.word(&format!("/a/file/{n}"));
     });
@@ -212,7 +212,7 @@ pub fn table_bytes(table: &Table) -> Vec<u8> {
     bytes_of(&set)
 }
 
-/// So many random cases; a failure prints the case it came down to.
+/// A number of random cases; a failure prints its smallest case.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,

@@ -31,7 +31,7 @@ fn random(count: u64, span_ns: u64, far: u64, seed: u64) -> Vec<TimelineIo> {
         .collect()
 }
 
-/// What one window and region must hold, from all I/O at once.
+/// The expected content of one window and region, from all I/O at once.
 #[derive(Default, Debug, PartialEq)]
 struct Slow {
     sizes: BTreeMap<(Op, usize), u64>,
@@ -113,7 +113,7 @@ proptest! {
         prop_assert_eq!(merged, whole);
     }
 
-    /// A collector counts blocks of I/O at once, of which some may be of other operations or without a latency.
+    /// A collector counts blocks of I/O at once, some possibly of other operations or without a latency.
     #[test]
     fn a_collector_counts_the_same(seed: u64, events in 1usize..2_000, size in 1usize..1_500) {
         let recording = random_events(Spread { events, devices: 1, ..Spread::SMALL }, seed);
@@ -186,7 +186,7 @@ fn windows_are_no_wider_than_they_must_be() {
             );
         }
     }
-    // Windows lie at multiples of their width, so that a start elsewhere may take one more.
+    // Windows start at multiples of their width, so that a start elsewhere may take one more.
     assert_eq!(
         timeline_of(&[at(-1), at((511 << 20) - 1)]).width_ns(),
         1 << 20

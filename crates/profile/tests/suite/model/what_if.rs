@@ -1,4 +1,4 @@
-//! What other layouts would make of the I/O, against laying out every I/O.
+//! The effect of other layouts on the I/O, compared with laying out every I/O.
 
 use proptest::prelude::*;
 

@@ -19,7 +19,7 @@ pub fn rows(finding: &Finding) -> Vec<Vec<String>> {
     rows
 }
 
-/// Adds what is below a name; absent values have no row.
+/// Adds the values below a name; absent values have no row.
 fn add(rows: &mut Vec<Vec<String>>, name: &str, value: &Value) {
     let below = |key: &str| match name {
         "" => key.to_owned(),

@@ -9,7 +9,7 @@ use crate::collection::{LEVEL, Packer};
 
 type Add<'a> = &'a dyn Fn(&mut Packer<Vec<u8>>) -> io::Result<()>;
 
-/// What becomes of an archive: the files, or the message.
+/// The result for an archive: the files, or the message.
 fn unpacked(add: Add<'_>) -> Result<FileTree, String> {
     let mut packer = Packer::new(Vec::new()).expect("an archive in memory");
     add(&mut packer).expect("an entry");
@@ -219,7 +219,7 @@ fn other_archives_and_damage() {
     assert!(message(&empty).contains("found nothing"));
 }
 
-/// Whatever the archive says, reading ends with an answer.
+/// Reading any archive ends with an answer.
 #[test]
 fn damaged_archives_have_an_answer() {
     let mut packer = Packer::new(Vec::new()).expect("an archive in memory");
@@ -269,7 +269,7 @@ fn damaged_archives_have_an_answer() {
             let _ = crate::linux::collect(&root, &mut builder);
         }
     }
-    // Most damage is in content, of which any is taken.
+    // Most damage is in content, and any content is accepted.
     assert!(taken > 300, "{taken}");
 }
 

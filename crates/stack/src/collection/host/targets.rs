@@ -1,5 +1,5 @@
-//! Gathers what a host exports, and where its disks come from. Configfs holds passwords of initiators beside the files
-//! that are wanted here, so that each file is named and no directory is taken whole.
+//! Collects the exports of a host, and the origin of its disks. Configfs holds passwords of initiators beside the files
+//! that are needed here, so each file is named, and no directory is copied completely.
 
 use std::fs;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ const ORIGIN: [&str; 6] = [
     "serial",
 ];
 
-/// Packs what is exported.
+/// Packs the exports.
 pub(super) fn take<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<()> {
     for path in below(root, Path::new(LIO)) {
         if path.ends_with("core") {
@@ -65,7 +65,7 @@ pub(super) fn take<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<
 
 fn take_backstores<W: Write>(packer: &mut Packer<W>, root: &Path, core: &Path) -> io::Result<()> {
     for hba in below(root, core) {
-        // What programs were told to serve may hold a password.
+        // The configuration of user-space programs may contain a password.
         let is_program = hba
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with("user_"));
@@ -79,7 +79,7 @@ fn take_backstores<W: Write>(packer: &mut Packer<W>, root: &Path, core: &Path) -
     Ok(())
 }
 
-/// Links from LUNs to what they show, and the addresses of LIO's own adapter.
+/// Links from LUNs to their backstores, and the addresses of LIO's own adapter.
 fn take_fabric<W: Write>(packer: &mut Packer<W>, root: &Path, fabric: &Path) -> io::Result<()> {
     for target in below(root, fabric) {
         for group in below(root, &target) {
@@ -278,7 +278,7 @@ mod tests {
             assert!(mine.iter().any(|node| node["name"] == name), "no {name}");
         }
         assert_eq!(mine.len(), its.len());
-        // Of what a program serves nothing is taken but that it is there.
+        // Of a program's backstore only its existence is recorded.
         for (mine, its) in mine
             .iter()
             .zip(&its)

@@ -22,7 +22,7 @@ pub(super) static FORMAT: Format = Format {
     read,
 };
 
-/// What it prints where nothing is mapped.
+/// Its output if nothing is mapped.
 const NONE: &str = "No devices found";
 
 /// `NAME: START LEN TYPE PARAMS`; a device without a table has nothing behind its name.

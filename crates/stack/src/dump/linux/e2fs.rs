@@ -1,7 +1,7 @@
 //! `dumpe2fs -h` and `tune2fs -l`: block, stride and stripe width of ext2, ext3 and ext4.
 //!
-//! They do not print which device they read: the name of the file may (`dumpe2fs-sda1.txt`), or where the file system was
-//! mounted last.
+//! They do not print the device that they read: the name of the file may have it (`dumpe2fs-sda1.txt`), or the last
+//! mount point.
 
 use plumb_geometry::Bytes;
 
@@ -25,7 +25,7 @@ fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| line.starts_with("Filesystem magic number:"))
 }
 
-/// What a superblock says.
+/// The fields of a superblock.
 #[derive(Default)]
 struct Superblock<'a> {
     mounted: Option<&'a str>,

@@ -47,7 +47,7 @@ fn pair(value: &str) -> Option<(u64, u64)> {
 }
 
 impl FdiskDisk {
-    /// Lines of the head; `false` for what is none.
+    /// Lines of the head; `false` for any other line.
     fn head(&mut self, text: &str) -> bool {
         // Remarks: `Partition 1 does not start on physical sector boundary.`
         if text.starts_with("Disk identifier") || text.starts_with("Partition ") {

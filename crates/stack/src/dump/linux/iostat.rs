@@ -1,4 +1,5 @@
-//! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, told apart by their names.
+//! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, distinguished by their
+//! names.
 
 use plumb_iostat::Tool;
 

@@ -1,4 +1,4 @@
-//! Labels of disks, whoever printed them.
+//! Labels of disks, printed by any tool.
 //!
 //! Positions are counted in logical sectors, which not every tool states; another dump of the disk may. So labels are
 //! placed after the last dump.
@@ -43,7 +43,7 @@ pub(super) struct LabelRow {
     /// First unit, and units.
     pub(super) start: u64,
     pub(super) len: u64,
-    /// What it is for, as printed: a GUID, a code or words.
+    /// Its purpose, as printed: a GUID, a code or words.
     pub(super) kind: Option<String>,
     pub(super) source: Source,
 }
@@ -102,7 +102,7 @@ impl PrintedLabel {
     }
 }
 
-/// Says what the disk is, and keeps the label until sectors are known.
+/// Sets the kind of the disk, and keeps the label until the sector size is known.
 pub(super) fn tell(builder: &mut Builder, label: PrintedLabel) {
     names::on_linux(builder, &label.source);
     let disk = names::device(builder, &label.disk);

@@ -1,7 +1,7 @@
 //! Limits of a device that tools print as the kernel states them.
 //!
-//! What is believed follows the live host: a disk's own words are, but for an optimal I/O size that cannot be; what the
-//! kernel works out for stacked devices is not.
+//! The same limits are believed as on a live host: a disk's own statements, except an impossible optimal I/O size, but
+//! not the limits that the kernel computes for stacked devices.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 

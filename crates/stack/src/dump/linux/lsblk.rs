@@ -1,7 +1,7 @@
-//! `lsblk -J`, with `-O -b` for all that it knows: what stands on what, limits, and where partitions start.
+//! `lsblk -J`, with `-O -b` for all of its columns: layers, limits, and starts of partitions.
 //!
-//! START is in sectors of 512 bytes whatever the logical sector is, as in sysfs, whence lsblk has it. Where volumes place
-//! their data it does not know.
+//! START is in sectors of 512 bytes for any logical sector, as in sysfs, the source of lsblk. It does not show the data
+//! position of volumes.
 
 use plumb_geometry::{Bytes, Sectors, group_digits};
 use serde_json::Value;
@@ -27,8 +27,8 @@ pub(super) static FORMAT: Format = Format {
     read,
 };
 
-/// Transport of a disk of another host, of which this one sees no more than what its target states. NVMe over fabrics is
-/// `nvme` here, as drives in the host are.
+/// Transport of a disk of another host; this host sees only the statements of its target. NVMe over fabrics is `nvme`
+/// here, as drives in the host are.
 const ISCSI: &str = "iscsi";
 
 fn sniff(input: &Input<'_>) -> Sniff {
@@ -321,7 +321,7 @@ fn is_extended(device: &Value) -> bool {
         && (matches!(word(device, "parttype"), Some("0x5" | "0xf" | "0x85")) || is_tiny())
 }
 
-/// Of an extended partition counts where it begins: another one may end there.
+/// For an extended partition only its start counts: another partition may end there.
 fn tell_extended(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source) {
     let disk = word(device, "pkname")
         .or_else(|| word(device, "name").and_then(disk_of))
@@ -380,7 +380,7 @@ fn tell_partition(
     }
 }
 
-/// Says of what nobody placed at least on what it stands. Paths are placed by standing below.
+/// For nodes without a placing, adds at least the devices below. Paths are placed as the devices below.
 pub(super) fn place_rest(builder: &mut Builder) {
     let mut uppers: Vec<(Stacked, Vec<NodeId>)> = Vec::new();
     let mut at = std::collections::HashMap::new();

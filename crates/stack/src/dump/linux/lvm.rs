@@ -32,14 +32,14 @@ const EXTENT_STEP: Bytes = Bytes(128 << 10);
 /// Stripes are powers of two of at least a page.
 const STRIPE_STEP: Bytes = Bytes(4096);
 
-/// What reports say of volume groups.
+/// The contents of reports about volume groups.
 #[derive(Debug, Default)]
 pub(super) struct Volumes {
     /// Extent of a group.
     pub(super) extents: BTreeMap<String, Bytes>,
     /// First extent of a physical volume.
     pub(super) starts: BTreeMap<NodeId, Bytes>,
-    /// Group of a physical volume, and who said so.
+    /// Group of a physical volume, with the source.
     pub(super) groups: BTreeMap<NodeId, (String, Source)>,
     /// Segments by volume, `vg/lv`, and by their place in it.
     pub(super) segments: BTreeMap<String, BTreeMap<u64, Segment>>,

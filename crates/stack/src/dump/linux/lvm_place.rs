@@ -1,4 +1,4 @@
-//! Where segments of logical volumes lie: first extent of the physical volume, plus extents, plus the stripe.
+//! Positions of the segments of logical volumes: first extent of the physical volume, plus extents, plus the stripe.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
@@ -109,7 +109,7 @@ struct Placer<'a> {
 }
 
 impl Placer<'_> {
-    /// What a segment says of its volume, wherever it lies.
+    /// The facts of a segment about its volume, independent of its position.
     fn tell(&mut self, segment: &Segment) {
         let kind = match segment.kind.as_str() {
             "thin" => Kind::ThinVolume,

@@ -1,7 +1,7 @@
-//! Arrays of md, from what `/proc/mdstat`, `mdadm --detail` and `mdadm --examine` say together.
+//! Arrays of md, from `/proc/mdstat`, `mdadm --detail` and `mdadm --examine` together.
 //!
-//! The first two know members and chunk; only superblocks, which `--examine` prints, know where data begin. Formats 0.90
-//! and 1.0 keep their superblock at the end, so that data begin at 0 (md(4)).
+//! The first two know members and chunk; only superblocks, which `--examine` prints, know the start of the data.
+//! Formats 0.90 and 1.0 keep their superblock at the end, so that data begin at 0 (md(4)).
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub(super) struct PrintedArray {
     pub(super) named: Vec<(u32, String)>,
     /// Members by slot, no spares.
     pub(super) members: Vec<(u32, NodeId)>,
-    /// Why places are not what they seem: a reshape is under way.
+    /// A reshape is running, so positions are not reliable.
     pub(super) moving: bool,
     pub(super) source: Source,
 }
@@ -80,7 +80,7 @@ impl ChunkLayout {
     }
 }
 
-/// What a member's superblock says.
+/// The fields of a member's superblock.
 #[derive(Clone, Debug)]
 pub(super) struct Superblock {
     pub(super) member: NodeId,
@@ -93,7 +93,7 @@ pub(super) struct Superblock {
     pub(super) name: Option<String>,
     /// `None` for a spare.
     pub(super) slot: Option<u32>,
-    /// What it says of the array; its node is filled in later.
+    /// Its fields about the array; its node is filled in later.
     pub(super) level: Option<String>,
     pub(super) chunk: Option<Bytes>,
     pub(super) layout: ChunkLayout,
@@ -173,7 +173,7 @@ fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Optio
 }
 
 impl PrintedArray {
-    /// An array of which nothing is known but its name.
+    /// An array with a name and no other facts.
     pub(super) fn new(node: NodeId, source: Source) -> PrintedArray {
         PrintedArray {
             node,
@@ -215,7 +215,7 @@ impl PrintedArray {
         self.moving |= block.moving;
     }
 
-    /// Whether the superblock lies behind the data, and data therefore begin at 0.
+    /// Whether the superblock is behind the data, and data therefore begin at 0.
     fn begins_at_0(&self) -> bool {
         self.metadata.as_deref().is_some_and(|version| {
             matches!(version, "1.0" | "0.90") || version.starts_with("0.90.")

@@ -1,4 +1,4 @@
-//! `mdadm --detail` of arrays, and `mdadm --examine` of members, where alone is said where data begin.
+//! `mdadm --detail` of arrays, and `mdadm --examine` of members, the only source for the start of the data.
 
 use plumb_geometry::{Bytes, Sectors};
 

@@ -75,7 +75,7 @@ fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> 
     array
 }
 
-/// `1144832 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]`, and lines on what is under way.
+/// `1144832 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]`, and lines about a running operation.
 fn detail(builder: &mut Builder, array: &mut PrintedArray, line: &str) {
     if line.starts_with('[') && line.contains("reshape") {
         array.moving = true;

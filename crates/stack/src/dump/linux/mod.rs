@@ -1,7 +1,7 @@
-//! What Linux tools print of disks, volumes and file systems, and ZFS on any host.
+//! Output of Linux tools about disks, volumes and file systems, and of ZFS on any host.
 //!
-//! Labels come from [`sfdisk`], [`fdisk`], [`parted`] and [`sgdisk`], all of which give a [`label`]. [`lsblk`] names what
-//! stands on what, with numbers, but places only partitions; [`dmsetup`], [`lvm`], [`mdstat`] and [`mdadm`] place volumes.
+//! Labels come from [`sfdisk`], [`fdisk`], [`parted`] and [`sgdisk`], all of which give a [`label`]. [`lsblk`] lists
+//! the layers, with numbers, but places only partitions; [`dmsetup`], [`lvm`], [`mdstat`] and [`mdadm`] place volumes.
 //! None is complete alone, so everything is placed after the last dump: see [`join`].
 
 mod dmsetup;
@@ -64,8 +64,8 @@ pub(super) static FORMATS: &[&Format] = &[
     &mounts::MOUNT,
 ];
 
-/// Places what needs more than one dump. Labels come first, since only they may state sectors; then whoever knows places
-/// of volumes; then those who only know what stands on what; last, what nobody described is said to be unknown.
+/// Places everything that needs more than one dump. Labels come first, because only they may state sectors; then dumps
+/// with positions of volumes; then dumps with layers only; last, undescribed devices become unknown.
 pub(super) fn join(builder: &mut Builder) {
     label::place_all(builder);
     dmsetup::place_all(builder);

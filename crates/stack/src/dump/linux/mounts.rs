@@ -44,7 +44,7 @@ pub(super) struct Mounted {
     pub(super) source: Source,
 }
 
-/// A line, in whatever order it was printed.
+/// A line, in any order of its columns.
 struct MountLine<'a> {
     device: &'a str,
     at: String,

@@ -44,7 +44,7 @@ struct Map<'a> {
     kernels: Option<&'a str>,
 }
 
-/// `mpatha (WWID) dm-1 VENDOR,PRODUCT`, or `WWID dm-1 …`, both with what was done to it before.
+/// `mpatha (WWID) dm-1 VENDOR,PRODUCT`, or `WWID dm-1 …`, both after the action that changed it.
 fn map(line: &str) -> Option<Map<'_>> {
     if line.starts_with(['|', '`', ' ', '\\', '[', '_']) || line.starts_with("size=") {
         return None;

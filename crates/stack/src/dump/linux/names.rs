@@ -24,8 +24,8 @@ pub(super) fn on_linux(builder: &mut Builder, source: &Source) {
     builder.linux.is_any = true;
 }
 
-/// The node of a device by any path below `/dev`. A mapped device has a name in `/dev/mapper`, and a volume of LVM another
-/// in the directory of its group; whoever comes first makes the node under both.
+/// The node of a device by any path below `/dev`. A mapped device has a name in `/dev/mapper`, and a volume of LVM
+/// another in the directory of its group; the first dump makes the node under both.
 pub(super) fn device(builder: &mut Builder, path: &str) -> NodeId {
     let name = device_name(path).into_owned();
     if let Some(mapped) = name.strip_prefix("mapper/") {
@@ -109,7 +109,7 @@ fn is_numbered(name: &str) -> bool {
     rest.is_some_and(is_numbers)
 }
 
-/// The device in a file's name, `dumpe2fs-sda1.txt`: some tools do not print which device they read.
+/// The device in a file's name, `dumpe2fs-sda1.txt`: some tools do not print their device.
 pub(super) fn in_file_name(file: &str) -> Option<&str> {
     let name = file.rsplit('/').next().unwrap_or(file);
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
@@ -149,7 +149,7 @@ fn letters(mut index: u32) -> String {
     }
 }
 
-/// Says of what was named, and described by nobody, that nothing is known of it.
+/// Marks devices that were named and never described as unknown.
 pub(super) fn tell_undescribed(builder: &mut Builder) {
     if !builder.linux.is_any {
         return;
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Whichever dump comes first: a volume is one node.
+    /// A volume is one node, in any order of the dumps.
     #[test]
     fn names_of_one_volume() {
         let names = ["/dev/mapper/my--vg-my--lv", "/dev/my-vg/my-lv"];

@@ -1,7 +1,7 @@
 //! `nvme id-ns`: as text, with `-H` (*unverified*) or without, and raw (`-b`), which goes to [`identify`].
 //!
-//! Neither tells which namespace it is of: the name of the file has to, `id-ns-nvme0n1.txt`. Both become the structure that
-//! the drive returned, which the reader of live drives understands.
+//! Neither names its namespace: the name of the file has to, `id-ns-nvme0n1.txt`. Both become the structure that the
+//! drive returned, for the reader of live drives.
 
 use super::super::text::{anything, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
@@ -16,7 +16,7 @@ pub(super) static FORMAT: Format = Format {
     read,
 };
 
-/// Length of what a drive returns.
+/// Length of the structure that a drive returns.
 const IDENTIFY_BYTES: usize = 4096;
 /// First format of logical blocks.
 const LBAF: usize = 128;
@@ -131,7 +131,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     Ok(taken)
 }
 
-/// Takes what `nvme id-ns -b` writes; `false` for what it cannot be.
+/// Reads the output of `nvme id-ns -b`; `false` if it cannot be that.
 pub(crate) fn identify(name: &str, bytes: &[u8], builder: &mut Builder) -> bool {
     let Some(namespace) = <&[u8; IDENTIFY_BYTES]>::try_from(bytes)
         .ok()

@@ -137,7 +137,7 @@ impl PartedLabel {
     }
 }
 
-/// The kernel's word for what parted calls `msdos`.
+/// The kernel's word for parted's `msdos`.
 fn kind(word: &str) -> Option<String> {
     let word = if word == "msdos" { "dos" } else { word };
     (word != "unknown" && word != "loop").then(|| word.to_owned())

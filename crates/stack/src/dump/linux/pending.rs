@@ -1,4 +1,4 @@
-//! What readers of Linux's tools keep until the last dump was read.
+//! Data that readers of Linux's tools keep until the last dump was read.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,12 @@ pub(crate) struct PendingLinux {
     pub(super) labels: Vec<PrintedLabel>,
     /// Lines of device mapper tables: they name devices by number.
     pub(super) tables: Vec<DmsetupLine>,
-    /// Arrays of md, and what superblocks of members say.
+    /// Arrays of md, with the superblocks of members.
     pub(super) arrays: Vec<PrintedArray>,
     pub(super) superblocks: Vec<Superblock>,
     /// Volume groups.
     pub(super) volumes: Volumes,
-    /// What stands on what, without saying where.
+    /// Pairs of layers without positions.
     pub(super) stacked: Vec<Stacked>,
     /// File systems that are mounted.
     pub(super) mounted: Vec<Mounted>,
@@ -36,7 +36,7 @@ pub(crate) struct PendingLinux {
     pub(super) told: HashMap<NodeId, NodeId>,
     /// I/O a second, by the kernel's names.
     pub(super) rates: Vec<(String, [f64; 2], Source)>,
-    /// Pools of ZFS: what they stand on depends on labels.
+    /// Pools of ZFS: their devices depend on labels.
     pub(super) pools: Vec<ZfsPool>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct DmsetupLine {
     pub(super) source: Source,
 }
 
-/// A device and one that it stands on, as lsblk draws them.
+/// A device and a device below it, as lsblk draws them.
 #[derive(Clone, Debug)]
 pub(super) struct Stacked {
     pub(super) upper: NodeId,

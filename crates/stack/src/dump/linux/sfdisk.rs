@@ -84,7 +84,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         } else if let (Some(label), Some(last)) = (&mut label, last_lba(key, value)) {
             label.last = Some(last);
         } else if key == "label" {
-            // It stands before the device.
+            // It precedes the device.
             finish(builder, label.take());
             kind = Some(value.to_owned());
         } else if let (Some((name, start, len)), Some(label)) = (row(text), &mut label) {

@@ -1,4 +1,4 @@
-//! `xfs_info`, and what mkfs.xfs prints: block, and the stripe that the file system was told, in blocks.
+//! `xfs_info`, and the output of mkfs.xfs: block, and the configured stripe of the file system, in blocks.
 
 use plumb_geometry::Bytes;
 

@@ -130,7 +130,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         taken.understood += 1;
         if key.starts_with("children[") {
             pool.close(indent, input, builder);
-            // A tree is some levels deep; what goes on is no tree.
+            // A tree is some levels deep; deeper text is not a tree.
             if pool.open.len() < 16 {
                 pool.open.push(Node {
                     indent,

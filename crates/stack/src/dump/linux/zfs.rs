@@ -1,8 +1,8 @@
 //! Pools of ZFS: vdevs, and the disks below them.
 //!
-//! A disk of a vdev keeps two labels and a gap of 4 MiB before its data (OpenZFS, `VDEV_LABEL_START_SIZE`). ZFS allocates
-//! in blocks of 2^ashift bytes from there on, so a vdev of one disk or of copies is a constant move. RAID-Z lays each block
-//! out anew; that is no fixed map.
+//! A disk of a vdev keeps two labels and a gap of 4 MiB before its data (OpenZFS, `VDEV_LABEL_START_SIZE`). ZFS
+//! allocates in blocks of 2^ashift bytes from there on, so a vdev of one disk or of copies is a constant move. RAID-Z
+//! lays out each block separately; that is no fixed map.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
@@ -18,12 +18,12 @@ const DATA_START: Bytes = Bytes(4 << 20);
 /// Largest ashift that ZFS takes.
 const ASHIFT_MAX: u32 = 16;
 
-/// What a top-level vdev is.
+/// The kind of a top-level vdev.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VdevShape {
     Disk,
     Mirror,
-    /// With so many parities, where that is known.
+    /// With the number of parities, if known.
     RaidZ(Option<u32>),
     Other,
 }
@@ -64,13 +64,13 @@ pub(super) struct Vdev {
 pub(super) struct ZfsPool {
     pub(super) name: String,
     pub(super) vdevs: Vec<Vdev>,
-    /// Whether disks are paths of what ZFS opens. `zpool status` calls a disk that ZFS was given as a whole by the name of
-    /// the disk, though its data lie in the first partition or slice that ZFS has made there.
+    /// Whether disks are paths that ZFS opens. `zpool status` prints the name of a whole disk, although its data are in
+    /// the first partition or slice that ZFS has made there.
     pub(super) has_paths: bool,
     pub(super) source: Source,
 }
 
-/// Says what pools stand on.
+/// Sets the devices of pools.
 pub(super) fn place_all(builder: &mut Builder) {
     let mut pools = std::mem::take(&mut builder.linux.pools);
     // Paths first, which are exact.
@@ -110,7 +110,7 @@ fn as_slice(builder: &mut Builder, disk: &mut NodeId) -> bool {
     }
 }
 
-/// Names of partitions, of slices, and of what has a label of its own (`gpt/disk12`).
+/// Names of partitions, of slices, and of devices with their own label (`gpt/disk12`).
 fn is_slice(name: &str) -> bool {
     let ends_in = |mark: &str| {
         let before = name

@@ -1,4 +1,5 @@
-//! `zpool status`: vdevs and disks by indentation, and, where a disk's blocks are larger than ZFS was told, both sizes.
+//! `zpool status`: vdevs and disks by indentation, and, if a disk's blocks are larger than the configured ones, both
+//! sizes.
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 
@@ -29,7 +30,7 @@ fn sniff(input: &Input<'_>) -> Sniff {
     has("pool: ").min(has("config:"))
 }
 
-/// Blanks that a line begins with; the tab among them stands before all lines of a table alike.
+/// Leading blanks of a line; the tab among them precedes all lines of a table alike.
 fn indent(line: &str) -> usize {
     line.chars().take_while(|c| c.is_whitespace()).count()
 }

@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(stack.problems(), []);
     }
 
-    /// What verify prints before a table decides; a row that contradicts it is no slice.
+    /// The output of verify before a table decides; a row that contradicts it is no slice.
     #[test]
     fn heads_and_sectors_count_more_than_rows() {
         let text = "selecting c1t0d0\nPrimary label contents:\n\nVolume name = <        >\n\

@@ -64,7 +64,7 @@ pub(super) struct SolarisLabel {
     pub(super) cylinder_sectors: Option<u64>,
     /// Sectors of the disk; a VTOC does not tell.
     pub(super) sectors: Option<u64>,
-    /// First sector behind what slices may take, if it is said.
+    /// First sector behind the space for slices, if it is printed.
     pub(super) end: Option<u64>,
     pub(super) slices: Vec<PrintedSlice>,
 }
@@ -147,7 +147,7 @@ impl SolarisLabel {
         let id = builder.node(&format!("{}s{}", self.disk, slice.number));
         let (Some(start), Some(len)) = (self.bytes(slice.first), self.bytes(slice.count)) else {
             let text = format!(
-                "slice {} of {} lies beyond 2^64 bytes",
+                "slice {} of {} is beyond 2^64 bytes",
                 slice.number, self.disk
             );
             builder.problem(Problem {

@@ -1,4 +1,4 @@
-//! Where the volumes lie: descriptions of Solaris Volume Manager to places.
+//! Positions of volumes, from descriptions of Solaris Volume Manager.
 //!
 //! Sources: the state database keeps for each component of a stripe where its data begin. It is the component's
 //! start; but a component other than the very first of a volume leaves out the cylinder with the disk's label, and
@@ -19,7 +19,7 @@ use crate::obstacle::{GridDoubt, Obstacle};
 
 /// Interlaces that metainit takes where none is given: until Solaris 10, and later.
 const DEFAULT_INTERLACES: [Bytes; 2] = [Bytes(16 << 10), Bytes(512 << 10)];
-/// A pre-write area is a whole number of so many bytes.
+/// A pre-write area is a multiple of this.
 const PREWRITE_ROUND: Bytes = Bytes(2 * SECTOR);
 
 /// Starts of data that somebody printed, by volume and component.
@@ -136,7 +136,7 @@ fn soft_placing(on: NodeId, extents: &[BlockExtent]) -> Placing {
 fn anywhere_placing(name: &str, on: &str, align: Option<Bytes>, builder: &mut Builder) -> Placing {
     let on = builder.node(on);
     match align {
-        // Wherever it lies, it begins at a multiple: all that alignment needs.
+        // It begins at a multiple, which is enough for alignment.
         Some(block) => Placing::Blocks {
             block,
             member: Member {
@@ -191,7 +191,7 @@ fn rows_placing(
     one_after_the_other(&runs)
 }
 
-/// Where each component of a row begins.
+/// The start of each component of a row.
 fn row_runs(
     volume: &Volume,
     at: usize,
@@ -230,7 +230,7 @@ fn printed(volume: &Volume, component: &Component, starts: &DataStarts<'_>) -> O
         .copied()
 }
 
-/// The first block that a volume uses of a component; `None` where that cannot be told.
+/// The first block that a volume uses of a component; `None` if unknown.
 fn first_block(component: NodeId, is_very_first: bool, builder: &Builder) -> Option<Bytes> {
     let (begin, cylinder) = slice_begin(component, builder);
     if let Some(Bytes(end)) = builder.get(component).number(keys::REPLICAS_END) {
@@ -242,7 +242,7 @@ fn first_block(component: NodeId, is_very_first: bool, builder: &Builder) -> Opt
     }
 }
 
-/// Where a slice begins on its disk, and how long a cylinder is there.
+/// The start of a slice on its disk, and the length of a cylinder there.
 fn slice_begin(slice: NodeId, builder: &Builder) -> (Option<Bytes>, Option<Bytes>) {
     let node = builder.get(slice);
     let begin = match &node.placing {
@@ -263,7 +263,7 @@ fn slice_begin(slice: NodeId, builder: &Builder) -> (Option<Bytes>, Option<Bytes
     )
 }
 
-/// What is left of a component behind the start of its data.
+/// The rest of a component behind the start of its data.
 fn len_behind(member: Member, builder: &Builder) -> Option<Bytes> {
     builder.get(member.node).size?.checked_sub(member.start)
 }
@@ -293,7 +293,7 @@ fn one_part(member: Member, builder: &Builder) -> Placing {
     }
 }
 
-/// A stripe, or why it is none: the interlace was left out.
+/// A stripe, or the reason against one: the interlace was left out.
 fn striped(
     volume: &Volume,
     row: &StripeRow,
@@ -389,7 +389,7 @@ fn one_after_the_other(runs: &[(Member, Option<Bytes>, String)]) -> Placing {
     }
 }
 
-/// What the description of a RAID 5 volume says of its placing.
+/// The description of a RAID 5 volume's placing.
 struct Raid5<'a> {
     columns: &'a [Component],
     interlace: Option<Bytes>,
@@ -451,7 +451,7 @@ fn prewrite_len(interlace: Bytes, slots: u64) -> Option<Bytes> {
     align::align_up(slot.checked_mul(slots)?.0, PREWRITE_ROUND.0).map(Bytes)
 }
 
-/// Slices that something stands on and no label told of.
+/// Slices below other nodes that no label describes.
 fn place_slices_without_label(builder: &mut Builder) {
     for id in builder.ids() {
         let node = builder.get(id);

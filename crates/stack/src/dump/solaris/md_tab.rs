@@ -26,7 +26,7 @@ pub(super) static FORMAT: Format = Format {
 /// Slots of a pre-write area where none are named.
 pub(super) const PREWRITE_SLOTS: u64 = 10;
 
-/// What a line says.
+/// The meaning of a line.
 pub(super) enum Statement {
     /// A volume, and its length where that is a part of it.
     Volume {
@@ -294,7 +294,7 @@ fn soft_partition(words: &mut Words<'_>) -> Option<(VolumeShape, Option<Bytes>)>
         word => Some(units::size(word)?),
     };
     words.end()?;
-    // All of a component begins at its beginning, whatever is asked for.
+    // All of a component starts at its beginning; other requests have no effect.
     let align = align.filter(|_| size.is_some());
     Some((VolumeShape::SoftAnywhere { on, align }, size))
 }

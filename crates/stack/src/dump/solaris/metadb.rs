@@ -1,5 +1,5 @@
-//! `metadb`: where the replicas of the state database lie. What Solaris Volume Manager builds on such a slice begins
-//! behind them. *Unverified* but for examples in documents.
+//! `metadb`: positions of the replicas of the state database. Solaris Volume Manager starts data on such a slice behind
+//! them. *Unverified* except for examples in documents.
 
 use std::collections::BTreeMap;
 

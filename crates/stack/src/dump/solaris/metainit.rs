@@ -1,7 +1,7 @@
 //! `metainit` and `metattach` as somebody typed them, with or without a prompt before.
 //!
-//! The words behind `metainit` are those of md.tab. Where neither `-o` nor `-A` says it, the command chooses the
-//! place of a soft partition; then it is unknown here. *Unverified* but for examples in documents.
+//! The words behind `metainit` are those of md.tab. Without `-o` and `-A`, the command chooses the place of a soft
+//! partition, which is unknown here. *Unverified* except for examples in documents.
 
 use std::collections::HashMap;
 
@@ -121,7 +121,8 @@ fn in_set(word: &str, set: Option<&str>) -> String {
     }
 }
 
-/// Attaches a submirror to a mirror that was made before; what else can be attached lies elsewhere than this tells.
+/// Attaches a submirror to a mirror that was made before; other attached devices are at positions that the command does
+/// not have.
 fn attach(words: &[&str], volumes: &mut [Volume], by_name: &HashMap<String, usize>) -> bool {
     let &[mirror, submirror] = words else {
         return false;

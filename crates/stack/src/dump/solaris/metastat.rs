@@ -1,9 +1,9 @@
-//! `metastat`: every volume of Solaris Volume Manager with its state, its size and where its components begin.
+//! `metastat`: every volume of Solaris Volume Manager with its state, its size and the starts of its components.
 //!
-//! Sizes are blocks of 512 bytes. *Start Block* is what the state database keeps: the first block of data on the
-//! component, behind a label and replicas, of RAID 5 behind the pre-write area as well. A component that a hot
-//! spare stands in for is still the one that is printed; that its data lie on the spare is noted. Concatenations and
-//! soft partitions were held against a real host; mirrors, stripes and RAID 5 against examples in documents.
+//! Sizes are blocks of 512 bytes. *Start Block* comes from the state database: the first block of data on the
+//! component, behind a label and replicas, for RAID 5 also behind the pre-write area. If a hot spare replaces a
+//! component, the component is still printed; a note says that its data are on the spare. Concatenations and soft
+//! partitions were tested with a real host; mirrors, stripes and RAID 5 with examples in documents.
 
 use plumb_geometry::Bytes;
 
@@ -29,7 +29,7 @@ fn sniff(input: &Input<'_>) -> Sniff {
     })
 }
 
-/// What a heading says is described below it.
+/// The kind of object that a heading describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DescribedObject {
     Rows,
@@ -168,7 +168,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     anything(taken, input, FORMAT.tool, "a volume as in \"d10: Mirror\"")
 }
 
-/// Hands a volume over; one of which something is missing was cut off.
+/// Hands a volume over; an incomplete one was cut off.
 fn finish(draft: Option<Draft>, input: &Input<'_>, builder: &mut Builder, taken: &mut Taken) {
     let Some(draft) = draft.filter(|draft| draft.what != DescribedObject::Pool) else {
         return;
@@ -279,7 +279,7 @@ fn note_spare(draft: &Draft, component: &str, words: &[&str], builder: &mut Buil
             .insert(format!("{}/{component}", draft.name))
     {
         builder.note(format!(
-            "{}: hot spare {spare} stands in for {component}; places are those on {component}",
+            "{}: hot spare {spare} replaces {component}; places are those on {component}",
             draft.name
         ));
     }

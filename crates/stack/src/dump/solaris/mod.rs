@@ -1,8 +1,8 @@
-//! What Solaris prints of its disks and volumes.
+//! Output of Solaris about its disks and volumes.
 //!
 //! Volumes of Solaris Volume Manager come from [`md_tab`] (`metastat -p`, md.tab), [`metainit`] and [`metastat`], all
-//! of which give a [`volume`]; labels of disks from [`prtvtoc`] and [`format`], which give a [`label`]. Places are
-//! worked out after the last dump, in [`layout`].
+//! of which give a [`volume`]; labels of disks from [`prtvtoc`] and [`format`], which give a [`label`]. Positions are
+//! computed after the last dump, in [`layout`].
 
 mod format;
 mod iostat;

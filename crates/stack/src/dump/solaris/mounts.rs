@@ -1,7 +1,7 @@
 //! `vfstab`, `mount`, `mount -p`, `mount -v` and mnttab: file systems on devices, and with which options. *Unverified*.
 //!
-//! What is mounted counts more than what is to be. Only devices below `/dev` are told of; what NFS, ZFS and the kernel
-//! mount is passed over without a word.
+//! A real mount overrides a planned one. Only devices below `/dev` are added; mounts of NFS, ZFS and the kernel are
+//! skipped without a note.
 
 use super::super::text::{anything, beginning, count, lines};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
@@ -49,7 +49,7 @@ impl Mount {
     }
 }
 
-/// Tells what is to be mounted, after all that is.
+/// Adds planned mounts, after all real ones.
 pub(super) fn tell_planned(builder: &mut Builder) {
     for mount in std::mem::take(&mut builder.solaris.mounts) {
         if let Some(source) = &mount.source {

@@ -4,8 +4,7 @@ use crate::builder::Builder;
 use crate::grid::Source;
 use crate::node::keys;
 
-/// Longest name of a device that is read: far more than any system takes. What repeats a name as often as it has
-/// lines stays small by it.
+/// Longest name of a device: far more than any system allows. It bounds text that repeats a name on every line.
 pub(super) const NAME_MAX: usize = 255;
 
 /// Notes that the host runs Solaris.
@@ -21,7 +20,7 @@ pub(super) struct SliceName<'a> {
     pub(super) disk: &'a str,
     /// Number behind the `s` or `p`.
     pub(super) number: u32,
-    /// An fdisk partition, of which number 0 is the whole disk.
+    /// An fdisk partition; number 0 is the whole disk.
     pub(super) is_fdisk: bool,
 }
 
@@ -55,7 +54,7 @@ pub(super) fn is_disk(name: &str) -> bool {
     }
 }
 
-/// The disk that a device belongs to: itself, or what it is a slice of.
+/// The disk of a device: itself, or the disk of the slice.
 pub(super) fn disk_of(name: &str) -> Option<&str> {
     slice_name(name)
         .map(|slice| slice.disk)

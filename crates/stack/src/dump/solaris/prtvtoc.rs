@@ -1,4 +1,4 @@
-//! `prtvtoc`: the slices of a disk in sectors, of VTOC and EFI labels. Several may stand one after the other.
+//! `prtvtoc`: the slices of a disk in sectors, of VTOC and EFI labels. A file may contain several.
 //!
 //! With `-h` there is nothing but the table: then the disk is the one in the file's name, and sectors are taken for
 //! 512 bytes. A VTOC of x86 counts from the start of the fdisk partition that it is in.
@@ -187,7 +187,7 @@ fn finish(draft: Draft, input: &Input<'_>, builder: &mut Builder) {
     label.tell(|line| input.source(FORMAT.tool, line), draft.line, builder);
 }
 
-/// The disk in the file's name, or the file's name itself where there is none.
+/// The disk in the file's name, or the file's name itself if it has none.
 pub(super) fn disk_of_file(input: &Input<'_>, builder: &mut Builder) -> String {
     let file = input.name.rsplit('/').next().unwrap_or(input.name);
     if let Some(disk) = disk_in(file) {
@@ -195,7 +195,7 @@ pub(super) fn disk_of_file(input: &Input<'_>, builder: &mut Builder) -> String {
     }
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     builder.note(format!(
-        "{}: which disk this is of is not said; it is called {stem}",
+        "{}: it does not name its disk; the disk is called {stem}",
         input.name
     ));
     stem.to_owned()
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(problems, [ProblemId::BrokenLabel]);
     }
 
-    /// What a VTOC calls sectors are those of whole cylinders: disks have more.
+    /// A VTOC counts sectors of whole cylinders: disks have more.
     #[test]
     fn a_vtoc_does_not_tell_how_long_its_disk_is() {
         let head = "* /dev/rdsk/c1t0d0s2 partition map\n* 512 bytes/sector\n";

@@ -10,7 +10,7 @@ use crate::problem_ids::ProblemId;
 
 /// Lengths that a sector may have.
 const SECTORS: [u64; 2] = [SECTOR, 4096];
-/// By how much a printed size may be off, for having two decimals: 1 in so many.
+/// Largest error of a printed size with two decimals: one part of this.
 const SIZE_ERROR: f64 = 64.0;
 
 /// Columns of a table.
@@ -38,7 +38,7 @@ pub(super) fn table(line: &str) -> Option<SliceColumns> {
     }
 }
 
-/// What is known of a disk's cylinders.
+/// The facts about a disk's cylinders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Geometry {
     pub(super) cylinder_sectors: Option<u64>,
@@ -101,7 +101,7 @@ pub(super) fn row(text: &str, columns: SliceColumns, line: usize) -> Option<Slic
     })
 }
 
-/// `0 - 14086   136.71GB   (14087/0/0) 286698624`; what is in parentheses are cylinders, heads and sectors.
+/// `0 - 14086   136.71GB   (14087/0/0) 286698624`; the parentheses contain cylinders, heads and sectors.
 fn cylinders(text: &str, first: &str) -> Option<SlicePlace> {
     let (_, counted) = text.split_once('(')?;
     let (chs, blocks) = counted.split_once(')')?;

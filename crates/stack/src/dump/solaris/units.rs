@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Sectors};
 
-/// Blocks of 512 bytes, in which Solaris counts whatever the disk's sectors are.
+/// Blocks of 512 bytes, in which Solaris counts for any sector size.
 pub(super) fn blocks(word: &str) -> Option<Bytes> {
     Sectors(word.parse().ok()?).to_bytes()
 }

@@ -1,8 +1,7 @@
 //! A volume of Solaris Volume Manager as any of its tools describes it.
 //!
-//! What one description lacks another may have: `metastat -p` has no sizes, `md.tab` no starts, and a concatenation
-//! needs the slices that `prtvtoc` shows. So readers [`declare`] volumes, and [`super::layout`] places them after the
-//! last dump.
+//! Descriptions complete each other: `metastat -p` has no sizes, `md.tab` no starts, and a concatenation needs the
+//! slices that `prtvtoc` shows. So readers [`declare`] volumes, and [`super::layout`] places them after the last dump.
 
 use std::collections::HashSet;
 
@@ -17,7 +16,7 @@ use crate::node::{Kind, keys};
 pub(super) struct Component {
     /// Its name without directories.
     pub(super) name: String,
-    /// Where its data begin, if somebody said so.
+    /// The start of its data, if stated.
     pub(super) start: Option<Bytes>,
 }
 
@@ -30,7 +29,7 @@ impl Component {
     }
 }
 
-/// Components side by side; rows lie one after the other.
+/// Components side by side; rows follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StripeRow {
     pub(super) components: Vec<Component>,
@@ -71,7 +70,7 @@ pub(super) enum VolumeShape {
     },
     /// A soft partition for which metainit chooses the place.
     SoftAnywhere { on: String, align: Option<Bytes> },
-    /// A volume with a log elsewhere; its data lie on the master.
+    /// A volume with a separate log; its data are on the master.
     Logged { master: String },
 }
 
@@ -124,17 +123,17 @@ impl Volume {
     }
 }
 
-/// What waits for the last dump.
+/// Data that wait for the last dump.
 #[derive(Debug, Default)]
 pub(crate) struct PendingSolaris {
     pub(super) volumes: Vec<Volume>,
-    /// What is to be mounted, which yields to what is mounted.
+    /// Planned mounts, which real mounts override.
     pub(super) mounts: Vec<super::mounts::Mount>,
-    /// Hot spares that stand in, of which a note was made.
+    /// Hot spares in use that have a note already.
     pub(super) spares: HashSet<String>,
 }
 
-/// Tells what a volume is, and keeps how it is placed for later.
+/// Sets the kind of a volume, and keeps its placing for later.
 pub(super) fn declare(volume: Volume, builder: &mut Builder) {
     let id = builder.node(&volume.name);
     let source = &volume.source;

@@ -106,7 +106,7 @@ fn region(value: &str) -> Option<Region> {
     })
 }
 
-/// Device, type, disk, group, status; `-` where there is none.
+/// Device, type, disk, group, status; `-` if absent.
 fn table_row(text: &str, line: usize, input: &Input<'_>, builder: &mut Builder) -> bool {
     let words: Vec<&str> = text.split_whitespace().take(5).collect();
     let &[device, _, disk, _, _] = words.as_slice() else {

@@ -55,12 +55,12 @@ struct Plex {
     volume: NodeId,
     source: Source,
     len: Bytes,
-    /// Chunk and whether one column is parity; none of both where subdisks lie behind each other.
+    /// Chunk and whether one column is parity; absent if subdisks follow each other.
     columns: Option<(Bytes, u32)>,
     subdisks: Vec<Subdisk>,
 }
 
-/// What was read so far, by names with the group before them.
+/// The data read so far, by names with the group before them.
 #[derive(Default)]
 struct Groups {
     group: String,
@@ -338,10 +338,10 @@ mod tests {
                     .find(|one| stack.node(one.on).name == name);
                 found.map(|one| (one.shift / 512, one.period.map(|period| period.0 / 512)))
             };
-            // 9424 + 100 lies 52 behind a chunk of 128.
+            // 9424 + 100 is 52 past a multiple of 128.
             assert_eq!(on("c1t8d0"), Some(((9424 + 100) % 128, Some(128))));
             assert_eq!(on("slicedg/vol-01 column 1"), Some((0, Some(128))));
-            // Where the public region of the other disk begins was not told.
+            // The start of the public region of the other disk is unknown.
             assert_eq!(on("c1t9d0"), None);
             assert!(landings.lost.iter().any(|(_, why)| *why
                 == Obstacle::PublicRegion {

@@ -1,4 +1,4 @@
-//! What an export lies on.
+//! The backing of an export.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::linux::{Host, Root};
 use crate::node::Kind;
 use crate::obstacle::Obstacle;
 
-/// Where the bytes of an export are.
+/// The place of an export's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Backing {
     /// A block device, by number.
@@ -21,7 +21,7 @@ pub(super) enum Backing {
     Address(String),
     /// Memory.
     Memory,
-    /// It cannot be told, for this reason.
+    /// Unknown, for this reason.
     Unknown(Obstacle),
 }
 
@@ -32,7 +32,7 @@ impl Default for Backing {
 }
 
 impl Backing {
-    /// The node, or why there is none.
+    /// The node, or the reason why it has none.
     pub(super) fn resolve(
         &self,
         root: &Root<'_>,

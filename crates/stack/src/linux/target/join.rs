@@ -84,8 +84,8 @@ fn put_on(builder: &mut Builder, disk: NodeId, export: NodeId, source: &Source) 
     builder.place(disk, Placing::Parts { parts: vec![part] }, source);
 }
 
-/// Whether a node stands on another, through any number of layers: a LUN of another host that is handed on under its own
-/// identity would stand on itself.
+/// Whether a node is above another, through any number of layers: a LUN of another host that is passed on under its own
+/// identity would be above itself.
 fn stands_on(builder: &Builder, upper: NodeId, lower: NodeId) -> bool {
     let (mut next, mut known) = (vec![upper], HashSet::new());
     while let Some(node) = next.pop() {

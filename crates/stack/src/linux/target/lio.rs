@@ -176,7 +176,7 @@ fn one(reader: &mut SysfsReader, directory: &Directory, backstore: &str, luns: &
             .filter(|_| is_unmapped)
             .map(|unmap| (unmap, unmap_start.unwrap_or(0))),
         write_cache,
-        // What is passed through keeps the identity that it has.
+        // A passed-through device keeps its identity.
         identity: serial
             .as_deref()
             .filter(|_| kind != "pscsi")
@@ -193,7 +193,7 @@ fn after_colon(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a backstore lies on and how long it is, where `info` says so.
+/// The backing and length of a backstore, if `info` states them.
 fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64>) {
     let word = |label: &str| info.split_once(label).map(|(_, rest)| rest.trim_start());
     let number = |label: &str| word(label)?.split_whitespace().next()?.parse::<u64>().ok();
@@ -237,7 +237,7 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
             (Backing::Memory, size)
         }
         "user" => {
-            // What follows the name of the handler may hold a password.
+            // The text after the name of the handler may hold a password.
             let handler = word("Config:").and_then(|rest| rest.split(['/', ' ', '\n']).next());
             let handler = handler.map(str::to_owned);
             (

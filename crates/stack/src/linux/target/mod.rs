@@ -1,9 +1,9 @@
-//! What this host shows to others: LUNs of LIO and namespaces of nvmet, from configfs.
+//! The exports of this host: LUNs of LIO and namespaces of nvmet, from configfs.
 //!
-//! Each becomes a node on the device or file behind it, byte for byte, with the blocks that it states to its initiators.
-//! That statement is kept and not believed, since the layers below are known here: whether the two agree is for a rule to
-//! say. Where the initiator is this same host (LIO's loopback, NVMe over loop or TCP to itself), its disk is put on the
-//! export, by the address on the adapter or by an identity that only one export has.
+//! Each becomes a node on the device or file behind it, byte for byte, with the blocks that it states to its
+//! initiators. That statement is kept and not believed, because the layers below are known here: a rule compares the
+//! two. If the initiator is this same host (LIO's loopback, NVMe over loop or TCP to itself), its disk is joined with
+//! the export, by the address on the adapter or by an identity that only one export has.
 
 mod backing;
 mod join;
@@ -24,13 +24,13 @@ use crate::node::{Kind, Part, Placing, keys};
 use crate::obstacle::GridDoubt;
 use backing::Backing;
 
-/// Where targets are set up.
+/// Directory of the targets' configuration.
 const CONFIG: &str = "sys/kernel/config";
 
 /// Something shown to other hosts.
 #[derive(Debug, Default)]
 struct Export {
-    /// What it is called; the first one names the node.
+    /// Its names; the first one names the node.
     names: Vec<String>,
     /// Its directory, without the leading `/`.
     path: String,
@@ -44,9 +44,9 @@ struct Export {
     portal: Option<String>,
     /// Bytes, where its target says so itself.
     size: Option<u64>,
-    /// Blocks of the export, where its target was told.
+    /// Blocks of the export, if its target is configured with them.
     block: Option<u64>,
-    /// What an initiator is told is best, bytes.
+    /// The optimal size that an initiator sees, bytes.
     optimal: Option<u64>,
     /// Granularity and first boundary of discards, bytes.
     discard: Option<(u64, u64)>,
@@ -59,7 +59,7 @@ struct Export {
     addresses: Vec<String>,
 }
 
-/// What an initiator is told of blocks.
+/// The statement about blocks that an initiator sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stated {
     logical: u64,
@@ -177,7 +177,7 @@ fn tell_facts(builder: &mut Builder, node: NodeId, export: &Export, source: &Sou
     }
 }
 
-/// What an initiator is told of the blocks of an export.
+/// The statement about the blocks of an export that an initiator sees.
 ///
 /// LIO hands on exponent and alignment of a block device as they are, but counts them in the blocks that it exports
 /// (`iblock_get_lbppbe`, since Linux 3.13); of a file and of memory it states no physical block. nvmet takes the logical

@@ -9,7 +9,7 @@ use super::{CONFIG, Export};
 use crate::linux::Root;
 use crate::linux::reader::SysfsReader;
 
-/// By what and where a subsystem is reached: transport, and its address.
+/// Transport and address of a subsystem.
 type Port = (Option<String>, Option<String>);
 
 /// All namespaces that are enabled.

@@ -5,7 +5,7 @@ use std::io;
 use plumb_geometry::gcd;
 use plumb_label::Disk;
 
-/// Blocks of a table that are looked at for where they lie: 16 TiB of blocks of 2 MiB.
+/// Entries of a table that are read for positions: 16 TiB of blocks of 2 MiB.
 pub(super) const ENTRIES_MAX: u64 = 8 << 20;
 
 /// How the place of a block is found.
@@ -21,7 +21,7 @@ pub(super) enum Map {
     Qcow2(super::qcow2::Tables),
 }
 
-/// What is at a place of the virtual disk.
+/// The content of a place of the virtual disk.
 #[derive(Clone, Copy)]
 pub(super) enum ImagePlace {
     At(u64),
@@ -30,7 +30,7 @@ pub(super) enum ImagePlace {
 }
 
 impl Map {
-    /// Where a byte is, and how many bytes follow it there.
+    /// The position of a byte, and the number of bytes that follow it there.
     fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(ImagePlace, u64)> {
         match self {
             Map::Run { start } => Ok((ImagePlace::At(start.saturating_add(at)), u64::MAX)),
@@ -52,8 +52,8 @@ impl Map {
 }
 
 impl Map {
-    /// A byte of data or of a table that the file has ended before. Of the last block only what the disk has of it has to
-    /// be there.
+    /// A byte of data or of a table beyond the end of the file. Only the part of the last block that the disk has must
+    /// exist.
     pub(super) fn beyond(&self, file: &dyn Disk, size: u64) -> Option<u64> {
         let end = file.size_bytes();
         match self {
@@ -74,7 +74,7 @@ impl Map {
     }
 }
 
-/// The first of these bytes that lies behind the end of the file.
+/// The first of these bytes beyond the end of the file.
 pub(super) fn first_missing(place: u64, len: u64, end: u64) -> Option<u64> {
     (len > 0 && place.saturating_add(len) > end).then_some(place.max(end))
 }
@@ -123,7 +123,7 @@ impl Disk for Mapped<'_> {
 }
 
 impl Mapped<'_> {
-    /// The last block of a file may be shorter than a block: what was never written is zero.
+    /// The last block of a file may be shorter than a block: unwritten bytes are zero.
     fn read_or_zeros(&self, at: u64, piece: &mut [u8]) -> io::Result<()> {
         let there = self.file.size_bytes().saturating_sub(at);
         let len = piece
@@ -134,8 +134,8 @@ impl Mapped<'_> {
     }
 }
 
-/// The largest step in which all of these places lie from the first one on, and where they begin within it. What holds
-/// of the blocks that there are holds of further ones only when `pitch` is a multiple: the distance of two new ones.
+/// The largest step that fits all of these places from the first one on, and its offset. It holds for further blocks
+/// only if `pitch`, the distance of two new ones, is a multiple.
 pub(super) fn step(places: &[Option<u64>], block: u64, pitch: u64) -> (u64, u64) {
     let mut starts = places.iter().flatten();
     let Some(first) = starts.next() else {

@@ -1,4 +1,4 @@
-//! Virtual disks in files: where the bytes that a guest sees lie in the file, and a disk that reads them there.
+//! Virtual disks in files: the positions in the file of a guest's bytes, and a disk that reads them there.
 //!
 //! Read are raw images, qcow2, VHD, VHDX and VMDK. Blocks that a file does not have are zeros, or are in a backing file,
 //! which is not read. Compressed and encrypted images have no place for a byte, and say so.
@@ -34,16 +34,16 @@ struct DiskImage {
     size: u64,
     lies: Lies,
     cells: Vec<Cell>,
-    /// Why not all of its bytes lie so; `None` when they do.
+    /// The reason why some of its bytes are elsewhere; `None` if all are here.
     elsewhere: Option<ImageObstacle>,
-    /// What the file says beside, in sentences.
+    /// Other statements of the file, in sentences.
     notes: Vec<String>,
     problems: Vec<String>,
-    /// Where each byte is, for reading; or why that is not known.
+    /// The position of each byte, for reading; or the reason why it is unknown.
     map: Result<Map, String>,
 }
 
-/// Where its bytes lie.
+/// The positions of its bytes.
 enum Lies {
     /// In one run of the file.
     Run {
@@ -110,7 +110,7 @@ pub fn open(file: &dyn Disk) -> Option<Result<Mapped<'_>, String>> {
 }
 
 impl Scan {
-    /// Looks at a file as a virtual disk: how the disk in it lies in the file, then its label and superblocks as far as
+    /// Reads a file as a virtual disk: the layout of the disk in the file, then its label and superblocks as far as
     /// they can be read. A file of no known format is a disk itself.
     ///
     /// `id` is the file's node. Of an image with a format of its own the disk is a node above it, `FILE:disk`, and its
@@ -127,7 +127,7 @@ impl Scan {
             Some((Err(why), _)) => {
                 let name = &builder.get(id).name;
                 builder.note(format!(
-                    "{name}: what is on the virtual disk is not known: {why}"
+                    "{name}: the content of the virtual disk is not known: {why}"
                 ));
             }
             None => {}
@@ -136,14 +136,14 @@ impl Scan {
     }
 }
 
-/// Tells how the virtual disk in a file lies there, and nothing of what is on it: that is for its guest to say. Returns
-/// the node of the disk, or that of the file where it is damaged; `None` for a file of no known format, which is a disk
+/// Adds the layout of the virtual disk in a file, and nothing of its content, which its guest describes. Returns the
+/// node of the disk, or that of the file if it is damaged; `None` for a file of no known format, which is a disk
 /// itself.
 pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<NodeId> {
     place_image(builder, file, id).map(|(disk, _)| disk)
 }
 
-/// The disk in a file and what its format says; without the latter where it is damaged, `None` where it has no format.
+/// The disk in a file and the facts of its format; without these if it is damaged, `None` if it has no format.
 fn place_image(
     builder: &mut Builder,
     file: &dyn Disk,

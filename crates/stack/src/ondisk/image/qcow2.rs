@@ -31,7 +31,7 @@ const COMPRESSED: u64 = 1 << 62;
 const COPIED: u64 = 1 << 63;
 const ALL_ZEROS: u64 = 1;
 
-/// Where clusters were seen.
+/// Positions of the clusters found.
 #[derive(Default)]
 pub(super) struct Held {
     /// At multiples of their length.
@@ -42,7 +42,7 @@ pub(super) struct Held {
     pub(super) is_in_backing: bool,
 }
 
-/// What is needed to find a cluster.
+/// The data to find a cluster.
 pub(super) struct Tables {
     cluster: u64,
     first_at: u64,
@@ -111,7 +111,7 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<DiskImage, String>> {
     }
     // With a map the clusters are looked at.
     let elsewhere = (has_backing && map.is_err()).then_some(ImageObstacle::SomeInBacking);
-    // Written anew is what a subcluster holds.
+    // The unit of rewriting is the content of a subcluster.
     let unit = if is_extended {
         bytes / SUBCLUSTERS
     } else {
@@ -178,7 +178,7 @@ impl Tables {
         let entry = number_at(file, table, second, self.entry_bytes)?;
         let place = match entry {
             _ if entry & COMPRESSED != 0 => ImagePlace::Elsewhere("it is compressed"),
-            // With subclusters the flag has moved into their map, and which of them are there as well.
+            // With subclusters their map has the flag, and the list of allocated ones.
             _ if self.entry_bytes == 8 && entry & ALL_ZEROS != 0 => ImagePlace::Zeros,
             _ if entry & OFFSET == 0 => absent,
             _ => ImagePlace::At((entry & OFFSET).saturating_add(within)),
@@ -231,7 +231,7 @@ impl Tables {
         None
     }
 
-    /// Where the clusters of a disk of this size are, to the first that do not lie as the others do.
+    /// The positions of the clusters of a disk of this size, up to the first that deviates.
     pub(super) fn held(&self, file: &dyn Disk, size: u64) -> Held {
         let mut held = Held::default();
         let per_table = self.cluster / self.entry_bytes;
@@ -285,7 +285,7 @@ impl Tables {
         held.is_in_backing |= self.has_backing && !is_whole;
     }
 
-    /// What has to be in the file for an entry of a second-level table: as much of the cluster as the disk has left.
+    /// The bytes that an entry of a second-level table needs in the file: the part of the cluster that the disk has.
     fn run_of(&self, entry: &[u8], left: u64) -> Option<(u64, u64)> {
         let found = u64::from_be_bytes(*entry.first_chunk()?);
         if found & COMPRESSED != 0 {
@@ -313,7 +313,7 @@ impl Tables {
         (place, last.max(place) + 1 - place)
     }
 
-    /// Low half of the map: what is allocated; high half: what reads as zeros.
+    /// Low half of the map: allocated; high half: reads as zeros.
     fn subcluster(
         &self,
         file: &dyn Disk,

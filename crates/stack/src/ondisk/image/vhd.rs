@@ -1,8 +1,8 @@
 //! VHD, of Virtual PC and Hyper-V: a footer at the end, and in dynamic disks a bitmap before each block.
 //!
-//! From Microsoft's *Virtual Hard Disk Image Format Specification* 1.0; held against `qemu-img`. The bitmap of a block
-//! of 2 MiB is 512 bytes, so that blocks one after the other begin at ever other phases of 4 KiB; tools that know
-//! place them so that data begin well, and the table tells which did.
+//! From Microsoft's *Virtual Hard Disk Image Format Specification* 1.0; tested with `qemu-img`. The bitmap of a block
+//! of 2 MiB is 512 bytes, so that consecutive blocks have different phases of 4 KiB; some tools place blocks so that
+//! data begin aligned, and the table shows it.
 
 use plumb_geometry::SECTOR;
 

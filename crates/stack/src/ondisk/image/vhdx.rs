@@ -16,7 +16,7 @@ const TABLE_LEN: usize = 64 << 10;
 const REGIONS_MAX: usize = 2047;
 const MIB: u64 = 1 << 20;
 
-/// GUIDs as they stand in the file.
+/// GUIDs as they are in the file.
 const BAT: [u8; 16] = guid(0x2dc2_7766, 0xf623, 0x4200, 0x9d64_115e_9bfd_4a08);
 const METADATA: [u8; 16] = guid(0x8b7c_a206, 0x4790, 0x4b9a, 0xb8fe_575f_050f_886e);
 const FILE_PARAMETERS: [u8; 16] = guid(0xcaa1_6737, 0xfa36, 0x4d43, 0xb3b6_33f0_aa44_e76b);
@@ -83,7 +83,7 @@ fn read_marked(area: &Area<'_>) -> Result<DiskImage, String> {
         cells.push(sector(physical.le32(0).into(), CellKind::PhysicalBlock));
     }
     let mut notes = Vec::new();
-    // Beyond what is read of tables the format still promises whole MiB.
+    // Beyond the part of tables that is read, the format still promises whole MiB.
     let (lies, mut map) = if size.div_ceil(block) > ENTRIES_MAX {
         (
             Lies::Blocks {
@@ -137,7 +137,7 @@ fn region(table: &Block, guid: &[u8; 16]) -> Option<(u64, u64)> {
     Some((table.le64(at + 16), table.le32(at + 24).into()))
 }
 
-/// Where an item lies within the region of metadata.
+/// The position of an item within the region of metadata.
 fn item(table: &Block, guid: &[u8; 16]) -> Option<u64> {
     let count = usize::from(table.le16(10)).min(REGIONS_MAX);
     let at = (0..count)
@@ -146,7 +146,7 @@ fn item(table: &Block, guid: &[u8; 16]) -> Option<u64> {
     Some(table.le32(at + 16).into())
 }
 
-/// After every so many blocks the table has an entry for a bitmap.
+/// At regular distances the table has an entry for a bitmap.
 fn places(
     area: &Area<'_>,
     (at, len): (u64, u64),

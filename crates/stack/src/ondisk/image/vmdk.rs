@@ -1,7 +1,7 @@
 //! VMDK, of VMware: a file of grains, or a text that names files with extents.
 //!
-//! From VMware's *Virtual Disk Format* 5.0; held against `qemu-img`. Other formats of grains (`COWD`, `SESPARSE`) are
-//! told and not read.
+//! From VMware's *Virtual Disk Format* 5.0; tested with `qemu-img`. Other formats of grains (`COWD`, `SESPARSE`) are
+//! reported and not read.
 
 use plumb_geometry::SECTOR;
 
@@ -80,7 +80,7 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<DiskImage, String> {
         return Ok(image(size, Lies::Unknown(fault), Err(why)));
     }
     let places = grains(area, header, (size, grain))?;
-    // Tools lay grains one after the other from the first one on.
+    // Tools place grains one after the other from the first one on.
     let (step, start) = step(&places, grain, grain);
     let map = Map::Table {
         block: grain,
@@ -91,7 +91,7 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<DiskImage, String> {
     Ok(image)
 }
 
-/// A directory of tables, each with so many grains.
+/// A directory of tables with a fixed number of grains each.
 fn grains(
     area: &Area<'_>,
     header: &Block,

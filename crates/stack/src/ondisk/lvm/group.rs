@@ -13,7 +13,7 @@ use crate::obstacle::Obstacle;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
 
-/// What was seen of all groups.
+/// The parts of all groups found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     /// Physical volumes by UUID.
@@ -22,13 +22,13 @@ pub(crate) struct Groups {
     groups: BTreeMap<String, (String, Section)>,
 }
 
-/// A group while its volumes are told.
+/// A group while its volumes are added.
 pub(super) struct VolumeGroup<'a> {
     pub(super) name: String,
     pub(super) text: &'a Section,
     /// Length of an extent.
     pub(super) extent: u64,
-    /// Node of each physical volume by the text's name for it, and where its extents begin.
+    /// Node of each physical volume by the text's name for it, and the start of its extents.
     pub(super) pvs: HashMap<&'a str, (NodeId, u64)>,
 }
 

@@ -1,8 +1,8 @@
 //! LVM 2: the label and header of a physical volume, and the text that describes its volume group.
 //!
-//! Offsets from lvm2's `lib/format_text/layout.h` and `lib/label/label.h`; held against what `pvs` and `lvs` print.
-//! The text is that of one moment; of several physical volumes the newest counts. Which thin volume has which blocks
-//! is in the pool's own metadata, which are not read.
+//! Offsets from lvm2's `lib/format_text/layout.h` and `lib/label/label.h`; tested with the output of `pvs` and `lvs`.
+//! The text is that of one moment; of several physical volumes the newest counts. The map of a thin volume's blocks is
+//! in the pool's own metadata, which are not read.
 
 use plumb_geometry::SECTOR;
 
@@ -21,7 +21,7 @@ const LABEL_SECTORS: u64 = 4;
 const AREAS_MAX: usize = 8;
 const METADATA_MAGIC: &[u8] = b" LVM2 x[5A%r0N*>";
 const METADATA_HEADER_BYTES: u64 = 512;
-/// Longest text that is read: far above what the tools of LVM let an administrator make.
+/// Longest text that is read: far above the limit of the tools of LVM.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// LVM's CRC-32 begins with this instead of all ones, and is not inverted at the end.
 const CRC_INITIAL: u32 = 0xf597_a6cf;
@@ -32,7 +32,7 @@ pub(crate) struct Pv {
     pub(crate) uuid: String,
     /// First byte for data as the header has it.
     pub(crate) data_start: Option<u64>,
-    /// Name of the group and what the text says of it; `None` before it belongs to one.
+    /// Name of the group and its text; `None` before it belongs to one.
     pub(crate) group: Option<(String, Section)>,
 }
 
@@ -133,7 +133,7 @@ fn read_metadata(
         .ok_or_else(|| "the text names no volume group".to_owned())
 }
 
-/// The area is written round and round: what does not fit at its end goes on behind its header.
+/// The area is a ring: text that does not fit at its end continues behind its header.
 fn ring(area: &Area<'_>, start: u64, len: u64, (offset, text_len): (u64, u64)) -> Option<Vec<u8>> {
     let first = text_len.min(len - offset);
     let mut bytes = area

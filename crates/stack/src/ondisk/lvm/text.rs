@@ -3,7 +3,7 @@
 /// Sections within sections that are followed; LVM's have four.
 const DEPTH_MAX: usize = 16;
 
-/// What stands behind a name.
+/// The value after a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LvmValue {
     Number(i64),

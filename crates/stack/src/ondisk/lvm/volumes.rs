@@ -16,7 +16,7 @@ use crate::ondisk::nodes;
 
 pub(super) fn tell(builder: &mut Builder, group: &VolumeGroup<'_>) {
     let volumes = || group.text.sections("logical_volumes");
-    // A snapshot's own volume is only the store of what has changed.
+    // A snapshot's own volume is only the store of the changes.
     let stores: HashSet<&str> = volumes()
         .filter_map(|(_, volume)| volume.section("segment1"))
         .filter(|segment| segment.text("type") == Some("snapshot"))
@@ -162,7 +162,7 @@ fn group_of_one(
     }
 }
 
-/// What the kernel says of a volume in use is not doubted where layers between differ from the text's.
+/// The kernel's layout of a volume in use is not doubted if layers between differ from the text's.
 fn place(builder: &mut Builder, id: NodeId, placing: Placing) {
     let is_known = !matches!(
         builder.get(id).placing,

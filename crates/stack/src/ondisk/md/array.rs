@@ -122,7 +122,7 @@ fn name(superblock: &Superblock) -> String {
     match (superblock.minor, plain) {
         (Some(minor), _) => format!("md{minor}"),
         (None, "") => format!("md-uuid-{}", shown(superblock.uuid)),
-        // mdadm names by number what it was given no name for.
+        // mdadm numbers arrays without a name.
         (None, plain) if plain.bytes().all(|byte| byte.is_ascii_digit()) => format!("md{plain}"),
         (None, plain) => format!("md/{plain}"),
     }

@@ -14,7 +14,7 @@ use crate::obstacle::Obstacle;
 use crate::ondisk::content::Cell;
 use crate::ondisk::nodes;
 
-/// What was seen of one pool.
+/// The parts of one pool found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     name: String,
@@ -78,7 +78,7 @@ impl Pool {
         }
     }
 
-    /// The device, and where data begin, or a node for the vdev that joins several.
+    /// The device with the start of its data, or a node for the vdev that joins several.
     fn vdev(&self, builder: &mut Builder, pool: NodeId, vdev: &Vdev) -> Member {
         if vdev.children.is_empty() {
             let node = self.device(builder, pool, vdev);

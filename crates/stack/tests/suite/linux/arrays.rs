@@ -9,7 +9,7 @@ use plumb_testkit::temp_dir;
 
 use crate::linux::{grid, misaligned, node, stack_of, verdicts};
 
-/// md over partitions of which one is off: RAID 5 with a data offset, degraded RAID 10, and a chain of lengths.
+/// md over partitions, one of them misaligned: RAID 5 with a data offset, degraded RAID 10, and a chain of lengths.
 #[test]
 fn arrays_are_laid_by_their_data_offsets() {
     let dir = temp_dir("arrays");

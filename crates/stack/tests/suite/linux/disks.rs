@@ -1,4 +1,4 @@
-//! Disks, what they state, and partitions.
+//! Disks, their statements, and partitions.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::node::keys;

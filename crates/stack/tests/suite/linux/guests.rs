@@ -1,4 +1,5 @@
-//! Guests on hosts that do not exist: where a guest's bytes lie on the disks of its host follows from both by hand.
+//! Guests on hosts that do not exist: the position of a guest's bytes on the disks of its host follows from both by
+//! hand.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::Obstacle;
@@ -52,7 +53,7 @@ fn kernel() -> Scripted {
     }
 }
 
-/// Two hosts of which each has a sda, and the guest's disk on the volume.
+/// Two hosts, each with a sda, and the guest's disk on the volume.
 fn joined(guest_start: u64, pv_start: u64) -> Stack {
     let dir = plumb_testkit::temp_dir("guests");
     let mut upper = FakeHost::new(&dir.path().join("web1"));
@@ -289,7 +290,7 @@ fn what_a_virtual_disk_states_gives_way() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Offsets add up, whatever they are.
+    /// Any offsets add up.
     #[test]
     fn offsets_add_up(guest_start in 1u64..100_000, pv_start in 1u64..100_000) {
         let stack = joined(guest_start, pv_start);

@@ -1,4 +1,4 @@
-//! Hosts that do not exist, described file by file; what is expected follows from the description by hand.
+//! Hosts that do not exist, described file by file; the expectation follows from the description by hand.
 
 mod arrays;
 mod disks;
@@ -79,7 +79,7 @@ fn grid(node: &Node, what: CellKind) -> Option<(u64, u64, bool)> {
 /// Start, length, target and parameters of a line.
 type DmTableRow = (u64, u64, &'static str, &'static str);
 
-/// What a kernel would answer.
+/// The answers of a kernel.
 #[derive(Default)]
 struct Scripted {
     tables: Vec<(u32, u32, &'static [DmTableRow])>,

@@ -1,4 +1,4 @@
-//! Targets, what they export, and disks that come from a target; blocks and offsets by arithmetic.
+//! Targets, their exports, and disks that come from a target; blocks and offsets by arithmetic.
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::Obstacle;
@@ -289,7 +289,7 @@ fn initiator(fake: &mut FakeHost, name: &str, wwid: &str) {
     );
 }
 
-/// Nobody sees below it, and what it is called at its target is known.
+/// The layers below are invisible, and its name at its target is known.
 #[test]
 fn a_disk_of_another_host() {
     let dir = temp_dir("initiator");
@@ -380,8 +380,8 @@ fn fibre_channel_is_no_software() {
     assert_eq!(verdicts(&stack, "sda1"), [Verdict::Aligned]);
 }
 
-/// Target and initiator on one host: the partition of the initiator is judged on the drive of the target. 63 and a start of
-/// 2049 make up for each other; what the disk states itself counts no more.
+/// Target and initiator on one host: the partition of the initiator is judged on the drive of the target. 63 and a
+/// start of 2049 cancel each other; the disk's own statement counts no more.
 #[test]
 fn an_initiator_stands_on_its_target() {
     let dir = temp_dir("loopback");
@@ -475,7 +475,7 @@ fn paths_stand_on_the_namespace_too() {
     assert_eq!(verdicts(&stack, "nvme1n1p1"), [misaligned(3584)]);
 }
 
-/// What would have to be guessed is not joined: two exports of one serial number, and a LUN that is handed on.
+/// Uncertain pairs are not joined: two exports of one serial number, and a LUN that is passed on.
 #[test]
 fn doubtful_identities_join_nothing() {
     let dir = temp_dir("twins");

@@ -82,8 +82,8 @@ fn damaged_trees_give_notes() {
     assert!(error.contains("is sysfs mounted"), "{error}");
 }
 
-/// Work grows with the devices, by no more than some thirty files each; partitions and what has no medium take few. There
-/// are enough of them for several threads.
+/// Work grows with the devices, by no more than some thirty files each; partitions and devices without a medium need
+/// few. There are enough of them for several threads.
 #[test]
 fn reading_is_one_pass() {
     let dir = temp_dir("many");

@@ -1,4 +1,5 @@
-//! A guest's stacks of known truth, as its tools printed them: what `lab/check-guest OUT` wrote, with `PLUMB_CHECK_OUT=OUT`.
+//! A guest's stacks of known truth, as its tools printed them: output of `lab/check-guest OUT`, with
+//! `PLUMB_CHECK_OUT=OUT`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ fn stacks_of_known_truth() {
     assert!(judged >= 20, "{judged} rows");
 }
 
-/// The first byte is at its place on every disk, and stands there as it does.
+/// The first byte is at its expected position on every disk, with the expected verdict.
 fn check_verdict(stack: &Stack, row: &DumpedRow) {
     let top = named(stack, &row.node).0;
     let landings = stack.landings(top).all;
@@ -131,7 +132,8 @@ fn check_verdict(stack: &Stack, row: &DumpedRow) {
             one.landing.on == landing.on && one.fact.granularity().0 == row.granularity
         });
         let found: Vec<Verdict> = on_it.map(|one| one.verdict).collect();
-        // What stands well on a grid that was only assumed, or on a virtual disk's word, is not known to stand well.
+        // A layer that is aligned on a grid that was only assumed, or on a virtual disk's statement, is not known to be
+        // aligned.
         let is_sure = |found: &Verdict| {
             *found == verdict(past) || past == 0 && matches!(found, Verdict::Unknown { .. })
         };

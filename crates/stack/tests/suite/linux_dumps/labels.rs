@@ -264,7 +264,7 @@ fn partitions_over_each_other() {
     }
 }
 
-/// sgdisk prints numbers, lsblk a disk of which nobody knows the label.
+/// sgdisk prints numbers, lsblk a disk with an unknown label.
 #[test]
 fn partitions_over_each_other_by_number() {
     let sgdisk = "Disk /dev/sda: 131072 sectors, 64.0 MiB\nSector size (logical): 512 bytes\n\n\
@@ -290,7 +290,7 @@ fn partitions_over_each_other_by_number() {
     }
 }
 
-/// Without the size of the disk its label says where partitions have to end.
+/// Without the size of the disk its label states the last possible end of partitions.
 #[test]
 fn a_partition_behind_the_last_sector_of_its_label() {
     for (len, expected) in [(2_095_071, None), (2_095_072, Some("sdb1"))] {

@@ -1,5 +1,5 @@
-//! Prints of other machines, in the folder of real traces. Expected values were read off the files by eye, or are what
-//! another reader makes of them.
+//! Output of other machines, in the folder of real traces. Expected values were read by eye, or come from another
+//! reader.
 
 use std::fs;
 

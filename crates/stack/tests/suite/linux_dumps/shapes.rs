@@ -1,4 +1,4 @@
-//! Prints of tools that do not run here, written after their manuals: what each means.
+//! Output of tools that do not run here, written after their manuals, with its meaning.
 
 use plumb_geometry::Bytes;
 use plumb_stack::Obstacle;
@@ -171,7 +171,7 @@ fn pools_with_paths_and_without() {
         (raid.number(keys::ASHIFT), raid.word(keys::LEVEL)),
         (Some(13), Some("raidz2"))
     );
-    // The same by the names of whole disks: which partition, only a label tells.
+    // The same by the names of whole disks: only a label has the partition.
     let status = "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME        STATE\n\ttank        ONLINE\n\t  mirror-0  ONLINE\n\
                   \t    sda     ONLINE\n\t    sdb     ONLINE\n\nerrors: No known data errors\n";
     let alone = stack_of(&[("zpool status", status)]);

@@ -8,10 +8,10 @@ use plumb_stack::Obstacle;
 use plumb_stack::dump;
 use plumb_stack::{Builder, Node, NodeId, Placing, Stack, Verdict};
 
-/// A sector, in which tools are told positions.
+/// A sector, the unit of positions for tools.
 pub const SECTOR: u64 = 512;
 
-/// What a tool prints; it must succeed.
+/// The output of a tool; it must succeed.
 pub fn run(program: &str, args: &[&str], dir: &Path) -> String {
     run_with(program, args, dir, "")
 }
@@ -71,7 +71,7 @@ impl Drop for Loop {
     }
 }
 
-/// A stack of dumps, each of which the tool named first must take to its last line.
+/// A stack of dumps; the tool named first must read each to its last line.
 pub fn stack_of(dumps: &[(&str, &str)]) -> Stack {
     let mut builder = Builder::default();
     for (tool, text) in dumps {
@@ -88,7 +88,7 @@ pub fn named<'a>(stack: &'a Stack, name: &str) -> (NodeId, &'a Node) {
     (id, stack.node(id))
 }
 
-/// First byte and length of a layer that lies in one piece, and on what.
+/// First byte and length of a contiguous layer, and the layer below.
 pub fn run_of(stack: &Stack, name: &str) -> Option<(u64, Option<u64>, String)> {
     let (_, node) = named(stack, name);
     let Placing::Parts { parts } = &node.placing else {
@@ -110,7 +110,7 @@ pub fn why(stack: &Stack, name: &str) -> Obstacle {
     }
 }
 
-/// How byte 0 of a layer stands on the grids of another.
+/// The verdict of byte 0 of a layer on the grids of another.
 pub fn verdict_on(stack: &Stack, top: &str, on: &str) -> Vec<Verdict> {
     let (top, on) = (named(stack, top).0, named(stack, on).0);
     stack
@@ -121,7 +121,7 @@ pub fn verdict_on(stack: &Stack, top: &str, on: &str) -> Vec<Verdict> {
         .collect()
 }
 
-/// What a grid says of a start.
+/// The verdict of a grid on a start.
 pub fn verdict(past: u64) -> Verdict {
     if past == 0 {
         Verdict::Aligned

@@ -107,7 +107,7 @@ fn volumes_of_lvm() {
         one.trim_start_matches("/dev/"),
         two.trim_start_matches("/dev/"),
     );
-    // Extents 0 to 7 of the second; then 0 to 3 of the first and 8 to 11 of the second; then what is left of both.
+    // Extents 0 to 7 of the second; then 0 to 3 of the first and 8 to 11 of the second; then the rest of both.
     group.create(
         dir.path(),
         &[
@@ -290,7 +290,7 @@ fn superblocks_of_md() {
     let print = run("mdadm", &["--examine", "sdc", "sda", "sdb"], dir.path());
     assert_eq!(print.matches(" - correct").count(), 3, "{print}");
     check_array(&stack_of(&[("mdadm --examine", &print)]), "md/7", starts);
-    // With what runs: the same array under its own name.
+    // With the running array: the same array under its own name.
     let running = "Personalities : [raid5]\nmd0 : active raid5 sdc[2] sdb[1] sda[0]\n      \
                    40960 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]\n\nunused devices: <none>\n";
     let dumps = [
@@ -302,7 +302,7 @@ fn superblocks_of_md() {
         check_array(&stack, "md0", starts);
         assert_eq!(stack.find("md/7"), None);
     }
-    // And alone, when nothing tells where data begin.
+    // And alone, without a source for the start of the data.
     let stack = stack_of(&[("/proc/mdstat", running)]);
     assert_eq!(
         why(&stack, "md0"),
@@ -314,7 +314,7 @@ fn superblocks_of_md() {
     check_array(&stack_of(&[("/proc/mdstat", &old)]), "md0", [0; 3]);
 }
 
-/// A disk that was replaced: mdstat numbers it 3, and it stands in slot 1.
+/// A disk that was replaced: mdstat numbers it 3, and it is in slot 1.
 #[test]
 fn slots_of_md() {
     let mdstat = "Personalities : [raid5]\nmd0 : active raid5 sdd[3] sdc[2] sda[0]\n      \

@@ -34,7 +34,7 @@ fn check_broken(stack: &Stack, name: &str, word: &str, checksum: &str) {
     assert_eq!(node.facts, content_alone);
 }
 
-/// The word behind a name in what a tool printed.
+/// The word after a name in the output of a tool.
 fn word<'a>(text: &'a str, name: &str) -> &'a str {
     let line = text
         .lines()

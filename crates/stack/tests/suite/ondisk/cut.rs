@@ -37,7 +37,7 @@ fn len(images: &Images) -> u64 {
         .len()
 }
 
-/// Creates a disk and writes to it; what was written last is the end of the file.
+/// Creates a disk and writes to it; the last write is the end of the file.
 fn write(images: &Images, (format, options, size): (&str, &str, u64), writes: &[&str]) {
     let path = text(images, "disk.img");
     let create = ["create", "-q", "-f", format];
@@ -56,7 +56,8 @@ fn write(images: &Images, (format, options, size): (&str, &str, u64), writes: &[
     }
 }
 
-/// Of each format the last block that was written lies last; without its last byte the file is cut, with it it is not.
+/// In each format the last written block is last in the file; without its last byte the file is truncated, with it it
+/// is not.
 #[test]
 fn the_last_byte_of_the_last_block_counts() {
     require!(Tool("qemu-img"), Tool("qemu-io"));
@@ -84,7 +85,7 @@ fn the_last_byte_of_the_last_block_counts() {
             [] as [ProblemId; 0],
             "{format} {options} {writes:?}"
         );
-        // Whatever the file has behind the disk's last block.
+        // With any data behind the disk's last block.
         let whole = len(&images);
         let map = run(
             "qemu-img",
@@ -136,8 +137,8 @@ fn a_cluster_may_end_early() {
     assert_eq!(problems(&stack(&images)), [ProblemId::BeyondDevice]);
 }
 
-/// A compressed cluster says how many sectors it reaches into. QEMU is the judge: what it unpacks is
-/// not what was packed.
+/// A compressed cluster states the number of sectors that it reaches into. QEMU is the judge: its unpacked data differ
+/// from the packed ones.
 #[test]
 fn compressed_clusters_are_followed_to_their_last_sector() {
     require!(Tool("qemu-img"));
@@ -189,7 +190,7 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
     }
 }
 
-/// A file that ends within its own tables still says what it is.
+/// A file that ends within its own tables is still recognized.
 #[test]
 fn a_file_without_its_tables_is_known() {
     require!(Tool("qemu-img"));

@@ -102,7 +102,7 @@ fn xfs_is_what_xfs_db_prints() {
         );
         assert_eq!(problems(&stack), [] as [ProblemId; 0]);
     }
-    // What mkfs was told, in bytes: dozens of bugs have their cause in the two units.
+    // Parameters of mkfs, in bytes: dozens of bugs have their cause in the two units.
     let images = Images::new();
     let path = images.make("disk.img", 1200 * MIB);
     run("mkfs.xfs", &["-q", "-f", "-d", "su=64k,sw=3", &path], "");

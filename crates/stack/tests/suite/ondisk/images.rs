@@ -54,7 +54,7 @@ fn convert(images: &Images, format: &str, options: &str, name: &str) -> String {
     to
 }
 
-/// Runs of data as `qemu-img map` prints them: where in the disk, how long, where in the file.
+/// Runs of data as `qemu-img map` prints them: position in the disk, length, position in the file.
 fn runs(format: &str, path: &str) -> Vec<(u64, u64, u64)> {
     let text = run(
         "qemu-img",
@@ -84,8 +84,8 @@ fn info(format: &str, path: &str) -> Value {
     .expect("JSON")
 }
 
-/// The partitions and the file system in the guest are those of the raw disk, in every format; the size is what
-/// qemu-img says, and the blocks lie where it says.
+/// The partitions and the file system in the guest are those of the raw disk, in every format; size and positions of
+/// blocks agree with qemu-img.
 #[test]
 fn what_a_guest_has_is_found_in_every_format() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
@@ -137,7 +137,7 @@ fn what_a_guest_has_is_found_in_every_format() {
             Placing::Parts { .. } => (u64::MAX, run_of(&stack, "guest.image:disk").1),
             ref other => panic!("{other:?}"),
         };
-        // What lies in blocks keeps its place modulo their length.
+        // Data in blocks keep their position modulo the block length.
         let runs = runs(format, &path);
         // Of VHDX qemu-img tells no places; reading every byte does, below.
         assert!(format == "vhdx" || !runs.is_empty(), "{format} {options}");
@@ -152,7 +152,7 @@ fn what_a_guest_has_is_found_in_every_format() {
     }
 }
 
-/// A file whose end is missing holds less than its tables say, and that is told; an empty virtual disk holds nothing.
+/// A file without its end has less than its tables state, which is reported; an empty virtual disk has nothing.
 #[test]
 fn a_file_whose_end_is_missing() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
@@ -205,7 +205,7 @@ fn a_file_whose_end_is_missing() {
     }
 }
 
-/// The bitmap before each block of a VHD shifts its data: no two blocks stand alike on 4 KiB.
+/// The bitmap before each block of a VHD shifts its data: no two blocks have the same phase of 4 KiB.
 #[test]
 fn blocks_of_a_vhd_are_shifted_by_their_bitmaps() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
@@ -323,7 +323,7 @@ fn data_in_other_files_are_placed_there() {
         "{:?}",
         over.notes()
     );
-    // What would have to be read from the base is not taken for nothing.
+    // Data in the base file do not count as missing.
     assert!(
         over.notes()
             .iter()

@@ -1,4 +1,4 @@
-//! Partitions and what is wrong with labels.
+//! Partitions and faults of labels.
 
 use plumb_geometry::Bytes;
 use plumb_stack::ProblemId;
@@ -73,8 +73,8 @@ fn names_are_those_of_linux() {
     }
 }
 
-/// What the kernel told before: the same partition agrees, another start does not, and the two sectors that it shows of
-/// an extended partition are no contradiction.
+/// Facts from the kernel: the same partition agrees, another start does not, and the two sectors that it shows of an
+/// extended partition are no contradiction.
 #[test]
 fn what_sysfs_told_agrees_or_not() {
     require!(Tool("sfdisk"));
@@ -145,7 +145,7 @@ fn damaged_labels_are_problems_and_no_end() {
         "{:?}",
         cut.problems()
     );
-    // The second partition is told once, by the builder.
+    // The builder reports the second partition once.
     let of_second = cut
         .problems()
         .iter()

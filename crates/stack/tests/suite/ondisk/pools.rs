@@ -1,5 +1,5 @@
-//! ZFS: labels that zfs-fuse 0.7.0 (pool version 23) wrote of three pools, cut to their lists of names and values. What
-//! is expected is what its `zdb -l` and `zpool status` print of them.
+//! ZFS: labels that zfs-fuse 0.7.0 (pool version 23) wrote of three pools, cut to their lists of names and values. The
+//! expectation is its `zdb -l` and `zpool status` output.
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
@@ -98,7 +98,7 @@ fn a_device_that_was_not_seen_is_missing() {
     assert_eq!(names, ["c", "pond:missing-1", "e"]);
 }
 
-/// Labels at the end are what is left after something else was made at the beginning.
+/// Labels at the end are remains after something else was made at the beginning.
 #[test]
 fn old_labels_at_the_end_give_way() {
     require!(Tool("mkfs.ext4"));

@@ -30,7 +30,7 @@ fn stack_of(disk: &Sparse) -> Stack {
     builder.finish()
 }
 
-/// Each seed is of a format that is found: a file system, a volume, an array or a virtual disk stands on it.
+/// Each seed is of a known format, with a file system, a volume, an array or a virtual disk.
 #[test]
 fn seeds_are_found() {
     let seeds = seeds();

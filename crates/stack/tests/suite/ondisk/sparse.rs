@@ -1,4 +1,4 @@
-//! Disks of which only some sectors are there: seeds of the fuzzer, and what properties are held against.
+//! Disks with only some sectors: seeds of the fuzzer, and inputs of properties.
 //!
 //! Written as the number of sectors (32 bits, little-endian), then for each sector that is not zero its number and its
 //! 512 bytes.

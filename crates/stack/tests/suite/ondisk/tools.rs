@@ -1,4 +1,4 @@
-//! Images that tools make, and what they print of them.
+//! Images that tools make, with the output of these tools.
 
 use std::fs::File;
 use std::io::Write;
@@ -93,7 +93,7 @@ impl Images {
     }
 }
 
-/// A disk of which only some bytes are left: all others are zeros.
+/// A disk with only some bytes: all others are zeros.
 struct Sparse<'a> {
     disk: &'a FileDisk,
     counted: Counted,
@@ -146,7 +146,7 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// The number behind a name in what a tool printed: `name: 12`, `name = 12`, `name   12 bytes`.
+/// The number after a name in the output of a tool: `name: 12`, `name = 12`, `name   12 bytes`.
 pub fn printed(text: &str, name: &str) -> u64 {
     let line = text
         .lines()
@@ -182,7 +182,7 @@ pub fn grid(node: &Node, what: CellKind) -> &GridFact {
         .unwrap_or_else(|| panic!("no {what:?} of {}", node.name))
 }
 
-/// Where the only run of a layer begins, and on what.
+/// The start of the only run of a layer, and the layer below.
 pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
     match &node(stack, name).placing {
         Placing::Parts { parts } if parts.len() == 1 => {

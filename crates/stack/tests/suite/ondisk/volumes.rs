@@ -203,7 +203,7 @@ fn volumes_lie_where_lvs_says() {
     }
     assert_eq!((found, problems(&stack)), (3, vec![]));
     assert_eq!(node(&stack, "plumb_vg/striped").kind, Kind::Stripe);
-    // Data on the third device are off by what its start is.
+    // Data on the third device are off by its start.
     let one = stack.find("plumb_vg/one").expect("it");
     let shifts: Vec<i128> = stack
         .landings(one)
@@ -332,7 +332,7 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
     )
     .expect("a backup");
     host.lvm(&["vgcfgrestore", "-q", "--force", "-f", &file, "plumb_vg"]);
-    // LVM reads them as what they are.
+    // LVM reads them correctly.
     let mut kinds = host.column(&["lvs"], "lv_name,segtype,stripe_size,chunk_size");
     kinds.sort();
     let expected = [
@@ -366,7 +366,7 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
         (raid.chunk.0, raid.parity, raid.stripe_bytes()),
         (64 * KIB, 1, Some(Bytes(128 * KIB)))
     );
-    // As the kernel is told of it: raid5_ls.
+    // In the kernel's words: raid5_ls.
     assert_eq!(
         raid.layout,
         Some(plumb_geometry::ParityLayout::LeftSymmetric)

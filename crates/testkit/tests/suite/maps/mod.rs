@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use plumb_geometry::{Bytes, Extent};
 use plumb_testkit::maps::{Direction, LayerMap, MapError, Piece};
 
-/// Where one byte lies: member, and byte on it.
+/// The position of one byte: member, and byte on it.
 pub type MemberByte = (u32, u64);
 
 pub fn extent(start: u64, len: u64) -> Extent {
@@ -26,8 +26,8 @@ pub fn bytes_of(pieces: &[Piece]) -> Vec<MemberByte> {
     pieces.iter().flat_map(bytes).collect()
 }
 
-/// Holds the reads and the inverse of `map` against `places`, where upper byte i lies at
-/// `places[i]`: for every extent that fits, and for every byte of `members` members up to `reach`.
+/// Compares the reads and the inverse of `map` with `places`, with upper byte i at `places[i]`: for every extent that
+/// fits, and for every byte of `members` members up to `reach`.
 pub fn check_reads(map: &dyn LayerMap, places: &[MemberByte], members: u32, reach: u64) {
     let size = places.len() as u64;
     assert_eq!(map.size(), Bytes(size));

@@ -235,7 +235,7 @@ fn check_round_trip(map: &dyn LayerMap, at: Extent) -> Result<(), TestCaseError>
     Ok(())
 }
 
-/// Whatever byte of a member the map claims to hold, its upper byte must lead there.
+/// For any byte of a member that the map claims to hold, its upper byte must lead there.
 fn check_claim(map: &dyn LayerMap, member: u32, byte: u64) -> Result<(), TestCaseError> {
     if let Some(upper) = map.upper(member, Bytes(byte)) {
         let pieces = map
@@ -282,7 +282,7 @@ proptest! {
             check_round_trip(map.as_ref(), at)?;
             prop_assert!(map.map(at, Direction::Write).is_ok());
             check_claim(map.as_ref(), member, byte)?;
-            // Wherever else, it must answer one way or the other.
+            // Everywhere else, it must answer one way or the other.
             let anywhere = extent(start, bytes.min(u64::MAX - start));
             let _ = (map.map(anywhere, Direction::Write), map.upper(u32::MAX, Bytes(byte)));
         }

@@ -42,7 +42,7 @@ const TABLES: [RotationTable; 14] = [
     ),
 ];
 
-/// A table read into what stands where, over `rotations` repetitions.
+/// A table with its positions, over `rotations` repetitions.
 struct Drawn {
     disks: u32,
     stripes: u64,

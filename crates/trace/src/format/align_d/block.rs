@@ -9,7 +9,7 @@ const START_UNIT_BYTES: u64 = UNIT_SECTORS * 512;
 pub const LEN_UNIT_BYTES: u64 = 8192;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Between these an interval of 5 s that was printed late still lies.
+/// A late interval of 5 s is still within these.
 const INTERVAL_NS: std::ops::Range<i64> = 4_900_000_000..10_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const PHRASES: [(&[&[u8]], Fact); 7] = [
     (&[b"Percent", b"non-8k", b"IOs"], Fact::OddPercent),
 ];
 
-/// The figures of a line with what each says, empty for a line of another kind; and whether that is all of it.
+/// The figures of a line with their meanings, empty for a line of another kind; and whether the line is complete.
 pub fn facts(line: &[u8]) -> (Vec<(Fact, &[u8])>, bool) {
     let found: Vec<&[u8]> = split_words(line).take(16).collect();
     let (mut rest, mut facts) = (&found[..], Vec::new());

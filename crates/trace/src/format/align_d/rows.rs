@@ -1,7 +1,7 @@
 //! The tables that `align.d` prints: exact counts of each length, and `quantize()` of the sectors by which starts are off.
 //!
-//! In copies of the paper labels and counts of a histogram stand on lines of their own, and its bars were read as `L` or `1`.
-//! A number on a line of its own is the count of the row above it that lacks one; where no row lacks one, it is the label of
+//! In copies of the paper labels and counts of a histogram are on separate lines, and its bars were read as `L` or `1`.
+//! A number on a separate line is the count of the row above it that lacks one; if no row lacks one, it is the label of
 //! a new row if it is a larger power of two, else a count whose row was lost.
 
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use crate::number::{parse_i64, parse_ios};
 use crate::reader::IOS_MAX;
 use crate::text::split_words;
 
-/// What became of a line below the heading of a table.
+/// The result of a line below the heading of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowTaken {
     /// It is a row, a part of one, or empty.
     Row,
     /// It was meant as one.
     Unreadable,
-    /// It is none.
+    /// It is no row.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! What one record after the other means: I/O, names of processes, the time of day, loss.
+//! The meaning of records in sequence: I/O, names of processes, the time of day, loss.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use crate::text::Sink;
 
 /// Turns records into I/O.
 pub struct Interpreter {
-    /// Where I/O are made of records.
+    /// Makes I/O from records.
     pub events: BlockEvents,
     shape: RecordShape,
     devices: Cached<DeviceId>,
@@ -177,7 +177,7 @@ impl Interpreter {
         info.note(format!("the recording says {}", shown(text)));
     }
 
-    /// Brings the counts into what is known of the source.
+    /// Adds the counts to the facts about the source.
     pub fn settle(&self, info: &mut SourceInfo) {
         info.counts.records = self.records;
         info.counts.lost = self.sequences.lost.saturating_add(self.said_lost);
@@ -195,7 +195,7 @@ impl Interpreter {
         );
     }
 
-    /// Says what is only known at the end.
+    /// Adds facts that are only known at the end.
     pub fn end(&self, info: &mut SourceInfo) {
         let mut say = |count: u64, what: &str| {
             if count > 0 {

@@ -15,7 +15,7 @@ use crate::error::{Damage, Error};
 /// Time, CPU and sequence of a stream's next record, and the stream.
 type Next = Reverse<(u128, usize)>;
 
-/// A record with what belongs to it.
+/// A record with its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergedRecord<'records> {
     /// The record.

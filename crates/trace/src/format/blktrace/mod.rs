@@ -1,4 +1,4 @@
-//! Binary blktrace: what the kernel records of its block layer, one file a CPU, `NAME.blktrace.CPU`.
+//! Binary blktrace: the kernel's recording of its block layer, one file for each CPU, `NAME.blktrace.CPU`.
 //!
 //! A file has no header; it is records back to back ([`shape`]). The files of all CPUs together are one
 //! recording ([`set`]) and are merged by time ([`merge`]); `blkparse -d` writes the same records merged into
@@ -6,10 +6,10 @@
 //! note of the time of day gives the way to Unix time. In a merged file they count from the first record, and
 //! the time of day is lost.
 //!
-//! Layers: a Q is an I/O at the bio layer, a D one at the request layer, its C the end of it. Commands that
-//! an application wrote itself (SG_IO and the like) are counted and are no I/O here: their sector and length
-//! are not those of data. A set of which a CPU is missing has no latency, since the missing file would hold
-//! completions. Records lost by the kernel leave no trace in the files unless a sequence number is missing.
+//! Layers: a Q is an I/O at the bio layer, a D one at the request layer, its C the end of it. Commands that an
+//! application wrote itself (SG_IO and the like) are counted and are no I/O here: their sector and length are not those
+//! of data. A set with a missing CPU has no latency, because the missing file would contain completions. Records lost
+//! by the kernel leave no trace in the files unless a sequence number is missing.
 //!
 //! Version 7, little-endian, was held against real recordings record by record with blkparse. Version 8
 //! (Linux of 2025) and big-endian are *unverified* by a real file.

@@ -1,4 +1,4 @@
-//! From merged records to I/O, with what the notes among them tell.
+//! From merged records to I/O, with the facts of the notes among them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::reader::{Fill, ReadOptions, Reader};
 use crate::source::{Clock, DAMAGES_KEPT, SourceInfo};
 use crate::text::Sink;
 
-/// So many issues and completions without their other half are taken for those of I/O in flight: the usual depth of the
-/// queue of a disk.
+/// This number of issues and completions without their other half count as I/O in flight: the usual depth of the queue
+/// of a disk.
 const IN_FLIGHT_MAX: u64 = 32;
 
 struct BlktraceReader {
     records: Records,
     early: Early,
-    /// What stopped the look ahead: told where it stands, behind what was read before it.
+    /// The error that stopped the look ahead: reported at its position, behind the data read before it.
     damage: Option<Error>,
     interpreter: Interpreter,
     sink: Sink,
@@ -104,8 +104,8 @@ enum Missing {
     Others(u32),
 }
 
-/// What a file without the name of one CPU shows of others: it holds all of them if it was merged, and else is the file
-/// of one, by whatever name.
+/// Signs of other CPUs in a file without a CPU in its name: it contains all of them if it was merged, and else is the
+/// file of one, under any name.
 fn missing_beside(early: &Early) -> Missing {
     let cpus: BTreeSet<u32> = io_records(early).map(|record| record.cpu).collect();
     match (cpus.len(), cpus.first()) {
@@ -150,7 +150,7 @@ fn is_torn(early: &Early) -> bool {
         && (is_much(unmatched, completions) || is_much(open.len() as u64, issues))
 }
 
-/// Says what is missing; gives the reason why latencies cannot be trusted then.
+/// Records missing files; returns the reason to distrust latencies then.
 fn tell_missing(missing: &Missing, info: &mut SourceInfo) -> Option<String> {
     match missing {
         Missing::Cpus(cpus) if cpus.is_empty() => None,
@@ -186,8 +186,8 @@ fn clock_of(early: &Early) -> Clock {
     }
 }
 
-/// Reads until all kinds of records were seen that decide on the layers, or enough of them; where the name of the file
-/// does not tell its CPU, until a second one was seen.
+/// Reads until all kinds of records were seen that decide on the layers, or enough of them; if the name of the file
+/// does not have its CPU, until a second one was seen.
 fn look_ahead(
     records: &mut Records,
     is_named: bool,
@@ -253,7 +253,7 @@ impl BlktraceReader {
             .drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
     }
 
-    /// Brings the counts of the records into what is known of the source.
+    /// Adds the counts of the records to the facts about the source.
     fn settle(&mut self) {
         let info = &mut self.sink.info;
         let (places, damaged, skipped_bytes) = self.records.damages();
@@ -272,7 +272,7 @@ impl Reader for BlktraceReader {
             let outcome = self.read_records();
             self.settle();
             if outcome.is_err() {
-                // What waits for completions that cannot be read is something good, too.
+                // I/O that wait for unreadable completions are good, too.
                 self.drain_rest();
             }
             self.sink.stop_on(outcome, &mut self.ended)?;

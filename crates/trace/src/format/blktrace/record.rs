@@ -1,4 +1,4 @@
-//! One record of blktrace: what its bits mean. How it lies in the file is said in [`super::shape`].
+//! One record of blktrace: the meaning of its bits. [`super::shape`] describes its layout in the file.
 
 use super::shape::{CPUS_MAX, RecordShape};
 use crate::blk::Action;
@@ -38,7 +38,7 @@ const DATA_MAX: u16 = 4096;
 /// From here even the longest I/O ends before 2^64 bytes.
 const SECTOR_MAX: u64 = (u64::MAX - u32::MAX as u64) / 512;
 
-/// A record as it stands in the file.
+/// A record as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawRecord {
     /// Number of the record among those of its CPU; notes have none.
@@ -51,7 +51,7 @@ pub struct RawRecord {
     pub len_bytes: u32,
     /// Action in the low 16 bits, categories above.
     pub action: u64,
-    /// Process, or what was interrupted.
+    /// Process, or the interrupted one.
     pub pid: u32,
     /// Device as the kernel packs it.
     pub device: u32,
@@ -63,7 +63,7 @@ pub struct RawRecord {
     pub data_bytes: u16,
 }
 
-/// What a note tells.
+/// The content of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Command of a process.
@@ -89,7 +89,7 @@ impl RawRecord {
         if index < LETTERS.len() { index } else { 0 }
     }
 
-    /// What the record tells beside I/O; `None` for a record of I/O.
+    /// The content of a record beside I/O; `None` for a record of I/O.
     #[inline]
     #[must_use]
     pub const fn note(&self) -> Option<Note> {
@@ -122,7 +122,7 @@ impl RawRecord {
         self.time_ns >= 0 && self.cpu < CPUS_MAX && data_fits && place_fits
     }
 
-    /// What happened, as far as I/O are made of it.
+    /// The event, as far as I/O are made of it.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> Action {

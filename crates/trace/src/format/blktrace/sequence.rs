@@ -15,7 +15,7 @@ pub struct Sequences {
     index: FxHashMap<(u32, u32), usize>,
     states: Vec<Sequence>,
     recent: Option<((u32, u32), usize)>,
-    /// Last number by CPU, of whatever device.
+    /// Last number by CPU, of any device.
     of_cpu: Vec<u32>,
     /// Records that are missing.
     pub lost: u64,
@@ -28,7 +28,7 @@ pub struct Sequences {
 #[derive(Clone, Copy)]
 struct Sequence {
     last: u32,
-    /// The number before the last jump ahead, and what it added to the lost.
+    /// The number before the last jump ahead, and its contribution to the lost.
     jump: Option<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Which files are one recording: `NAME.blktrace.CPU`, one for each CPU.
+//! The files of one recording: `NAME.blktrace.CPU`, one for each CPU.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub fn files_of(recording: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opened files of a recording, and the CPUs of which there is none.
+/// Opened files of a recording, and the missing CPUs.
 pub struct Opened {
     /// One a file.
     pub streams: Vec<Stream>,

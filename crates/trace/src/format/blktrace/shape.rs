@@ -1,4 +1,4 @@
-//! How a record of blktrace lies in the file: two versions, in either byte order.
+//! The layout of a record of blktrace in the file: two versions, in either byte order.
 //!
 //! ```text
 //! version 7, 48 bytes                     version 8, 64 bytes

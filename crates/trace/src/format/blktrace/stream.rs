@@ -1,8 +1,8 @@
-//! The records of one file, in the order of the file, with what was damaged passed over.
+//! The records of one file, in the order of the file, without damaged parts.
 //!
-//! A record is taken when the next one (or the end) stands where its length says. Otherwise the next place is
-//! sought at which a plausible record begins, from the end of the last header on, since it may be the length
-//! of its data that is damaged.
+//! A record is accepted if the next one (or the end) is at the position that its length gives. Otherwise the next
+//! plausible record is searched from the end of the last header on, because the length of its data may be the damaged
+//! part.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Stream {
     pub cpu: Option<u32>,
     /// The record last taken.
     pub record: RawRecord,
-    /// Bytes of it at the place where the input stands; 0 before the first.
+    /// Bytes of it at the position of the input; 0 before the first.
     taken: usize,
     /// First damaged places.
     pub damages: Vec<Damage>,
@@ -141,7 +141,7 @@ impl Stream {
         self.resync()
     }
 
-    /// A file that cannot be read further gives what it gave, and counts as damaged.
+    /// An unreadable file keeps its results so far, and counts as damaged.
     #[cold]
     fn stop(&mut self, error: &Error) -> bool {
         let source = std::error::Error::source(error).map(ToString::to_string);
@@ -168,7 +168,7 @@ impl Stream {
         }
     }
 
-    /// Where a record should stand there is none: finds the next one.
+    /// The expected record is missing: finds the next one.
     #[cold]
     fn resync(&mut self) -> Result<bool, Error> {
         let Some(input) = self.input.as_mut() else {
@@ -225,7 +225,7 @@ impl Stream {
         }
     }
 
-    /// Puts the input before the next plausible record; false, and at the end, when there is none.
+    /// Puts the input before the next plausible record; false, and at the end, if there is no further one.
     fn search(&mut self) -> Result<bool, Error> {
         let Some(input) = self.input.as_mut() else {
             return Ok(false);
@@ -252,7 +252,7 @@ impl Stream {
     }
 }
 
-/// Whether a record begins here and the next one, or the end, stands where its length says.
+/// Whether a record begins here and the next one, or the end, is at the position that its length gives.
 fn is_plausible(shape: RecordShape, bytes: &[u8]) -> bool {
     let Some(record) = shape.decode(bytes) else {
         return false;

@@ -1,4 +1,4 @@
-//! The columns of a disk table: which one is what, found by the names in the header.
+//! The columns of a disk table, found by the names in the header.
 
 use crate::locale::{Locale, quoted_fields};
 use crate::text::LineError;
@@ -15,7 +15,7 @@ const COLUMNS: [&str; 9] = [
     "Disk",
     "Process",
 ];
-/// What is done.
+/// The operation.
 pub const OP: usize = 0;
 /// When the request was handed down.
 pub const INIT: usize = 1;
@@ -35,7 +35,7 @@ pub const DISK: usize = 7;
 pub const PROCESS: usize = 8;
 const NEEDED: [usize; 5] = [OP, INIT, SIZE, MIN_OFFSET, DISK];
 
-/// Which column of the file stands for which of [`COLUMNS`].
+/// The column of the file for each of [`COLUMNS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtwHeader {
     /// Between fields.
@@ -51,7 +51,7 @@ fn scale_of(name: &str) -> Option<u32> {
     match name.strip_suffix(')')?.rsplit_once('(')?.1 {
         "s" => Some(9),
         "ms" => Some(6),
-        // The micro sign, the Greek letter, and what replaces them.
+        // The micro sign, the Greek letter, and their replacements.
         "\u{b5}s" | "\u{3bc}s" | "us" => Some(3),
         "ns" => Some(0),
         _ => None,
@@ -70,7 +70,7 @@ fn meaning_of(name: &str) -> Option<usize> {
 }
 
 impl EtwHeader {
-    /// Understands a header line; `None` when it is none or a needed column is missing.
+    /// Parses a header line; `None` if it is no header or lacks a needed column.
     pub fn parse(line: &[u8]) -> Option<EtwHeader> {
         let text = std::str::from_utf8(line).ok()?;
         let separator = if text.contains(';') { b';' } else { b',' };

@@ -1,10 +1,10 @@
-//! The shapes of lines: what stands before an event's name, what after it, and what is said of loss.
+//! The shapes of lines: the text before an event's name, the text after it, and messages about loss.
 
 use crate::blk::Action;
 use crate::number::{parse_decimal, parse_u64};
 use crate::text::{LineError, split_words};
 
-/// A line of any event: who, when, what, and the rest.
+/// A line of any event: task, time, event, and the rest.
 pub struct FtraceLine<'line> {
     /// Command, process, CPU and flags.
     pub task: &'line [u8],
@@ -12,11 +12,11 @@ pub struct FtraceLine<'line> {
     pub time_ns: i64,
     /// Name of the event, without its group.
     pub event: &'line [u8],
-    /// What the event tells.
+    /// The content of the event.
     pub rest: &'line [u8],
 }
 
-/// Finds the time, which ends in a colon and stands before the name of the event, which does too.
+/// Finds the time, which ends in a colon and precedes the name of the event, which does too.
 pub fn split_line(line: &[u8]) -> Option<FtraceLine<'_>> {
     let mut from = 0;
     while let Some(at) = memchr::memchr(b':', line.get(from..)?).map(|at| from + at) {
@@ -51,7 +51,7 @@ pub fn split_line(line: &[u8]) -> Option<FtraceLine<'_>> {
     None
 }
 
-/// Command and process of what stands before the time.
+/// Command and process from the text before the time.
 pub fn task_of(task: &[u8]) -> (&[u8], Option<i32>) {
     let mut task = task.trim_ascii();
     if let Some(at) = memchr::memrchr(b'[', task) {
@@ -83,7 +83,7 @@ pub fn task_of(task: &[u8]) -> (&[u8], Option<i32>) {
     (comm, pid.and_then(|pid| i32::try_from(pid).ok()))
 }
 
-/// What follows the name of an event that has a place.
+/// The text after the name of an event with a place.
 pub struct BlockFields<'line> {
     /// `MAJOR,MINOR`.
     pub device: &'line [u8],
@@ -122,7 +122,7 @@ fn take<'line>(rest: &mut &'line [u8]) -> &'line [u8] {
     word
 }
 
-/// Understands what follows the name of an event that has a place.
+/// Parses the text after the name of an event with a place.
 pub fn place_of(action: Action, line: &[u8]) -> Result<BlockFields<'_>, LineError> {
     let wrong = |expected| LineError::new(line.trim_ascii(), expected);
     let mut rest = line;

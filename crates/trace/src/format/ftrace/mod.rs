@@ -76,10 +76,10 @@ pub static FORMAT: Format = Format {
     open,
 };
 
-/// How much is looked at to find which layers there are.
+/// Number of bytes that are read to find the layers.
 const PEEK_BYTES: usize = 1 << 20;
 
-/// Events that stand for something; `_` is a bio's completion, which counts where requests were not recorded.
+/// Known events; `_` is a bio's completion, which counts if requests were not recorded.
 const EVENTS: [(&str, Action); 20] = [
     ("block_bio_queue", Action::Queue),
     ("block_rq_insert", Action::Insert),
@@ -112,8 +112,8 @@ fn action_of(event: &[u8]) -> Option<(&'static str, Action)> {
         .copied()
 }
 
-/// Lines that are no events: comments, what trace-cmd says of itself, call chains (an address, indented).
-/// A process may be called `dd` or `cafe`, so that a line which can be an event is asked about this last.
+/// Lines that are no events: comments, trace-cmd's messages, call chains (an address, indented). A process may be
+/// called `dd` or `cafe`, so this is the last test for a line that can be an event.
 fn is_around(line: &[u8]) -> bool {
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
     let address = split_words(line)

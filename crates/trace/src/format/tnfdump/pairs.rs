@@ -10,7 +10,7 @@ use crate::text::Sink;
 /// Most starts that wait for an end. Behind one that never comes they would gather without bound.
 const WAITING_MAX: usize = 1 << 18;
 
-/// What identifies an I/O between start and end. A buffer carries one I/O at a time.
+/// The identity of an I/O between start and end. A buffer carries one I/O at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Awaited {
     pub buf: u64,
@@ -23,7 +23,7 @@ struct Waiting {
     done: bool,
 }
 
-/// The starts, oldest first, and where each buffer's is.
+/// The starts, oldest first, and the position of each buffer's.
 #[derive(Default)]
 pub struct Pairs {
     waiting: VecDeque<Waiting>,
@@ -68,7 +68,7 @@ impl Pairs {
         }
     }
 
-    /// Hands on what is done, oldest first, and gives up the oldest when too many wait.
+    /// Passes on completed I/O, oldest first, and gives up the oldest if too many wait.
     pub fn drain(&mut self, sink: &mut Sink) {
         while let Some(front) = self.waiting.front() {
             if !front.done {

@@ -28,7 +28,7 @@ pub fn block_bytes(head: &[u8]) -> Option<u64> {
 /// Fills in the owners of each range.
 ///
 /// # Errors
-/// What kept it from the rest.
+/// The reason why the rest is missing.
 pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerObstacle> {
     let mut names = BTreeMap::new();
     for (range, owners) in query.ranges.iter().zip(found) {
@@ -107,7 +107,7 @@ fn owners_in(said: &str, inode: u64) -> BTreeSet<LossOwner> {
     BTreeSet::from([other])
 }
 
-/// What blocks without an inode are: free, or of the file system itself.
+/// The kind of blocks without an inode: free, or of the file system itself.
 fn unowned(query: &Query<'_>, blocks: &[u64]) -> Result<BTreeSet<LossOwner>, OwnerObstacle> {
     if blocks.is_empty() {
         return Ok(BTreeSet::new());

@@ -22,7 +22,7 @@ use tool::Deadline;
 
 /// Blocks that are looked up; more of them are a disk that has to be restored.
 const BLOCKS_MAX: u64 = 65_536;
-/// Bytes from the start of a partition that tell which file system it holds.
+/// Bytes from the start of a partition that identify its file system.
 const HEAD_BYTES: usize = 4096;
 
 /// A file system whose tools know the owner of a block.
@@ -175,7 +175,7 @@ impl FileSystem {
     }
 }
 
-/// How many ranges from the first on have at most so many blocks together.
+/// The number of ranges from the first on with at most this number of blocks together.
 fn first_blocks(ranges: &[Range<u64>], blocks_max: u64) -> usize {
     let mut total = 0u64;
     let fits = |range: &&Range<u64>| {

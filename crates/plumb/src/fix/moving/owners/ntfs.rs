@@ -1,5 +1,5 @@
-//! Owners of clusters of NTFS, by `ntfscluster` of ntfs-3g, which only reads. Everything on NTFS is a file: what no file has
-//! is free.
+//! Owners of clusters of NTFS, by `ntfscluster` of ntfs-3g, which only reads. Everything on NTFS is a file: other
+//! clusters are free.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub fn cluster_bytes(head: &[u8]) -> Option<u64> {
 /// Fills in the owners of each range.
 ///
 /// # Errors
-/// What kept it from the rest.
+/// The reason why the rest is missing.
 pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerObstacle> {
     for (range, owners) in query.ranges.iter().zip(found) {
         let clusters = format!("{}-{}", range.start, range.end - 1);

@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 const OUTPUT_MAX: u64 = 16 << 20;
 /// Of an error message.
 const SAID_MAX: usize = 200;
-/// Where tools are that an interactive user may not have in PATH.
+/// Directories of tools that an interactive user may not have in PATH.
 const SYSTEM_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
 /// The time at which a search gives up.
@@ -39,8 +39,8 @@ impl Deadline {
     }
 }
 
-/// Runs a tool on a script and returns what it printed; its exit status is left out, since tools fail at a part of a script and
-/// still answer the rest.
+/// Runs a tool on a script and returns its output; its exit status is ignored, because tools fail at a part of a script
+/// and still answer the rest.
 ///
 /// # Errors
 /// The tool is missing, takes too long, or prints nothing on its output.
@@ -122,7 +122,7 @@ fn wait(child: &mut Child, deadline: Deadline) -> bool {
 fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut kept = Vec::new();
-        // What was read until an error is kept.
+        // Bytes read before an error are kept.
         let _ = stream.by_ref().take(OUTPUT_MAX).read_to_end(&mut kept);
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
         kept

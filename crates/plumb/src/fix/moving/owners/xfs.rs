@@ -20,7 +20,7 @@ pub fn block_bytes(head: &[u8]) -> Option<u64> {
     (head.starts_with(b"XFSB") && is_possible).then_some(bytes.into())
 }
 
-/// The address of a block as the tool takes it, whatever the sectors of the disk.
+/// The address of a block in the tool's form, for any sectors of the disk.
 pub fn sector(block: u64, block_bytes: u64) -> u64 {
     block * (block_bytes / SECTOR)
 }
@@ -28,7 +28,7 @@ pub fn sector(block: u64, block_bytes: u64) -> u64 {
 /// Fills in the owners of each range.
 ///
 /// # Errors
-/// What kept it from all of them: one run answers for all, since each has to read the structure first.
+/// The reason why all are missing: one run answers for all, because each has to read the structure first.
 pub fn look_up(query: &Query<'_>, found: &mut RangeOwners) -> Result<(), OwnerObstacle> {
     if query.ranges.is_empty() {
         return Ok(());
@@ -66,7 +66,7 @@ fn read_answers(said: &str, found: &mut RangeOwners) {
     }
 }
 
-/// `block 25 (0/25) type data inode 132 directory/file`, without `inode` and what follows for blocks of no file.
+/// `block 25 (0/25) type data inode 132 directory/file`, without `inode` and the rest for blocks of no file.
 fn owner_in(line: &str) -> Option<LossOwner> {
     let (_, rest) = line.strip_prefix("block ")?.split_once(") type ")?;
     let Some((kind, inode)) = rest.split_once(" inode ") else {
