@@ -225,7 +225,7 @@ fn the_disks_of_the_case_study() {
     plan("disks --writes 265 --disk-rate 80")
         .ends(0)
         .says("82.8 % of each disk's time is taken")
-        .says("72.7 ms it takes on average")
+        .says("72.7 ms average response time")
         .says("> 4 320/s 82.8 % 20.8 % 72.7 ms");
 }
 
@@ -598,7 +598,7 @@ fn no_partition_is_moved_that_shares_bytes() {
             .to_owned();
         assert!(why.starts_with(words), "{why}");
     }
-    let check = plumb(format!("check --from {dump}").split_whitespace());
+    let check = plumb(format!("check -vv --from {dump}").split_whitespace());
     check
         .ends(1)
         .says("No commands for it: sdb1 and sdb2 overlap")
