@@ -355,7 +355,7 @@ mod tests {
     fn what_looks_like_no_grid_is_inconclusive() {
         inconclusive(
             &[(0, 1_000.0), (512, 940.0), (1024, 880.0), (1536, 820.0)],
-            "within what would be a group",
+            "within a supposed group",
         );
         inconclusive(
             &[

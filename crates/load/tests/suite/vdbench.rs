@@ -645,12 +645,12 @@ fn errors_name_place_and_expectation() {
         (
             wd,
             "rd=r,wd=v,iorate=max",
-            "p:3: found wd=v, of which there is none, expected one of: w",
+            "p:3: found wd=v, which is not defined, expected one of: w",
         ),
         (
             wd,
             "rd=r,wd=w,sd=t,iorate=max",
-            "p:3: found sd=t, of which there is none, expected one of: s",
+            "p:3: found sd=t, which is not defined, expected one of: s",
         ),
         (
             wd,

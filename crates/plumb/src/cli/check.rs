@@ -17,7 +17,7 @@ Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or i
 permitted, 5 failed."
 )]
 pub struct Check {
-    /// Device, mount point or file to check, with the layers below and above it [default: all]
+    /// Device, mount point or file to check [default: all]
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
     /// Check another host by the output of its tools, or by its collection

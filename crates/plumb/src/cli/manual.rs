@@ -537,7 +537,7 @@ pub fn command() -> Command {
     command.help_template(template)
 }
 
-fn with_texts<'a>(mut command: Command, path: &mut Vec<&'a str>) -> Command {
+fn with_texts(mut command: Command, path: &mut Vec<&str>) -> Command {
     if let Some(manual) = manual(path) {
         command = with_examples(command, manual);
         command = with_usual_flags(command, manual);

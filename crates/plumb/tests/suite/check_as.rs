@@ -2,7 +2,7 @@
 //! line of a plugin and of metrics that were written here from the documents of their formats.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{Folder, Ran, plumb};
@@ -31,12 +31,8 @@ fn clean(folder: &Folder) -> PathBuf {
     root
 }
 
-fn check(root: &PathBuf, flags: &[&str]) -> Ran {
-    let mut args = vec![
-        "check".into(),
-        "--root".into(),
-        root.clone().into_os_string(),
-    ];
+fn check(root: &Path, flags: &[&str]) -> Ran {
+    let mut args = vec!["check".into(), "--root".into(), root.as_os_str().to_owned()];
     args.extend(flags.iter().map(std::ffi::OsString::from));
     plumb(args)
 }

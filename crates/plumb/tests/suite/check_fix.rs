@@ -156,7 +156,7 @@ fn a_damaged_label_is_mended_before_its_partitions() {
                 0,
                 "{name}: {finding:#}"
             );
-            let why = format!("mend the label of {image} first ({id})");
+            let why = format!("repair the label of {image} first ({id})");
             let advice = serde_json::json!([{"kind": "no-plan", "why": why}]);
             assert_eq!(finding["advice"], advice, "{name}: {finding:#}");
         }

@@ -218,7 +218,7 @@ fn a_circle_of_joins_is_refused() {
         &[&one, &other],
     )
     .ends(2)
-    .complains("--join b:vda=a:vda: a:vda: found it to stand on b:vda");
+    .complains("--join b:vda=a:vda: a:vda: found it above b:vda, expected a device that can be below b:vda");
     let document = check(&["--json", "--join", "a:vda=b:vda"], &[&one, &other]).json();
     let grids = node(&document, "a:vda")["grids"].as_array().expect("grids");
     let doubts: Vec<&Value> = grids

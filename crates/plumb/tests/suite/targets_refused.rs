@@ -528,7 +528,7 @@ fn parameter_files_with_each_kind_of_error() {
             "--vdbench",
             &sd,
             "wd=w,sd=s\nrd=r,wd=v,io=max",
-            "p:3: found wd=v, of which there is none, expected one of: w",
+            "p:3: found wd=v, which is not defined, expected one of: w",
         ),
         (
             "--vdbench",

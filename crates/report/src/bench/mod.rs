@@ -13,7 +13,7 @@ use crate::run::Run;
 use crate::verdict::Outcome;
 
 pub use study::{Study, StudyRow};
-pub use sweep::{Grid, Offset, RateRatio, Sweep};
+pub use sweep::{Grid, Offset, RateRatio, Sweep, sweep_text};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 pub use verdict::verdict;
 

@@ -55,7 +55,7 @@ fn a_label_that_has_a_problem_is_not_written() {
         }
         assert_eq!(
             why.to_string(),
-            format!("mend the label of sda first ({})", RuleId::from(id))
+            format!("repair the label of sda first ({})", RuleId::from(id))
         );
         assert!(!why.is_usage());
     }

@@ -198,7 +198,7 @@ fn partitions_without_room_behind_them() {
     assert!(
         lvm.notes
             .iter()
-            .any(|note| note.contains("part of what LVM manages")),
+            .any(|note| note.contains("belongs to a volume of LVM")),
         "{:?}",
         lvm.notes
     );
