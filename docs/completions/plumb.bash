@@ -43,6 +43,9 @@ _plumb() {
             plumb,generate)
                 cmd="plumb__subcmd__generate"
                 ;;
+            plumb,help)
+                cmd="plumb__subcmd__help"
+                ;;
             plumb,plan)
                 cmd="plumb__subcmd__plan"
                 ;;
@@ -116,7 +119,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix explain version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix help explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -354,7 +357,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-v -h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --reads --writes --disk-rate --response --json --full --fail-on --color --verbose --help --version"
+            opts="-v -h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --config --ignore --reads --writes --disk-rate --response --json --as --output --full --fail-on --color --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -404,6 +407,14 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --reads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -417,6 +428,14 @@ _plumb() {
                     return 0
                     ;;
                 --response)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "nagios junit csv markdown prometheus" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -532,7 +551,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__diagnose)
-            opts="-v -h -V --for --grid --segment --disk-type --known --page --json --html --save --fail-on --color --verbose --help --version"
+            opts="-v -h -V --for --grid --segment --disk-type --known --page --config --ignore --json --html --save --fail-on --color --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -559,6 +578,14 @@ _plumb() {
                     return 0
                     ;;
                 --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -840,6 +867,20 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__help)
+            opts="-h -V --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1486,8 +1527,32 @@ _plumb() {
     esac
 }
 
+# Devices of this host, and names of findings.
+_plumb_with_names() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+    local command="${COMP_WORDS[1]}" device
+    _plumb "$@"
+    if [[ $prev == --ignore ]]; then
+        COMPREPLY=($(compgen -W "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction" -- "$cur"))
+        return
+    fi
+    case "$command" in plan|fix) command+=" ${COMP_WORDS[2]}" ;; esac
+    [[ $cur == -* || $cur == */* || $prev == --* ]] && return
+    case "$command" in
+        help)
+            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch probe bench replay plan fix help explain version" -- "$cur"))
+            ;;
+        "diagnose"|"check"|"record"|"watch"|"probe"|"bench"|"replay"|"plan partition"|"plan filesystem"|"fix relabel"|"fix undo"|"fix backup-label"|"fix move")
+            for device in /sys/class/block/*; do
+                device=${device##*/}
+                [[ $device != '*' && $device == "$cur"* ]] && COMPREPLY+=("$device")
+            done
+            ;;
+    esac
+}
+
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _plumb -o nosort -o bashdefault -o default plumb
+    complete -F _plumb_with_names -o nosort -o bashdefault -o default plumb
 else
-    complete -F _plumb -o bashdefault -o default plumb
+    complete -F _plumb_with_names -o bashdefault -o default plumb
 fi

@@ -38,6 +38,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, as it was or as a plan places it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Compute a layout: starts, sizes, and the commands that make it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Repair labels, and move partitions with their data, crash-safely'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "help" -d 'Print the help of a command, with all options and examples'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "explain" -d 'Explain a finding: its meaning, its cost, and its fix'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version; --verbose also prints active protections'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages, shell completions and other generated files'
@@ -47,6 +48,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l segment -d 'Seg
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l page -d 'Page of the database on top: its usual I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l config -d 'Read the accepted findings from FILE instead of /etc/plumb/config.toml' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l ignore -d 'Ignore the findings of a rule, on one device or on all; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l html -d 'Write a page with the findings, the stack and pictures of the I/O, in the place of a file that has the name' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l save -d 'Save the profile of the watch, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
@@ -86,21 +89,29 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l together -d 'Tak
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l from -d 'What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect gathered there; - for standard input' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l from -d 'Check another host by the output of its tools, or by its collection' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l root -d 'Take the sysfs and mounts below this directory for those of a host, instead of this one\'s; no device is opened' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l profile -d 'Join a saved profile, so that rules that need sizes of I/O use the real ones' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Gather what a check reads of this host into a new file that only you can read, for --from elsewhere: sysfs, mounts, tables of mapped devices, labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of files, no keys' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Collect this host into a new file, for --from elsewhere' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l images -d 'Gather of these images of guests as well where they lie, and how the virtual disk lies in them' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l join -d 'A disk of a guest and what its host made it of, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2: what is below the disk is then known as far as the host\'s collection tells. A host is called as it calls itself, or as its collection without .tar.zst; without one it is this host. May be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l join -d 'Join a disk of a guest with its device on the host' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l segment -d 'Segment of the hardware array that shows the disks, for instance 48k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l page -d 'Page of the database on top: its usual I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l config -d 'Read the accepted findings from FILE instead of /etc/plumb/config.toml' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -d 'Ignore the findings of a rule, on one device or on all; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l reads -d 'Reads a second that are asked of TARGET, or of the only volume' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l writes -d 'Writes a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-rate -d 'What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile or of iostat' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l response -d 'Largest mean response of a disk: 50ms' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l as -d 'Print the result for another program' -r -f -a "nagios\t'One line with performance data'
+junit\t'The report of a test run'
+csv\t'A line for each finding'
+markdown\t'The verdict and a table'
+prometheus\t'Metrics for node_exporter'"
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l output -d 'With --as: write the result to FILE, whole or not at all, in the place of a file that has the name' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -108,7 +119,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device'
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read the file TARGET as a disk: raw, qcow2, VHD, VHDX or VMDK'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --json: every extent of every file, not the first 16'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
@@ -198,9 +209,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand probe" -l write -d 'Measure 
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l read -d 'Of 100 I/O so many read; the others write' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l read -d 'Percentage of reads; the others are writes' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l size -d 'Length of an I/O, or several with their weights: 4k:3,64k:1' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Percentage of random starts; the others continue the stream of their thread' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l stride -d 'As --sequential, with this distance from start to start' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
@@ -211,17 +222,17 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-percent -d 'Of
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'I/O a second and target at most; without it, as fast as it goes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'Maximum I/O per second and target [default: no limit]' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
 uniform\t'At random, with gaps of any length up to twice their mean'
 even\t'At even distances'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Warm-up time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Run a parameter file of Vdbench' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Make the jobs of a job file of fio' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Run a job file of fio' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure what an application of small records would gain' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l record -d 'Of a study: length of a record, or of a logical block where that is longer' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l gather -d 'Of a study: how many records one I/O takes' -r
@@ -235,8 +246,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l html -d 'Write a p
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'One I/O behind the other: the threads of a target share one stream'
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing is wanted: what is on the targets is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'Sequential I/O: the threads of a target share one stream'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Allow writes: the data on the targets are lost'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
@@ -321,7 +332,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l base -d 'Where the component starts on its disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l component-size -d 'Length of the component' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l type -d 'Kind of file system' -r -f -a "ext4\t'ext2, ext3, ext4'
 xfs\t'XFS'
@@ -352,7 +363,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -l maxphys -d 'maxphys of the host now' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -l mirror -d 'Bytes to be copied' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from resync" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l reads -d 'Reads a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l writes -d 'Writes a second' -r
@@ -377,7 +388,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -l gathered -d 'Measured: random gathered writes a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -l both -d 'Measured: gathered writes in sequence' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s V -l version -d 'Print version'
@@ -412,19 +423,19 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since, or the partitions that go away hold something'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l yes -d 'Write for real; NAME is the partition or device to change, as the dry run shows it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l probe -d 'Probe afterwards which grid is really there: reads only, see plumb probe'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'Where it is to begin: 2048s' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
@@ -435,23 +446,25 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan -d 'Read the whole partition and the free part of its new place first'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan-write -d 'As --scan, and fill the free part of the new place with zeros before the move begins: a disk replaces bad blocks when they are written'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l disk -d 'The disk, where it has another name than when the move began' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l disk -d 'The disk, where it has another name than when the move began' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand help" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand help" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print which protections this kernel enforces'
@@ -461,3 +474,27 @@ complete -c plumb -n "__fish_plumb_using_subcommand generate" -l repository -d '
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l check -d 'Write nothing; fail if a file is not fresh'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s V -l version -d 'Print version'
+
+# Devices of this host.
+function __fish_plumb_devices
+    for device in /sys/class/block/*
+        string replace -r '.*/' '' $device
+    end
+end
+
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand check" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand record" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -a "(__fish_plumb_devices)" -d 'Device'
+complete -c plumb -n "__fish_plumb_using_subcommand help" -f -a "diagnose analyze check compare convert record watch probe bench replay plan fix help explain version"
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"

@@ -8,6 +8,7 @@ use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_report::html::html;
 use plumb_report::text::{Color, text};
+use plumb_report::verdict::Outcome;
 use plumb_report::{Report, Section, json};
 use plumb_trace::SourceInfo;
 
@@ -28,6 +29,7 @@ pub fn questions() -> Questions {
         members: Some(3),
         record: Grid::unit(Bytes(8 << 10)).ok(),
         shift_bytes: Some(-17_408),
+        command: None,
     }
 }
 
@@ -58,6 +60,7 @@ pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
         notes: &notes,
         sections,
         diagnosis: &diagnosis,
+        outcome: Outcome::Findings,
     };
     // At most one form for each input: a page takes longer to draw than a trace to read.
     let ios = profiles

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use plumb_geometry::Grid;
-use plumb_model::{Finding, RuleId};
+use plumb_model::{Facts, Finding, RuleId};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::grid::Source;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
@@ -12,7 +12,7 @@ use plumb_trace::Layer;
 
 use crate::analysis::{Analysis, analyze};
 use crate::contents;
-use crate::layout::{self, Known};
+use crate::layout::{self, Known, Watch};
 use crate::question::{GridSource, Questions};
 use crate::rules::{Diagnosis, IOS_MIN, diagnose, diagnose_answers};
 
@@ -70,6 +70,14 @@ pub fn join<'a>(
             true => diagnose(profile, &analysis, &questions),
             false => diagnose_answers(profile, &analysis, &questions),
         };
+        let mut of_profile = of_profile;
+        if known
+            .watch
+            .as_ref()
+            .is_some_and(|watch| is_idle(profile, watch))
+        {
+            of_profile.findings.retain(|finding| !is_part(finding));
+        }
         joined.diagnosis.absorb(of_profile);
         if profile.ios() == 0 {
             continue;
@@ -80,6 +88,32 @@ pub fn join<'a>(
         joined.seen.push((profile, analysis));
     }
     joined
+}
+
+/// Fewer I/O in a watch, at a lower rate, are those of an idle host: a log, a timestamp, an update of a label.
+const IDLE_IOS_MAX: u64 = 500;
+const IDLE_IOS_PER_SECOND_MAX: f64 = 50.0;
+
+/// From this share on nearly all I/O of a device are meant, and a few hundred are enough to say so.
+const SHARE_OF_ALL: f64 = 0.9;
+
+fn is_idle(profile: &Profile, watch: &Watch) -> bool {
+    let ios = profile.ios();
+    ios < IDLE_IOS_MAX && (ios as f64) < watch.seconds * IDLE_IOS_PER_SECOND_MAX
+}
+
+/// Whether a finding is about a part of the I/O, and not nearly all of them. The part that an idle host shows is not that of a
+/// load.
+fn is_part(finding: &Finding) -> bool {
+    let counted = match &finding.facts {
+        Facts::MisalignedIo(facts) => &facts.counted,
+        Facts::OddLengthIo(facts) => &facts.counted,
+        Facts::SmallRandomWrites(facts) => &facts.counted,
+        Facts::LooksSequential(facts) => &facts.counted,
+        Facts::MemberSkew(facts) => &facts.counted,
+        _ => return false,
+    };
+    counted.value() < SHARE_OF_ALL
 }
 
 /// All grids that may be asked about, so that a table can be made which answers all of them.

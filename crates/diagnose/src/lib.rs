@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accept;
 pub mod analysis;
 pub mod compare;
 pub mod contents;

@@ -6,6 +6,7 @@ use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
 use plumb_profile::Settings;
 use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
 use plumb_profile::what_if::moved_back;
+use plumb_quoting::Command;
 
 pub use plumb_model::facts::GridSource;
 
@@ -31,6 +32,8 @@ pub struct Questions {
     pub record: Option<Grid>,
     /// All starts moved by this number of bytes.
     pub shift_bytes: Option<i64>,
+    /// The command that asks all of this of the same I/O, so that one more question can be added to it. It has no shift.
+    pub command: Option<Command>,
 }
 
 impl Questions {

@@ -403,6 +403,38 @@ pub struct AssumedStart {
     pub is_reduced: bool,
 }
 
+/// A state of the device that somebody must know before a command of the plan is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum PlanWarning {
+    /// This host has no such device.
+    NotFound {
+        /// The device as it was named.
+        device: String,
+    },
+    /// File systems on it are mounted.
+    Mounted {
+        /// The device as it was named.
+        device: String,
+        /// Their mount points.
+        at: Vec<String>,
+    },
+    /// It holds data.
+    HasData {
+        /// The device as it was named.
+        device: String,
+        /// Layers that stand on it, and the format of its own contents.
+        holds: Vec<String>,
+    },
+    /// Its contents could not be read.
+    NotRead {
+        /// The device as it was named.
+        device: String,
+        /// The reason that the system gave.
+        why: String,
+    },
+}
+
 /// The whole; see the crate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -426,6 +458,8 @@ pub struct Plan {
     pub nodes: Option<Nodes>,
     /// Facts to know before you trust the plan.
     pub notes: Vec<String>,
+    /// States of the device that stand in the way of the commands.
+    pub warnings: Vec<PlanWarning>,
 }
 
 impl Plan {
@@ -443,6 +477,7 @@ impl Plan {
             refusal: None,
             nodes: None,
             notes: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

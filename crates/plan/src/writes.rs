@@ -193,8 +193,35 @@ fn table(request: &WritesRequest, ways: &[WriteWay]) -> Table {
     table
 }
 
-/// The rates have to come from somewhere.
+/// Longest record, and most of them in a write, that `plumb bench --study gather` takes.
+const STUDY_RECORD_MAX: Bytes = Bytes(16 << 10);
+const STUDY_GATHER_MAX: u64 = 4096;
+
+/// The rates have to come from somewhere: one study measures all four ways, where it takes such records.
 fn measure(request: &WritesRequest, write: Bytes) -> Remedy {
+    if request.record > STUDY_RECORD_MAX || request.gather > STUDY_GATHER_MAX {
+        return measure_with_fio(request, write);
+    }
+    let file = Command::new("dd").flags("if=/dev/zero of=SCRATCH bs=1M count=1024 conv=fsync");
+    let gather = match request.gather {
+        1 => "1".to_owned(),
+        gather => format!("1,{gather}"),
+    };
+    let study = Command::new("plumb bench SCRATCH --study gather")
+        .arg(format!("--record={}", request.record.0))
+        .arg(format!("--gather={gather}"))
+        .flags("--write --yes SCRATCH");
+    Remedy::new(Harm::Tune, "measure the four ways", "rates to put in here")
+        .step(Step::new(
+            file,
+            "takes 1 GiB: SCRATCH is a new file on that disk",
+            "remove the file",
+        ))
+        .step(Step::new(study, "writes over SCRATCH", "remove the file"))
+        .constraint("`--at-threads` sets the number of writers: give that of the application")
+}
+
+fn measure_with_fio(request: &WritesRequest, write: Bytes) -> Remedy {
     let fio = |name: &str, rw: &str, bytes: u64| {
         Step::new(
             Command::new("fio")

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, codec};
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_report::{Report, Section, html, json, text};
 
 use crate::cli::Analyze;
@@ -38,6 +39,19 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
             Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))
         );
     }
+    let is_any_wanted = collected
+        .saved
+        .profiles
+        .iter()
+        .any(|profile| collected.is_wanted(&args.select, profile));
+    let is_missing = failures
+        .iter()
+        .any(|failure| failure.exit() == Exit::Failed);
+    if !is_any_wanted && is_missing {
+        return Err(
+            Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))
+        );
+    }
     failures.iter().for_each(Failure::print);
     collected.partial |= !failures.is_empty();
     collected
@@ -61,13 +75,10 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     diagnoses
         .into_iter()
         .for_each(|of_profile| diagnosis.absorb(of_profile));
-    write_outputs(args, &collected, &profiles, &analyses, &diagnosis)?;
+    let outcome = outcome(args, &collected, &analyses, &diagnosis);
+    write_outputs(args, &collected, &profiles, &analyses, &diagnosis, outcome)?;
     let usage = failures.iter().any(|failure| failure.exit() == Exit::Usage);
-    Ok(if usage {
-        Exit::Usage
-    } else {
-        exit_of(args, &collected, &analyses, &diagnosis)
-    })
+    Ok(if usage { Exit::Usage } else { outcome.into() })
 }
 
 fn analysis(
@@ -93,6 +104,10 @@ fn questions(args: &Analyze) -> Questions {
         members: args.members,
         record: args.record,
         shift_bytes: args.shift,
+        command: Some(crate::typed::without(
+            &["--json"],
+            &["--html", "--save", "--shift"],
+        )),
         ..Questions::default()
     }
 }
@@ -103,6 +118,7 @@ fn write_outputs(
     profiles: &[&Profile],
     analyses: &[Analysis],
     diagnosis: &Diagnosis,
+    outcome: Outcome,
 ) -> Result<(), Failure> {
     let sources: Vec<String> = collected.saved.sources.iter().cloned().collect();
     let notes: Vec<String> = collected.saved.notes.iter().cloned().collect();
@@ -124,13 +140,14 @@ fn write_outputs(
         notes: &notes,
         sections,
         diagnosis,
+        outcome,
     };
     let shown = if args.json {
         json::analyze(&crate::this_run::now(), &report, &collected.infos)
             .map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
-        text::text(&report, output::color(args.color))
+        output::drawn(text::text(&report, output::color(args.color)))
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = write_files(args, &report, collected);
@@ -150,27 +167,24 @@ fn write_files(args: &Analyze, report: &Report<'_>, collected: &Collected) -> Re
     page.into_iter().chain(profile).collect()
 }
 
-fn exit_of(
+fn outcome(
     args: &Analyze,
     collected: &Collected,
     analyses: &[Analysis],
     diagnosis: &Diagnosis,
-) -> Exit {
-    if diagnosis
-        .worst()
-        .is_some_and(|worst| args.fail_on.covers(worst))
-    {
-        return Exit::Findings;
+) -> Outcome {
+    let worst = diagnosis.worst();
+    if worst.is_some_and(|worst| args.fail_on.covers(worst)) {
+        Outcome::Findings
+    } else if collected.partial {
+        Outcome::Unknown(WhyUnknown::ReadInPart)
+    } else if analyses.iter().all(|analysis| analysis.ios == 0) {
+        Outcome::Unknown(WhyUnknown::TooFewIos)
+    } else if !diagnosis.unknown.is_empty() || what_if_unknown(analyses) {
+        Outcome::Unknown(WhyUnknown::Layout)
+    } else {
+        Outcome::Clean
     }
-    let nothing_seen = analyses.iter().all(|analysis| analysis.ios == 0);
-    if collected.partial
-        || nothing_seen
-        || !diagnosis.unknown.is_empty()
-        || what_if_unknown(analyses)
-    {
-        return Exit::Unknown;
-    }
-    Exit::Clean
 }
 
 /// Whether a layout was asked about and the answer is unknown or refused.

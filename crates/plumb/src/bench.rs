@@ -6,6 +6,7 @@ use plumb_load::{
     Hits, Job, LoadError, LoadPlan, Pace, RunOutcome, Spread, Starts, Workload, check, run as load,
 };
 use plumb_report::bench as report;
+use plumb_report::verdict::{Outcome, WhyUnknown};
 
 use crate::cli::{Bench, Study};
 use crate::exit::Exit;
@@ -57,7 +58,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     let is_live = !args.json;
     let columns = columns();
     if is_live {
-        output::print(&report::heading(columns))?;
+        output::print(&output::drawn(report::heading(columns)))?;
     }
     let mut course = BenchCourse::new();
     let mut printed = Ok(());
@@ -65,7 +66,8 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             let shown = course.take(interval);
             if is_live && printed.is_ok() {
-                printed = output::print(&(report::interval_line(shown, columns) + "\n"));
+                printed =
+                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
             }
         };
         match &mut trace {
@@ -90,8 +92,9 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         study: None,
         notes,
     };
-    show(args, &shown)?;
-    Ok(exit(&outcome))
+    let ended = exit(&outcome);
+    show(args, &shown, ended)?;
+    Ok(ended)
 }
 
 /// The columns for the width of the terminal.
@@ -99,16 +102,18 @@ fn columns() -> report::IntervalColumns {
     report::IntervalColumns::within(output::columns(&std::io::stdout()))
 }
 
-fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
+fn show(args: &Bench, bench: &report::Bench, ended: Exit) -> Result<(), Failure> {
+    let outcome = outcome(ended);
     if let Some(path) = &args.html {
         output::write_file(path, plumb_report::html::benched(bench).as_bytes())?;
     }
     let text = match args.json {
         true => {
-            report::json(&crate::this_run::now(), bench).map_err(|error| Failure::failed(&error))?
+            report::json(&crate::this_run::now(), bench, outcome)
+                .map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => report::summary(bench, output::color(args.color)),
+        false => output::drawn(report::summary(bench, outcome, output::color(args.color))),
     };
     output::print(&text)
 }
@@ -214,6 +219,15 @@ fn exit(outcome: &RunOutcome) -> Exit {
         (true, _) => Exit::Clean,
         (false, true) => Exit::Unknown,
         (false, false) => Exit::Failed,
+    }
+}
+
+/// The outcome behind an exit status. Nothing was measured where a benchmark failed.
+const fn outcome(ended: Exit) -> Outcome {
+    match ended {
+        Exit::Clean => Outcome::Clean,
+        Exit::Findings => Outcome::Findings,
+        _ => Outcome::Unknown(WhyUnknown::ReadInPart),
     }
 }
 

@@ -4,16 +4,17 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::accept::Accepted;
 use plumb_diagnose::layout::{self, Known};
 use plumb_geometry::{group_digits, plural};
-use plumb_model::Target;
+use plumb_model::{Finding, Target};
 use plumb_report::check::{Check as Report, json, text};
+use plumb_report::exports;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::linux::Live;
-use plumb_stack::survey::Overall;
 use plumb_stack::{NodeId, Stack, Survey, collection, devices};
 
-use crate::cli::Check;
+use crate::cli::{Check, Export};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::inputs;
@@ -58,6 +59,8 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
         survey: &Survey::default(),
         wanted: None,
         diagnosis: &diagnosis,
+        accepted: &Accepted::default(),
+        elsewhere: &[],
         notes: &[failure.text("")],
         outcome: Outcome::Unknown(WhyUnknown::ReadInPart),
     };
@@ -65,12 +68,17 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
 }
 
 fn check(args: &Check) -> Result<Exit, Failure> {
+    let is_of_host = args.from.is_empty() && args.root.is_none() && !args.image;
+    // Before the sandbox closes all other files.
+    let config = args.accepting.read(is_of_host)?;
+    let outputs: Vec<&Path> = args.output.iter().map(PathBuf::as_path).collect();
+    output::may_write(&args.from, &outputs)?;
     if reads_files_alone(args) {
         let targets = args.target.iter().filter(|_| args.image);
         let named = targets.chain(&args.profile).chain(&args.beneath.known);
         sandbox::enter(&Files {
             inputs: args.from.iter().chain(named).cloned().collect(),
-            outputs: Vec::new(),
+            outputs: args.output.iter().cloned().collect(),
         })?;
     }
     let catalogue = args.beneath.catalogue()?;
@@ -91,10 +99,12 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         profiles: profile.as_ref().map(|saved| &saved.profiles),
     };
     let mut diagnosis = layout::diagnose(&stack, &known, judged.profiles);
-    if let Some(wanted) = &wanted {
-        keep(&mut diagnosis, wanted);
-    }
+    let elsewhere = wanted
+        .as_ref()
+        .map(|wanted| keep(&mut diagnosis, wanted))
+        .unwrap_or_default();
     advice::with_commands(&args.beneath, args.image, judged, &mut diagnosis);
+    let accepted = config.apply(&mut diagnosis, &stack);
     let run = crate::this_run::now();
     let mut report = Report {
         run: &run,
@@ -104,17 +114,47 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         survey: &survey,
         wanted: wanted.as_ref(),
         diagnosis: &diagnosis,
+        accepted: &accepted,
+        elsewhere: &elsewhere,
         notes: stack.notes(),
         outcome: Outcome::Clean,
     };
     report.outcome = outcome(args, &gathered, &report);
+    if let Some(format) = args.export {
+        return export(args, format, &report);
+    }
     let shown = if args.json {
         json(&report).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text(&report, args.verbosity.detail(), output::color(args.color))
+        output::drawn(text(
+            &report,
+            args.verbosity.detail(),
+            output::color(args.color),
+        ))
     };
     output::print(&shown)?;
     Ok(report.outcome.into())
+}
+
+/// Prints or writes the result in the format of another program.
+fn export(args: &Check, format: Export, report: &Report<'_>) -> Result<Exit, Failure> {
+    let mut exit = report.outcome.into();
+    let shown = match format {
+        Export::Nagios => {
+            let (line, status) = exports::nagios(report);
+            exit = Exit::Plugin(status);
+            line
+        }
+        Export::Junit => exports::junit(report, args.fail_on.lowest()),
+        Export::Csv => exports::csv(report),
+        Export::Markdown => exports::markdown(report),
+        Export::Prometheus => exports::prometheus(report),
+    };
+    match &args.output {
+        Some(path) => output::write_file(path, shown.as_bytes())?,
+        None => output::print(&shown)?,
+    }
+    Ok(exit)
 }
 
 /// Whether nothing of this host is looked at but the files that are named.
@@ -206,15 +246,18 @@ fn what_is_known(args: &Check, target: Option<NodeId>) -> Known {
     }
 }
 
-/// Drops findings on other devices than those asked about; findings on the whole host stay.
-pub(crate) fn keep(diagnosis: &mut Diagnosis, wanted: &HashSet<NodeId>) {
+/// Takes out findings on other devices than those asked about, and returns them. Findings about the host stay.
+pub(crate) fn keep(diagnosis: &mut Diagnosis, wanted: &HashSet<NodeId>) -> Vec<Finding> {
     let is_wanted = |target: &Target| target.node.is_none_or(|id| wanted.contains(&id));
-    diagnosis
-        .findings
-        .retain(|finding| is_wanted(&finding.target));
+    let findings = std::mem::take(&mut diagnosis.findings);
+    let (kept, elsewhere) = findings
+        .into_iter()
+        .partition(|finding| is_wanted(&finding.target));
+    diagnosis.findings = kept;
     diagnosis
         .unknown
         .retain(|unjudged| is_wanted(&unjudged.target));
+    elsewhere
 }
 
 fn outcome(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Outcome {
@@ -227,23 +270,9 @@ fn outcome(args: &Check, gathered: &GatheredHost, report: &Report<'_>) -> Outcom
     }
     if gathered.is_partial {
         Outcome::Unknown(WhyUnknown::ReadInPart)
-    } else if is_unknown(report) {
+    } else if report.is_unknown() {
         Outcome::Unknown(WhyUnknown::Layout)
     } else {
         Outcome::Clean
     }
-}
-
-/// Whether an alignment is unknown, also if no rule had anything to judge.
-pub(crate) fn is_unknown(report: &Report<'_>) -> bool {
-    let mut unknown = report.diagnosis.unknown.iter();
-    let is_wanted = |id: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(id));
-    let mut tops = report.stack.tops().into_iter().filter(is_wanted);
-    let is_unknown = |id| {
-        report
-            .survey
-            .stand(id)
-            .is_some_and(|stand| stand.overall == Overall::Unknown)
-    };
-    unknown.any(|one| one.rule.rule().decides) || tops.any(is_unknown)
 }

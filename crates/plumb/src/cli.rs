@@ -11,6 +11,7 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+mod accepting;
 mod bench;
 mod beneath;
 mod check;
@@ -18,15 +19,17 @@ mod compare;
 mod diagnose;
 pub mod fix;
 pub mod lines;
+pub mod manual;
 pub mod plan;
 mod probe;
 mod record;
 mod replay;
 mod watch;
 
+pub use accepting::Accepting;
 pub use bench::{Bench, Study};
 pub use beneath::Beneath;
-pub use check::{Check, HostedName, Join};
+pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use probe::Probe;
@@ -75,6 +78,8 @@ pub enum Command {
     Plan(plan::Plan),
     /// Repair labels, and move partitions with their data, crash-safely
     Fix(fix::Fix),
+    /// Print the help of a command, with all options and examples
+    Help(HelpOf),
     /// Explain a finding: its meaning, its cost, and its fix
     Explain(Explain),
     /// Print the version; --verbose also prints active protections
@@ -82,6 +87,21 @@ pub enum Command {
     /// Write manual pages, shell completions and other generated files
     #[command(hide = true)]
     Generate(Generate),
+}
+
+/// Whether a command line that has a mistake asks for the line of a plugin.
+pub fn asks_for_plugin_line(words: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+    let mut is_value = false;
+    for word in words {
+        if word == "--" {
+            return false;
+        }
+        if word == "--as=nagios" || is_value && word == "nagios" {
+            return true;
+        }
+        is_value = word == "--as";
+    }
+    false
 }
 
 /// When to colour.
@@ -111,15 +131,21 @@ pub enum FailOn {
 }
 
 impl FailOn {
+    /// The lowest severity that makes the command fail.
+    #[must_use]
+    pub fn lowest(self) -> Option<Severity> {
+        match self {
+            FailOn::Note => Some(Severity::Note),
+            FailOn::Warning => Some(Severity::Warning),
+            FailOn::Critical => Some(Severity::Critical),
+            FailOn::None => None,
+        }
+    }
+
     /// Whether a finding of this severity makes the command fail.
     #[must_use]
     pub fn covers(self, severity: Severity) -> bool {
-        match self {
-            FailOn::Note => true,
-            FailOn::Warning => severity >= Severity::Warning,
-            FailOn::Critical => severity >= Severity::Critical,
-            FailOn::None => false,
-        }
+        self.lowest().is_some_and(|lowest| severity >= lowest)
     }
 }
 
@@ -152,6 +178,14 @@ pub struct Explain {
     /// Name of the finding, as reports print it; without a name, list all findings
     #[arg(value_name = "FINDING", value_parser = clap::builder::PossibleValuesParser::new(RULES.iter().map(|rule| rule.name)))]
     pub finding: Option<String>,
+}
+
+/// Flags of `plumb help`.
+#[derive(Debug, Args)]
+pub struct HelpOf {
+    /// The command, for instance check, or fix move
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// Flags of `plumb version`.

@@ -121,7 +121,7 @@ fn print(
     let shown = if args.json {
         json(&crate::this_run::now(), &compared).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text(&compared, output::color(args.color))
+        output::drawn(text(&compared, output::color(args.color)))
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {

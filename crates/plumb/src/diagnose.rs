@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use plumb_diagnose::accept::Accepted;
 use plumb_diagnose::joined::{self, Joined};
 use plumb_diagnose::layout::{Known, Sender as By, Watch};
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_geometry::Grid;
+use plumb_model::Finding;
 use plumb_report::check::Check;
 use plumb_report::diagnose::{Diagnose as Page, Unseen, WatchSummary, json, text};
 use plumb_report::text::Sender;
@@ -42,6 +44,7 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
         .map(PathBuf::as_path)
         .collect();
     output::may_write(&[], &outputs)?;
+    let config = args.accepting.read(true)?;
     let host = HostStorage::look(args)?;
     let disks = observe::disks(&host.stack, host.wanted.as_ref());
     let mut unseen = Vec::new();
@@ -55,15 +58,21 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     let known = host.known(args, seen.as_ref());
     let profiles = seen.as_ref().map(|seen| &seen.profiles);
     let mut joined = joined::join(&host.stack, &known, profiles, &args.beneath.grid);
-    if let Some(wanted) = &host.wanted {
-        check::keep(&mut joined.diagnosis, wanted);
-    }
+    let elsewhere = host
+        .wanted
+        .as_ref()
+        .map(|wanted| check::keep(&mut joined.diagnosis, wanted))
+        .unwrap_or_default();
     let judged = advice::Judged {
         stack: &host.stack,
         known: &known,
         profiles,
     };
     advice::with_commands(&args.beneath, false, judged, &mut joined.diagnosis);
+    let aside = Aside {
+        accepted: config.apply(&mut joined.diagnosis, &host.stack),
+        elsewhere,
+    };
     match (&args.save, &seen) {
         (Some(path), Some(seen)) => seen.whole.save(path)?,
         (Some(path), None) => output::say(&format!(
@@ -72,7 +81,13 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
         )),
         (None, _) => {}
     }
-    report(args, &host, &disks, seen.as_ref(), &joined, &unseen)
+    report(args, &host, &disks, seen.as_ref(), &joined, &aside, &unseen)
+}
+
+/// Findings that do not count.
+struct Aside {
+    accepted: Accepted,
+    elsewhere: Vec<Finding>,
 }
 
 /// The storage of this host.
@@ -165,6 +180,7 @@ fn report(
     disks: &[WatchedDisk],
     seen: Option<&Observation>,
     joined: &Joined<'_>,
+    aside: &Aside,
     unseen: &[Unseen],
 ) -> Result<Exit, Failure> {
     let survey = Survey::judge(&host.stack);
@@ -197,6 +213,8 @@ fn report(
         notes: &notes,
         sections: sections.collect(),
         diagnosis,
+        // The verdict of a diagnosis is that of the whole page.
+        outcome: Outcome::Clean,
     };
     let check = Check {
         run: &run,
@@ -206,6 +224,8 @@ fn report(
         survey: &survey,
         wanted: host.wanted.as_ref(),
         diagnosis,
+        accepted: &aside.accepted,
+        elsewhere: &aside.elsewhere,
         notes: &notes,
         outcome: Outcome::Clean,
     };
@@ -223,7 +243,11 @@ fn report(
     let shown = if args.json {
         json(&page).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text(&page, args.verbosity.detail(), output::color(args.color))
+        output::drawn(text(
+            &page,
+            args.verbosity.detail(),
+            output::color(args.color),
+        ))
     };
     output::print(&shown)?;
     Ok(page.check.outcome.into())
@@ -277,7 +301,7 @@ fn outcome(
         Outcome::Unknown(WhyUnknown::NotWatched)
     } else if !args.watch.is_zero() && joined.seen.len() <= joined.too_few.len() {
         Outcome::Unknown(WhyUnknown::TooFewIos)
-    } else if check::is_unknown(&page.check) {
+    } else if page.check.is_unknown() {
         Outcome::Unknown(WhyUnknown::Layout)
     } else {
         Outcome::Clean

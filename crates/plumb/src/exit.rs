@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use plumb_report::exports::PluginStatus;
 use plumb_report::verdict::Outcome;
 
 /// How a command ended.
@@ -23,6 +24,8 @@ pub enum Exit {
     Incomplete,
     /// A move or a rollback is complete, and bytes that could not be brought along are named.
     Lost,
+    /// A monitoring plugin ended, with statuses of its own.
+    Plugin(PluginStatus),
 }
 
 impl Exit {
@@ -38,6 +41,7 @@ impl Exit {
             Exit::Failed => 5,
             Exit::Incomplete => 6,
             Exit::Lost => 7,
+            Exit::Plugin(status) => status.code(),
         }
     }
 }

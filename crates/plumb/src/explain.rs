@@ -22,14 +22,15 @@ pub fn run(args: &Explain) -> Result<Exit, Failure> {
         Some(rule) => explain::page(rule.rule()),
         None => explain::index(RULES),
     };
+    let text = output::drawn(text);
     if !io::stdout().is_terminal() || !page(&text) {
         output::print(&text)?;
     }
     Ok(Exit::Clean)
 }
 
-/// Shows a text in the pager of the user; `false` without a pager.
-fn page(text: &str) -> bool {
+/// Shows a text in the pager of the user; `false` when there is none.
+pub fn page(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let child = Command::new("sh")
         .args(["-c", &pager])

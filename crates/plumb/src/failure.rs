@@ -11,7 +11,7 @@ use plumb_sys::SysError;
 
 use crate::exit::Exit;
 use crate::output::{columns, say};
-use crate::typed;
+use crate::{this_run, typed};
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -63,14 +63,26 @@ impl Failure {
         }
     }
 
-    /// The system refuses; `command` would have the missing right.
+    /// A file or a device of the command line does not exist.
     #[must_use]
-    pub fn not_permitted(error: &dyn Error, command: Command) -> Failure {
+    pub fn missing(message: impl Into<String>) -> Failure {
+        Failure {
+            exit: Exit::Failed,
+            ..Failure::usage(message)
+        }
+    }
+
+    /// The system refuses; `command` has the missing right, if such a command exists.
+    #[must_use]
+    pub fn not_permitted(error: &dyn Error, command: Option<Command>) -> Failure {
         Failure {
             exit: Exit::NotPermitted,
             message: error.to_string(),
             causes: Vec::new(),
-            help: vec![Help::run(None, command)],
+            help: command
+                .map(|command| Help::run(None, command))
+                .into_iter()
+                .collect(),
         }
     }
 
@@ -82,7 +94,9 @@ impl Failure {
             SysError::NotPermitted { .. } => {
                 Failure::not_permitted(error, typed::as_root())
             }
-            SysError::NotThere { path, .. } => Failure::usage(error.to_string()).with_help(found_at(path)),
+            SysError::NotThere { path, .. } => {
+                Failure::missing(error.to_string()).with_help(found_at(path))
+            }
             SysError::NotATarget { .. } | SysError::FileAmongDevices { .. } => {
                 Failure::usage(error.to_string())
             }
@@ -143,15 +157,17 @@ impl Failure {
             next = cause.source();
         }
         let message = causes.remove(0);
-        let help = (exit == Exit::NotPermitted).then(|| match is_written {
-            true => {
-                "give another place, or run the command as a user who may write there".to_owned()
-            }
-            false => {
-                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo"
-                    .to_owned()
-            }
-        });
+        let help =
+            (exit == Exit::NotPermitted).then(|| match (is_written, this_run::is_by_root()) {
+                (true, _) => "give another place, or run the command as a user who may write there",
+                (false, true) => {
+                    "root itself may not read it: a server or a security module refuses"
+                }
+                (false, false) => {
+                    "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo"
+                }
+            });
+        let help = help.map(str::to_owned);
         Failure {
             exit,
             message,
@@ -170,7 +186,7 @@ impl Failure {
             Exit::Failed => 2,
             Exit::Incomplete => 3,
             Exit::Lost => 4,
-            Exit::Findings | Exit::Unknown | Exit::Clean => 5,
+            Exit::Findings | Exit::Unknown | Exit::Clean | Exit::Plugin(_) => 5,
         };
         let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;
         let last = failures.remove(first);

@@ -8,16 +8,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
-use clap_complete::{Generator, Shell};
-
-use crate::cli::{Cli, Generate};
+use crate::cli::Generate;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
+mod completions;
 mod findings;
 mod formats;
 mod fuzz;
+mod pages;
 mod region;
 mod suites;
 
@@ -64,29 +63,9 @@ fn check(stale: &FilesToWrite, removed: &[PathBuf]) -> Result<Exit, Failure> {
 /// Everything that follows from the flags.
 fn of_flags() -> FilesToWrite {
     let mut files = FilesToWrite::new();
-    let mut command = Cli::command().disable_help_subcommand(true);
-    command.build();
-    add_pages(command, &mut files);
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "plumb", &mut text);
-        let path = Path::new("completions").join(shell.file_name("plumb"));
-        files.insert(path, String::from_utf8_lossy(&text).into_owned());
-    }
+    pages::add(&mut files);
+    completions::add(&mut files);
     files
-}
-
-/// The manual page of a command, and those of its subcommands.
-fn add_pages(command: clap::Command, files: &mut FilesToWrite) {
-    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
-    for sub in shown.cloned().collect::<Vec<_>>() {
-        add_pages(sub, files);
-    }
-    let page = clap_mangen::Man::new(command);
-    let mut text = Vec::new();
-    page.render(&mut text).expect("memory takes everything");
-    let path = Path::new("man").join(page.get_filename());
-    files.insert(path, String::from_utf8_lossy(&text).into_owned());
 }
 
 /// Every generated file of the source tree.

@@ -4,7 +4,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
+use plumb_report::exports;
 
 mod analyze;
 mod bench;
@@ -12,6 +13,7 @@ mod check;
 mod cli;
 mod collect;
 mod compare;
+mod config;
 mod convert;
 mod device_reader;
 mod diagnose;
@@ -20,6 +22,7 @@ mod explain;
 mod failure;
 mod fix;
 mod generate;
+mod help;
 mod inputs;
 mod meter;
 mod moment;
@@ -49,9 +52,17 @@ fn main() -> ExitCode {
     // Without it a signal leaves a file behind that is not whole, which is no reason not to work.
     let _ = plumb_sys::signals::remove_unfinished_at_the_end();
     this_run::note_host();
+    // Commands drop privileges later.
+    this_run::is_by_root();
     // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
-    let cli = match Cli::try_parse() {
+    let parsed = cli::manual::command()
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() && cli::asks_for_plugin_line(std::env::args_os()) => {
+            return end_as_plugin(&cli::lines::first(&error));
+        }
         Err(error) => return cli::lines::end_with(&error),
     };
     let ended = match &cli.command {
@@ -68,6 +79,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Help(args) => help::run(args),
         Command::Version(args) => version::run(args),
         Command::Generate(args) => generate::run(args),
     };
@@ -75,7 +87,22 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             failure.print();
+            if is_plugin(&cli.command) {
+                return end_as_plugin(&failure.text(""));
+            }
             failure.exit().into()
         }
     }
+}
+
+/// Whether the command runs as a plugin of a monitoring system.
+fn is_plugin(command: &Command) -> bool {
+    matches!(command, Command::Check(args) if args.export == Some(cli::Export::Nagios))
+}
+
+/// Ends a plugin that failed: a monitoring system reads standard output, and knows the statuses 0 to 3.
+fn end_as_plugin(words: &str) -> ExitCode {
+    // Nobody is left to tell when this fails.
+    let _ = output::print(&exports::nagios_failure(words));
+    exit::Exit::Plugin(exports::PluginStatus::Unknown).into()
 }

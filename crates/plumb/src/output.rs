@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plumb_quoting::visible;
-use plumb_report::text::Color;
+use plumb_report::text::{Color, ascii};
 use plumb_trace::open;
 use plumb_trace::write::{Output, target_of, words_of};
 use ratatui::crossterm::terminal;
@@ -210,8 +210,20 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 fn write(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {
     let written = output.write_all(bytes);
     let path = output.path();
-    written.map_err(|source| of_trace(plumb_trace::Error::Write { path, source }))?;
-    output.commit().map_err(of_trace)
+    written.map_err(|source| {
+        let path = path.clone();
+        of_trace(plumb_trace::Error::Write { path, source })
+    })?;
+    output.commit().map_err(of_trace)?;
+    note_written(&path);
+    Ok(())
+}
+
+/// Tells a person that a file is there. Scripts know the names that they gave.
+fn note_written(name: &str) {
+    if io::stderr().is_terminal() {
+        say(&format!("wrote {name}"));
+    }
 }
 
 fn of_trace(error: plumb_trace::Error) -> Failure {
@@ -232,14 +244,65 @@ pub fn columns(stream: &impl IsTerminal) -> Option<usize> {
     Some(if width < WIDTH_MIN { WIDTH } else { width })
 }
 
+/// A report as standard output can show it: in ASCII where the locale has no other signs, or the terminal is dumb. Documents for
+/// programs do not come here.
+#[must_use]
+pub fn drawn(text: String) -> String {
+    match is_ascii_only(|name| std::env::var(name).ok()) {
+        true => ascii(&text),
+        false => text,
+    }
+}
+
+/// Whether signs beyond ASCII may be lost. The first variable that is set decides, as for the C library; without any the locale is
+/// that of POSIX, which has ASCII alone.
+pub fn is_ascii_only(variable: impl Fn(&str) -> Option<String>) -> bool {
+    if variable("TERM").as_deref() == Some("dumb") {
+        return true;
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(variable)
+        .find(|locale| !locale.is_empty());
+    let codeset = locale.map(|locale| locale.to_ascii_lowercase().replace('-', ""));
+    !codeset.is_some_and(|codeset| codeset.contains("utf8"))
+}
+
 /// Whether to colour standard output.
 pub fn color(choice: ColorChoice) -> Color {
     let wanted = match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => {
-            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+            let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() && !is_dumb
         }
     };
     if wanted { Color::Always } else { Color::Never }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ascii_only;
+
+    #[test]
+    fn the_locale_decides_about_signs() {
+        for (set, expected) in [
+            (&[][..], true),
+            (&[("LANG", "C")], true),
+            (&[("LANG", "en_US.UTF-8")], false),
+            (&[("LANG", "C.utf8")], false),
+            (&[("LANG", "de_DE.ISO-8859-1")], true),
+            (&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")], true),
+            (&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")], false),
+            (&[("LC_CTYPE", "C.UTF-8"), ("LANG", "C")], false),
+            (&[("LANG", "en_US.UTF-8"), ("TERM", "dumb")], true),
+        ] {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(is_ascii_only(variable), expected, "{set:?}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+mod device_state;
 mod inputs;
 
 use inputs::{Dumps, read_dumps, read_profile};
@@ -78,7 +79,7 @@ fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
         let json = report::json(&run, &planned.inputs, &planned.plans);
         json.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        report::text(&planned.inputs, &planned.plans)
+        output::drawn(report::text(&planned.inputs, &planned.plans))
     };
     output::print(&shown)
 }
@@ -111,9 +112,9 @@ impl PlanSubject {
 fn partition(args: &Partition) -> Result<Planned, Failure> {
     let asked = PlanSubject::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
-        return Ok(asked
-            .meet(partition::plan(&partition_request(args)?))?
-            .into());
+        let mut plan = asked.meet(partition::plan(&partition_request(args)?))?;
+        plan.warnings = device_state::warnings(&args.device)?;
+        return Ok(plan.into());
     }
     let dumps = read_dumps(&args.from)?;
     let id = find(&dumps.stack, &args.device)?;
@@ -145,7 +146,7 @@ fn planned(plans: Vec<Plan>, dumps: Dumps) -> Planned {
 fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
     stack
         .find(name)
-        .ok_or_else(|| Failure::usage(format!("nothing in these files is named {name}")))
+        .ok_or_else(|| Failure::missing(format!("nothing in these files is named {name}")))
 }
 
 fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Failure> {
@@ -307,7 +308,7 @@ fn components(stack: &Stack) -> Vec<NodeId> {
             .any(|above| stack.node(*above).kind == Kind::SoftPartition)
     };
     let mut found: Vec<NodeId> = stack.nodes().map(|(id, _)| id).filter(is_cut).collect();
-    found.sort_by(|a, b| plumb_stack::graph::natural(&stack.node(*a).name, &stack.node(*b).name));
+    found.sort_by(|a, b| plumb_geometry::natural(&stack.node(*a).name, &stack.node(*b).name));
     found
 }
 

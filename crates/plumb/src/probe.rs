@@ -12,6 +12,7 @@ use plumb_load::probe::{self, Broken, Settings};
 use plumb_load::{EngineChoice, Session, Target};
 use plumb_model::Finding;
 use plumb_report::probe as report;
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::Kind;
 use plumb_stats::Interval;
 
@@ -269,17 +270,18 @@ impl ProbeRun {
             notes: &self.notes,
         };
         let findings: Vec<Finding> = finding::finding(&shown, self.layer).into_iter().collect();
-        print(args, &shown, &findings)?;
-        Ok(match verdict {
-            report::ReportedVerdict::Inconclusive => Exit::Unknown,
+        let outcome = match verdict {
+            report::ReportedVerdict::Inconclusive => Outcome::Unknown(WhyUnknown::Layout),
             _ if findings
                 .iter()
                 .any(|finding| args.fail_on.covers(finding.severity)) =>
             {
-                Exit::Findings
+                Outcome::Findings
             }
-            _ => Exit::Clean,
-        })
+            _ => Outcome::Clean,
+        };
+        print(args, &shown, &findings, outcome)?;
+        Ok(outcome.into())
     }
 }
 
@@ -287,6 +289,7 @@ fn print(
     args: &Probe,
     shown: &report::ProbeReport<'_>,
     findings: &[Finding],
+    outcome: Outcome,
 ) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
@@ -296,11 +299,16 @@ fn print(
     }
     output::print(&match args.json {
         true => {
-            report::json(&crate::this_run::now(), shown, findings)
+            report::json(&crate::this_run::now(), shown, findings, outcome)
                 .map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => report::text(shown, findings, output::color(args.color)),
+        false => output::drawn(report::text(
+            shown,
+            findings,
+            outcome,
+            output::color(args.color),
+        )),
     })
 }
 

@@ -343,7 +343,7 @@ impl RecordSession {
                     .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }
-            false => report::text(&recorded),
+            false => output::drawn(report::text(&recorded)),
         };
         output::print(&shown)?;
         if lost > 0 && !args.json {

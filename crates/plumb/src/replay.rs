@@ -221,7 +221,7 @@ fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
             report::json(&crate::this_run::now(), all).map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => report::text(all, output::color(args.color)),
+        false => output::drawn(report::text(all, output::color(args.color))),
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {

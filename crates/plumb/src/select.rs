@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plumb_geometry::natural;
 use plumb_model::Part;
 use plumb_report::words;
 use plumb_trace::names::partition_number;
@@ -45,11 +46,9 @@ impl Selection {
     /// Reports devices that were asked for and are not among those seen: nothing seen is not nothing wrong.
     #[must_use]
     pub fn missing_devices(&self, seen: &BTreeSet<String>) -> Vec<Failure> {
-        let listed: Vec<&str> = seen
-            .iter()
-            .take(DEVICES_LISTED)
-            .map(String::as_str)
-            .collect();
+        let mut listed: Vec<&str> = seen.iter().map(String::as_str).collect();
+        listed.sort_by(|one, other| natural(one, other));
+        listed.truncate(DEVICES_LISTED);
         let more = if seen.len() > DEVICES_LISTED {
             ", …"
         } else {
@@ -59,7 +58,7 @@ impl Selection {
         let missing = self.device.iter().filter(|name| !seen.contains(*name));
         missing
             .map(|name| {
-                Failure::unknown(format!("no device `{name}` in the input")).with_help(&*help)
+                Failure::missing(format!("no device `{name}` in the input")).with_help(&*help)
             })
             .collect()
     }

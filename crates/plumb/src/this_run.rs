@@ -6,6 +6,12 @@ use std::time::SystemTime;
 use plumb_report::run::Run;
 
 static HOST: OnceLock<Option<String>> = OnceLock::new();
+static IS_BY_ROOT: OnceLock<bool> = OnceLock::new();
+
+/// Whether root started the program, which may have dropped all privileges since.
+pub fn is_by_root() -> bool {
+    *IS_BY_ROOT.get_or_init(plumb_sys::user::is_root)
+}
 
 /// Reads the name of the host, before a sandbox hides it.
 pub fn note_host() {

@@ -70,7 +70,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         print_intervals(args, &mut block, &mut whole, &questions, &ended)
     };
     // The counts are kept even if they could not be shown.
-    let exit = whole.end(args, &questions, began.elapsed());
+    let exit = whole.end(args, &questions, began.elapsed(), on_screen);
     shown.and(exit)
 }
 
@@ -116,7 +116,7 @@ fn print_intervals(
         whole.add(&reading);
         let now = Instant::now();
         let span = now - std::mem::replace(&mut last, now);
-        let told = (is_last && args.json).then(|| whole.summary(questions, began.elapsed()));
+        let told = (is_last && args.json).then(|| whole.summary(args, questions, began.elapsed()));
         let is_read = show(args, &reading, whole, (questions, told.as_ref()), span)?;
         if is_last || !is_read {
             break;
@@ -150,7 +150,7 @@ pub fn refused(error: CaptureError) -> Failure {
     match error {
         CaptureError::NotPermitted => Failure::not_permitted(&error, typed::as_root()),
         CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => {
-            Failure::usage(error.to_string())
+            Failure::missing(error.to_string())
         }
         _ => Failure::failed(&error),
     }
@@ -204,7 +204,7 @@ fn show(
         let line = json::watch(&run, (seconds, told), &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text::interval(&interval, output::color(args.color))
+        output::drawn(text::interval(&interval, output::color(args.color)))
     };
     output::print_if_read(&shown)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use plumb_geometry::natural;
 use plumb_trace::{Layer, Op};
 
 use crate::answers::Answers;
@@ -453,9 +454,12 @@ impl ProfileSet {
         other.iter().for_each(|profile| self.add(profile));
     }
 
-    /// All profiles by device and layer.
+    /// All profiles by device and layer, `sda2` before `sda10`.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
-        self.profiles.values()
+        let mut profiles: Vec<&Profile> = self.profiles.values().collect();
+        // The map has layers of one device in order already.
+        profiles.sort_by(|one, other| natural(&one.device, &other.device));
+        profiles.into_iter()
     }
 
     /// The profile of a device and layer, if there is one.

@@ -60,7 +60,7 @@ const NO_PATH: Names = Names::none("a file or device", "a path");
 const NO_OPTION: Names = Names::none("an operand", "a name that does not begin with a hyphen");
 
 /// A command under construction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Command {
     text: String,

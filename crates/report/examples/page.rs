@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Collector, ProfileSet};
 use plumb_report::html::html;
+use plumb_report::verdict::Outcome;
 use plumb_report::{Report, Section};
 use plumb_trace::{Batch, Fill, ReadOptions, open};
 
@@ -49,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         notes: &notes,
         sections,
         diagnosis: &diagnosis,
+        outcome: Outcome::Clean,
     };
     std::fs::write(out, html(&report))?;
     Ok(())

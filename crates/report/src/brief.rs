@@ -67,7 +67,7 @@ fn painted(page: &Page, word: Word) -> crate::text::page::Painted {
     let color = match word {
         Word::Ok => "32",
         Word::Misfit | Word::Problem => "33",
-        Word::Unknown => "36",
+        Word::Unknown | Word::Inconclusive => "36",
     };
     page.painted(color, word.text())
 }
@@ -87,7 +87,10 @@ fn block(page: &mut Page, alike: &[&Finding]) {
     remedy(page, first);
     if !others.is_empty() {
         let devices = others.iter().map(|one| one.target.device.as_str());
-        let words = format!("The same on {} (-v shows each).", listed(devices.collect()));
+        let words = format!(
+            "The same on {} (-vv shows each).",
+            listed(devices.collect())
+        );
         page.wrapped("  ", "  ", words);
     }
     page.line(format!("  Background: plumb explain {}", first.rule()));
@@ -143,8 +146,15 @@ fn notes_line(page: &mut Page, notes: &[&Finding]) {
     page.wrapped("Notes (-v): ", "  ", named.join("; ") + ".");
 }
 
+/// The way to accept a guest whose lower layers nobody can see from here.
+pub(crate) fn accept_unseen_line(page: &mut Page) {
+    page.gap();
+    page.line("To accept a guest as it is, put this line into /etc/plumb/config.toml:");
+    page.line("  accept_unseen = true");
+}
+
 /// Everything that was not visible in one sentence, and commands that show it.
-pub(crate) fn unseen_lines(page: &mut Page, word: Word, unseen: &[Unseen]) {
+pub(crate) fn unseen_lines(page: &mut Page, word: Word, unseen: &[&Unseen]) {
     let has_commands = unseen.iter().any(|one| !one.commands.is_empty());
     if unseen.is_empty() || word == Word::Unknown && !has_commands {
         return;

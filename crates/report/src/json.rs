@@ -65,13 +65,14 @@ pub(crate) struct FindingOut<'a> {
 }
 
 pub(crate) fn findings(findings: &[Finding]) -> Vec<FindingOut<'_>> {
-    findings
-        .iter()
-        .map(|finding| FindingOut {
-            finding,
-            summary: words::finding(finding).summary,
-        })
-        .collect()
+    findings.iter().map(finding).collect()
+}
+
+pub(crate) fn finding(finding: &Finding) -> FindingOut<'_> {
+    FindingOut {
+        finding,
+        summary: words::finding(finding).summary,
+    }
 }
 
 /// A subject that a rule could not judge, with a summary.
@@ -159,7 +160,7 @@ pub fn analyze(
         schema: "plumb.analyze/2",
         run,
         inputs: inputs.iter().map(input).collect(),
-        verdict: None,
+        verdict: Some(report.verdict()),
         findings: findings(&report.diagnosis.findings),
         result: AnalyzeResult {
             profiles: report
@@ -198,6 +199,8 @@ struct WholeResult<'a> {
 
 /// The totals of a watch, in addition to its intervals.
 pub struct WholeTime {
+    /// The verdict on the whole time.
+    pub verdict: Verdict,
     /// How long it took.
     pub seconds: f64,
     /// The findings, and the subjects without.
@@ -230,7 +233,7 @@ pub fn watch(
         schema: "plumb.watch/2",
         run,
         inputs: Vec::<TraceInput<'_>>::new(),
-        verdict: None,
+        verdict: whole.map(|whole| whole.verdict.clone()),
         findings: whole.map_or_else(Vec::new, |whole| findings(&whole.diagnosis.findings)),
         result: WatchResult {
             seconds,

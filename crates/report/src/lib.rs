@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 pub mod diagnose;
 pub mod explain;
+pub mod exports;
 pub mod fix;
 pub mod format;
 pub mod html;
@@ -24,7 +25,9 @@ pub mod words;
 
 pub use html::html;
 
-use plumb_model::{Target, TargetLayer};
+use plumb_geometry::plural;
+use plumb_model::{Reason, Target, TargetLayer};
+use verdict::{Grounds, Outcome, Verdict};
 
 /// One analysed profile.
 pub struct Section<'a> {
@@ -72,4 +75,54 @@ pub struct Report<'a> {
     pub sections: Vec<Section<'a>>,
     /// The results of the rules, over all sections.
     pub diagnosis: &'a plumb_diagnose::Diagnosis,
+    /// The result. The exit status follows it.
+    pub outcome: Outcome,
+}
+
+impl Report<'_> {
+    /// The verdict on the I/O.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let ios: u64 = self.sections.iter().map(|one| one.analysis.ios).sum();
+        let places = plural(self.sections.len() as u64, "device");
+        let (scope, fit) = match self.sections.as_slice() {
+            [only] => (
+                format!("{} I/O on {places} analyzed", format::count(ios)),
+                verdict::fit(std::iter::once(only.analysis)),
+            ),
+            // No sum: devices may stand on each other, and an I/O would count once for each.
+            _ => (format!("I/O on {places} analyzed"), None),
+        };
+        Grounds {
+            outcome: self.outcome,
+            findings: &self.diagnosis.findings,
+            accepted: 0,
+            scope,
+            fit,
+            unknown: self.first_unknown(),
+            has_accepted_unseen: false,
+        }
+        .verdict()
+    }
+
+    /// The first thing that could not be judged, with the number of the others.
+    fn first_unknown(&self) -> Option<String> {
+        if self.sections.iter().all(|one| one.analysis.ios == 0) {
+            return Some("no I/O was seen".to_owned());
+        }
+        let (first, others) = self.diagnosis.unknown.split_first()?;
+        let why = match &first.reason {
+            Reason::BeyondAssumed {
+                granularity_bytes, ..
+            } => format!("unknown beyond {granularity_bytes}, pass a grid with --grid"),
+            reason => format!("{}: {}", first.rule, words::reason(reason)),
+        };
+        Some(match others.len() {
+            0 => why,
+            more => format!(
+                "{why}, and {} more (Unknown, below)",
+                format::count(more as u64)
+            ),
+        })
+    }
 }

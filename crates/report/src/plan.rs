@@ -1,10 +1,11 @@
 //! Plans as text and JSON. Every number was worked out before; here they get their units and their places.
 
 use plumb_geometry::{Bytes, group_digits, plural};
-use plumb_plan::plan::Unit;
+use plumb_plan::plan::{PlanWarning, Unit};
 use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
 use serde::Serialize;
 
+use crate::check::listed;
 use crate::format::{digits, percent};
 use crate::run::Run;
 use crate::text::{Page, WIDTH, step_lines};
@@ -91,6 +92,9 @@ const NUMBERS: usize = 20;
 fn plan_lines(page: &mut Page, plan: &Plan) {
     page.gap();
     page.wrapped("", "  ", format!("Plan: {}", plan.title));
+    for warning in &plan.warnings {
+        page.wrapped("WARNING  ", "  ", warning_words(warning));
+    }
     if !plan.target.is_empty() {
         page.heading("Target");
     }
@@ -123,6 +127,26 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
     }
     for note in &plan.notes {
         page.wrapped("  - ", "    ", note);
+    }
+}
+
+/// The state of a device, and the step that it demands.
+fn warning_words(warning: &PlanWarning) -> String {
+    match warning {
+        PlanWarning::NotFound { device } => format!(
+            "{device}: not found on this host. The commands below are for a host that has it."
+        ),
+        PlanWarning::Mounted { device, at } => format!(
+            "{device}: mounted at {}. Unmount it before you run a command.",
+            listed(at.iter().map(String::as_str).collect())
+        ),
+        PlanWarning::HasData { device, holds } => format!(
+            "{device}: has data: {}. A command that recreates a partition or a label destroys them.",
+            listed(holds.iter().map(String::as_str).collect())
+        ),
+        PlanWarning::NotRead { device, why } => {
+            format!("{device}: contents not read ({why}), so it may hold data.")
+        }
     }
 }
 

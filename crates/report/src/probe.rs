@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::json::Document;
 use crate::run::Run;
+use crate::verdict::{Outcome, Verdict, Word};
 
 pub use text::text;
 
@@ -340,6 +341,20 @@ impl ProbeReport<'_> {
     }
 }
 
+/// The verdict on a probe. A grid off 0 is no misfit if no finding reaches the limit of `--fail-on`.
+#[must_use]
+pub fn verdict(probed: &ProbeReport<'_>, outcome: Outcome) -> Verdict {
+    let (word, limit) = match (outcome, probed.verdict) {
+        (Outcome::Findings, _) => (Word::Misfit, ""),
+        (Outcome::Unknown(_), _) | (_, ReportedVerdict::Inconclusive) => (Word::Inconclusive, ""),
+        (Outcome::Clean, ReportedVerdict::Misaligned) => {
+            (Word::Ok, ", below the limit of --fail-on")
+        }
+        (Outcome::Clean, _) => (Word::Ok, ""),
+    };
+    Verdict::measured(word, format!("{}{limit}.", words::sentence(probed)))
+}
+
 /// The document of `plumb probe`.
 ///
 /// # Errors
@@ -348,12 +363,13 @@ pub fn json(
     run: &Run,
     probed: &ProbeReport<'_>,
     findings: &[Finding],
+    outcome: Outcome,
 ) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
         schema: "plumb.probe/2",
         run,
         inputs: Vec::<()>::new(),
-        verdict: None,
+        verdict: Some(verdict(probed, outcome)),
         findings: crate::json::findings(findings),
         result: probed,
     })

@@ -8,11 +8,13 @@ use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::{CommandLine, WayBack};
 
 use crate::Report;
+use crate::brief;
 use crate::format::{count, count_within, factor_within, percent, share_within};
 use crate::words;
 
 pub(crate) mod alike;
 mod app;
+mod ascii;
 mod chart;
 mod interval;
 mod measures;
@@ -20,6 +22,7 @@ pub(crate) mod page;
 mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+pub use ascii::ascii;
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
 pub use page::{Color, Detail, WIDTH, unbroken};
 
@@ -29,7 +32,12 @@ pub(crate) use page::Page;
 #[must_use]
 pub fn text(report: &Report<'_>, color: Color) -> String {
     let mut page = Page::new(color);
+    let verdict = report.verdict();
+    brief::first_line(&mut page, &verdict);
     headline(&mut page, report);
+    for section in &report.sections {
+        what_if::lines(&mut page, section.analysis, report.sections.len() > 1);
+    }
     for alike in alike::groups(&report.diagnosis.findings) {
         group_lines(&mut page, &alike);
     }
@@ -38,6 +46,22 @@ pub fn text(report: &Report<'_>, color: Color) -> String {
     for section in &report.sections {
         section_lines(&mut page, section.analysis, section.profile);
     }
+    brief::last_line(&mut page, &verdict);
+    page.text
+}
+
+/// The first screen of a report alone: the verdict, and a few lines for each finding.
+#[must_use]
+pub fn brief(report: &Report<'_>, color: Color) -> String {
+    let mut page = Page::new(color);
+    let findings = &report.diagnosis.findings;
+    brief::lines(
+        &mut page,
+        &report.verdict(),
+        report.outcome,
+        findings,
+        |_| (),
+    );
     page.text
 }
 
@@ -246,7 +270,6 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
         }
         inference_lines(page, place);
     }
-    what_if::lines(page, analysis);
     measures::sizes(page, analysis);
     measures::order(page, analysis, profile);
     if analysis.timed > 0 || !measures::is_latency_imported(profile) {

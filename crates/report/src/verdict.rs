@@ -47,6 +47,8 @@ pub enum Word {
     Problem,
     /// Something could not be judged.
     Unknown,
+    /// A measurement does not tell.
+    Inconclusive,
 }
 
 impl Word {
@@ -58,6 +60,7 @@ impl Word {
             Word::Misfit => "MISFIT",
             Word::Problem => "PROBLEM",
             Word::Unknown => "UNKNOWN",
+            Word::Inconclusive => "INCONCLUSIVE",
         }
     }
 }
@@ -80,22 +83,40 @@ pub struct Verdict {
     pub names: Option<String>,
 }
 
+impl Verdict {
+    /// A verdict of a measurement, whose sentence names the target.
+    pub(crate) fn measured(word: Word, sentence: impl Into<String>) -> Verdict {
+        Verdict {
+            word,
+            sentence: sentence.into(),
+            names: None,
+        }
+    }
+}
+
 /// Everything that a verdict is made of.
 pub(crate) struct Grounds<'a> {
     pub outcome: Outcome,
     pub findings: &'a [Finding],
+    /// The number of accepted findings.
+    pub accepted: usize,
     /// The extent of the judgement: `3 devices and 11 layers checked in 10 s`.
     pub scope: String,
     /// The I/O that fit: `730 of 730 I/O fit 4 KiB (assumed)`.
     pub fit: Option<String>,
     /// The reason why something is unknown, as a clause.
     pub unknown: Option<String>,
+    /// Whether layers that a guest cannot see are accepted.
+    pub has_accepted_unseen: bool,
 }
 
 impl Grounds<'_> {
     pub(crate) fn verdict(&self) -> Verdict {
         match self.outcome {
-            Outcome::Findings => found(&reported(self.outcome, self.findings)),
+            Outcome::Findings => found(
+                &reported(self.outcome, self.findings),
+                &self.accepted_words(),
+            ),
             Outcome::Clean => self.clean(),
             Outcome::Unknown(why) => self.unknown(why),
         }
@@ -124,10 +145,27 @@ impl Grounds<'_> {
             0 => String::new(),
             below => some(below, "finding") + " below the limit of --fail-on",
         };
+        let unseen = match self.has_accepted_unseen {
+            true => "; layers below are not visible (accepted)",
+            false => "",
+        };
         Verdict {
             word: Word::Ok,
-            sentence: format!("{fit}{}{limit}{}.", self.scope, some(notes, "note")),
+            sentence: format!(
+                "{fit}{}{limit}{}{}{unseen}.",
+                self.scope,
+                some(notes, "note"),
+                self.accepted_words()
+            ),
             names: None,
+        }
+    }
+
+    /// `; 2 accepted`
+    fn accepted_words(&self) -> String {
+        match self.accepted {
+            0 => String::new(),
+            number => format!("; {} accepted", count(number as u64)),
         }
     }
 
@@ -145,7 +183,11 @@ impl Grounds<'_> {
         };
         Verdict {
             word: Word::Unknown,
-            sentence: format!("{first}; {}.", why.trim_end_matches('.')),
+            sentence: format!(
+                "{first}{}; {}.",
+                self.accepted_words(),
+                why.trim_end_matches('.')
+            ),
             names: None,
         }
     }
@@ -182,7 +224,7 @@ fn serious(findings: &[Finding]) -> Vec<&Finding> {
         .collect()
 }
 
-fn found(findings: &[&Finding]) -> Verdict {
+fn found(findings: &[&Finding], accepted: &str) -> Verdict {
     let devices = devices(findings);
     let word = match findings.iter().all(|finding| is_problem(finding)) {
         true => Word::Problem,
@@ -194,7 +236,7 @@ fn found(findings: &[&Finding]) -> Verdict {
     let sentence = match findings.len() {
         1 => worst,
         number => format!(
-            "{} on {}. The worst: {worst}",
+            "{} on {}{accepted}. The worst: {worst}",
             plural(number as u64, "finding"),
             plural(devices.len() as u64, "device")
         ),

@@ -73,15 +73,19 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
     refused
 }
 
-/// Adds one note on all devices that could not be read.
-pub fn note(builder: &mut Builder, refused: &[(String, io::Error)]) {
+/// Advice to a user who is not root and could not open a device; `None` for root.
+#[must_use]
+pub fn advice_to_open() -> Option<&'static str> {
+    (!plumb_sys::user::is_root()).then_some("run Plumb as root, or as a member of the group disk")
+}
+
+/// Adds one note on all devices that could not be read, with advice on those that the user may not open.
+pub fn note(builder: &mut Builder, refused: &[(String, io::Error)], advice: Option<&str>) {
     let (late, closed): (Vec<_>, Vec<_>) = refused
         .iter()
         .partition(|(_, error)| error.kind() == io::ErrorKind::TimedOut);
-    for (devices, help) in [
-        (late, ""),
-        (closed, "; that takes root, or the group of disks"),
-    ] {
+    let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+    for (devices, help) in [(late, ""), (closed, advice.as_str())] {
         let Some((name, error)) = devices.first() else {
             continue;
         };

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SysError {
     /// The kernel wants a privilege that this process does not have.
-    #[error("{}: {asked} is not permitted without {capability}: run as root", path.display())]
+    #[error("{}: {asked} is not permitted without {capability}", path.display())]
     NotPermitted {
         /// The device or file.
         path: PathBuf,

@@ -19,6 +19,7 @@
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
 //! - [`new_file`]: a file made beside its name, which it gets when it is complete; [`signals`]: early ends of this
 //!   program
+//! - [`user`]: the user that this process works for
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by blocking I/O; [`memory`]: their buffers
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -45,6 +46,7 @@ pub mod ring;
 pub mod scsi;
 pub mod server;
 pub mod signals;
+pub mod user;
 
 pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};

@@ -123,7 +123,7 @@ fn judge_load(
         .iter()
         .map(|id| context.name(*id).to_owned())
         .collect();
-    names.sort_by(|a, b| plumb_stack::graph::natural(a, b));
+    names.sort_by(|a, b| plumb_geometry::natural(a, b));
     let Some(rate) = rates.get(&top) else {
         return Outcome::NotAsked;
     };

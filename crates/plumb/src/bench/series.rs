@@ -69,6 +69,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
             study: None,
             notes,
         },
+        exit,
     )?;
     Ok(exit)
 }
@@ -123,7 +124,12 @@ impl Made {
         for (at, run) in series.runs.iter().enumerate() {
             if !args.json {
                 let many = series.runs.len();
-                output::print(&report::run_heading(at + 1, many, &title(run), columns()))?;
+                output::print(&output::drawn(report::run_heading(
+                    at + 1,
+                    many,
+                    &title(run),
+                    columns(),
+                )))?;
             }
             let trace = traces
                 .get(at)
@@ -180,7 +186,8 @@ impl Made {
             );
             let shown = course.take(interval);
             if !args.json && printed.is_ok() {
-                printed = output::print(&(report::interval_line(shown, columns) + "\n"));
+                printed =
+                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
             }
         };
         let outcome = match &mut trace {
@@ -196,7 +203,9 @@ impl Made {
         let outcome = outcome.map_err(refused)?;
         let shown_average = shown_average(&average, &course);
         if let (false, Some(average)) = (args.json, &shown_average) {
-            output::print(&(report::average_line(average, columns) + "\n"))?;
+            output::print(&output::drawn(
+                report::average_line(average, columns) + "\n",
+            ))?;
         }
         self.remark(run, &outcome);
         if let Some(trace) = trace {

@@ -53,6 +53,11 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
         ));
     }
     let table = table(&study, &rates);
+    let ended = match (is_broken, rates.iter().any(|rate| *rate > 0.0)) {
+        (false, true) => Exit::Clean,
+        (true, true) => Exit::Unknown,
+        (_, false) => Exit::Failed,
+    };
     show(
         args,
         &report::Bench {
@@ -61,12 +66,9 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
             study: Some(table),
             notes,
         },
+        ended,
     )?;
-    Ok(match (is_broken, rates.iter().any(|rate| *rate > 0.0)) {
-        (false, true) => Exit::Clean,
-        (true, true) => Exit::Unknown,
-        (_, false) => Exit::Failed,
-    })
+    Ok(ended)
 }
 
 fn table(study: &Gather, rates: &[f64]) -> report::Study {

@@ -8,9 +8,13 @@ use std::os::unix::fs::FileExt;
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::Known;
+use plumb_model::{Confidence, Finding, Fix, RuleId, Severity};
 use plumb_plan::Wishes;
 use plumb_plan::recommend::{Circumstances, recommend};
 use plumb_profile::ProfileSet;
+use plumb_quoting::Command;
+use plumb_stack::node::keys;
+use plumb_stack::node_facts::HostSystem;
 use plumb_stack::{Kind, NodeId, Placing, Stack};
 use rustix::fs::SeekFrom;
 
@@ -53,6 +57,31 @@ pub fn with_commands(
             .remedies
             .retain(|remedy| remedy.is_recommended() || remedy.keeps_data);
     }
+    for finding in &mut diagnosis.findings {
+        if let Some(command) = confirmation(judged.stack, finding).filter(|_| !is_image) {
+            *finding = finding.clone().with_fix(Fix::look(command));
+        }
+    }
+}
+
+/// The command that measures the unit which a warning only assumes, where it has no other command and its disk is one of Linux.
+fn confirmation(stack: &Stack, finding: &Finding) -> Option<Command> {
+    let is_assumed = finding.confidence == Confidence::Low
+        && finding.severity >= Severity::Warning
+        && finding.fix.is_empty()
+        && finding.rule() == RuleId::MisalignedPartition;
+    let is_linux = stack
+        .host()
+        .is_some_and(|host| host.value(keys::SYSTEM) == Some(&HostSystem::Linux));
+    let below = finding.target.node.filter(|_| is_assumed && is_linux)?;
+    let mut leaves = stack
+        .under(below)
+        .into_iter()
+        .filter(|id| stack.is_leaf(*id));
+    let disk = stack.node(leaves.next()?);
+    disk.host
+        .is_none()
+        .then(|| Command::new("plumb probe").path(format!("/dev/{}", disk.own_name())))
 }
 
 /// Whether a partition has no data: nothing is above it, and it is part of an image file that is a hole there, or has

@@ -60,7 +60,7 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> 
             return Err(hosts::not_two("--join"));
         }
         live(args.target.as_deref(), &mut gathered, &[])?;
-        devices::note(&mut gathered.builder, &gathered.unread);
+        note_unread(&mut gathered);
         return Ok(gathered);
     }
     let hosts = gathered.hosts(args)?;
@@ -68,7 +68,7 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> 
     let nodes = match &asked {
         Some(names) => {
             let nodes = live(args.target.as_deref(), &mut gathered, names)?;
-            devices::note(&mut gathered.builder, &gathered.unread);
+            note_unread(&mut gathered);
             nodes
         }
         None => HashMap::new(),
@@ -78,8 +78,14 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<GatheredHost, Failure> 
     Ok(gathered)
 }
 
-/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of everything else that
-/// the flags name by its path: devices, and images of guests.
+/// Notes the devices of this host that could not be opened.
+fn note_unread(gathered: &mut GatheredHost) {
+    let advice = devices::advice_to_open();
+    devices::note(&mut gathered.builder, &gathered.unread, advice);
+}
+
+/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of what else is asked
+/// for by its path: devices, and images of guests.
 ///
 /// # Errors
 /// When this is no host that can be looked at.
@@ -222,7 +228,8 @@ impl GatheredHost {
             },
         )?;
         let refused = devices::of_host(builder, &collected.disks);
-        devices::note(builder, &refused);
+        let advice = "collect as root on that host";
+        devices::note(builder, &refused, Some(advice));
         if contents.form() == collection::Form::Files {
             builder.note(format!(
                 "{name} is of an older form, without labels, superblocks and places of files"

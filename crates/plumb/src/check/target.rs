@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use plumb_stack::graph::natural;
+use plumb_geometry::natural;
 use plumb_stack::linux::{Host, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, NodeId, Stack};
@@ -141,7 +141,7 @@ fn missing(stack: &Stack, target: &Path) -> Failure {
         ""
     };
     names.truncate(DEVICES_LISTED);
-    Failure::unknown(format!("no `{}` in the input", target.display()))
+    Failure::missing(format!("no `{}` in the input", target.display()))
         .with_help(format!("these are: {}{more}", names.join(", ")))
 }
 

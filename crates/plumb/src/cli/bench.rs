@@ -23,7 +23,7 @@ Exit status: 0 measured, 1 a sweep of offsets found the grid at another one than
 or a target went away, or a sweep is inconclusive, 4 not permitted, 5 nothing could be measured."
 )]
 pub struct Bench {
-    /// Block devices or regular files: each gets the whole load, side by side
+    /// Block devices or regular files; each gets the whole load
     #[arg(value_name = "TARGET", required_unless_present_any = ["vdbench", "fio"])]
     pub targets: Vec<PathBuf>,
 
@@ -33,10 +33,10 @@ pub struct Bench {
     /// Length of an I/O, or several with their weights: 4k:3,64k:1
     #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "Workload")]
     pub size: Lengths,
-    /// Percentage of I/O at a random place; each of the others starts behind the last one of its thread
+    /// Percentage of random starts; the others continue the stream of their thread
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "Workload")]
     pub random: u8,
-    /// One I/O behind the other: the threads of a target share one stream
+    /// Sequential I/O: the threads of a target share one stream
     #[arg(long, conflicts_with = "stride", help_heading = "Workload")]
     pub sequential: bool,
     /// As --sequential, with this distance from start to start
@@ -72,7 +72,7 @@ pub struct Bench {
     /// the others of the batch
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4096), conflicts_with = "rate", help_heading = "How fast")]
     pub batch: u32,
-    /// I/O a second and target at most; without it, as fast as it goes
+    /// Maximum I/O per second and target [default: no limit]
     #[arg(long, value_name = "N", value_parser = rate, help_heading = "How fast")]
     pub rate: Option<f64>,
     /// I/O come at the rate, however slow the target is, like those of many users
@@ -92,13 +92,15 @@ pub struct Bench {
     #[arg(long, value_name = "TIME", value_parser = interval, help_heading = "How long")]
     pub interval: Option<Duration>,
 
-    /// Make the runs of a parameter file of Vdbench; --for, --interval and --warmup override the file
+    /// Run a parameter file of Vdbench
+    ///
+    /// --for, --interval and --warmup replace the values of the file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "fio", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub vdbench: Option<PathBuf>,
     /// Value of $NAME and !NAME in that file; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = named_value, requires = "vdbench", conflicts_with_all = ["targets", "fio", "study"], help_heading = "Several runs")]
     pub set: Vec<(String, String)>,
-    /// Make the jobs of a job file of fio
+    /// Run a job file of fio
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub fio: Option<PathBuf>,
     /// Measure the gain for an application of small records

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::plan::{milliseconds, rate, rate_above_0};
-use super::{Beneath, ColorChoice, FailOn, Verbosity};
+use super::{Accepting, Beneath, ColorChoice, FailOn, Verbosity};
 
 /// Flags of `plumb check`.
 #[derive(Debug, Args)]
@@ -17,15 +17,18 @@ Exit status: 0 clean, 1 findings, 2 usage, 3 an alignment is unknown, or input w
 permitted, 5 failed."
 )]
 pub struct Check {
-    /// The device, mount point or file to check, with all layers below and above it; all devices when not
-    /// given
+    /// Device, mount point or file to check [default: all]
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
-    /// Output of tools of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or a collection that --collect
-    /// gathered there; - for standard input
+    /// Check another host by the output of its tools, or by its collection
+    ///
+    /// Tools in any mix, for instance prtvtoc, metastat -p or lsblk -J -O -b; collections are made by --collect; - is standard
+    /// input.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
-    /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
+    /// Read the file TARGET as a disk: raw, qcow2, VHD, VHDX or VMDK
+    ///
+    /// Without it a file is followed down to its device.
     #[arg(
         long,
         requires = "target",
@@ -39,22 +42,27 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather the facts on this host that a check needs into a new file that only you can read, for --from elsewhere: sysfs, mounts,
-    /// tables of mapped devices, labels and superblocks, statements of NVMe drives, and the positions of files that devices
-    /// use; no content of files, no keys
+    /// Collect this host into a new file, for --from elsewhere
+    ///
+    /// Only you can read the file. It holds sysfs, mounts, tables of mapped devices, labels and superblocks, the identification of
+    /// NVMe drives and the places of files that a device stands on; no content of files, no keys.
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather the positions of these images of guests as well, and the layout of the virtual disk inside them
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "collect", help_heading = "Where from")]
     pub images: Vec<PathBuf>,
-    /// A disk of a guest and its device or file on the host, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2:
-    /// the layers below the disk are then known from the host's collection. The name of a host is its own name for itself, or
-    /// as its collection without .tar.zst; without one it is this host. May be given several times
+    /// Join a disk of a guest with its device on the host
+    ///
+    /// For instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2: the layers below the disk are then those of the
+    /// host's collection. The name of a host is its own one, or that of its collection without .tar.zst; without a name it is
+    /// this host. May be given several times.
     #[arg(long, value_name = "[HOST:]DISK=[HOST:]DEVICE", value_parser = Join::parse, conflicts_with_all = ["image", "root", "collect"], help_heading = "Where from")]
     pub join: Vec<Join>,
 
     #[command(flatten)]
     pub beneath: Beneath,
+    #[command(flatten)]
+    pub accepting: Accepting,
 
     /// Reads a second that are asked of TARGET, or of the only volume
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
@@ -73,6 +81,20 @@ pub struct Check {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Print the result for another program
+    ///
+    /// A plugin line of Nagios, XML of JUnit, CSV, Markdown, or metrics for the textfile collector of node_exporter. As nagios
+    /// the exit status is 0, 1, 2 or 3, and 3 for every failure.
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["json", "verbose"], help_heading = "Output")]
+    pub export: Option<Export>,
+    /// With --as: write the result to FILE, whole or not at all, in the place of a file that has the name
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "export",
+        help_heading = "Output"
+    )]
+    pub output: Option<PathBuf>,
     /// With --json: every extent of every file, not the first 16
     #[arg(long, requires = "json", help_heading = "Output")]
     pub full: bool,
@@ -94,6 +116,21 @@ pub struct Check {
     pub color: ColorChoice,
     #[command(flatten)]
     pub verbosity: Verbosity,
+}
+
+/// A format of another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Export {
+    /// One line with performance data
+    Nagios,
+    /// The report of a test run
+    Junit,
+    /// A line for each finding
+    Csv,
+    /// The verdict and a table
+    Markdown,
+    /// Metrics for node_exporter
+    Prometheus,
 }
 
 /// A device or file, and the host that it is on; `None` where none was named.

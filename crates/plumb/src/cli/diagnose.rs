@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::watch::INTERVAL_MIN;
-use super::{Beneath, ColorChoice, FailOn, Verbosity};
+use super::{Accepting, Beneath, ColorChoice, FailOn, Verbosity};
 use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb diagnose`.
@@ -20,7 +20,7 @@ Exit status: 0 clean, 1 findings, 2 usage, 3 an alignment is unknown, or I/O cou
 seen to judge them, 5 failed."
 )]
 pub struct Diagnose {
-    /// The device, mount point or file to look at, with all layers below and above it; all devices when not given
+    /// Device, mount point or file to judge, with the layers below and above it [default: all]
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
     /// How long to watch I/O; 0 looks at the layout alone
@@ -29,6 +29,8 @@ pub struct Diagnose {
 
     #[command(flatten)]
     pub beneath: Beneath,
+    #[command(flatten)]
+    pub accepting: Accepting,
 
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]

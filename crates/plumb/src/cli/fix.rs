@@ -52,28 +52,28 @@ pub struct Fix {
 #[derive(Debug, Subcommand)]
 pub enum FixCommand {
     /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
-    #[command(after_help = BEGINS)]
+    #[command(after_long_help = BEGINS)]
     Relabel(Relabel),
     /// Put a label back that relabel or backup-label took the place of
-    #[command(after_help = BEGINS)]
+    #[command(after_long_help = BEGINS)]
     Undo(Undo),
     /// Rewrite the broken or stranded copy of a GPT from the good one
-    #[command(after_help = BEGINS)]
+    #[command(after_long_help = BEGINS)]
     BackupLabel(BackupLabel),
     /// Carry out plans, or the remedies of a check, as far as Plumb can do that here, and print the others
-    #[command(after_help = CARRIES_OUT)]
+    #[command(after_long_help = CARRIES_OUT)]
     Plan(FromPlan),
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
-    #[command(after_help = BEGINS)]
+    #[command(after_long_help = BEGINS)]
     Move(Move),
     /// Go on with a move that was stopped or cut off
-    #[command(after_help = GOES_ON)]
+    #[command(after_long_help = GOES_ON)]
     Resume(Resume),
     /// Revert an unfinished move: the partition returns to its old place
-    #[command(after_help = GOES_ON)]
+    #[command(after_long_help = GOES_ON)]
     Rollback(Resume),
     /// Tell how far a move is
-    #[command(after_help = GOES_ON)]
+    #[command(after_long_help = GOES_ON)]
     Status(Status),
 }
 

@@ -22,14 +22,26 @@ pub fn end_with(error: &clap::Error) -> ExitCode {
         text.lines().for_each(say);
         return Exit::Usage.into();
     }
-    let width = columns(&io::stdout()).map_or(WIDTH, |width| width.min(HELP_WIDTH));
-    match output::print(&broken(&text, width)) {
+    match output::print(&help(&text)) {
         Ok(()) => Exit::Clean.into(),
         Err(failure) => {
             failure.print();
             failure.exit().into()
         }
     }
+}
+
+/// The first line of a mistake in the command line.
+pub fn first(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// Help in lines for standard output.
+pub fn help(text: &str) -> String {
+    let width = columns(&io::stdout()).map_or(WIDTH, |width| width.min(HELP_WIDTH));
+    output::drawn(broken(text, width))
 }
 
 /// The same in lines of at most `width` columns, where words allow it.
@@ -54,10 +66,8 @@ fn words_begin(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-    use crate::cli::Cli;
+    use crate::cli::manual;
 
     fn helps(command: &mut clap::Command, all: &mut Vec<String>) {
         all.extend(
@@ -71,7 +81,7 @@ mod tests {
     #[test]
     fn help_keeps_within_a_terminal() {
         let mut all = Vec::new();
-        helps(&mut Cli::command(), &mut all);
+        helps(&mut manual::command(), &mut all);
         assert!(
             all.len() > 40
                 && all
@@ -89,6 +99,31 @@ mod tests {
             };
             assert_eq!(words(&text), words(&help), "nothing is lost");
         }
+    }
+
+    /// Lines of `-h` at 80 columns: the program fits a terminal, and a command a screen.
+    #[test]
+    fn short_help_is_short() {
+        fn add(command: &mut clap::Command, path: &str, long: &mut Vec<String>) {
+            let help = command.render_help().to_string();
+            let lines = broken(&help, WIDTH).lines().count();
+            let most = if path.is_empty() { 24 } else { 40 };
+            if lines > most {
+                long.push(format!("plumb{path} -h: {lines} lines"));
+            }
+            for sub in command
+                .get_subcommands_mut()
+                .filter(|sub| !sub.is_hide_set())
+            {
+                let path = format!("{path} {}", sub.get_name());
+                add(sub, &path, long);
+            }
+        }
+        let mut long = Vec::new();
+        let mut command = manual::command();
+        command.build();
+        add(&mut command, "", &mut long);
+        assert_eq!(long, [""; 0]);
     }
 
     #[test]

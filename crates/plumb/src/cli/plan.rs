@@ -32,28 +32,28 @@ pub struct Plan {
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
     /// Aligned start of a partition or slice, and the commands that put it there
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Partition(Box<Partition>),
     /// How large the chunks of a stripe should be
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Stripe(Stripe),
     /// Offsets of soft partitions of Solaris Volume Manager
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Softpart(Softpart),
     /// Stripe options of a file system
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Filesystem(Filesystem),
     /// Record that suits a page, or the I/O of a profile
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Record(RecordPlan),
     /// The I/O size of mirror resyncs of Solaris Volume Manager
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Resync(Resync),
     /// How many disks a demanded rate takes
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Disks(Disks),
     /// Gain from writing in sequence, or from gathering records
-    #[command(after_help = ALL)]
+    #[command(after_long_help = ALL)]
     Writes(Writes),
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::natural;
 use plumb_report::compare::LeftOut;
 use plumb_trace::names::partition_number;
 
@@ -62,7 +63,7 @@ pub fn pair_devices(sides: &[Side; 2], asked: &[cli::DevicePair]) -> Result<Pair
         ] {
             if !of.contains_key(name) {
                 return Err(
-                    Failure::unknown(format!("no device `{name}` in {}", side.path()))
+                    Failure::missing(format!("no device `{name}` in {}", side.path()))
                         .with_help(format!("these are: {}", listed(of))),
                 );
             }
@@ -106,7 +107,7 @@ fn found(devices: &[Devices; 2], paths: [&str; 2]) -> Result<Pairs, Failure> {
     }
     let is_common = |name: &&str| devices[0].contains_key(*name) && devices[1].contains_key(*name);
     let mut common: Vec<&str> = busy.iter().flatten().copied().filter(is_common).collect();
-    common.sort_unstable();
+    common.sort_by(|one, other| natural(one, other));
     common.dedup();
     match (&common[..], &busy[0][..], &busy[1][..]) {
         ([], [before], [after]) => {

@@ -73,7 +73,7 @@ pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<WatchedDisk
             })
         })
         .collect();
-    disks.sort_by(|a, b| plumb_stack::graph::natural(&a.name, &b.name));
+    disks.sort_by(|a, b| plumb_geometry::natural(&a.name, &b.name));
     disks
 }
 

@@ -1,8 +1,6 @@
 //! The parts that a diagnosis could not see, and the commands that would.
 
 use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 use plumb_capture::CaptureError;
 use plumb_quoting::{Command, CommandLine, NoCommand};
@@ -10,13 +8,6 @@ use plumb_report::diagnose::Unseen;
 use plumb_stack::{Kind, NodeId, Stack};
 
 use crate::typed;
-
-/// The same command again, with all permissions; `None` where it had them and was refused all the same.
-fn again() -> Option<Command> {
-    // Its owner is the effective user.
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    (!is_root).then(typed::as_root)
-}
 
 /// Something that could not be seen, and the commands that would see it, or the reason why they cannot be given.
 fn unseen(clause: String, mut what: String, commands: impl IntoIterator<Item = Command>) -> Unseen {
@@ -29,6 +20,7 @@ fn unseen(clause: String, mut what: String, commands: impl IntoIterator<Item = C
     Unseen {
         what,
         clause,
+        is_below_guest: false,
         commands,
     }
 }
@@ -37,7 +29,7 @@ fn unseen(clause: String, mut what: String, commands: impl IntoIterator<Item = C
 #[must_use]
 pub fn io(why: &CaptureError) -> Unseen {
     let command = match why {
-        CaptureError::NotPermitted => again(),
+        CaptureError::NotPermitted => typed::as_root(),
         _ => None,
     };
     unseen(
@@ -74,7 +66,7 @@ pub fn content(
         more => format!(" and {more} more"),
     };
     let is_late = error.kind() == std::io::ErrorKind::TimedOut;
-    let again = again().filter(|_| !is_late);
+    let again = typed::as_root().filter(|_| !is_late);
     let even = if again.is_none() && !is_late {
         ", though the user is root"
     } else {
@@ -110,12 +102,12 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
         .option("--join", format!("{first}=/dev/DEVICE"))
         .remark("then here");
     let clause = format!("layers below {}", disks.join(", "));
-    Some(unseen(
-        clause,
-        what,
-        [
-            Command::new("plumb check --collect host.tar.zst").remark("on the host of this guest"),
-            joined,
-        ],
-    ))
+    let commands = [
+        Command::new("plumb check --collect host.tar.zst").remark("on the host of this guest"),
+        joined,
+    ];
+    Some(Unseen {
+        is_below_guest: true,
+        ..unseen(clause, what, commands)
+    })
 }

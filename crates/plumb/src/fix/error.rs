@@ -186,7 +186,7 @@ impl From<FixError> for Failure {
             FixError::Saved(SavedLabelError::Io { path, source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
-                Failure::usage(format!("{path}: found no such file or directory, expected a saved label"))
+                Failure::missing(format!("{path}: found no such file or directory, expected a saved label"))
             }
             FixError::LabelProblem { device, problem } => match problem {
                 Problem::SectorSizeMismatch { label_bytes, .. } => failure.with_help(format!(

@@ -140,7 +140,11 @@ impl JudgedHost {
     pub fn look(stated: &[StatedRemedy]) -> Result<JudgedHost, Failure> {
         let mut gathered = GatheredHost::default();
         sources::live(None, &mut gathered, &[])?;
-        devices::note(&mut gathered.builder, &gathered.unread);
+        devices::note(
+            &mut gathered.builder,
+            &gathered.unread,
+            devices::advice_to_open(),
+        );
         let beneath = Beneath {
             page: stated.iter().find_map(given_page),
             ..Beneath::default()

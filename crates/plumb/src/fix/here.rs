@@ -29,7 +29,7 @@ impl Here {
         let host = linux::collect(&root, &mut builder).map_err(|error| Failure::failed(&error))?;
         let node = target::on_host(path, &host, &root, &mut builder)?;
         let nowhere =
-            || Failure::usage(format!("{}: found no such device or file", path.display()));
+            || Failure::missing(format!("{}: found no such device or file", path.display()));
         Ok(Here {
             node: node.ok_or_else(nowhere)?,
             stack: builder.finish(),

@@ -338,7 +338,7 @@ fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
             "{}: found no such device or file, expected a disk or an image of one",
             device.display()
         );
-        Failure::usage(what)
+        Failure::missing(what)
     };
     let path = std::fs::canonicalize(by_name(device)).map_err(|_| nowhere())?;
     let here = Here::find(&path)?;

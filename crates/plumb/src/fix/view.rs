@@ -73,7 +73,7 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
         report::json(&crate::this_run::now(), &fixed).map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
-        report::text(&fixed)
+        output::drawn(report::text(&fixed))
     };
     output::print(&text)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_capture::{Filter, Reading};
-use plumb_geometry::group_digits;
+use plumb_geometry::{group_digits, natural};
 use plumb_profile::Profile;
 
 /// The sentences, none for an interval with complete figures.
@@ -42,7 +42,9 @@ fn silent(reading: &Reading) -> Vec<String> {
 fn of_disks(reading: &Reading) -> Vec<String> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut splits = Vec::new();
-    for (device, misses) in &reading.misses {
+    let mut devices: Vec<_> = reading.misses.iter().collect();
+    devices.sort_by(|(one, _), (other, _)| natural(one, other));
+    for (device, misses) in devices {
         let told = [
             (misses.requeues, "I/O issued more than once, counted once"),
             (

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use plumb_capture::Reading;
 use plumb_diagnose::analysis::OpSummary;
 use plumb_diagnose::{Analysis, Questions, analyze};
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind, natural};
 
 mod device;
 mod draw;
@@ -302,7 +302,7 @@ impl Screen {
                 Sort::Latency => median(b).cmp(&median(a)),
                 Sort::Name => std::cmp::Ordering::Equal,
             };
-            by.then_with(|| a.target.device.cmp(&b.target.device))
+            by.then_with(|| natural(&a.target.device, &b.target.device))
         });
         self.selected = self.selected.min(self.ranked.len().saturating_sub(1));
     }

@@ -8,6 +8,7 @@ use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose, diagnose
 use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_report::json::WholeTime;
+use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_report::{Report, Section, text};
 use plumb_trace::Layer;
 
@@ -134,12 +135,54 @@ impl Whole {
     }
 
     /// Facts that a reader of single intervals has no other way to know.
-    pub(super) fn summary(&self, questions: &Questions, span: Duration) -> WholeTime {
+    pub(super) fn summary(&self, args: &Watch, questions: &Questions, span: Duration) -> WholeTime {
         let app = self.app.as_ref().map(App::whole);
+        let judged = self.judge(questions);
+        let verdict = self
+            .report(&judged, &[], &[], self.outcome(&judged, args))
+            .verdict();
         WholeTime {
+            verdict,
             seconds: span.as_secs_f64(),
-            diagnosis: self.judge(questions).diagnosis,
+            diagnosis: judged.diagnosis,
             app,
+        }
+    }
+
+    fn outcome(&self, judged: &WatchOutcome<'_>, args: &Watch) -> Outcome {
+        let worst = judged.diagnosis.worst();
+        if worst.is_some_and(|worst| args.fail_on.covers(worst)) {
+            Outcome::Findings
+        } else if self.is_partial() {
+            Outcome::Unknown(WhyUnknown::NotWatched)
+        } else if judged.profiles.is_empty() {
+            Outcome::Unknown(WhyUnknown::TooFewIos)
+        } else if judged.diagnosis.unknown.is_empty() {
+            Outcome::Clean
+        } else {
+            Outcome::Unknown(WhyUnknown::Layout)
+        }
+    }
+
+    fn report<'a>(
+        &self,
+        judged: &'a WatchOutcome<'_>,
+        sources: &'a [String],
+        notes: &'a [String],
+        outcome: Outcome,
+    ) -> Report<'a> {
+        let sections = judged.profiles.iter().zip(&judged.analyses);
+        Report {
+            title: "this host".to_owned(),
+            version: env!("CARGO_PKG_VERSION"),
+            command: crate::typed::for_page(),
+            sources,
+            notes,
+            sections: sections
+                .map(|(profile, analysis)| Section { profile, analysis })
+                .collect(),
+            diagnosis: &judged.diagnosis,
+            outcome,
         }
     }
 
@@ -152,6 +195,7 @@ impl Whole {
         args: &Watch,
         questions: &Questions,
         span: Duration,
+        was_on_screen: bool,
     ) -> Result<Exit, Failure> {
         self.close(span);
         if let Some(app) = &self.app {
@@ -160,56 +204,41 @@ impl Whole {
                 .insert(format!("this host: {}", app.how()));
         }
         let judged = self.judge(questions);
+        let outcome = self.outcome(&judged, args);
         let printed = if args.json {
             Ok(())
         } else {
-            self.print(&judged, args)
+            self.print(&judged, args, outcome, was_on_screen)
         };
         if let Some(path) = &args.save {
             self.save(path)?;
         }
         printed?;
-        let WatchOutcome {
-            profiles,
-            diagnosis,
-            ..
-        } = &judged;
-        let found = diagnosis
-            .worst()
-            .is_some_and(|worst| args.fail_on.covers(worst));
-        Ok(
-            match (
-                found,
-                profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty(),
-            ) {
-                (true, _) => Exit::Findings,
-                (false, true) => Exit::Unknown,
-                (false, false) => Exit::Clean,
-            },
-        )
+        Ok(outcome.into())
     }
 
-    fn print(&self, judged: &WatchOutcome<'_>, args: &Watch) -> Result<(), Failure> {
+    /// After a screen the verdict is enough: somebody has seen the figures.
+    fn print(
+        &self,
+        judged: &WatchOutcome<'_>,
+        args: &Watch,
+        outcome: Outcome,
+        was_on_screen: bool,
+    ) -> Result<(), Failure> {
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
-        let sections = judged.profiles.iter().zip(&judged.analyses);
-        let report = Report {
-            title: "this host".to_owned(),
-            version: env!("CARGO_PKG_VERSION"),
-            command: crate::typed::for_page(),
-            sources: &sources,
-            notes: &notes,
-            sections: sections
-                .map(|(profile, analysis)| Section { profile, analysis })
-                .collect(),
-            diagnosis: &judged.diagnosis,
-        };
+        let report = self.report(judged, &sources, &notes, outcome);
         let color = output::color(args.color);
+        if was_on_screen {
+            return output::print(&output::drawn(text::brief(&report, color)));
+        }
         let asked = self
             .app
             .as_ref()
             .map(|app| text::asked(&app.whole(), color));
-        output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
+        output::print(&output::drawn(
+            text::text(&report, color) + &asked.unwrap_or_default(),
+        ))
     }
 }
 

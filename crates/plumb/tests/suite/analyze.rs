@@ -1,6 +1,6 @@
 //! `plumb analyze` on real traces, against numbers that others have counted.
 
-use crate::common::{Folder, Ran, analyze, real};
+use crate::common::{Folder, Ran, analyze, msr, pages, real};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -360,4 +360,43 @@ fn latencies_of_a_torn_recording_are_not_known() {
         assert_eq!(profile["in_flight"].is_null(), is_torn);
         assert_eq!(profile["timed"], if is_torn { 500 } else { 1000 });
     }
+}
+
+/// Disk 2 goes before disk 10 in every list.
+#[test]
+fn devices_are_listed_as_people_count() {
+    let folder = Folder::new("natural");
+    let lines = msr(pages(1000, 512, 8192));
+    let mixed: String = lines
+        .lines()
+        .enumerate()
+        .map(|(at, line)| {
+            let disk = if at % 2 == 0 { ",host,10," } else { ",host,2," };
+            line.replace(",host,0,", disk) + "\n"
+        })
+        .collect();
+    let file = folder.file("mixed.csv", mixed);
+    let document = analyze(&file, "--json").json();
+    let devices = |at: &str, name: &str| -> Vec<String> {
+        let list = document.pointer(at).and_then(serde_json::Value::as_array);
+        let list = list.expect("a list").iter();
+        list.map(|one| {
+            one.pointer(name)
+                .and_then(serde_json::Value::as_str)
+                .expect("a name")
+                .to_owned()
+        })
+        .collect()
+    };
+    assert_eq!(
+        devices("/result/profiles", "/target/device"),
+        ["host_2", "host_10"]
+    );
+    assert_eq!(
+        devices("/findings", "/target/device"),
+        ["host_2", "host_10"]
+    );
+    analyze(&file, "--device none")
+        .ends(5)
+        .complains("these are: host_2, host_10");
 }

@@ -51,7 +51,7 @@ fn what_is_on_no_device() {
         .ends(3)
         .complains("/dev/null is no block device, directory or file");
     plumb(["check", "no-such-device"])
-        .ends(3)
+        .ends(5)
         .complains("no `no-such-device` in the input");
 }
 
@@ -117,4 +117,130 @@ fn ten_thousand_devices() {
         "partition: 50 of 5,000 misaligned, 4,950 of 5,000 aligned on every grid that is known",
     );
     plumb(["check", "--root", "/nowhere"]).ends(5);
+}
+
+/// Disks with partitions at sector 34: all misfit alike.
+fn many(folder: &Folder, names: &[&str]) -> std::path::PathBuf {
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for name in names {
+        host.disk(&FakeDisk::named(name));
+        host.partition(name, 1, 34, 1 << 20);
+    }
+    root
+}
+
+/// What a list leaves out is shown by the command beside it.
+#[test]
+fn findings_that_are_left_out_are_shown_by_a_command() {
+    let folder = Folder::new("check-many");
+    let root = many(&folder, &["sda", "sdb", "sdc", "sdd", "sde"]);
+    let path = root.to_str().expect("a plain path");
+    let ran = plumb(["check", "--root", path, "-v"]);
+    ran.ends(1)
+        .says("3 more of misaligned-partition: sdc1, sdd1, sde1. To show them:")
+        .says(&format!("plumb check --root {path} -vv"));
+    let all = plumb(["check", "--root", path, "-vv"]);
+    assert!(!all.out.contains("more of"), "{}", all.out);
+    assert_eq!(all.out.matches("WARNING  misaligned-partition").count(), 5);
+}
+
+#[test]
+fn devices_are_listed_as_people_count() {
+    let folder = Folder::new("check-natural");
+    let root = many(&folder, &["nvme10n1", "nvme2n1", "nvme1n1"]);
+    let path = root.to_str().expect("a plain path");
+    let ran = plumb(["check", "--root", path]);
+    ran.ends(1)
+        .says("The same on nvme2n1p1, nvme10n1p1")
+        .says("MISFIT: nvme1n1p1, nvme2n1p1, nvme10n1p1.");
+    let document = plumb(["check", "--root", path, "--json"]).json();
+    let findings = document["findings"].as_array().expect("findings");
+    let devices: Vec<&str> = findings
+        .iter()
+        .filter_map(|one| one["target"]["device"].as_str())
+        .collect();
+    assert_eq!(devices, ["nvme1n1p1", "nvme2n1p1", "nvme10n1p1"]);
+}
+
+/// Root is not sent to root, and others are.
+#[test]
+fn advice_to_be_root_is_for_others() {
+    plumb_testkit::require!(Root, Tool("setpriv"));
+    let folder = Folder::new("check-root");
+    let program = folder.path("plumb");
+    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
+    run(Command::new("chmod")
+        .args(["755"])
+        .arg(folder.path(""))
+        .arg(&program));
+    let check = |user: &str| {
+        let mut command = Command::new("setpriv");
+        command.args([
+            &format!("--reuid={user}"),
+            "--regid=65534",
+            "--clear-groups",
+        ]);
+        let done = command.arg(&program).args(["check", "-vv"]).output();
+        String::from_utf8(done.expect("it runs").stdout).expect("text")
+    };
+    let (own, other) = (check("0"), check("65534"));
+    assert!(!own.contains("run Plumb as root"), "{own}");
+    let flat = other.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("run Plumb as root, or as a member of the group disk"),
+        "{other}"
+    );
+}
+
+/// A warning on a unit that is only assumed names the measurement that confirms it.
+#[test]
+fn low_confidence_comes_with_a_measurement() {
+    let folder = Folder::new("check-low");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    host.disk(&FakeDisk {
+        physical: 512,
+        minimum_io: 512,
+        ..FakeDisk::named("sdx")
+    });
+    // No other place: the partition fills the disk up to its last sectors.
+    host.partition("sdx", 1, 34, (1 << 31) - 68);
+    let path = root.to_str().expect("a plain path");
+    let document = plumb(["check", "--root", path, "--json"]).json();
+    let finding = &document["findings"][0];
+    assert_eq!(finding["rule"], "misaligned-partition");
+    assert_eq!(finding["severity"], "warning");
+    let fix = finding["fix"].as_array().expect("commands");
+    let is_measured = finding["confidence"] != "low"
+        || fix.iter().any(|step| {
+            step["command"]
+                .as_str()
+                .is_some_and(|command| command.contains("plumb"))
+        });
+    assert!(is_measured, "{finding:#}");
+}
+
+/// Only the target and the layers below and above it count; other devices are one line.
+#[test]
+fn only_the_target_counts() {
+    let folder = Folder::new("check-target");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for (disk, start) in [("sda", 2048), ("sdb", 34)] {
+        host.disk(&FakeDisk::named(disk));
+        host.partition(disk, 1, start, 1 << 20);
+    }
+    let path = root.to_str().expect("a plain path");
+    let check = |target: &str| plumb(["check", "--root", path, target]);
+    check("sda")
+        .ends(0)
+        .says("OK: 1 device and 1 layer checked.")
+        .says("Other devices (not judged): 1 finding on sdb1 (plumb check).");
+    let own = check("sdb");
+    own.ends(1).says("MISFIT: sdb1 starts");
+    assert!(!own.out.contains("Other devices"), "{}", own.out);
+    let document = plumb(["check", "--root", path, "sda", "--json"]).json();
+    assert_eq!(document["result"]["elsewhere"]["warnings"], 1);
+    assert_eq!(document["verdict"]["word"], "OK");
 }

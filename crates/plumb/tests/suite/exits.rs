@@ -96,7 +96,7 @@ fn unknown() {
         .complains("does not reveal a partition 1")
         .complains("--range");
     analyze(&file, "--grid 4k --device sdz")
-        .ends(3)
+        .ends(5)
         .complains("no device `sdz`")
         .complains("these are: host_0");
     analyze(&file, "--grid 4k --op discard")
@@ -192,6 +192,31 @@ fn input_read_in_part_is_never_0() {
 }
 
 /// The file may not be read by the user that the program runs as.
+/// The shift that aligns all I/O is advised with the file that was read. Once it was asked, its answer comes first.
+#[test]
+fn the_next_command_is_complete() {
+    let folder = Folder::new("exits");
+    let file = folder.file("warning.csv", misaligned());
+    let path = file.display();
+    // 512 bytes past a block of 4 KiB: 7 sectors are missing to the next.
+    analyze(&file, "--grid 4k")
+        .ends(1)
+        .says(&format!("plumb analyze {path} --grid 4k --shift +7s"));
+    let ran = analyze(&file, "--grid 4k --shift +7s");
+    ran.ends(1).says("0 of 1,000 I/O would start off it (0 %)");
+    assert!(
+        !ran.out.contains("--shift +7s"),
+        "advised again:\n{}",
+        ran.out
+    );
+    let answer = ran.out.find("What if:").expect("the answer");
+    let finding = ran.out.find("WARNING").expect("the finding");
+    assert!(answer < finding, "{}", ran.out);
+    // Another shift is no answer to that.
+    analyze(&file, "--grid 4k --shift +1s")
+        .says(&format!("plumb analyze {path} --grid 4k --shift +7s"));
+}
+
 #[test]
 fn not_permitted() {
     require!(Root, Tool("setpriv"));

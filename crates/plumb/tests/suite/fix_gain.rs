@@ -278,8 +278,8 @@ fn a_plan_ends_with_a_probe() {
         .says(&format!("plumb check {node}"));
     // It has the time of a probe; questions that a busy machine leaves open are asked again below.
     let told = [
-        "aligned for reads: the grid of {} is 4 KiB at offset 0",
-        "inconclusive for reads of {}",
+        "OK: reads: the grid of {} is 4 KiB at offset 0.",
+        "INCONCLUSIVE: reads of {}",
     ];
     let told = told.map(|words| format!("plumb probe {node} {}", words.replace("{}", &node)));
     assert!(

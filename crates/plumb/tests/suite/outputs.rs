@@ -649,7 +649,7 @@ fn names_reach_no_terminal_as_commands() {
     let sent = analyze(&sent, "");
     sent.ends(1).says("d\\u{1b}[2Jb");
     let named = analyze(&file, "--device nothing");
-    named.ends(3).complains("sd\\u{1b}]0;owned");
+    named.ends(5).complains("sd\\u{1b}]0;owned");
     let bad = folder.file("\u{1b}[31mname", "nonsense");
     let failed = analyze(&bad, "");
     let converted = plumb([

@@ -598,7 +598,7 @@ fn no_partition_is_moved_that_shares_bytes() {
             .to_owned();
         assert!(why.starts_with(words), "{why}");
     }
-    let check = plumb(format!("check --from {dump}").split_whitespace());
+    let check = plumb(format!("check -vv --from {dump}").split_whitespace());
     check
         .ends(1)
         .says("No commands for it: sdb1 and sdb2 overlap")
@@ -826,4 +826,83 @@ fn a_disk_is_no_pool() {
     zfs("cache/db")
         .ends(0)
         .says("zpool create -o ashift=12 cache DISK...");
+}
+
+/// The device on this host: absent, empty, full, mounted.
+#[test]
+fn the_state_of_the_device_comes_first() {
+    use plumb_testkit::loop_device::{LoopDevice, run};
+    use std::process::Command;
+    plan("partition /dev/no-such-disk --grid 4k")
+        .ends(0)
+        .says("WARNING /dev/no-such-disk: not found on this host.");
+    // Names of other systems are of other hosts.
+    let foreign = plan("partition c1t0d0 --grid 4k");
+    assert!(!foreign.ends(0).out.contains("WARNING"), "{}", foreign.out);
+    require!(Loop, Tool("sfdisk"), Tool("mkfs.ext4"));
+    let folder = Folder::new("plan-state");
+    let image = folder.path("disk");
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("an image");
+    let disk = LoopDevice::attach(&image, &["-P"]);
+    let path = disk.path().to_str().expect("a plain path").to_owned();
+    let line = format!("partition {path} --grid 4k");
+    let empty = plan(&line);
+    assert!(!empty.ends(0).out.contains("WARNING"), "{}", empty.out);
+    run(Command::new("sh").arg("-c").arg(format!(
+        "echo 'label: gpt\nstart=2048, size=65536' | sfdisk -q {path} && udevadm settle 2>/dev/null; \
+         for n in 1 2 3 4 5 6 7 8 9 10; do test -b {path}p1 && break; partx -a {path} 2>/dev/null; sleep 0.2; done; \
+         mkfs.ext4 -q {path}p1"
+    )));
+    plan(&line)
+        .ends(0)
+        .says(&format!("WARNING {path}: has data: "))
+        .says("destroys them.");
+    let at = folder.path("at");
+    std::fs::create_dir(&at).expect("a directory");
+    run(Command::new("mount").arg(format!("{path}p1")).arg(&at));
+    let ran = plan(&line);
+    let document = plan(&format!("{line} --json")).json();
+    run(Command::new("umount").arg(&at));
+    ran.ends(0)
+        .says(&format!("WARNING {path}: mounted at {}.", at.display()))
+        .says("has data: ");
+    let warnings = &document["result"]["plans"][0]["warnings"];
+    assert_eq!(warnings[0]["kind"], "mounted");
+    assert_eq!(warnings[0]["at"][0], at.to_str().expect("plain"));
+    let faults = crate::common::schema::Schema::read("plan").faults(&document);
+    assert_eq!(faults, [""; 0]);
+}
+
+/// The study that a plan of writes names measures what the plan asks for.
+#[test]
+fn writes_are_measured_by_a_study() {
+    let text = plan("writes --record 512 --gather 16 --random 80")
+        .ends(0)
+        .flat();
+    let begin = text.find("plumb bench SCRATCH").expect("the study");
+    let command: String = text[begin..]
+        .chars()
+        .take_while(|sign| *sign != '(')
+        .collect();
+    assert!(command.contains("--study gather"), "{command}");
+    let folder = Folder::new("plan-writes");
+    let file = folder.file("scratch", vec![1; 1 << 20]);
+    let name = file.to_str().expect("a plain path");
+    let line = command.replace("SCRATCH", name) + " --at-threads 1 --for 100ms --json";
+    let ran = plumb(line.split_whitespace().skip(1));
+    let document = ran.ends(0).json();
+    let rows = document["result"]["study"]["rows"]
+        .as_array()
+        .expect("rows");
+    let gathered: Vec<u64> = rows
+        .iter()
+        .filter_map(|row| row["records"].as_u64())
+        .collect();
+    assert!(gathered.contains(&1) && gathered.contains(&16), "{rows:?}");
+    // A record that the study does not take is measured by fio.
+    plan("writes --record 64k --gather 16 --random 80")
+        .ends(0)
+        .says("fio --name=random");
 }

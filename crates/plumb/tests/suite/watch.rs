@@ -383,7 +383,7 @@ fn filtered_by_operation_and_command() {
         .says("filtered: only process 1")
         .says("layer by typed tracepoints, 0.1 s, only process 1");
     plumb(["watch", "--cgroup", "/no/such/group", "--count", "1"])
-        .ends(2)
+        .ends(5)
         .complains("/no/such/group: ");
     plumb(["watch", "--pid", "0"]).ends(2);
     plumb(["watch", "--comm", ""]).ends(2);

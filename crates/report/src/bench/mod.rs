@@ -4,15 +4,18 @@
 mod study;
 mod sweep;
 mod text;
+mod verdict;
 
 use serde::Serialize;
 
 use crate::json::Document;
 use crate::run::Run;
+use crate::verdict::Outcome;
 
 pub use study::{Study, StudyRow};
 pub use sweep::{Grid, Offset, RateRatio, Sweep, sweep_text};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
+pub use verdict::verdict;
 
 pub(crate) use study::sentences as study_words;
 pub(crate) use sweep::sentences as sweep_words;
@@ -228,12 +231,12 @@ impl DirectionFigures {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(run: &Run, bench: &Bench) -> Result<String, serde_json::Error> {
+pub fn json(run: &Run, bench: &Bench, outcome: Outcome) -> Result<String, serde_json::Error> {
     plumb_quoting::json::pretty(&Document {
         schema: "plumb.bench/2",
         run,
         inputs: Vec::<()>::new(),
-        verdict: None,
+        verdict: Some(verdict(bench, outcome)),
         findings: Vec::new(),
         result: bench,
     })

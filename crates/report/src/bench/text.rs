@@ -6,9 +6,11 @@ use crate::bench::{
     Average, Bench, BenchInterval, BenchRun, BenchTarget, Brief, DirectionFigures, Measurement,
     Times,
 };
-use crate::bench::{study, sweep};
+use crate::bench::{study, sweep, verdict};
+use crate::brief;
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{Color, Page};
+use crate::verdict::Outcome;
 
 /// The columns of the lines of intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +151,7 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
 
 /// The summary behind the intervals.
 #[must_use]
-pub fn summary(bench: &Bench, color: Color) -> String {
+pub fn summary(bench: &Bench, outcome: Outcome, color: Color) -> String {
     let mut page = Page::new(color);
     match &bench.runs[..] {
         // Lines of intervals were printed before.
@@ -175,6 +177,8 @@ pub fn summary(bench: &Bench, color: Color) -> String {
     for note in &bench.notes {
         page.wrapped("  note: ", "    ", note);
     }
+    page.gap();
+    brief::first_line(&mut page, &verdict(bench, outcome));
     page.text
 }
 

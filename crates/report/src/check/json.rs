@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use plumb_diagnose::accept::{Acceptance, Accepted};
 use plumb_geometry::Bytes;
-use plumb_model::RuleId;
+use plumb_model::{Finding, RuleId, Severity};
 use plumb_stack::node::NodeFacts;
 use plumb_stack::survey::{Lost, On, Tally};
 use plumb_stack::{GridFact, Kind, Node, NodeId, Obstacle, Overall, Placing, Problem, Source};
 use serde::Serialize;
 
 use super::{Check, CheckInput};
-use crate::json::{Document, UnjudgedOut, findings, unknown};
+use crate::json::{Document, FindingOut, UnjudgedOut, finding, findings, unknown};
 
 #[derive(Serialize)]
 struct NodeOut<'a> {
@@ -71,12 +72,68 @@ struct StackOut<'a> {
     problems: &'a [Problem],
 }
 
+/// A finding that is accepted, and the statement that accepts it.
+#[derive(Serialize)]
+struct AcceptedFindingOut<'a> {
+    finding: FindingOut<'a>,
+    by: &'a Acceptance,
+}
+
+/// Everything that was accepted, with statements that no longer count.
+#[derive(Serialize)]
+struct AcceptedOut<'a> {
+    findings: Vec<AcceptedFindingOut<'a>>,
+    expired: &'a [Acceptance],
+    unused: &'a [Acceptance],
+    unseen: bool,
+}
+
+impl AcceptedOut<'_> {
+    fn new(accepted: &Accepted) -> AcceptedOut<'_> {
+        let findings = accepted.findings.iter();
+        let findings = findings.map(|one| AcceptedFindingOut {
+            finding: finding(&one.finding),
+            by: &one.by,
+        });
+        AcceptedOut {
+            findings: findings.collect(),
+            expired: &accepted.expired,
+            unused: &accepted.unused,
+            unseen: accepted.unseen,
+        }
+    }
+}
+
+/// Numbers of findings on other devices than those asked about.
+#[derive(Default, Serialize)]
+struct ElsewhereOut {
+    critical: u64,
+    warnings: u64,
+    notes: u64,
+}
+
+impl ElsewhereOut {
+    fn count(findings: &[Finding]) -> ElsewhereOut {
+        let mut numbers = ElsewhereOut::default();
+        for finding in findings {
+            match finding.severity {
+                Severity::Critical => numbers.critical += 1,
+                Severity::Warning => numbers.warnings += 1,
+                Severity::Note => numbers.notes += 1,
+            }
+        }
+        numbers
+    }
+}
+
 /// The stack with its verdicts, and the parts that were not found.
 #[derive(Serialize)]
 pub(crate) struct CheckResult<'a> {
     stack: StackOut<'a>,
     summary: BTreeMap<Kind, Tally>,
     unknown: Vec<UnjudgedOut<'a>>,
+    accepted: AcceptedOut<'a>,
+    elsewhere: ElsewhereOut,
     silent: &'a [RuleId],
     notes: &'a [String],
 }
@@ -130,6 +187,8 @@ pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
         },
         summary: check.survey.tallies(stack, |id| check.wants(id)),
         unknown: unknown(&check.diagnosis.unknown),
+        accepted: AcceptedOut::new(check.accepted),
+        elsewhere: ElsewhereOut::count(check.elsewhere),
         silent: &check.diagnosis.silent,
         notes: check.notes,
     }

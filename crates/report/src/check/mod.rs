@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::accept::{self, Accepted};
 use plumb_geometry::plural;
 use plumb_model::{Finding, Reason, RuleId, Target};
-use plumb_stack::{NodeId, Stack, Survey};
+use plumb_quoting::{Command, CommandLine, NoCommand};
+use plumb_stack::{NodeId, Overall, Stack, Stand, Survey};
 use serde::Serialize;
 
 use crate::brief;
@@ -14,9 +16,10 @@ use crate::run::Run;
 use crate::text::alike::kinds;
 use crate::text::page::Page;
 use crate::text::{Color, Detail, finding_lines};
-use crate::verdict::{Grounds, Outcome, Verdict};
+use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown};
 use crate::words;
 
+pub(crate) mod accepted;
 mod json;
 mod standing;
 mod tree;
@@ -63,6 +66,10 @@ pub struct Check<'a> {
     pub wanted: Option<&'a HashSet<NodeId>>,
     /// The results of the rules.
     pub diagnosis: &'a Diagnosis,
+    /// Findings that are accepted: counted, and without influence on the outcome.
+    pub accepted: &'a Accepted,
+    /// Findings on other devices than those asked about: counted, and without influence on the outcome.
+    pub elsewhere: &'a [Finding],
     /// Sentences that a reader must know.
     pub notes: &'a [String],
     /// The result. The exit status follows it.
@@ -75,7 +82,7 @@ impl Check<'_> {
     }
 
     /// Numbers of devices, and of layers above them.
-    fn extent(&self) -> (usize, usize) {
+    pub(crate) fn extent(&self) -> (usize, usize) {
         let nodes = || self.stack.nodes().filter(|(id, _)| self.wants(*id));
         let leaves = nodes().filter(|(id, _)| self.stack.is_leaf(*id)).count();
         (leaves, nodes().count() - leaves)
@@ -100,10 +107,52 @@ impl Check<'_> {
         Grounds {
             outcome: self.outcome,
             findings: &self.diagnosis.findings,
+            accepted: self.accepted.findings.len(),
             scope: self.scope(),
             fit: None,
             unknown: self.first_unknown(),
+            has_accepted_unseen: self.has_accepted_unseen(),
         }
+    }
+
+    /// Whether a layer or a rule is unknown and counts. A layer is told whether it is unknown for one reason alone: this host
+    /// cannot see the layers below a virtual disk.
+    fn is_unknown_where(&self, counts: impl Fn(bool) -> bool) -> bool {
+        let mut unjudged = self.diagnosis.unknown.iter();
+        let mut tops = self.stack.tops().into_iter().filter(|id| self.wants(*id));
+        unjudged
+            .any(|one| one.rule.rule().decides && counts(accept::is_unseen_alone(self.stack, one)))
+            || tops.any(|id| {
+                self.survey.stand(id).is_some_and(|stand| {
+                    stand.overall == Overall::Unknown
+                        && counts(accept::stands_unseen_alone(self.stack, stand))
+                })
+            })
+    }
+
+    /// Whether it is unknown how something lies, also where no rule had anything to judge. Layers that this host cannot see do
+    /// not count where they are accepted.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown_where(|is_unseen| !(is_unseen && self.accepted.unseen))
+    }
+
+    /// Whether everything that is unknown is below virtual disks, so that a guest can accept it.
+    #[must_use]
+    pub fn is_unseen_alone(&self) -> bool {
+        self.outcome == Outcome::Unknown(WhyUnknown::Layout)
+            && self.is_unknown_where(|is_unseen| is_unseen)
+            && !self.is_unknown_where(|is_unseen| !is_unseen)
+    }
+
+    /// Whether a layer is unknown for layers that are accepted as they are.
+    pub(crate) fn is_accepted_unseen(&self, stand: &Stand) -> bool {
+        self.accepted.unseen && accept::stands_unseen_alone(self.stack, stand)
+    }
+
+    /// Whether layers below virtual disks were accepted, and there are some.
+    pub(crate) fn has_accepted_unseen(&self) -> bool {
+        self.accepted.unseen && self.is_unknown_where(|is_unseen| is_unseen)
     }
 
     /// The first thing that could not be judged, with the number of the others.
@@ -132,13 +181,18 @@ pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
     if detail == Detail::Brief {
         let findings = &check.diagnosis.findings;
         brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
+            aside(page, check, "plumb check");
             unread(page, check.inputs);
+            if check.is_unseen_alone() {
+                brief::accept_unseen_line(page);
+            }
         });
         return page.text;
     }
     brief::first_line(&mut page, &verdict);
     page.line(headline(check));
-    findings(&mut page, &check.diagnosis.findings);
+    findings(&mut page, check, detail);
+    aside(&mut page, check, "plumb check");
     if detail == Detail::All {
         unknown(&mut page, check);
     }
@@ -150,6 +204,12 @@ pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
     }
     brief::last_line(&mut page, &verdict);
     page.text
+}
+
+/// Findings that do not count: accepted ones, and those of other devices, which `command` shows.
+pub(crate) fn aside(page: &mut Page, check: &Check<'_>, command: &str) {
+    accepted::lines(page, check.accepted);
+    accepted::elsewhere_line(page, check.elsewhere, command);
 }
 
 /// Inputs that could not be read.
@@ -181,13 +241,14 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
     )
 }
 
-/// Findings of one kind and severity one after the other: the first in full, the others by name.
-pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
-    for alike in kinds(findings) {
-        let full = if alike.len() > FINDINGS_IN_FULL + 1 {
-            FINDINGS_IN_FULL
-        } else {
-            alike.len()
+/// Findings of one kind and severity one after the other: the first ones in full, the others by name, with the command that
+/// shows them.
+pub(crate) fn findings(page: &mut Page, check: &Check<'_>, detail: Detail) {
+    for alike in kinds(&check.diagnosis.findings) {
+        let is_long = detail < Detail::All && alike.len() > FINDINGS_IN_FULL + 1;
+        let full = match is_long {
+            true => FINDINGS_IN_FULL,
+            false => alike.len(),
         };
         alike[..full]
             .iter()
@@ -199,13 +260,27 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
             let others = listed(others.collect());
             page.gap();
             let many = count((alike.len() - full) as u64);
-            page.wrapped(
-                "  ",
-                "  ",
-                format!("{many} more of {}: {others}", alike[0].rule()),
+            let words = format!(
+                "{many} more of {}: {others}. To show them:",
+                alike[0].rule()
             );
+            page.wrapped("  ", "  ", words);
+            match all_of(check.run) {
+                Ok(command) => page.command("    ", &command),
+                Err(_) => page.line("    the same command with -vv"),
+            }
         }
     }
+}
+
+/// The command of a run, printing everything.
+fn all_of(run: &Run) -> Result<CommandLine, NoCommand> {
+    let words = run.command.iter().skip(1);
+    let is_detail = |word: &&String| matches!(word.as_str(), "-v" | "-vv" | "--verbose");
+    let command = words
+        .filter(|word| !is_detail(word))
+        .fold(Command::new("plumb"), |command, word| command.arg(word));
+    command.flags("-vv").line()
 }
 
 /// The subjects that rules could not judge: by rule and reason, with the devices.
@@ -320,7 +395,8 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
 }
 
 pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
-    if check.inputs.is_empty() && check.notes.is_empty() {
+    let has_unused = !check.accepted.unused.is_empty();
+    if check.inputs.is_empty() && check.notes.is_empty() && !has_unused {
         return;
     }
     page.heading("Source");
@@ -347,6 +423,9 @@ pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
         page.wrapped("  ", "    ", format!("{}: {what}", input.path));
     }
     for note in check.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    for note in accepted::unused(check.accepted) {
         page.wrapped("  note: ", "    ", note);
     }
 }

@@ -1,6 +1,6 @@
 //! Names, places and verdicts as the report of a check says them.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, natural};
 use plumb_quoting::visible;
 use plumb_stack::survey::On;
 use plumb_stack::{CellKind, NodeId, Stack, Stand, Verdict};
@@ -22,8 +22,9 @@ pub fn name(name: &str) -> String {
     name.chars().take(NAME_MAX - 1).chain(['…']).collect()
 }
 
-/// `sda, sdb and 3 more`.
-pub fn listed(names: Vec<&str>) -> String {
+/// `sda2, sda10 and 3 more`, in the order of the names.
+pub fn listed(mut names: Vec<&str>) -> String {
+    names.sort_by(|one, other| natural(one, other));
     let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|one| name(one)).collect();
     match names.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn names_and_places() {
-        assert_eq!(listed(vec!["a", "b"]), "a, b");
+        assert_eq!(listed(vec!["sda10", "sdb", "sda2"]), "sda2, sda10, sdb");
         assert_eq!(listed(vec!["a"; 8]), "a, a, a, a, a, a and 2 more");
         assert_eq!(name(&"x".repeat(41)).chars().count(), 40);
         assert_eq!(name("sd\x1b[2Ja"), "sd\\u{1b}[2Ja");

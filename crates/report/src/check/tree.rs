@@ -5,8 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use plumb_geometry::{Bytes, SECTOR};
-use plumb_stack::graph::natural;
+use plumb_geometry::{Bytes, SECTOR, natural};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict};
 

@@ -55,6 +55,9 @@ pub struct Unseen {
     /// The same as a short clause: `layers below vda are not visible`.
     #[serde(skip)]
     pub clause: String,
+    /// Whether it is below the virtual disks of a guest, which a configuration may accept.
+    #[serde(skip)]
+    pub is_below_guest: bool,
     /// Commands that would see it; none where nothing known to the program would.
     pub commands: Vec<CommandLine>,
 }
@@ -183,14 +186,22 @@ pub fn text(diagnose: &Diagnose<'_>, detail: Detail, color: Color) -> String {
     if detail == Detail::Brief {
         let findings = &check.diagnosis.findings;
         brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
-            brief::unseen_lines(page, verdict.word, diagnose.unseen);
+            check::aside(page, check, "plumb diagnose");
+            let is_accepted = check.has_accepted_unseen();
+            let counts = |one: &&Unseen| !(one.is_below_guest && is_accepted);
+            let unseen: Vec<&Unseen> = diagnose.unseen.iter().filter(counts).collect();
+            brief::unseen_lines(page, verdict.word, &unseen);
+            if check.is_unseen_alone() {
+                brief::accept_unseen_line(page);
+            }
         });
         return page.text;
     }
     brief::first_line(&mut page, &verdict);
     page.wrapped("", "  ", diagnose.headline());
     summary(&mut page, diagnose);
-    check::findings(&mut page, &check.diagnosis.findings);
+    check::findings(&mut page, check, detail);
+    check::aside(&mut page, check, "plumb diagnose");
     seen(&mut page, diagnose);
     check::summary(&mut page, check);
     check::tree_lines(&mut page, check);

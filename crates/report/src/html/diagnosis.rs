@@ -4,7 +4,7 @@
 use super::markup::Markup;
 use super::page::{document, table};
 use super::{draw_section, findings, foot, overview, pictured};
-use crate::check::{listed, tree_lines};
+use crate::check::{accepted, listed, tree_lines};
 use crate::diagnose::{Diagnose, Unseen};
 use crate::format::count;
 use crate::text::Color;
@@ -20,6 +20,9 @@ pub fn diagnosed(diagnose: &Diagnose<'_>) -> String {
         alike(m, diagnose);
         unseen(m, diagnose.unseen);
         findings::draw(m, report);
+        for sentence in accepted::sentences(diagnose.check.accepted) {
+            m.leaf("p", &[], &sentence);
+        }
         tree(m, diagnose);
         if report.sections.len() > 1 {
             overview(m, report);

@@ -2,22 +2,24 @@
 
 use plumb_model::Finding;
 
-use super::words::{figures, grid_words, headline, searched_words, shown, source_words};
-use super::{Hint, ProbeReport, ReportedVerdict};
+use super::words::{figures, grid_words, searched_words, shown, source_words};
+use super::{Hint, ProbeReport, verdict};
+use crate::brief;
 use crate::format::{bytes, ns};
-use crate::text::page::Painted;
 use crate::text::{Color, Page, finding_lines};
+use crate::verdict::Outcome;
 
 /// The same for a person.
 #[must_use]
-pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> String {
+pub fn text(
+    probed: &ProbeReport<'_>,
+    findings: &[Finding],
+    outcome: Outcome,
+    color: Color,
+) -> String {
     let mut page = Page::new(color);
-    let head = headline(probed);
-    let head = painted(&page, probed.verdict, &head);
-    page.wrapped("", "  ", head);
-    if let Some(reason) = &probed.reason {
-        page.wrapped("  ", "  ", reason);
-    }
+    let verdict = verdict(probed, outcome);
+    brief::first_line(&mut page, &verdict);
     probed
         .commands
         .iter()
@@ -38,18 +40,8 @@ pub fn text(probed: &ProbeReport<'_>, findings: &[Finding], color: Color) -> Str
     for note in probed.notes {
         page.wrapped("  note: ", "    ", note);
     }
+    brief::last_line(&mut page, &verdict);
     page.text
-}
-
-fn painted(page: &Page, verdict: ReportedVerdict, head: &str) -> Painted {
-    let word = verdict.word();
-    let code = match verdict {
-        ReportedVerdict::Misaligned => "33",
-        ReportedVerdict::Aligned | ReportedVerdict::NoPenalty => "32",
-        ReportedVerdict::Inconclusive => "36",
-    };
-    head.strip_prefix(word)
-        .map_or_else(|| head.into(), |rest| page.painted(code, word) + rest)
 }
 
 /// Columns of the longest bar.

@@ -37,6 +37,19 @@ pub(crate) fn headline(probed: &ProbeReport<'_>) -> String {
     }
 }
 
+/// The answer without its word: `reads: the grid of sda is 4 KiB at offset 3 KiB`.
+pub(crate) fn sentence(probed: &ProbeReport<'_>) -> String {
+    let (target, ios) = (probed.target, probed.op.all());
+    let head = headline(probed);
+    match (head.split_once(": "), &probed.reason) {
+        (Some((_, answer)), _) if probed.verdict != ReportedVerdict::Inconclusive => {
+            format!("{ios}: {answer}")
+        }
+        (_, Some(reason)) => format!("{ios} of {target}: {}", reason.trim_end_matches('.')),
+        (_, None) => format!("{ios} of {target} do not tell the grid"),
+    }
+}
+
 /// `4 KiB at offset 3 KiB (6 sectors)`.
 pub(crate) fn grid_words(grid: Grid) -> String {
     let offset = match Bytes(grid.offset_bytes).to_sectors_exact() {

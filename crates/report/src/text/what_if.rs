@@ -8,7 +8,18 @@ use crate::format::{
     bytes_within, count, count_within, factor_within, percent_within, share_within,
 };
 
-pub(super) fn lines(page: &mut Page, analysis: &Analysis) {
+/// The answers, ahead of the findings: somebody asked. With several devices each is named.
+pub(super) fn lines(page: &mut Page, analysis: &Analysis, is_one_of_several: bool) {
+    let asked = &analysis.what_if;
+    let is_asked = !asked.shifted.is_empty() || asked.striped.is_some() || asked.recorded.is_some();
+    if is_asked && is_one_of_several {
+        page.gap();
+        page.wrapped(
+            "",
+            "  ",
+            format!("{}:", crate::words::target(&analysis.target)),
+        );
+    }
     for shifted in &analysis.what_if.shifted {
         shift_lines(page, shifted);
     }

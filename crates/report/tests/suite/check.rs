@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::accept::Accepted;
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_report::check::{Check, CheckInput, json, text};
 use plumb_report::text::{Color, Detail, WIDTH};
@@ -104,6 +105,8 @@ fn report_of(
         survey: &Survey::judge(stack),
         wanted: wanted.as_ref(),
         diagnosis: &Diagnosis::default(),
+        accepted: &Accepted::default(),
+        elsewhere: &[],
         notes: stack.notes(),
         outcome: Outcome::Unknown(WhyUnknown::Layout),
     };

@@ -10,6 +10,7 @@ use plumb_geometry::{Bytes, Grid};
 use plumb_profile::timeline::Timeline;
 use plumb_profile::{Collector, Profile, ProfileSet, Settings};
 use plumb_report::html::html;
+use plumb_report::verdict::Outcome;
 use plumb_report::{Report, Section};
 use plumb_trace::{
     AlignTotals, Batch, Bucket, Clock, CountedTime, Distribution, Event, Fill, Layer, Measured,
@@ -40,6 +41,7 @@ fn render(profiles: &ProfileSet, questions: &Questions) -> String {
         notes: &[format!("a note on {SCRIPT}")],
         sections,
         diagnosis: &diagnosis,
+        outcome: Outcome::Clean,
     })
 }
 

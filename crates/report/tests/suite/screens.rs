@@ -2,6 +2,7 @@
 //! status.
 
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::accept::Accepted;
 use plumb_geometry::Bytes;
 use plumb_model::facts::{BadSetting, FailingIo, QueueSetting, SaturatedDevice, Stall, StalledIo};
 use plumb_model::{Confidence, Effect, Facts, Finding, Fix, Severity, Target};
@@ -98,6 +99,8 @@ fn screen(
         survey: &Survey::judge(&stack),
         wanted: None,
         diagnosis: &diagnosis,
+        accepted: &Accepted::default(),
+        elsewhere: &[],
         notes: &[],
         outcome,
     };
@@ -109,6 +112,7 @@ fn screen(
         notes: &[],
         sections: Vec::new(),
         diagnosis: &diagnosis,
+        outcome: Outcome::Clean,
     };
     let watched = WatchSummary {
         seconds: 10.0,
@@ -146,6 +150,7 @@ fn a_guest_is_told_how_to_include_the_layers_below() {
     let collect = Command::new("plumb check --collect host.tar.zst");
     let unseen = Unseen {
         what: "the storage below vda".to_owned(),
+        is_below_guest: false,
         clause: "layers below vda".to_owned(),
         commands: vec![collect.line().expect("a command")],
     };

@@ -193,9 +193,11 @@ impl Host {
             Err(NoAnswer::Elsewhere) => {}
             Err(why) => builder.note(match why.capability() {
                 Some(capability) => {
-                    format!(
-                        "NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root"
-                    )
+                    let advice = match plumb_sys::user::is_root() {
+                        true => "",
+                        false => "; run Plumb as root",
+                    };
+                    format!("NVMe Identify needs {capability}: NPWG and NPWA are not known{advice}")
                 }
                 None => format!("NVMe Identify was not read: {why}"),
             }),

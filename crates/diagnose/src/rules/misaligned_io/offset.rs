@@ -170,7 +170,12 @@ fn advise(
         misaligned: after.misaligned,
         ios: after.ios,
     };
-    let again = command(context, place, fit, by / SECTOR).map(Fix::look);
+    // The report holds the answer already.
+    let is_asked = i64::try_from(by).is_ok_and(|by| context.questions.shift_bytes == Some(by));
+    let again = match is_asked {
+        true => None,
+        false => command(context, place, fit, by / SECTOR).map(Fix::look),
+    };
     (advice, again)
 }
 
@@ -191,12 +196,17 @@ fn command(
     fit: &GridFit,
     sectors: u64,
 ) -> Option<Command> {
-    let mut command = Command::new("plumb analyze FILE");
+    let asked = context.questions.command.clone();
+    let is_asked = asked.is_some();
+    let mut command = asked.unwrap_or_else(|| Command::new("plumb analyze FILE"));
     if let Some(name) = &place.name {
         let number = partition_number(&context.target.device, name)?;
         command = command.flags("--partition").arg(number);
     }
     command = command.flags("--shift").arg(format!("+{sectors}s"));
+    if is_asked {
+        return Some(command);
+    }
     if fit.source == GridSource::User {
         command = command.flags("--grid").arg(typed(&fit.grid));
     }

@@ -371,3 +371,24 @@ fn layered_devices_are_no_finding() {
         );
     });
 }
+
+/// A part of the few I/O of an idle host is no finding; the same part of a load is one, and so are nearly all of few.
+#[test]
+fn a_share_of_idle_io_is_no_finding() {
+    // 10 s of watching: 400 I/O are 40 a second, 600 are 60.
+    for (off, on, is_found) in [(60, 340, false), (90, 510, true), (390, 10, true)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        lab.partition("sda1", disk, 2048);
+        watched(&mut lab);
+        through(&mut lab, "sda", ("sda1", 2048), 1, off);
+        through(&mut lab, "sda", ("sda1", 2048), 0, on);
+        joined(lab, &[], |judged, _| {
+            assert_eq!(
+                judged.found_on(IO),
+                vec!["sda"; usize::from(is_found)],
+                "{off} of {on}"
+            );
+        });
+    }
+}

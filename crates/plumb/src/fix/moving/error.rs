@@ -253,7 +253,8 @@ impl From<MoveRefused> for Failure {
         let failure = Failure::failed(&error);
         match error {
             // As with every other target that is none.
-            MoveRefused::NotAPartition { .. } | MoveRefused::NotThere { .. } => Failure::usage(error.to_string()),
+            MoveRefused::NotAPartition { .. } => Failure::usage(error.to_string()),
+            MoveRefused::NotThere { .. } => Failure::missing(error.to_string()),
             MoveRefused::NeighbourInUse { .. } => failure.with_help(
                 "free it until the move has ended: writes to that block meanwhile would be lost",
             ),

@@ -79,7 +79,7 @@ pub fn way_to(name: &Path) -> Result<MovePaths, Failure> {
     let disk = whole_disk(&by_name(name));
     if !disk.exists() {
         let what = "found no such file or device, expected the journal of a move, or its disk or partition";
-        return Err(Failure::usage(format!("{}: {what}", name.display())));
+        return Err(Failure::missing(format!("{}: {what}", name.display())));
     }
     let subject = Subject::open(&disk, Access::Read)?;
     let label = subject.label().ok().flatten();

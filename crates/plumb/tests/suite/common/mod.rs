@@ -73,6 +73,7 @@ impl Ran {
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command.env_remove("NO_COLOR");
+    command.env("LC_ALL", "C.UTF-8").env("TERM", "xterm");
     command
 }
 

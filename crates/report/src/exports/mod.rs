@@ -1,0 +1,76 @@
+//! The result of a check in the formats of other programs: one file a format.
+//!
+//! Names and sentences can come from anywhere. Each format escapes them by its own rules.
+
+use plumb_model::{Finding, Severity};
+use plumb_stack::survey::Tally;
+
+use crate::check::Check;
+
+mod csv;
+mod junit;
+mod markdown;
+mod nagios;
+mod prometheus;
+
+pub use csv::csv;
+pub use junit::junit;
+pub use markdown::markdown;
+pub use nagios::{PluginStatus, nagios, nagios_failure};
+pub use prometheus::prometheus;
+
+/// Whether a finding counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It counts.
+    Open,
+    /// Somebody accepts it, and it does not count.
+    Accepted,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            State::Open => "open",
+            State::Accepted => "accepted",
+        }
+    }
+}
+
+/// All findings with their states, open ones first.
+fn stated<'a>(check: &'a Check<'_>) -> impl Iterator<Item = (&'a Finding, State)> {
+    let open = check.diagnosis.findings.iter();
+    let accepted = check.accepted.findings.iter();
+    let open = open.map(|finding| (finding, State::Open));
+    open.chain(accepted.map(|one| (&one.finding, State::Accepted)))
+}
+
+/// The number of open findings of a severity.
+fn number_of(check: &Check<'_>, severity: Severity) -> usize {
+    let findings = check.diagnosis.findings.iter();
+    findings.filter(|one| one.severity == severity).count()
+}
+
+/// How all layers stand.
+fn layers(check: &Check<'_>) -> Tally {
+    let mut sum = Tally::default();
+    for tally in check
+        .survey
+        .tallies(check.stack, |id| check.wants(id))
+        .into_values()
+    {
+        sum.nodes += tally.nodes;
+        sum.aligned += tally.aligned;
+        sum.misaligned += tally.misaligned;
+        sum.unknown += tally.unknown;
+    }
+    sum
+}
+
+/// The device of a finding, or the host.
+fn device(finding: &Finding) -> &str {
+    match finding.target.is_host() {
+        true => "host",
+        false => &finding.target.device,
+    }
+}

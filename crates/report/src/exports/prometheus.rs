@@ -1,0 +1,120 @@
+//! Metrics in the text format of Prometheus, for the textfile collector of node_exporter.
+//!
+//! The collector refuses a file in which a series is there twice, so findings that have all labels in common are one series.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use plumb_model::Severity;
+
+use super::{State, device, number_of, stated};
+use crate::check::Check;
+use crate::verdict::Word;
+
+const SEVERITIES: [Severity; 3] = [Severity::Critical, Severity::Warning, Severity::Note];
+const WORDS: [Word; 4] = [Word::Ok, Word::Misfit, Word::Problem, Word::Unknown];
+
+/// The metrics of a check.
+#[must_use]
+pub fn prometheus(check: &Check<'_>) -> String {
+    let mut metrics = Metrics::default();
+    let host = check.run.host.as_deref().unwrap_or_default();
+    metrics.begin(
+        "plumb_check_info",
+        "Version of Plumb and name of the checked host.",
+    );
+    metrics.series(&[("version", &check.run.version), ("host", host)], 1);
+
+    let word = check.verdict().word;
+    metrics.begin(
+        "plumb_check_verdict",
+        "1 for the verdict of the check, 0 for the others.",
+    );
+    for one in WORDS {
+        metrics.series(&[("verdict", one.text())], u64::from(one == word));
+    }
+
+    metrics.begin("plumb_check_findings", "Findings that count, by severity.");
+    for severity in SEVERITIES {
+        let number = number_of(check, severity) as u64;
+        metrics.series(&[("severity", severity.word())], number);
+    }
+
+    metrics.begin(
+        "plumb_check_finding",
+        "Findings by rule, device, severity and state.",
+    );
+    let mut findings: BTreeMap<(&str, &str, Severity, &str), u64> = BTreeMap::new();
+    for (finding, state) in stated(check) {
+        let key = (
+            finding.rule().name(),
+            device(finding),
+            finding.severity,
+            State::word(state),
+        );
+        *findings.entry(key).or_default() += 1;
+    }
+    for ((rule, device, severity, state), number) in findings {
+        let labels = [
+            ("rule", rule),
+            ("device", device),
+            ("severity", severity.word()),
+            ("state", state),
+        ];
+        metrics.series(&labels, number);
+    }
+
+    let (devices, _) = check.extent();
+    metrics.begin(
+        "plumb_check_devices",
+        "Devices at the bottom of the checked stacks.",
+    );
+    metrics.series(&[], devices as u64);
+
+    metrics.begin("plumb_check_layers", "Layers by kind and alignment.");
+    let tallies = check.survey.tallies(check.stack, |id| check.wants(id));
+    for (kind, tally) in tallies {
+        for (alignment, number) in [
+            ("aligned", tally.aligned),
+            ("misaligned", tally.misaligned),
+            ("unknown", tally.unknown),
+        ] {
+            let labels = [("kind", kind.text()), ("alignment", alignment)];
+            metrics.series(&labels, number);
+        }
+    }
+    metrics.text
+}
+
+#[derive(Default)]
+struct Metrics {
+    text: String,
+    name: &'static str,
+}
+
+impl Metrics {
+    fn begin(&mut self, name: &'static str, help: &str) {
+        self.name = name;
+        self.text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+    }
+
+    fn series(&mut self, labels: &[(&str, &str)], value: u64) {
+        self.text += self.name;
+        for (at, (label, word)) in labels.iter().enumerate() {
+            let before = if at == 0 { '{' } else { ',' };
+            // Writing to a string does not fail.
+            let _ = write!(self.text, "{before}{label}=\"{}\"", escaped(word));
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+}
+
+/// The three signs that the format escapes.
+fn escaped(word: &str) -> String {
+    word.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
