@@ -21,8 +21,8 @@ pub struct Check {
     /// given
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
-    /// Output of tools of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or a collection that --collect
-    /// gathered there; - for standard input
+    /// Output of tools of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or a collection that
+    /// --collect gathered there; - for standard input
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
     /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
@@ -39,9 +39,9 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather the facts on this host that a check needs into a new file that only you can read, for --from elsewhere: sysfs, mounts,
-    /// tables of mapped devices, labels and superblocks, statements of NVMe drives, and the positions of files that devices
-    /// use; no content of files, no keys
+    /// Gather the facts on this host that a check needs into a new file that only you can read, for --from elsewhere: sysfs,
+    /// mounts, tables of mapped devices, labels and superblocks, statements of NVMe drives, and the positions of files that
+    /// devices use; no content of files, no keys
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather the positions of these images of guests as well, and the layout of the virtual disk inside them
