@@ -396,7 +396,7 @@ fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
         .clone()
 }
 
-/// Rows of dd on a disk are its requests, in that order, all completed; some of them failed.
+/// Rows of dd on a disk are its requests, in that order, all completed. Returns the number of failed ones.
 fn check_rows(
     (directory, kernel): (&Path, &str),
     case: &str,
