@@ -212,14 +212,18 @@ AWK_SUMS = {
 }
 
 
+def generate(name, events, out):
+    subprocess.run([TESTKIT, "generate", name, "--events", str(events), "--devices", "4", "--out", out],
+                   check=True, stderr=subprocess.DEVNULL)
+
+
 def bench_text(runs, events):
     """Text with blanks: one recording in order, and the same recording three times, so that its time jumps back twice."""
     DATA.mkdir(parents=True, exist_ok=True)
     rows = []
     for name, program in AWK_SUMS.items():
         once = DATA / f"{name}.txt"
-        subprocess.run([TESTKIT, "generate", name, "--events", str(events), "--devices", "4", "--out", once],
-                       check=True, stderr=subprocess.DEVNULL)
+        generate(name, events, once)
         appended = DATA / f"{name}-appended.txt"
         subprocess.run(shell(f"cat {once} {once} {once} > {appended}"), check=True)
         for file, title in ((once, name), (appended, f"{name} appended to itself twice")):
@@ -236,6 +240,54 @@ def bench_text(runs, events):
     table(f"Text with blanks, {events:,} I/O, to the full profile on one processor",
           ["file", "plumb analyze, MB/s, median (spread)", "MB by second of processor", "peak MiB", "awk, three sums, MB/s"],
           rows)
+
+
+def bench_jumps(runs, events):
+    """Each format as one recording and as three recordings one after the other, of equal size, in turn."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    base = DATA / "jumps"
+    shutil.rmtree(base, ignore_errors=True)
+    base.mkdir()
+    pairs = []
+    for name in ("msr", "disksim", "blkparse"):
+        part, once, thrice = (base / f"{name}-{count}.txt" for count in ("part", "once", "thrice"))
+        generate(name, events // 3, part)
+        generate(name, events // 3 * 3, once)
+        subprocess.run(shell(f"cat {part} {part} {part} > {thrice}"), check=True)
+        part.unlink()
+        pairs.append((name, [once], [thrice]))
+    for count, recordings in (("once", 1), ("thrice", 3)):
+        (base / count).mkdir()
+        subprocess.run([SYNTHETIC, str(base / count), str(events), str(recordings)], check=True, stderr=subprocess.DEVNULL)
+    pairs.append(("Parquet, 16 files", [base / "once"], [base / "thrice"]))
+    for count, part_events in (("blktrace-part", events // 3), ("blktrace-once", events // 3 * 3)):
+        (base / count).mkdir()
+        subprocess.run([TESTKIT, "generate", "blktrace", "--events", str(part_events), "--cpus", "16", "--devices", "1",
+                        "--out", base / count / "host"], check=True, stderr=subprocess.DEVNULL)
+    (base / "blktrace-thrice").mkdir()
+    for file in (base / "blktrace-part").iterdir():
+        subprocess.run(shell(f"cat {file} {file} {file} > {base / 'blktrace-thrice' / file.name}"), check=True)
+    shutil.rmtree(base / "blktrace-part")
+    pairs.append(("binary blktrace, 16 files", [base / "blktrace-once"], [base / "blktrace-thrice"]))
+    rows = []
+    for name, once, thrice in pairs:
+        warm([file for folder in once + thrice for file in ([folder] if folder.is_file() else folder.iterdir())])
+        rates = {True: [], False: []}
+        mib = 0
+        megabytes = sum(file.stat().st_size for folder in once
+                        for file in ([folder] if folder.is_file() else folder.iterdir())) / 1e6
+        for _ in range(runs):
+            for is_once, files in ((True, once), (False, thrice)):
+                run = check(Run(plumb(files), {0}), "plumb")
+                rates[is_once].append(events / 1e6 / run.wall)
+                mib = max(mib, run.mib)
+        rows.append([name, spread([rate / events * 1e6 * megabytes for rate in rates[True]], 0),
+                     spread(rates[True], 1), spread(rates[False], 1),
+                     spread([b / a for a, b in zip(rates[True], rates[False])]), f"{mib:.0f}"])
+    table(f"Three recordings in one file, {events:,} I/O, to the full profile on one processor",
+          ["format", "one recording, MB/s, median (spread)", "million I/O/s", "three recordings, million I/O/s", "ratio",
+           "peak MiB"], rows)
+    shutil.rmtree(base)
 
 
 def bench_check(runs):
@@ -746,10 +798,10 @@ def main():
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, check, record, load, probe, move, "
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, record, load, probe, move, "
                         "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "check", "watch", "record", "load", "probe", "move"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -769,6 +821,8 @@ def main():
         bench_csv(arguments.runs, arguments.events)
     if "text" in wanted:
         bench_text(arguments.runs, arguments.events // 10)
+    if "jumps" in wanted:
+        bench_jumps(arguments.runs, arguments.events // 10)
     if "load" in wanted:
         bench_load(arguments.load_rounds, arguments.load_seconds)
     parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]

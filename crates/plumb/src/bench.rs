@@ -18,7 +18,7 @@ pub mod measured;
 pub mod medium;
 mod series;
 mod study;
-mod sweep;
+pub mod sweep;
 pub mod targets;
 pub mod traced;
 

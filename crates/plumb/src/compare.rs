@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::compare::{CompareOutcome, Comparison, Terms, compare};
-use plumb_report::compare::{Compared, json, text};
+use plumb_report::bench::sweep_text;
+use plumb_report::compare::{Compared, json, sweep_json, text};
 use plumb_report::html;
 
+use crate::bench;
 use crate::cli::Compare;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::sandbox::{self, Files};
 
+mod offsets;
 mod pairs;
 mod side;
 mod stretches;
@@ -25,17 +28,22 @@ use side::Side;
 /// # Errors
 /// When a side could not be read, or a requested file could not be written.
 pub fn run(args: &Compare) -> Result<Exit, Failure> {
-    let inputs = [args.before.clone(), args.after.clone()];
+    let inputs: Vec<PathBuf> = [&args.before]
+        .into_iter()
+        .chain(&args.after)
+        .cloned()
+        .collect();
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
     sandbox::enter(&Files {
-        inputs: inputs.to_vec(),
+        inputs,
         outputs: args.html.iter().cloned().collect(),
     })?;
-    let mut sides = [
-        Side::read(&args.before, args)?,
-        Side::read(&args.after, args)?,
-    ];
+    let before = Side::read(&args.before, args)?;
+    let Some(after) = &args.after else {
+        return judge_sweep(args, &before);
+    };
+    let mut sides = [before, Side::read(after, args)?];
     let pairs = pairs::pair_devices(&sides, &args.device)?;
     let [before, after] = &mut sides;
     before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
@@ -61,19 +69,48 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
     Ok(exit_of(&sides, &comparisons))
 }
 
+/// Judges the sweep of offsets that one file holds.
+fn judge_sweep(args: &Compare, side: &Side) -> Result<Exit, Failure> {
+    let Some(series) = side.series() else {
+        return Err(
+            Failure::usage("compare needs two inputs: BEFORE and AFTER").with_help(
+                "one input is enough where it holds Vdbench's results of a sweep of offsets",
+            ),
+        );
+    };
+    let sweep = offsets::judge(side.path(), series)?;
+    let exit = match bench::sweep::exit(&sweep) {
+        Exit::Clean if side.is_partial() => Exit::Unknown,
+        exit => exit,
+    };
+    let shown = if args.json {
+        sweep_json(&crate::this_run::now(), side.path(), &sweep)
+            .map_err(|error| Failure::failed(&error))?
+            + "\n"
+    } else {
+        sweep_text(&sweep, output::color(args.color))
+    };
+    let written = args.html.as_ref().map_or(Ok(()), |path| {
+        output::write_file(path, html::sweep(&sweep).as_bytes())
+    });
+    output::print(&shown)?;
+    written?;
+    Ok(exit)
+}
+
 fn print(
     args: &Compare,
     sides: &[Side; 2],
     comparisons: &[Comparison],
     pairs: &Pairs,
 ) -> Result<(), Failure> {
-    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    let names = [sides[0].path(), sides[1].path()];
     let of_pairs = pairs.pairs.iter().filter_map(Pair::note);
     let notes: BTreeSet<String> = sides.iter().flat_map(Side::notes).chain(of_pairs).collect();
     let notes: Vec<String> = notes.into_iter().collect();
     let terms = Terms::default();
     let compared = Compared {
-        inputs: [&names[0], &names[1]],
+        inputs: names,
         margin: args.margin.share(),
         level: terms.level.value(),
         comparisons,

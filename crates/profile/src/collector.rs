@@ -8,6 +8,7 @@ use plumb_geometry::{Grid, gcd};
 use plumb_trace::{Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, SourceInfo};
 
 use crate::columns::{GatheredRows, Ios};
+use crate::imported;
 use crate::lane::Lane;
 use crate::profile::{Losses, ProfileSet, TimeBase};
 use crate::table::{MODULUS_BYTES, MODULUS_BYTES_MAX, ModulusError, ROWS_MAX, Row, Table};
@@ -129,10 +130,16 @@ impl Collector {
                 self.ready_made.merge(&set);
             }
             Fill::Distribution(histogram) => {
-                self.ready_made
-                    .entry(&histogram.subject, layer, table)
-                    .imported
-                    .add_histogram(histogram);
+                let profile = self.ready_made.entry(&histogram.subject, layer, table);
+                profile.imported.add_histogram(histogram);
+                if let Some(time) = histogram.interval
+                    && let Some(window) = imported::window_of(histogram)
+                {
+                    profile.time_base = TimeBase::Start;
+                    profile
+                        .timeline
+                        .add_counted(time.from_ns, time.to_ns, &window);
+                }
             }
             Fill::Totals(totals) => {
                 self.ready_made

@@ -1,9 +1,17 @@
 //! A source's ready-made results: histograms of its own buckets, totals. Kept unchanged, because finer data do not
 //! exist.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use plumb_trace::{AlignTotals, Distribution, Op};
+
+use crate::histogram::power_index;
+use crate::timeline::Window;
+
+/// Lowest value, highest value and number of I/O; `None` is open.
+pub type Bucket = (Option<i64>, Option<i64>, u64);
 
 /// A histogram as a source made it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -12,8 +20,8 @@ pub struct ForeignHistogram {
     pub measured: Measured,
     /// Operation; `None` for all.
     pub op: Option<Op>,
-    /// (lowest, highest, how many) by bucket; `None` is open.
-    pub buckets: Vec<(Option<i64>, Option<i64>, u64)>,
+    /// Buckets in rising order.
+    pub buckets: Vec<Bucket>,
     /// Smallest, largest and mean value, where the source gives them.
     pub min_max_mean: Option<(i64, i64, i64)>,
 }
@@ -48,6 +56,46 @@ impl From<plumb_trace::Measured> for Measured {
     }
 }
 
+/// Buckets of two histograms: equal ones add up.
+fn sum_of_buckets(one: &[Bucket], other: &[Bucket]) -> Vec<Bucket> {
+    let mut sums: BTreeMap<(Option<i64>, Option<i64>), u64> = BTreeMap::new();
+    for (low, high, ios) in one.iter().chain(other) {
+        let sum = sums.entry((*low, *high)).or_default();
+        *sum = sum.saturating_add(*ios);
+    }
+    sums.into_iter()
+        .map(|((low, high), ios)| (low, high, ios))
+        .collect()
+}
+
+/// What an interval of a ready-made histogram of lengths adds to the course over time; `None` where it tells nothing of that.
+///
+/// A row counts as the power of two at which it begins. The other lengths in it belong to the next power, but most lengths are
+/// powers of two.
+pub fn window_of(given: &Distribution) -> Option<Window> {
+    if given.measured != plumb_trace::Measured::LenBytes {
+        return None;
+    }
+    let mut window = Window::default();
+    for bucket in &given.buckets {
+        let len_bytes = bucket.low.and_then(|low| u64::try_from(low).ok())?;
+        let index = power_index(len_bytes);
+        match given.op {
+            Some(Op::Read) => window.read_sizes.add(index, bucket.ios),
+            Some(Op::Write) => window.write_sizes.add(index, bucket.ios),
+            Some(_) => window.other_ios = window.other_ios.saturating_add(bucket.ios),
+            None => return None,
+        }
+    }
+    let bytes = given.bytes.unwrap_or(0);
+    match given.op {
+        Some(Op::Read) => window.read_bytes = bytes,
+        Some(Op::Write) => window.write_bytes = bytes,
+        _ => {}
+    }
+    Some(window)
+}
+
 /// Totals as `align.d` prints them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Totals {
@@ -77,9 +125,9 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Takes a histogram in.
+    /// Takes a histogram in. Those of intervals add up to one.
     pub fn add_histogram(&mut self, given: &Distribution) {
-        let histogram = ForeignHistogram {
+        let mut histogram = ForeignHistogram {
             measured: given.measured.into(),
             op: given.op,
             buckets: given
@@ -89,6 +137,15 @@ impl Imported {
                 .collect(),
             min_max_mean: given.min_max_mean,
         };
+        let same = |kept: &ForeignHistogram| {
+            (kept.measured, kept.op) == (histogram.measured, histogram.op)
+        };
+        if given.interval.is_some()
+            && let Some(at) = self.histograms.iter().position(same)
+        {
+            let known = self.histograms.remove(at);
+            histogram.buckets = sum_of_buckets(&known.buckets, &histogram.buckets);
+        }
         let at = self.histograms.partition_point(|kept| *kept < histogram);
         self.histograms.insert(at, histogram);
     }

@@ -7,6 +7,7 @@ use plumb_diagnose::compare::{
 };
 use plumb_geometry::plural;
 
+use crate::bench::Sweep;
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
 use crate::run::Run;
@@ -53,6 +54,27 @@ pub fn json(run: &Run, compared: &Compared<'_>) -> Result<String, serde_json::Er
         verdict: None,
         findings: Vec::new(),
         result: compared,
+    })
+}
+
+/// The sweep of offsets of one file, in the place of comparisons.
+#[derive(Serialize)]
+struct SweepResult<'a> {
+    sweep: &'a Sweep,
+}
+
+/// The document of a sweep of offsets that one file holds.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn sweep_json(run: &Run, input: &str, sweep: &Sweep) -> Result<String, serde_json::Error> {
+    plumb_quoting::json::pretty(&Document {
+        schema: "plumb.compare/2",
+        run,
+        inputs: vec![input],
+        verdict: None,
+        findings: Vec::new(),
+        result: SweepResult { sweep },
     })
 }
 

@@ -1,5 +1,7 @@
-//! Writes synthetic traces in the project's own format, for benchmarks: `synthetic_parquet DIR EVENTS`.
+//! Writes synthetic traces in the project's own format, for benchmarks: `synthetic_parquet DIR EVENTS [RECORDINGS]`.
 //!
+//! RECORDINGS (default: 1) is the number of equal recordings that each file holds, one after the other. The time jumps back
+//! between two of them, and EVENTS is the sum of all.
 //! 4 hosts of 4 devices, a file each, as a busy mixed host has them; the same bytes every time.
 
 use std::path::Path;
@@ -16,9 +18,10 @@ const THREADS: u64 = 2;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(directory), Some(events)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: synthetic_parquet DIR EVENTS".into());
+        return Err("usage: synthetic_parquet DIR EVENTS [RECORDINGS]".into());
     };
-    let events: u64 = events.parse()?;
+    let recordings: u64 = arguments.next().map_or(Ok(1), |count| count.parse())?;
+    let events = events.parse::<u64>()? / recordings;
     let files = HOSTS * DEVICES;
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
@@ -26,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::thread::spawn(move || {
                 for file in (thread..files).step_by(THREADS as usize) {
                     let share = events / files + u64::from(file < events % files);
-                    write_file(Path::new(&directory), file, share)?;
+                    write_file(Path::new(&directory), file, share, recordings)?;
                 }
                 Ok::<(), Error>(())
             })
@@ -38,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn write_file(directory: &Path, file: u64, events: u64) -> Result<(), Error> {
+fn write_file(directory: &Path, file: u64, events: u64, recordings: u64) -> Result<(), Error> {
     let info = SourceInfo {
         clock: Clock::Unix,
         ..SourceInfo::default()
@@ -60,7 +63,7 @@ fn write_file(directory: &Path, file: u64, events: u64) -> Result<(), Error> {
         ..Mixed::default()
     };
     let mut batch = Batch::default();
-    for event in workload.iter() {
+    for event in (0..recordings).flat_map(|_| workload.iter()) {
         let comm = names.word(event.comm);
         batch.push(&event_of(&event, device, comm));
         if batch.len() == 4096 {

@@ -12,6 +12,7 @@ pub mod blk;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod interval_clock;
 pub mod locale;
 pub mod names;
 pub mod number;
@@ -35,7 +36,7 @@ pub use error::{Damage, Error, Place};
 pub use names::{Device, DeviceId, NameId, Names};
 pub use op::{Layer, Op, flags};
 pub use reader::{
-    ALL_DEVICES, AlignTotals, Bucket, Columns, DEVICE_NS_SUM_MAX, Distribution, Fill, IOS_MAX,
-    LayerChoice, Measured, ReadOptions, Reader, ResidueRow, ResidueTable,
+    ALL_DEVICES, AlignTotals, Bucket, Columns, CountedTime, DEVICE_NS_SUM_MAX, Distribution, Fill,
+    IOS_MAX, LayerChoice, Measured, ReadOptions, Reader, ResidueRow, ResidueTable,
 };
 pub use source::{Clock, Contradiction, Counts, Latency, SourceInfo};

@@ -169,6 +169,20 @@ pub struct Distribution {
     pub buckets: Vec<Bucket>,
     /// Smallest, largest and mean value, where the source gives them.
     pub min_max_mean: Option<(i64, i64, i64)>,
+    /// The interval of a source that prints its counts at regular intervals and begins again: such histograms of one device add
+    /// up. `None` for counts of the whole run.
+    pub interval: Option<CountedTime>,
+    /// Sum of the lengths of these I/O, where the source gives it.
+    pub bytes: Option<u64>,
+}
+
+/// The time in which counts were made, ns since the first interval of the source began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedTime {
+    /// Its beginning.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
 }
 
 /// The subject of counts that a source does not tell apart by device.

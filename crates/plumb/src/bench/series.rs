@@ -75,7 +75,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
 
 /// Runs that were made.
 #[derive(Default)]
-pub(super) struct Made {
+pub struct Made {
     pub shown: Vec<report::BenchRun>,
     /// Rates of each run, interval by interval.
     pub rates: Vec<Vec<f64>>,
@@ -261,18 +261,11 @@ fn pause(time: Duration, stop: &AtomicBool) {
 
 fn exit(made: &Made, sweep: Option<&report::Sweep>) -> Exit {
     let has_any = made.shown.iter().any(|run| run.total.ios > 0);
-    match sweep {
+    match sweep.map(sweep::exit) {
         _ if !has_any => Exit::Failed,
-        Some(sweep)
-            if sweep
-                .grid
-                .as_ref()
-                .is_some_and(|grid| grid.offset_bytes > 0) =>
-        {
-            Exit::Findings
-        }
+        Some(Exit::Findings) => Exit::Findings,
         _ if made.is_broken => Exit::Unknown,
-        Some(sweep) if sweep.verdict == "inconclusive" => Exit::Unknown,
-        _ => Exit::Clean,
+        Some(exit) => exit,
+        None => Exit::Clean,
     }
 }

@@ -4,6 +4,7 @@ use plumb_load::series::{self, OffsetRun, Series, SweepVerdict};
 use plumb_report::bench as report;
 
 use super::series::Made;
+use crate::exit::Exit;
 
 /// Judges the runs of a sweep.
 pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
@@ -44,10 +45,11 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
         why: None,
         offsets: offsets.collect(),
     };
-    with(verdict, sweep)
+    with_verdict(verdict, sweep)
 }
 
-fn with(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
+/// Adds a verdict to what was measured.
+pub fn with_verdict(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
     match verdict {
         SweepVerdict::Grid {
             granularity,
@@ -73,6 +75,15 @@ fn with(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
             why: Some(why),
             ..sweep
         },
+    }
+}
+
+/// The exit status of a sweep alone: a grid that starts off offset 0 is a finding.
+pub fn exit(sweep: &report::Sweep) -> Exit {
+    match &sweep.grid {
+        Some(grid) if grid.offset_bytes > 0 => Exit::Findings,
+        _ if sweep.verdict == "inconclusive" => Exit::Unknown,
+        _ => Exit::Clean,
     }
 }
 

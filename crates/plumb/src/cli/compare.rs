@@ -23,9 +23,9 @@ pub struct Compare {
     /// Before the change: a saved profile, a trace of any known format, or the output of iostat, sar, sadf, Vdbench, fio (JSON) or plumb bench --json
     #[arg(value_name = "BEFORE")]
     pub before: PathBuf,
-    /// After it: the same
+    /// After it: the same. Leave it out to judge one file with Vdbench's results of a sweep of offsets
     #[arg(value_name = "AFTER")]
-    pub after: PathBuf,
+    pub after: Option<PathBuf>,
 
     /// Only this device, and its name after the change; may be given several times
     #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "Comparison")]

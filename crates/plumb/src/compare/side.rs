@@ -76,6 +76,14 @@ impl Side {
         Ok(())
     }
 
+    /// The figures by interval, where a tool printed such.
+    pub fn series(&self) -> Option<&Series> {
+        match &self.contents {
+            Contents::Series(series) => Some(series),
+            Contents::Profiles(_) | Contents::Bench(_) => None,
+        }
+    }
+
     /// As it was named.
     pub fn path(&self) -> &str {
         &self.path

@@ -192,6 +192,12 @@ fn each_device_has_its_block() {
         // Another program may have probed the disk.
         assert!((ios..=ios + others).contains(&count), "{printed}");
     }
+    let file = load.folder.file("host.align", &printed);
+    analyze(&file, &format!("--device {}", load.number(",")))
+        .ends(1)
+        .says(&format!("misaligned-io: device {}", load.number(",")))
+        .says(&format!("312 of {}", 312 + others))
+        .says("312 I/O misaligned, mean offset");
     let off_bytes = (211 * 2 + 101 * 7) * 512;
     assert!(
         (off_bytes - seen.issued..=off_bytes).contains(&seen.off_bytes),
@@ -222,6 +228,18 @@ fn lengths_by_operation() {
     require!(Bpf, Loop, Tool("bpftrace"), Tool("dd"));
     let load = Load::new("io-profiler");
     let printed = load.under("io-profiler.bt", &[], "");
+    let file = load.folder.file("host.profile", &printed);
+    let analyzed = analyze(&file, &format!("--device {}", load.number(",")));
+    analyzed
+        .says("Length (read), as the source counted")
+        .says("Length (write), as the source counted");
+    for (row, ios) in [("to 16.0 KiB", "211"), ("to 8.00 KiB", "101")] {
+        let counted = analyzed
+            .out
+            .lines()
+            .find(|line| line.trim_start().starts_with(row) && line.ends_with(&format!(" {ios}")));
+        assert!(counted.is_some(), "{row}: {}", analyzed.out);
+    }
     let number = load.number(", ");
     for (op, len, ios, bytes) in [
         ("R", "[8K, 16K)", 211, 211 * 8192),

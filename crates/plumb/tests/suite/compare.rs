@@ -22,6 +22,61 @@ fn compare(before: &Path, after: &Path, flags: &[&str]) -> Ran {
     )
 }
 
+/// I/O a second of the sweep that the author of Vdbench published in 2010: 4 KiB reads at offsets in steps of 512 bytes.
+const PUBLISHED_SWEEP: [f64; 8] = [
+    19223.00, 3655.50, 3634.00, 3633.00, 3614.50, 3604.00, 3602.50, 3597.50,
+];
+
+/// Average lines of Vdbench, a run each: the rate at `offset + shift` is that of the published sweep at `offset`.
+fn sweep_results(label: impl Fn(u64) -> String, shift: usize, offsets: usize) -> String {
+    (0..offsets)
+        .map(|at| {
+            let rate = PUBLISHED_SWEEP[(at + 8 - shift) % 8];
+            let mib = rate / 256.0;
+            format!("{}   avg_2-3   {rate:.2}   {mib:.2}   4096 100.00   1.580   2.803   0.231   1.1   0.9\n", label(at as u64 * 512))
+        })
+        .collect()
+}
+
+#[test]
+fn sweeps_of_offsets_are_judged() {
+    let folder = Folder::new("compare-sweep");
+    let judge = |text: &str, flags: &[&str]| {
+        let file = folder.file("results.txt", text);
+        let flags = flags.iter().map(|flag| flag.as_ref());
+        plumb(
+            ["compare".as_ref(), file.as_os_str()]
+                .into_iter()
+                .chain(flags),
+        )
+    };
+    let on_grid = sweep_results(|offset| format!("offset={offset:04}"), 0, 9);
+    judge(&on_grid, &[])
+        .ends(0)
+        .says("4 KiB")
+        .says("offset 0 bytes");
+    let sweep = judge(&on_grid, &["--json"]).json()["result"]["sweep"].clone();
+    assert_eq!(sweep["verdict"], "grid");
+    assert_eq!(sweep["grid"]["granularity_bytes"], 4096);
+    assert_eq!(sweep["ops"], "reads");
+    // The two fast runs are both 19,223 here; the seven slow ones add up to 25,341.
+    let penalty = sweep["penalty"]["estimate"].as_f64().expect("a ratio");
+    assert!(
+        (penalty - 19_223.0 / (25_341.0 / 7.0)).abs() < 1e-9,
+        "{penalty}"
+    );
+    // A volume that starts 1.5 KiB past a boundary: the fast runs are those that start there.
+    let off_grid = sweep_results(|offset| format!("rd_{offset:04}"), 3, 12);
+    judge(&off_grid, &[]).ends(1).says("offset 1,536 bytes");
+    judge("rd1 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\nrd2 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\n", &[])
+        .ends(5)
+        .complains("found runs rd1, rd2");
+    let trace = folder.file("in.csv", closed_loop(1, 100, 1.0, 0));
+    plumb(["compare".as_ref(), trace.as_os_str()])
+        .ends(2)
+        .complains("BEFORE and AFTER");
+}
+
 /// Eight reads of 8 KiB always in flight, in lines of the MSR format: each takes `ms` on average, and begins `past` bytes
 /// behind a multiple of 8 KiB.
 fn closed_loop(seed: u64, ios: usize, ms: f64, past: u64) -> String {

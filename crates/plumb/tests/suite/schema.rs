@@ -359,6 +359,21 @@ fn output_of_compare_is_as_promised() {
             faults.join("\n")
         );
     }
+    let folder = tempfile::tempdir().expect("a directory");
+    let results = folder.path().join("results.txt");
+    let line = |offset: u64, rate: f64| {
+        let mib = rate / 256.0;
+        format!("offset={offset} avg_2-3 {rate:.2} {mib:.2} 4096 100.00 1.5 2.8 0.2 1.1 0.9\n")
+    };
+    let text = [(0, 200.0), (512, 100.0), (1024, 101.0), (4096, 201.0)];
+    let text: String = text
+        .iter()
+        .map(|(offset, rate)| line(*offset, *rate))
+        .collect();
+    std::fs::write(&results, text).expect("room");
+    let sweep = crate::common::plumb(["compare".as_ref(), results.as_os_str(), "--json".as_ref()]);
+    let faults = schema.faults(&sweep.json());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::json::Document;
 use crate::run::Run;
 
 pub use study::{Study, StudyRow};
-pub use sweep::{Grid, Offset, RateRatio, Sweep};
+pub use sweep::{Grid, Offset, RateRatio, Sweep, sweep_text};
 pub use text::{IntervalColumns, average_line, heading, interval_line, run_heading, summary};
 
 pub(crate) use study::sentences as study_words;

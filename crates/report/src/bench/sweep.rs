@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
-use crate::text::Page;
+use crate::text::{Color, Page};
 
 /// The verdict of a sweep.
 #[derive(Debug, Serialize)]
@@ -69,6 +69,14 @@ pub struct Offset {
 
 /// Columns of the longest bar.
 const BAR: f64 = 48.0;
+
+/// A sweep alone, as text.
+#[must_use]
+pub fn sweep_text(sweep: &Sweep, color: Color) -> String {
+    let mut page = Page::new(color);
+    draw(&mut page, sweep);
+    page.text
+}
 
 /// The verdict as text.
 pub(super) fn draw(page: &mut Page, sweep: &Sweep) {

@@ -6,7 +6,7 @@ use super::over_time::{self, ChartLine};
 use super::page::{document, figure, legend, table};
 use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
-use crate::bench::{Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Times};
+use crate::bench::{Bench, BenchInterval, BenchRun, DirectionFigures, Measurement, Sweep, Times};
 use crate::format::{bytes, count, ns, rate};
 
 /// The page.
@@ -28,6 +28,15 @@ pub fn benched(bench: &Bench) -> String {
                 bench.notes.iter().for_each(|note| m.leaf("li", &[], note))
             });
         }
+    })
+}
+
+/// The page of a sweep alone.
+#[must_use]
+pub fn sweep(sweep: &Sweep) -> String {
+    document("plumb compare", |m| {
+        m.leaf("h1", &[], "Sweep of offsets");
+        series::sweep(m, sweep);
     })
 }
 

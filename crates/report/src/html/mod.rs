@@ -34,7 +34,7 @@ mod tables;
 mod throughput;
 mod what_if;
 
-pub use bench::benched;
+pub use bench::{benched, sweep};
 pub use compared::compared;
 pub use diagnosis::diagnosed;
 pub use probe::probed;
@@ -176,6 +176,7 @@ fn draw_section(
         m.leaf("h2", &[], &capitalized(&crate::words::target(&analysis.target)));
         findings::links(m, report, section);
         figures::draw(m, profile, analysis);
+        let has_course = profile.timeline.iter().next().is_some();
         if pictured && profile.ios() > 0 {
             if let Some(why) = course::why_none(profile) {
                 m.leaf("p", &[("class", "dim")], &format!("No pictures over time: {why}."));
@@ -186,6 +187,9 @@ fn draw_section(
             phases::draw(m, profile, analysis);
             latency::draw(m, profile, analysis);
             seeks::draw(m, profile);
+        } else if pictured && has_course {
+            size_mix::draw(m, profile);
+            throughput::draw(m, profile);
         } else if profile.ios() > 0 {
             let words = format!(
                 "Pictures are drawn for {PICTURED_MAX} devices: those with findings, then the busiest."

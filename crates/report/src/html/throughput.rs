@@ -1,6 +1,7 @@
 //! Bytes a second over time, reads and writes each as a line.
 
 use plumb_profile::Profile;
+use plumb_profile::timeline::Window;
 
 use super::course::ChartCourse;
 use super::markup::Markup;
@@ -16,6 +17,11 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     let Some(course) = ChartCourse::from_profile(profile, 512) else {
         return;
     };
+    // A source of counts alone may tell no bytes.
+    let bytes = |window: &Window| window.read_bytes | window.write_bytes;
+    if course.columns.iter().all(|column| column.sum(bytes) == 0) {
+        return;
+    }
     let how = format!(
         "bytes read and written a second; one step is {}",
         format::ns(course.width_ns)

@@ -12,8 +12,8 @@ use plumb_profile::{Collector, Profile, ProfileSet, Settings};
 use plumb_report::html::html;
 use plumb_report::{Report, Section};
 use plumb_trace::{
-    AlignTotals, Batch, Bucket, Clock, Distribution, Event, Fill, Layer, Measured, Names, Op,
-    ReadOptions, SourceInfo, open,
+    AlignTotals, Batch, Bucket, Clock, CountedTime, Distribution, Event, Fill, Layer, Measured,
+    Names, Op, ReadOptions, SourceInfo, open,
 };
 
 const SCRIPT: &str = "<script>alert('x')</script>\"&\u{202e}";
@@ -287,6 +287,8 @@ fn what_a_source_counted_itself_is_shown_as_it_is() {
         op: Some(Op::Write),
         buckets: vec![bucket(None, Some(-512), 7), bucket(Some(1), None, 11)],
         min_max_mean: Some((-4096, 8192, 12)),
+        interval: None,
+        bytes: None,
     };
     let totals = AlignTotals {
         subject: "vm".to_owned(),
@@ -317,6 +319,51 @@ fn what_a_source_counted_itself_is_shown_as_it_is() {
     assert!(
         !page.contains("<figure>"),
         "no picture of what was not told"
+    );
+}
+
+/// Two intervals of 10 s: 3 and 5 reads of 4 KiB.
+#[test]
+fn counts_of_intervals_are_drawn_over_time() {
+    let mut collector = Collector::new(&Settings::default()).expect("a modulus");
+    for (number, ios) in [(0, 3), (1, 5)] {
+        let interval = CountedTime {
+            from_ns: number * 10_000_000_000,
+            to_ns: (number + 1) * 10_000_000_000,
+        };
+        let histogram = Distribution {
+            subject: "vm".to_owned(),
+            measured: Measured::LenBytes,
+            op: Some(Op::Read),
+            buckets: vec![Bucket {
+                low: Some(4096),
+                high: Some(8191),
+                ios,
+            }],
+            min_max_mean: None,
+            interval: Some(interval),
+            bytes: Some(4096 * ios),
+        };
+        collector.fold_ready_made(&Fill::Distribution(histogram), Layer::Request);
+    }
+    let profiles = collector.finish(&SourceInfo::default());
+    let profile = profiles.iter().next().expect("a profile");
+    let buckets: Vec<_> = profile
+        .imported
+        .histograms
+        .iter()
+        .map(|histogram| histogram.buckets.clone())
+        .collect();
+    assert_eq!(buckets, [[(Some(4096), Some(8191), 8)]], "they add up");
+    let windows: Vec<_> = profile.timeline.iter().map(|(_, window)| window).collect();
+    let read_bytes: u64 = windows.iter().map(|window| window.read_bytes).sum();
+    assert_eq!(read_bytes, 8 * 4096);
+    let page = render(&profiles, &Questions::default());
+    check(&page);
+    assert_eq!(
+        page.matches("<figure>").count(),
+        2,
+        "lengths, and bytes a second"
     );
 }
 

@@ -400,6 +400,8 @@ fn push(measured: Measured, buckets: Vec<Bucket>, sink: &mut Sink) {
             op: None,
             buckets,
             min_max_mean: None,
+            interval: None,
+            bytes: None,
         };
         sink.extras.push_back(Fill::Distribution(histogram));
     }

@@ -119,6 +119,8 @@ impl LineFormat for Biosnoop {
                 op: None,
                 buckets: latencies.into_iter().map(bucket).collect(),
                 min_max_mean: None,
+                interval: None,
+                bytes: None,
             }));
         }
     }

@@ -13,6 +13,7 @@ mod bcc_biosnoop;
 mod blkparse;
 pub mod blktrace;
 mod bpftrace_biosnoop;
+mod collectors_bt;
 mod disksim;
 mod dtrace_iosnoop;
 mod etw;
@@ -163,6 +164,7 @@ pub static FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &residue::FORMAT,
+    &collectors_bt::FORMAT,
     &align_d::FORMAT,
     &vscsistats::FORMAT,
     &etw::FORMAT,

@@ -7,15 +7,17 @@
 //!
 //! The printed rows have no unit. A line above with bitesize (bytes a request) or seeksize (blocks of 512 B between
 //! requests of a thread, without direction) names it. A histogram without such a word with all values between 512 and
-//! 64 MiB is read as lengths in bytes, with a note; any other is left out, with a note. The layer is bio for DTrace's
-//! io provider and request for bcc; for an unnamed one it is unknown. Verified with the example outputs that ship with
-//! the tools.
+//! 64 MiB is read as lengths in bytes, with a note; any other is left out, with a note. io-profiler.d prints a stamp,
+//! `2026 Nov 24 10:00:10`, and then the histograms of the interval that ends there, with `DEVICE R` or `DEVICE W` above
+//! each; the reader adds them up by device and operation. The layer is bio for DTrace's io provider and request for bcc;
+//! for an unnamed one it is unknown. Verified with the example outputs that ship with the tools.
 
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
+use crate::interval_clock::{IntervalClock, seconds_of_day};
 use crate::number::{parse_i64, parse_ios};
-use crate::op::Layer;
+use crate::op::{Layer, Op};
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, split_words};
@@ -178,6 +180,25 @@ struct Quantize {
     table: Option<(Heading, Vec<Bucket>)>,
     /// A row of `lquantize()` was seen, whose step is not printed.
     linear: bool,
+    /// Stamps of `io-profiler.d`; `None` before the first.
+    clock: Option<IntervalClock>,
+}
+
+/// Seconds between two prints of `io-profiler.d`.
+const PROFILER_SECONDS: i64 = 10;
+
+/// Seconds since midnight of a stamp as `%Y` of DTrace prints it: `2026 Nov 24 10:00:10`.
+fn stamp(line: &[u8]) -> Option<i64> {
+    const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let words: Vec<&[u8]> = split_words(line).take(5).collect();
+    let [year, month, day, time] = words[..] else {
+        return None;
+    };
+    let is_date = year.len() == 4
+        && parse_i64(year).is_some()
+        && MONTHS.chunks(3).any(|name| name == month)
+        && parse_i64(day).is_some();
+    is_date.then(|| seconds_of_day(time))?
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -194,6 +215,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         subject: String::new(),
         table: None,
         linear: false,
+        clock: None,
     };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
@@ -207,6 +229,15 @@ impl LineFormat for Quantize {
             self.end(sink);
             self.table = Some((heading, Vec::new()));
             sink.info.tally("histogram");
+            return Ok(());
+        }
+        if let Some(of_day) = stamp(line) {
+            self.end(sink);
+            let clock = self
+                .clock
+                .get_or_insert_with(|| IntervalClock::new(PROFILER_SECONDS));
+            clock.stamp(of_day);
+            sink.info.tally("interval");
             return Ok(());
         }
         match &mut self.table {
@@ -250,7 +281,19 @@ impl LineFormat for Quantize {
                 // A unit in brackets is another one than bytes.
                 && !subject.contains('(');
             match self.meaning(heading, is_length, &mut sink.info) {
-                Some((measured, unit)) => push(subject, measured, unit, buckets, sink),
+                Some((measured, unit)) => {
+                    let (subject, op) = self.device_and_op(subject);
+                    let found = Distribution {
+                        subject,
+                        measured,
+                        op,
+                        buckets: scaled(buckets, unit),
+                        min_max_mean: None,
+                        interval: self.clock.as_ref().and_then(IntervalClock::interval),
+                        bytes: None,
+                    };
+                    sink.extras.push_back(Fill::Distribution(found));
+                }
                 None => sink.info.note(
                     "a histogram that may count anything was left out: \
                      write `bitesize` or `seeksize` on a line above it if it comes from there",
@@ -285,6 +328,19 @@ impl Quantize {
         }
     }
 
+    /// The device and the operation of a key of `io-profiler.d`; any other key as it stands.
+    fn device_and_op(&self, subject: String) -> (String, Option<Op>) {
+        let found = match (&self.clock, subject.rsplit_once(' ')) {
+            (Some(_), Some((device, "R"))) => Some((device.to_owned(), Op::Read)),
+            (Some(_), Some((device, "W"))) => Some((device.to_owned(), Op::Write)),
+            _ => None,
+        };
+        match found {
+            Some((device, op)) => (device, Some(op)),
+            None => (subject, None),
+        }
+    }
+
     fn meaning(
         &self,
         heading: Heading,
@@ -305,22 +361,20 @@ impl Quantize {
         if !is_length {
             return None;
         }
+        if self.clock.is_some() {
+            info.saw_layer(Layer::Bio);
+            return Some((Measured::LenBytes, 1));
+        }
         info.note("no tool is named above a histogram: it was taken for lengths of I/O in bytes");
         Some((Measured::LenBytes, 1))
     }
 }
 
-fn push(subject: String, measured: Measured, unit: i64, mut buckets: Vec<Bucket>, sink: &mut Sink) {
-    let scaled = |value: Option<i64>| value.map(|value| value.saturating_mul(unit));
+/// Buckets in bytes.
+fn scaled(mut buckets: Vec<Bucket>, unit: i64) -> Vec<Bucket> {
+    let bytes = |value: Option<i64>| value.map(|value| value.saturating_mul(unit));
     for bucket in &mut buckets {
-        (bucket.low, bucket.high) = (scaled(bucket.low), scaled(bucket.high));
+        (bucket.low, bucket.high) = (bytes(bucket.low), bytes(bucket.high));
     }
-    let op = None;
-    sink.extras.push_back(Fill::Distribution(Distribution {
-        subject,
-        measured,
-        op,
-        buckets,
-        min_max_mean: None,
-    }));
+    buckets
 }

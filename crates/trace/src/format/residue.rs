@@ -52,7 +52,7 @@ pub static FORMAT: Format = Format {
     about: About {
         families: &[(
             Family::Anywhere,
-            "a table of counts that a [script](collectors/README.md) for bpftrace or DTrace prints, or a line of SQL",
+            "counts that [scripts](collectors/README.md) for bpftrace or DTrace print, or a table from a line of SQL",
         )],
         layer: "as it says",
         holds: Holds::Counts("fit on every grid that divides its modulus"),

@@ -249,6 +249,8 @@ impl HistogramSection {
             op: self.op,
             buckets,
             min_max_mean,
+            interval: None,
+            bytes: None,
         })
     }
 }

@@ -9,6 +9,7 @@ mod blktrace;
 mod blktrace_guest;
 mod blktrace_records;
 mod bpftrace_biosnoop;
+mod collectors_bt;
 mod common;
 mod disksim;
 mod dtrace_iosnoop;

@@ -1,7 +1,7 @@
 //! Histograms of DTrace and bcc: rows, the examples that ship with the tools, and damage.
 
 use plumb_testkit::{real_trace, require};
-use plumb_trace::{Layer, Measured};
+use plumb_trace::{Layer, Measured, Op};
 
 use crate::common::counts::{
     DISTRIBUTION, bucket, no_cut_and_no_flipped_bit_panics as no_cut_or_bit_panics, read, sum,
@@ -67,6 +67,38 @@ fn a_bare_histogram_of_lengths_is_taken_for_that_with_a_note() {
             "{other}"
         );
     }
+}
+
+/// Two intervals of `io-profiler.d`, ten seconds apart over midnight, as `printa("%s %s\\n%@d\\n", @)` prints them.
+#[test]
+fn intervals_of_the_profiler_have_times() {
+    let head = DISTRIBUTION;
+    let all = read(&format!(
+        "2026 Nov 24 23:59:58\nsd0 R\n\n{head}  2048 | 0\n  4096 |@@ 12\n  8192 |@ 3\n  16384 | 0\n\n\
+         sd0 W\n\n{head}  256 | 0\n  512 |@ 1\n  1024 | 0\n\n\
+         2026 Nov 25 00:00:08\nsd0 R\n\n{head}  2048 | 0\n  4096 |@ 5\n  8192 | 0\n\n"
+    ));
+    assert_eq!(all.info.counts.damaged, 0);
+    let second = 1_000_000_000;
+    let found: Vec<_> = all
+        .histograms
+        .iter()
+        .map(|one| {
+            let time = one
+                .interval
+                .map(|time| (time.from_ns / second, time.to_ns / second));
+            (one.subject.as_str(), one.op, sum(one), time)
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("sd0", Some(Op::Read), 15, Some((0, 10))),
+            ("sd0", Some(Op::Write), 1, Some((0, 10))),
+            ("sd0", Some(Op::Read), 5, Some((10, 20))),
+        ]
+    );
+    assert_eq!(all.info.layers, [Layer::Bio]);
 }
 
 #[test]
