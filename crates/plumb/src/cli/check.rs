@@ -62,7 +62,7 @@ pub struct Check {
     /// Writes a second
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub writes: Option<f64>,
-    /// Rate of such I/O that one disk gives, a second, measured; without --reads and --writes the rates are those of the profile
+    /// Measured rate of one disk for such I/O, a second; without --reads and --writes the rates are those of the profile
     /// or of iostat
     #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "Workload")]
     pub disk_rate: Option<f64>,
