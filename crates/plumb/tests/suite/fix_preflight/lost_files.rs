@@ -1,5 +1,5 @@
-//! Files with lost bytes are named. The oracle is the content of the files: every block of a file repeats the number of the file, and
-//! the image of before the move shows the numbers in a lost range.
+//! Files with lost bytes are named. The oracle is the content of the files: every block of a file repeats the number of the
+//! file, and the image of before the move shows the numbers in a lost range.
 
 use std::collections::BTreeSet;
 use std::fs;
