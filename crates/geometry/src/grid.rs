@@ -23,8 +23,8 @@ pub enum GridKind {
     ParityStripe,
 }
 
-/// Boundaries at `offset + k * granularity` for every integer k, in the address space of one target (which the caller
-/// names in its output).
+/// Boundaries at `offset + k * granularity` for every integer k, in the address space of one target (its name is in
+/// the caller's output).
 ///
 /// Granularity is at least 1 and offset less than granularity. Serialized as `granularity_bytes`,
 /// `offset_bytes` and `kind`, and checked when read back.

@@ -68,7 +68,7 @@ fn sum_of_buckets(one: &[Bucket], other: &[Bucket]) -> Vec<Bucket> {
         .collect()
 }
 
-/// What an interval of a ready-made histogram of lengths adds to the course over time; `None` where it tells nothing of that.
+/// The share of an interval of a ready-made histogram of lengths in the course over time; `None` if it has no such share.
 ///
 /// A row counts as the power of two at which it begins. The other lengths in it belong to the next power, but most lengths are
 /// powers of two.

@@ -2,7 +2,7 @@
 //! text from outside enters a command only as one quoted word, and a command is one line without hidden characters.
 //!
 //! A name that cannot be typed so that its tool accepts it unchanged gives no command ([`NoCommand`] has the reason):
-//! one with a hidden character, which a terminal shows differently and which may end the line, one whose bytes were no
+//! one with a hidden character (a terminal shows it differently, and it may end the line), one whose bytes were no
 //! text, and one that the tool refuses or would read as an option.
 
 use std::borrow::{Borrow, Cow};

@@ -1,4 +1,5 @@
-//! The short report of a command that judges, the default: the verdict, a few lines for each finding, and the parts that were not visible.
+//! The short report of a command that judges, the default: the verdict, a few lines for each finding, and the parts that
+//! were not visible.
 
 use plumb_geometry::plural;
 use plumb_model::{Effect, Finding};

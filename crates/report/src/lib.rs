@@ -1,5 +1,5 @@
-//! Reports of analyses: text, JSON and HTML, one file each, of checks, and of both. They compute no statistics; the numbers that they
-//! print was counted in the profile and judged by the rules.
+//! Reports of analyses: text, JSON and HTML, one file each, of checks, and of both. They compute no statistics; the numbers
+//! that they print were counted in the profile and judged by the rules.
 
 #![forbid(unsafe_code)]
 

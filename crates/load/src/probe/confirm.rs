@@ -17,8 +17,8 @@ use super::{ProbeReader, Stop};
 const FACTORS: [u64; 4] = [2, 3, 5, 7];
 /// Boundaries of one kind that must have room.
 const PLACES_MIN: u64 = 8;
-/// Rounds before the first look at whether boundaries are rarer, and at everything: the fewest of which a median has an
-/// interval at the first look's level. And where it ends without an answer.
+/// Rounds before the first look at whether boundaries are rarer, and at everything: with fewer rounds, a median has no
+/// interval at the first look's level. Also the rounds before an end without an answer.
 const ROUNDS_RARER: usize = 8;
 const ROUNDS_MIN: usize = 16;
 const ROUNDS_MAX: usize = 400;

@@ -313,9 +313,7 @@ fn job_text(job: &Job<'_>, plan: &LoadPlan<'_>) -> String {
     let pace = match job.pace {
         Pace::Max => "as fast as it goes".to_owned(),
         Pace::Closed { per_second } => format!("at most {}", rate(per_second)),
-        Pace::Open { per_second, .. } => {
-            format!("{}, independent of the target's speed", rate(per_second))
-        }
+        Pace::Open { per_second, .. } => format!("{} in an open loop", rate(per_second)),
     };
     let many = if plan.jobs.len() > 1 { " each" } else { "" };
     format!(

@@ -48,7 +48,7 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
     with_verdict(verdict, sweep)
 }
 
-/// Adds a verdict to what was measured.
+/// Adds a verdict to the measurements.
 pub fn with_verdict(verdict: SweepVerdict, sweep: report::Sweep) -> report::Sweep {
     match verdict {
         SweepVerdict::Grid {

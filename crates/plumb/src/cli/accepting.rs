@@ -12,10 +12,10 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, Default, Args)]
 pub struct Accepting {
     /// Read the accepted findings from FILE instead of /etc/plumb/config.toml
-    #[arg(long, value_name = "FILE", help_heading = "What is accepted")]
+    #[arg(long, value_name = "FILE", help_heading = "Accepted findings")]
     pub config: Option<PathBuf>,
     /// Ignore the findings of a rule, on one device or on all; may be given several times
-    #[arg(long, value_name = "RULE[:DEVICE]", value_parser = parse_ignored, help_heading = "What is accepted")]
+    #[arg(long, value_name = "RULE[:DEVICE]", value_parser = parse_ignored, help_heading = "Accepted findings")]
     pub ignore: Vec<Acceptance>,
 }
 

@@ -45,7 +45,7 @@ pub struct Check {
     /// Collect this host into a new file, for --from elsewhere
     ///
     /// Only you can read the file. It holds sysfs, mounts, tables of mapped devices, labels and superblocks, the identification of
-    /// NVMe drives and the places of files that a device stands on; no content of files, no keys.
+    /// NVMe drives and the positions of files that devices use; no content of files, no keys.
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather the positions of these images of guests as well, and the layout of the virtual disk inside them
@@ -70,7 +70,7 @@ pub struct Check {
     /// Writes a second
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Workload")]
     pub writes: Option<f64>,
-    /// Rate of such I/O that one disk gives, a second, measured; without --reads and --writes the rates are those of the profile
+    /// Measured rate of one disk for such I/O, a second; without --reads and --writes the rates are those of the profile
     /// or of iostat
     #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "Workload")]
     pub disk_rate: Option<f64>,

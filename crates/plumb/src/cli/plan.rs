@@ -333,7 +333,7 @@ pub struct Disks {
     /// How many times that
     #[arg(long, value_name = "TIMES", default_value = "1")]
     pub growth: f64,
-    /// Rate of such I/O that one disk gives, a second, measured
+    /// Measured rate of one disk for such I/O, a second
     #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub disk_rate: f64,
     /// Redundancy

@@ -43,8 +43,8 @@ pub struct Replay {
     /// Move every start
     #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "Where")]
     pub shift: Option<i64>,
-    /// Move I/O that start at OLD or behind it, up to the next OLD, to NEW: the present and the planned start of a partition; may be given
-    /// several times
+    /// Move I/O that start at OLD or behind it, up to the next OLD, to NEW: the present and the planned start of a partition; may
+    /// be given several times
     #[arg(long, value_name = "OLD=NEW", value_parser = range_moved, help_heading = "Where")]
     pub layout: Vec<Move>,
     /// Modulus of the fold: starts move by whole multiples of this

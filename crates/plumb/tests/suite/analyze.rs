@@ -81,7 +81,7 @@ fn a_stripe_that_is_no_power_of_two() {
             (pieces, bytes),
             "{members} members"
         );
-        // What is asked beside it is answered as ever.
+        // The other questions are answered as ever.
         assert_eq!(json["result"]["profiles"][0]["lengths_rounded"], false);
     }
 }
@@ -145,7 +145,7 @@ fn check_section(json: &Value, expected: &Value, side: &str) {
     );
 }
 
-/// Where the starts lie in 4 KiB, found by asking for each offset.
+/// The offsets of the starts in 4 KiB, found by asking for each offset.
 fn check_offsets(name: &str, expected: &Value) {
     let flags: String = (0..8)
         .map(|sector| format!(" --grid 4k@{sector}s"))

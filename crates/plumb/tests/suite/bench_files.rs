@@ -1,4 +1,4 @@
-//! `plumb bench` by parameter files of Vdbench and fio, and its study: what they measure and conclude, and what is refused.
+//! `plumb bench` by parameter files of Vdbench and fio, and its study: measurements, conclusions and refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -375,7 +375,7 @@ fn each_run_has_a_trace() {
     );
 }
 
-/// In sequence once to the end of each storage, whatever time there is; or over and over, from some place on.
+/// In sequence once to the end of each storage, without a time limit; or over and over, from some place on.
 #[test]
 fn sequences_begin_and_end_as_asked() {
     let folder = Folder::new("bench-sequences");

@@ -1,4 +1,4 @@
-//! `plumb check` of the host that it runs on: whatever that is, it answers, and says nothing good of what it cannot see.
+//! `plumb check` of the host that it runs on: on every host it answers, and never calls an invisible layer good.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! How `plumb analyze` ends: 2, 4, 5 before 1, 3, 0, and what was read only in part is never 0.
+//! Exit statuses of `plumb analyze`: 2, 4, 5 before 1, 3, 0, and never 0 for input that was read only in part.
 
 use std::io::Write;
 use std::path::Path;
@@ -182,7 +182,7 @@ fn input_read_in_part_is_never_0() {
         .says("no finding in 999 I/O")
         .says("line 500")
         .says("Raed");
-    // What is known to be incomplete stays so in the profile.
+    // An input that is known to be incomplete stays so in the profile.
     let saved = folder.path("saved");
     analyze(&cut, &format!("--grid 4k --save {}", saved.display())).ends(3);
     analyze(&saved, "--grid 4k")
@@ -266,7 +266,7 @@ fn not_permitted() {
     );
 }
 
-/// What is wrong, on a terminal and for a script.
+/// Failures, on a terminal and for a script.
 #[test]
 fn errors_fit_where_they_are_read() {
     require!(Tool("script"), Tool("stty"));
@@ -328,7 +328,7 @@ fn a_check_is_asked_something() {
     check("--reads 1e-9 --disk-rate 80")
         .ends(2)
         .complains("found `1e-9`");
-    // All of the time of the only disk: what waits grows without end, whether or not an answer in time is asked for.
+    // All of the time of the only disk: the queue grows without end, with or without a demand for a response time.
     check("--reads 80 --disk-rate 80")
         .ends(1)
         .says("WARNING too-few-disks");

@@ -73,7 +73,7 @@ fn records_are_no_smaller_than_blocks_of_a_pool() {
     assert!(!ran.out.contains("zfs rollback tank"), "{}", ran.out);
 }
 
-/// What the tools themselves refuse: a log unit that is no multiple of the block, an array by its bare name.
+/// Requests that the tools themselves refuse: a log unit that is no multiple of the block, an array by its bare name.
 #[test]
 fn commands_are_such_as_tools_take() {
     plan("filesystem /dev/md0 --type xfs --chunk 512k --members 4 --block 64k")
@@ -347,7 +347,7 @@ fn text_is_made_for_80_columns() {
     }
 }
 
-/// Commands make what was planned, and none is printed that would be refused, or would hit what is there.
+/// Commands carry out the plan, and no printed command would be refused, or would hit existing data.
 #[test]
 fn commands_do_what_they_are_printed_for() {
     plan("disks --writes 100 --disk-rate 100 --raid 1")
@@ -387,7 +387,7 @@ fn commands_do_what_they_are_printed_for() {
     cut("--existing d11:512s:1g --existing d12:600s:1g").ends(2).complains(
         "d11 and d12 overlap: d11 takes sectors 512 to 2,097,663, and d12 begins at sector 600 with a header in front",
     );
-    // The last sector of d11 is that of the header of d12; one further on they are apart.
+    // The last sector of d11 is that of the header of d12; one sector later they are apart.
     cut("--existing d11:512s:1g --existing d12:2097664s:1g")
         .ends(2)
         .complains("begins at sector 2,097,664 with");
@@ -399,7 +399,7 @@ fn commands_do_what_they_are_printed_for() {
         .says("metainit d11 -p d10 -o 512 -b 2097152 -o 2098176 -b 2097152");
 }
 
-/// What does not fit is shown, and the command ends as one without a plan.
+/// A layout that does not fit is shown, and the command ends as one without a plan.
 #[test]
 fn soft_partitions_that_do_not_fit() {
     let args =
@@ -430,7 +430,7 @@ fn soft_partitions_that_do_not_fit() {
     assert!(fits.ends(0).json()["result"]["plans"][0]["refusal"].is_null());
 }
 
-/// What is on the unit stays where it is, also where something does not fit: only what is off has to move.
+/// Content of the unit stays in its place, also if something does not fit: only misaligned parts have to move.
 #[test]
 fn soft_partitions_on_the_unit_stay() {
     let offset = |args: &str, code: i32| {
@@ -451,7 +451,7 @@ fn soft_partitions_on_the_unit_stay() {
         "{why}"
     );
     // d11 ends at 614,400 + 1,433,600 = 2,048,000 = 4,000 x 512, so d12 begins at 2,048,512 behind its header; 409,600 more
-    // are 2,458,112 of 2,202,000. In front of d11 there would be room, by moving what has no need to move.
+    // are 2,458,112 of 2,202,000. In front of d11 there would be room, by moving parts that need no move.
     let (at, why) = offset(
         "--component-size 1101000k --existing d11:300m:700m --new d12:200m",
         3,
@@ -461,7 +461,7 @@ fn soft_partitions_on_the_unit_stay() {
         why.contains("would end 256,112 sectors beyond the component: make"),
         "{why}"
     );
-    // One sector off, it is made anew anyway, and then from the first place on.
+    // One sector off, it is made again in any case, and then from the first place on.
     let (at, why) = offset(
         "--component-size 1101000k --existing d11:614401s:700m --new d12:200m",
         0,
@@ -487,7 +487,7 @@ fn overlapping_soft_partitions_of_a_dump() {
     }
 }
 
-/// What `metastat -p` and `prtvtoc` print of slices that were given away twice: no command touches them.
+/// `metastat -p` and `prtvtoc` on slices that were given away twice: no command touches them.
 #[test]
 fn nothing_is_moved_that_shares_bytes() {
     let folder = Folder::new("plan-shared");
@@ -570,7 +570,7 @@ fn nothing_is_moved_that_shares_bytes() {
     }
 }
 
-/// Of three partitions the second begins within the first, and the third ends behind what the label allows.
+/// The second of three partitions begins within the first, and the third ends behind the limit of the label.
 #[test]
 fn no_partition_is_moved_that_shares_bytes() {
     let folder = Folder::new("plan-shared-partitions");
@@ -606,7 +606,7 @@ fn no_partition_is_moved_that_shares_bytes() {
     assert!(!check.out.contains("sgdisk -d"), "{}", check.out);
 }
 
-/// Two copies over five members come out even after two rows, of five chunks: what the kernel and mkfs say as well.
+/// Two copies over five members come out even after two rows, of five chunks: the kernel and mkfs say the same.
 #[test]
 fn odd_members_of_raid_10() {
     let json = |members: u32, copies: u32| {
@@ -644,7 +644,7 @@ fn btrfs_takes_the_block_that_was_asked_for() {
         .says("large_blocks");
 }
 
-/// Who reads documents gets one for a refusal as well; a mistake of the command line has none.
+/// A program that reads documents gets one for a refusal as well; a mistake of the command line has none.
 #[test]
 fn a_refusal_is_a_document() {
     let folder = Folder::new("plan-refusal");
@@ -698,7 +698,7 @@ const UNNAMED_LABEL: &str = r#"{"blockdevices": [{"name": "sda", "kname": "sda",
  "start": 2048, "phy-sec": 512, "log-sec": 512}]}]}"#;
 
 /// 64 KiB are 128 sectors: the first start behind 34 is 128, and 1,920 sectors from there to 2,048 are 15 × 128, which is
-/// 94 less than 2,014. Told by flags as by files.
+/// 94 less than 2,014. The same by flags as by files.
 #[test]
 fn a_partition_without_room_becomes_smaller() {
     let args = "partition /dev/sdb --grid 64k --current 34s --size 2014s --before 2048s";
@@ -725,7 +725,7 @@ fn a_partition_without_room_becomes_smaller() {
     }
 }
 
-/// Disks whose time is all taken carry nothing: what waits grows without end.
+/// Disks whose time is all taken carry nothing: the queue grows without end.
 #[test]
 fn a_load_that_takes_all_of_the_time_is_not_carried() {
     plan("disks --writes 320 --disk-rate 80 --margin 0%")
@@ -742,7 +742,7 @@ fn a_load_that_takes_all_of_the_time_is_not_carried() {
         .says("RAID 0 over 1,500 disks");
 }
 
-/// A file system on one disk has blocks and sectors to choose, and no stripe to be told of.
+/// A file system on one disk has blocks and sectors to choose, and no stripe options.
 #[test]
 fn file_systems_without_a_stripe() {
     let made = |args: &str| plan(&format!("filesystem /dev/sdb {args}"));
@@ -773,7 +773,7 @@ fn file_systems_without_a_stripe() {
     );
 }
 
-/// What is typed is used, or it is said that it is not.
+/// Every typed value is used, or the output says that it is not.
 #[test]
 fn page_and_mount_point_of_a_file_system() {
     let made = |args: &str| plan(&format!("filesystem /dev/sdb {args}"));

@@ -204,7 +204,7 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
     assert!(number(&slowest["ns"]) >= 3_000_000_000, "{slowest}");
 }
 
-/// Reads of 5 ms each, 16 at a time of which the disk serves one after the other, saturate it; one at a time does not.
+/// Reads of 5 ms each, 16 in flight on a disk that serves one after the other, saturate it; one at a time does not.
 #[test]
 fn a_slow_disk_with_a_queue_is_saturated() {
     require!(Bpf, Loop, Tool("nbdkit"), Tool("nbdfuse"), Tool("fio"));

@@ -1,5 +1,5 @@
 //! Messages of every command that loads a target about a missing one, a wrong kind, a too small or read-only one, about
-//! one that disappears or fails under load, and about impossible parameter files. None of them ends with 0.
+//! one that disappears or fails under load, and about impossible parameter files. Each ends with a status other than 0.
 
 use std::fs;
 use std::os::unix::fs::symlink;

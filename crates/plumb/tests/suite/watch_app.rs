@@ -49,7 +49,7 @@ impl AppDisk {
         disk
     }
 
-    /// What is mounted afresh is in no cache.
+    /// A file system that is mounted again is in no cache.
     fn mount_again(&mut self) {
         run(Command::new("mount")
             .args(["-o", "remount,ro"])
@@ -82,7 +82,7 @@ impl Watching {
         Watching { child, lines }
     }
 
-    /// Ends it as Ctrl-C does; what it printed since it was at work, and its status.
+    /// Ends it as Ctrl-C does; its output since it was at work, and its status.
     fn end(mut self) -> (String, Option<i32>) {
         run(Command::new("kill").args(["-INT", &self.child.id().to_string()]));
         let text: Vec<String> = self
@@ -94,7 +94,7 @@ impl Watching {
         (text.join("\n"), status.code())
     }
 
-    /// What all intervals have in a list of `app`, of those where a key has this value.
+    /// The entries of all intervals in a list of `app`, of those with this value for a key.
     fn list(self, list: &str, key: &str, value: &str) -> Vec<Value> {
         let (text, _) = self.end();
         let documents = text
@@ -137,7 +137,7 @@ fn fio(disk: &AppDisk, args: &[&str]) {
         .args(args));
 }
 
-/// 211 direct reads of 8 KiB are as many bytes at the device, but for what the file system reads of itself.
+/// 211 direct reads of 8 KiB are as many bytes at the device, but for the file system's own reads.
 #[test]
 fn direct_reads_are_as_many_bytes_at_the_device() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
@@ -199,7 +199,7 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
     }
 }
 
-/// A file that is mapped, or asked for by `io_submit`: the process is unknown, and no ratio is told.
+/// A file that is mapped, or read by `io_submit`: the process is unknown, and no ratio is printed.
 #[test]
 fn what_is_not_counted_is_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
@@ -226,7 +226,7 @@ fn what_is_not_counted_is_unknown() {
                         .is_some_and(|ways| ways.contains(&way.into()))
                 };
                 assert!(by.iter().any(unknown), "{engine}: {by:?}");
-                // What is not counted is no 0.
+                // An uncounted number is not 0.
                 let is_null = |by: &Value| by["reads"]["asked_bytes"].is_null();
                 assert!(
                     by.iter().filter(|by| unknown(by)).all(is_null),
@@ -245,7 +245,7 @@ fn what_is_not_counted_is_unknown() {
     }
 }
 
-/// What the whole time came to stands in the last line: findings, and bytes written against those at the device.
+/// The result of the whole time is in the last line: findings, and bytes written against those at the device.
 #[test]
 fn the_last_line_has_the_whole_time() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
@@ -306,7 +306,7 @@ fn the_last_line_has_the_whole_time() {
     );
 }
 
-/// What the kernel is told to read ahead nobody asked for: it is at the device, and with the cache in the ratio.
+/// The kernel's read-ahead has no requester: it is at the device, and with the cache in the ratio.
 #[test]
 fn advice_asks_for_nothing() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
@@ -387,7 +387,7 @@ fn partial_writes_inflate() {
     takes_the_profile(&saved, &disk.at);
 }
 
-/// What was saved is judged by the record that it is for.
+/// A saved profile is judged by the record that it is for.
 fn takes_the_profile(saved: &Path, at: &Path) {
     let analyzed = plumb([
         "analyze".as_ref(),

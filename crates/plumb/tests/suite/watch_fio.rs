@@ -1,4 +1,4 @@
-//! `plumb watch` against those who sent the I/O and against another who counts them: fio and bpftrace, in the same run.
+//! `plumb watch` against the senders of the I/O and against another counter: fio and bpftrace, in the same run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ const IOS: u64 = 10_007;
 /// (whether it writes, start modulo 1 MiB, length) to I/O.
 type Counted = BTreeMap<(bool, u64, u64), u64>;
 
-/// The rows of one device of what `residue.bt` printed: `@[7, 0, RS, 34, 16]: 5`, in sectors.
+/// The rows of one device in the output of `residue.bt`: `@[7, 0, RS, 34, 16]: 5`, in sectors.
 fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
     let mut counted = Counted::new();
     for line in text.lines() {
@@ -74,7 +74,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     let disk = LoopDevice::attach_hidden(&image, &[]);
     let name = disk.name();
     let of_disk = |what: &str| Path::new("/sys/class/block").join(&name).join(what);
-    // What fio sends is what the driver is sent: nothing is merged, and 64 KiB are let through whole.
+    // The driver receives the same I/O that fio sends: nothing is merged, and 64 KiB are let through whole.
     std::fs::write(of_disk("queue/nomerges"), "2").expect("a setting of the queue");
     std::fs::write(of_disk("queue/max_sectors_kb"), "64").expect("a setting of the queue");
     let number = std::fs::read_to_string(of_disk("dev"))
@@ -135,7 +135,7 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
         .collect();
     wait::exit("plumb watch", wait::PATIENCE, &mut watching);
 
-    // fio begins its output with what it has to complain of.
+    // fio begins its output with its complaints.
     let text = std::fs::read_to_string(said).expect("what fio said");
     let fio: Value =
         serde_json::from_str(&text[text.find('{').expect("a document")..]).expect("a document");

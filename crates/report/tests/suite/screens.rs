@@ -1,5 +1,5 @@
-//! The first screen of `plumb diagnose` and `plumb check`: the verdict, the lines that fit on a terminal, and the words behind each exit
-//! status.
+//! The first screen of `plumb diagnose` and `plumb check`: the verdict, the lines that fit on a terminal, and the words behind each
+//! exit status.
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::Accepted;

@@ -328,7 +328,7 @@ impl Quantize {
         }
     }
 
-    /// The device and the operation of a key of `io-profiler.d`; any other key as it stands.
+    /// The device and the operation of a key of `io-profiler.d`; any other key unchanged.
     fn device_and_op(&self, subject: String) -> (String, Option<Op>) {
         let found = match (&self.clock, subject.rsplit_once(' ')) {
             (Some(_), Some((device, "R"))) => Some((device.to_owned(), Op::Read)),

@@ -26,7 +26,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// From what a process left behind.
+    /// From the output of a process.
     pub fn from_output(done: Output) -> Ran {
         Ran {
             code: done.status.code().unwrap_or(-1),
@@ -41,7 +41,7 @@ impl Ran {
             .unwrap_or_else(|why| panic!("{why}: {}\n{}", self.out, self.err))
     }
 
-    /// The same text with every run of white space made one space: sentences are found whatever the line breaks.
+    /// The same text with every run of white space made one space: sentences are found across line breaks.
     pub fn flat(&self) -> String {
         self.out.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -179,7 +179,7 @@ pub fn msr(ios: impl IntoIterator<Item = (char, u64, u64)>) -> String {
     lines
 }
 
-/// Random multiples of 64 KiB, and so many bytes more.
+/// Random multiples of 64 KiB, plus a number of bytes.
 pub fn pages(count: u64, past: u64, len: u64) -> Vec<(char, u64, u64)> {
     let mut random = plumb_testkit::Rng::new(count + past);
     (0..count)

@@ -29,7 +29,7 @@ const BLOCK: usize = 4_096;
 /// A byte of the second partition.
 const VICTIM: u64 = 81_920 * 512;
 
-/// The victim's disk, and the forgery of an intruder who knows its label on a copy of it.
+/// The victim's disk, and the forgery of an intruder with knowledge of its label, on a copy of it.
 struct Attack {
     disk: PreflightDisk,
     before: Vec<u8>,

@@ -1,4 +1,4 @@
-//! `plumb watch` and `plumb record` in a guest, on disks that are busy, fail or do half of what was asked: see `lab/watch-guest`.
+//! `plumb watch` and `plumb record` in a guest, on disks that are busy, fail or do half of the requests: see `lab/watch-guest`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::recording::{number, read};
 use crate::guests::{program, run_lab};
 
-/// What came of a case, summed up over its intervals, on all its disks or on one.
+/// The result of a case, summed up over its intervals, on all its disks or on one.
 struct CaseTotals {
     /// Layers at which it was seen.
     layers: BTreeSet<String>,
@@ -118,8 +118,8 @@ fn the_static_binary_needs_no_library() {
     );
 }
 
-/// What fio asked of its file, summed up over the intervals of a case: calls and bytes asked of reads and of those past the
-/// cache; `None` when a way is in it that is not counted.
+/// The calls of fio on its file, summed up over the intervals of a case: calls and bytes of reads and of those past the
+/// cache; `None` if a way is in it that is not counted.
 fn asked(directory: &Path, case: &str) -> Option<(u64, u64, u64)> {
     let lines = lines(directory, &format!("app-{case}"));
     let processes = lines.iter().flat_map(|line| {
@@ -240,7 +240,7 @@ fn watch_guest(series: &str, scope: Scope) {
 fn check_without_requests(directory: &Path, kernel: &str, scope: Scope) {
     let members = std::fs::read_to_string(directory.join("members")).expect("their names");
     let members: Vec<&str> = members.split_whitespace().collect();
-    // What is handed on, and on how many I/O below each of 64 KiB becomes.
+    // The I/O that a layer passes on, and the number of I/O below for each of 64 KiB.
     let cases = [
         ("linear", "dm-0", 1),
         ("striped", "dm-0", 2),
@@ -318,7 +318,7 @@ fn check_without_requests(directory: &Path, kernel: &str, scope: Scope) {
     }
 }
 
-/// Of 211 reads of 8 KiB one after the other, from 17,408 on, those that lie on both sides of a boundary of 64 KiB.
+/// The reads on both sides of a boundary of 64 KiB, among 211 reads of 8 KiB one after the other, from 17,408 on.
 fn crossings(case: &str) -> u64 {
     let is_crossing = |start: u64| start / 65_536 != (start + 8191) / 65_536;
     let crossing = (0..211)
@@ -378,12 +378,12 @@ fn check_well(directory: &Path, kernel: &str) {
     );
 }
 
-/// So many I/O one behind the other, as dd does them.
+/// A number of I/O one behind the other, as dd does them.
 fn run_of(op: Op, len_bytes: u64, count: u64, at: u64) -> impl Iterator<Item = (Op, u64, u64)> {
     (0..count).map(move |io| (op, at + io * len_bytes, len_bytes))
 }
 
-/// What was said of a disk in a recording of all disks.
+/// The notes on a disk in a recording of all disks.
 fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
     let text =
         std::fs::read_to_string(directory.join(format!("{case}.record.json"))).expect("a document");
@@ -396,7 +396,7 @@ fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
         .clone()
 }
 
-/// Rows of dd on a disk are what it was asked for, in that order, all completed; how many of them failed.
+/// Rows of dd on a disk are its requests, in that order, all completed. Returns the number of failed ones.
 fn check_rows(
     (directory, kernel): (&Path, &str),
     case: &str,
@@ -424,7 +424,7 @@ fn check_rows(
         .count()
 }
 
-/// Recordings of all disks at once hold what dd did, on every kind of disk.
+/// Recordings of all disks at once hold the I/O of dd, on every kind of disk.
 fn check_recorded(directory: &Path, kernel: &str, scope: Scope) {
     let guest = (directory, kernel);
     let members = std::fs::read_to_string(directory.join("members")).expect("their names");
