@@ -64,9 +64,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s v -l verbose -d
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l chunk -d 'Chunk of a stripe: shows what it splits' -r
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l chunk -d 'Chunk of a stripe: shows the I/O that it splits' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l members -d 'Members of that stripe: shows the load of each' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l record -d 'Record of a file system: shows what requests of another size move' -r
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l record -d 'Record of a file system: shows the bytes that requests of another size move' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l shift -d 'Move every start: shows the fit if the partition began elsewhere, for instance +1s' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
@@ -75,7 +75,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l range -d 'Only I
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l until -d 'Only before this time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l format -d 'Format of the traces, if their contents do not show it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l html -d 'Write a page with pictures, in the place of a file that has the name' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l save -d 'Save the profile, in the place of a file that has the name: a small file that answers the same questions later' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
@@ -93,7 +93,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l from -d 'Check ano
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l root -d 'Take the sysfs and mounts below this directory for those of a host, instead of this one\'s; no device is opened' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l profile -d 'Join a saved profile, so that rules that need sizes of I/O use the real ones' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Collect this host into a new file, for --from elsewhere' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l images -d 'Gather of these images of guests as well where they lie, and how the virtual disk lies in them' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l images -d 'Gather the positions of these images of guests as well, and the layout of the virtual disk inside them' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l join -d 'Join a disk of a guest with its device on the host' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l segment -d 'Segment of the hardware array that shows the disks, for instance 48k' -r
@@ -104,7 +104,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l config -d 'Read th
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -d 'Ignore the findings of a rule, on one device or on all; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l reads -d 'Reads a second that are asked of TARGET, or of the only volume' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l writes -d 'Writes a second' -r
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-rate -d 'What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile or of iostat' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-rate -d 'Measured rate of one disk for such I/O, a second; without --reads and --writes the rates are those of the profile or of iostat' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l response -d 'Largest mean response of a disk: 50ms' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l as -d 'Print the result for another program' -r -f -a "nagios\t'One line with performance data'
 junit\t'The report of a test run'
@@ -125,10 +125,10 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --js
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and its name after the change; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Format of the traces, if their contents do not show it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l first -d 'The first report of iostat: left out where it is an average since boot, kept, or left out' -r -f -a "auto\t'Left out where it is an average since boot'
 keep\t'Kept'
 drop\t'Left out'"
@@ -141,7 +141,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand compare" -l force -d 'Compar
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand convert" -l to -d 'Format to write, whatever the ending: parquet, fio-iolog, msr-csv' -r
+complete -c plumb -n "__fish_plumb_using_subcommand convert" -l to -d 'Format to write, for any ending: parquet, fio-iolog, msr-csv' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
@@ -149,32 +149,32 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l range -d 'Only I
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only before this time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, if their contents do not show it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s o -l output -d 'File to write, a name that is free; only you can read it: FILE.parquet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l duration -d 'End after this time; without it, at Ctrl-C' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l max-size -d 'Size that a file does not exceed: the recording ends there, or goes on in another file with --files' -r
-complete -c plumb -n "__fish_plumb_using_subcommand record" -l files -d 'Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l files -d 'Keep at most N files, FILE-0001.parquet and on: the oldest is deleted for a new one' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l buffer -d 'Room for I/O that completed and are not taken up yet: a power of two' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l layer -d 'Layer at which disks are recorded' -r -f -a "auto\t'Requests, and bios of disks that make none (md, dm, zram)'
-request\t'Requests: what the driver of a disk was sent'
-bio\t'Bios: what a disk was given, before it was merged and split'"
+request\t'Requests, as the driver of a disk receives them'
+bio\t'Bios, as a disk receives them, before they are merged and split'"
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
-complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only what these processes send, by number; at most 16' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only I/O of these processes, by number; at most 16' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'End after so many intervals; without it, at Ctrl-C' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'Stop after N intervals (default: until Ctrl-C)' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l layer -d 'Layer at which disks are watched' -r -f -a "auto\t'Requests, and bios of disks that make none (md, dm, zram)'
-request\t'Requests: what the driver of a disk was sent'
-bio\t'Bios: what a disk was given, before it was merged and split'"
+request\t'Requests, as the driver of a disk receives them'
+bio\t'Bios, as a disk receives them, before they are merged and split'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l pid -d 'Only what this process sends' -r
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l comm -d 'Only what threads with this command send, as in /proc/PID/comm' -r
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l cgroup -d 'Only what a cgroup of version 2 and those below it send: its directory' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l pid -d 'Only I/O of this process' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l comm -d 'Only I/O of threads with this command name, as in /proc/PID/comm' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l cgroup -d 'Only I/O of a cgroup of version 2 and those below it: its directory' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
@@ -183,7 +183,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system call, and keeps its privileges to the end, to see what others have mapped'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch I/O of processes to file systems too, and compare it with the bytes at the device; costs time in each system call, and keeps its privileges to the end, to see files that others have mapped'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l sync -d 'Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print each interval instead of the full-screen view, also on a terminal'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text; the last has the findings of the whole time'
@@ -191,9 +191,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Prin
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Measure only this part of the target, the end excluded: 1m-5g' -r
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l cache -d 'Size of the cache before the medium, which is looked for otherwise; 0 for none. What is read is at least twice as large' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l cache -d 'Size of the cache before the medium, or 0 for none; without it, the probe looks for one. It reads at least twice that size' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l depth -d 'I/O in flight' -r
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l limit -d 'Time after which what is not decided is inconclusive' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l limit -d 'Time limit: questions that are still open then are inconclusive' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l margin -d 'Difference in percent that does not matter' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l seed -d 'Repeats the order of all I/O of another probe: the seed in its --json' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l yes -d 'The name of the target, typed once more, in place of the question' -r
@@ -205,7 +205,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l write -d 'Measure writes: what is there is read, and written back'
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l write -d 'Measure writes: data are read, and written back to the same place'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s V -l version -d 'Print version'
@@ -214,31 +214,31 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l size -d 'Length of
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Percentage of random starts; the others continue the stream of their thread' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l stride -d 'As --sequential, with this distance from start to start' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows the cost for a partition that begins later by this distance' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l align -d 'Starts are multiples of this, plus the shift; without it, of the length of each I/O' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l range -d 'Only this part of the target, the end excluded: 1m-5g' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-area -d 'A part at the beginning for the I/O of --hit-percent alone, so that a cache answers those: all others go behind it' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-percent -d 'Of 100 I/O so many go to random places of --hit-area' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-percent -d 'Percentage of I/O at random places of --hit-area' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'Maximum I/O per second and target [default: no limit]' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate, however slow the target is, like those of many users' -r -f -a "exponential\t'At random, independent of each other'
 uniform\t'At random, with gaps of any length up to twice their mean'
 even\t'At even distances'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'Stop after N I/O for each target; with --for, at the earlier of both ends' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Warm-up time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Run a parameter file of Vdbench' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Run a job file of fio' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure what an application of small records would gain' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure the gain for an application of small records' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l record -d 'Of a study: length of a record, or of a logical block where that is longer' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l gather -d 'Of a study: how many records one I/O takes' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l at-threads -d 'Of a study: how many threads have an I/O in flight' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name of a target, typed once more, in place of the question; given for each of them' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'I/O engine; if the kernel refuses io_uring, blocking I/O is used' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
 blocking\t'By pread and pwrite, a thread for each I/O in flight'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l seed -d 'The same number draws the same I/O' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet; of several runs each has a file of its own: FILE-1.parquet' -r -F
@@ -247,15 +247,15 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to 
 always\t'Always'
 never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'Sequential I/O: the threads of a target share one stream'
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Allow writes: the data on the targets are lost'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Allow writes: they destroy the data on the targets'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep so many I/O in flight, whoever sent them: none waits for another' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Speed relative to the recording, or max: as soon as all I/O have ended for which an I/O waits' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep N I/O in flight, regardless of their processes: none waits for another' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'What the fold keeps: starts move by whole multiples of this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move I/O that start at OLD or behind it, up to the next OLD, to NEW: the present and the planned start of a partition; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'Modulus of the fold: starts move by whole multiples of this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
@@ -266,31 +266,31 @@ complete -c plumb -n "__fish_plumb_using_subcommand replay" -l range -d 'Only I/
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l until -d 'Only before this time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, if their contents do not show it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name of the target, typed once more, in place of the question' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'I/O engine; if the kernel refuses io_uring, blocking I/O is used' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
 blocking\t'By pread and pwrite, a thread for each I/O in flight'"
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l html -d 'Write a page with pictures' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and say what the plan gains'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Writes are sent as writes: what is on the target is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and print the gain of the plan'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Send writes as writes: they destroy the data on the target'
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Aligned start of a partition or slice, and the commands that put it there'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "stripe" -d 'How large the chunks of a stripe should be'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "softpart" -d 'Offsets of soft partitions of Solaris Volume Manager'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "filesystem" -d 'What a file system has to be told of the stripe below it'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "record" -d 'Which record suits a page, or the I/O of a profile'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "filesystem" -d 'Stripe options of a file system'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "record" -d 'Record that suits a page, or the I/O of a profile'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "resync" -d 'The I/O size of mirror resyncs of Solaris Volume Manager'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "disks" -d 'How many disks a demanded rate takes'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "writes" -d 'What writing in sequence, or gathering records, gives'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l grid -d 'What the start has to be on: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "writes" -d 'Gain from writing in sequence, or from gathering records'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l grid -d 'Grid for the start: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l alignment-offset -d 'Offset of the first aligned block, as sysfs states it; added to every grid' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l from -d 'Take the disk from the output of other tools: prtvtoc, sfdisk -d, …' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l label -d 'Kind of label' -r -f -a "gpt\t'GPT'
@@ -304,17 +304,17 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l before -d 'First position that may not be used' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l number -d 'Number of the partition or slice' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Where it starts now' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Present start' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l geometry -d 'Heads and sectors of an SMI label, as prtvtoc prints them: 27x107' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l fdisk-start -d 'Start of the Solaris fdisk partition that holds an SMI label on x86' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l holds -d 'What it holds: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l holds -d 'Content: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l new-label -d 'Make the label as well'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l io -d 'Length of the I/O: the page' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l share -d 'Largest share of I/O that may cross from one chunk to the next: 1/128, 1%' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l base -d 'Where the data begin, past a boundary of the stripe' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l base -d 'Start of the data, relative to a stripe boundary' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l chunk -d 'Judge this chunk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l segment -d 'Segment of the array below: chunks are whole ones' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l parity -d 'Members of each stripe that hold parity' -r
@@ -325,11 +325,11 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l unit -d 'What they have to be on: interlace, full stripe, page' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l from -d 'Take them from metastat -p, and where slices start from prtvtoc' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l unit -d 'Grid for their starts: interlace, full stripe, page' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l from -d 'Take them from metastat -p, and the starts of slices from prtvtoc' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l existing -d 'One that exists: NAME:OFFSET:LENGTH, as in d11:512s:1g; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l new -d 'One to be added behind them: NAME:LENGTH; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l base -d 'Where the component starts on its disk' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l base -d 'Start of the component on its disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l component-size -d 'Length of the component' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from softpart" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -346,13 +346,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l block -d 'Block of the file system' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l physical -d 'Physical block of the disks' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l page -d 'Page of the database on it' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l mount -d 'Where it is mounted' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l mount -d 'Mount point' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from record" -l page -d 'Page of the application, read and written at multiples of it' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from record" -l profile -d 'Saved profile of the vfs layer, made by plumb analyze --save' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from record" -l keeper -d 'What keeps the records' -r -f -a "zfs\t'A file system of ZFS: recordsize'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from record" -l keeper -d 'Program that keeps the records' -r -f -a "zfs\t'A file system of ZFS: recordsize'
 zvol\t'A volume of ZFS: volblocksize'
 ufs\t'UFS: block and fragment'"
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from record" -l current -d 'The record now' -r
@@ -368,7 +368,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l reads -d 'Reads a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l writes -d 'Writes a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l growth -d 'How many times that' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l disk-rate -d 'What one disk gives of such I/O a second, measured' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l disk-rate -d 'Measured rate of one disk for such I/O, a second' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from disks" -l raid -d 'Redundancy' -r -f -a "0\t'Stripe'
 1\t'Mirror of two'
 10\t'Stripe of mirrors'
@@ -394,13 +394,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "relabel" -d 'Let a partition of an empty disk begin elsewhere, or give a disk without a label one'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "undo" -d 'Put a label back that relabel or backup-label took the place of'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "backup-label" -d 'Write the broken or stranded copy of a GPT anew from the good one'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "backup-label" -d 'Rewrite the broken or stranded copy of a GPT from the good one'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "plan" -d 'Carry out plans, or the remedies of a check, as far as Plumb can do that here, and print the others'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "move" -d 'Move a partition with its data to another start, so that a crash at any point loses no byte'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "resume" -d 'Go on with a move that was stopped or cut off'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "rollback" -d 'Go back with a move that was not finished: the partition comes to where it was'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "rollback" -d 'Revert an unfinished move: the partition returns to its old place'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "status" -d 'Tell how far a move is'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l start -d 'Where the partition is to begin; when neither this nor --plan is given at about 1 MiB, on the grid of the disk' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l start -d 'New start of the partition; without this and --plan, at about 1 MiB, on the grid of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l plan -d 'Take start and length from a plan: the output of plumb plan partition --json' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l size -d 'Length; when not given the end stays where it is, or is that of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l number -d 'Number of the partition, of Solaris that of the slice; not needed where there is only one' -r
@@ -411,21 +411,21 @@ smi\t'SMI label (VTOC) on SPARC'
 smi-x86\t'SMI label inside an fdisk partition on x86: one that is there is changed, a new one is not made'"
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l geometry -d 'Heads and sectors of a new SMI label: 27x107' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l sector -d 'Logical block of an image without a label: 512 or 4096; disks tell theirs' -r
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l yes -d 'Write for real; NAME must match the target that the dry run shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l new-label -d 'Make a new label in the place of the one that is there'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l yes -d 'Write for real; NAME must match the target that the dry run shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since, or the partitions that go away hold something'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Revert also if somebody has written to the places of the label since, or the partitions that go away hold something'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l yes -d 'Write for real; NAME must match the target that the dry run shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l json -d 'Print one JSON document instead of text'
@@ -437,9 +437,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'Where it is to begin: 2048s' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'New start: 2048s' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l yes -d 'Write for real; NAME must match the target that the dry run shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l ignore-marker -d 'Ignore marks of a move in the partitions of the disk of this name: no move of it is unfinished' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l aligned -d 'Let it begin at the nearest start on the grid of its disk that has room'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
@@ -467,7 +467,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand help" -s h -l help -d 'Print
 complete -c plumb -n "__fish_plumb_using_subcommand help" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print which protections this kernel enforces'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print the protections that this kernel enforces'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l repository -d 'Source tree: write every generated file of it' -r -F
