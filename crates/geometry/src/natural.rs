@@ -17,7 +17,7 @@ pub fn natural(a: &str, b: &str) -> std::cmp::Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// The digits, or what is no digit, that a name begins with, and the rest.
+/// Splits a name behind its leading digits, or behind the characters before its first digit.
 fn piece(name: &str) -> (&str, &str) {
     let is_number = name.starts_with(|c: char| c.is_ascii_digit());
     name.split_at(

@@ -423,7 +423,7 @@ pub enum PlanWarning {
     HasData {
         /// The device as it was named.
         device: String,
-        /// Layers that stand on it, and the format of its own contents.
+        /// Layers above it, and the format of its own contents.
         holds: Vec<String>,
     },
     /// Its contents could not be read.
@@ -458,7 +458,7 @@ pub struct Plan {
     pub nodes: Option<Nodes>,
     /// Facts to know before you trust the plan.
     pub notes: Vec<String>,
-    /// States of the device that stand in the way of the commands.
+    /// States of the device that prevent the commands.
     pub warnings: Vec<PlanWarning>,
 }
 

@@ -32,7 +32,7 @@ const ACCEPT_KEYS: [&str; 4] = ["rule", "device", "reason", "until"];
 /// Words farther apart than this are no slip of the other.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// What a host accepts.
+/// The findings that a host accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// Findings.
@@ -117,7 +117,7 @@ fn is_there(path: &Path) -> bool {
     }
 }
 
-/// The text of a file with its name, to tell where a mistake is.
+/// The text of a file with its name, for the place of a mistake.
 struct Text<'a> {
     file: &'a str,
     text: &'a str,
@@ -228,7 +228,7 @@ impl Text<'_> {
     }
 }
 
-/// What `--ignore` takes: `RULE` or `RULE:DEVICE`.
+/// Reads the argument of `--ignore`: `RULE` or `RULE:DEVICE`.
 ///
 /// # Errors
 /// When there is no such rule, or the device has no name.

@@ -29,7 +29,7 @@ pub fn run(args: &Explain) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Shows a text in the pager of the user; `false` when there is none.
+/// Shows a text in the pager of the user; `false` without a pager.
 pub fn page(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let child = Command::new("sh")

@@ -102,7 +102,7 @@ fn is_plugin(command: &Command) -> bool {
 
 /// Ends a plugin that failed: a monitoring system reads standard output, and knows the statuses 0 to 3.
 fn end_as_plugin(words: &str) -> ExitCode {
-    // Nobody is left to tell when this fails.
+    // A failure of this print has no channel to report it.
     let _ = output::print(&exports::nagios_failure(words));
     exit::Exit::Plugin(exports::PluginStatus::Unknown).into()
 }

@@ -90,7 +90,7 @@ impl Report<'_> {
                 format!("{} I/O on {places} analyzed", format::count(ios)),
                 verdict::fit(std::iter::once(only.analysis)),
             ),
-            // No sum: devices may stand on each other, and an I/O would count once for each.
+            // No sum: one device may be a layer of another, and an I/O would count once for each.
             _ => (format!("I/O on {places} analyzed"), None),
         };
         Grounds {

@@ -84,8 +84,8 @@ fn note_unread(gathered: &mut GatheredHost) {
     devices::note(&mut gathered.builder, &gathered.unread, advice);
 }
 
-/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of what else is asked
-/// for by its path: devices, and images of guests.
+/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of everything
+/// else that the flags name by its path: devices, and images of guests.
 ///
 /// # Errors
 /// When this is no host that can be looked at.

@@ -8,7 +8,7 @@ use plumb_diagnose::accept::Acceptance;
 use crate::config::{Config, parse_ignored};
 use crate::failure::Failure;
 
-/// What the user accepts.
+/// The findings that the user accepts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Accepting {
     /// Read the accepted findings from FILE instead of /etc/plumb/config.toml
@@ -20,7 +20,7 @@ pub struct Accepting {
 }
 
 impl Accepting {
-    /// The configuration with the flags in front. The file of this host counts only where this host is judged.
+    /// The configuration with the flags in front. The file of this host counts only if the command judges this host.
     ///
     /// # Errors
     /// When the file is not there or has a mistake.

@@ -1,4 +1,4 @@
-//! What help and manual pages say of each command beside its flags: the group, examples, files, and the flags that `-h` leaves to
+//! The text of help and manual pages beside the flags of each command: the group, examples, files, and the flags that `-h` leaves to
 //! `--help`.
 //!
 //! One row a command. Help, manual pages and their test take everything from here.

@@ -1,5 +1,5 @@
-//! Completions for bash, zsh and fish: what `clap_complete` makes of the flags, and the devices of the host where a command takes
-//! one. Names of findings are values of an argument, so `clap_complete` has them, but for `--ignore`, whose value goes on.
+//! Completions for bash, zsh and fish: those that `clap_complete` makes of the flags, and the devices of the host if a command
+//! takes one. Names of findings are values of an argument, so `clap_complete` has them, but for `--ignore`, whose value goes on.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Manual pages: what `clap_mangen` makes of the flags, and the sections that every page of section 1 has: exit status, examples,
+//! Manual pages: the parts that `clap_mangen` makes of the flags, and the sections that every page of section 1 has: exit status, examples,
 //! files, see also.
 
 use std::path::Path;
@@ -51,7 +51,7 @@ fn add_pages(command: &Command, path: &[&str], siblings: &[String], files: &mut 
 }
 
 fn page(command: &Command, path: &[&str], beside: &[String]) -> String {
-    // The sections of this page stand in the place of the text behind the flags.
+    // The sections of this page replace the text behind the flags.
     let behind = behind(command, path);
     let bare = command.clone().after_help("").after_long_help("");
     let man = Man::new(bare);

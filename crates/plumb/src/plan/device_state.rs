@@ -58,7 +58,7 @@ pub fn warnings(device: &str) -> Result<Vec<PlanWarning>, Failure> {
     Ok(warnings)
 }
 
-/// Everything that stands on a device, through all layers.
+/// All nodes above a device, through all layers.
 fn above(stack: &Stack, id: NodeId) -> Vec<NodeId> {
     let (mut found, mut at) = (vec![id], 0);
     while let Some(id) = found.get(at).copied() {

@@ -113,7 +113,7 @@ fn failures_of_a_plugin_are_unknown() {
     check(&root, &["--as", "csv", "--no-such-flag"]).ends(2);
 }
 
-/// What a Python script prints as JSON of the output.
+/// Runs a Python script on the output, and reads the JSON that it prints.
 fn python(script: &str, input: &str) -> Value {
     use std::io::Write;
     let mut child = Command::new("python3")

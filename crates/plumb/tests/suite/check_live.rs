@@ -130,7 +130,7 @@ fn many(folder: &Folder, names: &[&str]) -> std::path::PathBuf {
     root
 }
 
-/// What a list leaves out is shown by the command beside it.
+/// The command beside a shortened list shows the rest.
 #[test]
 fn findings_that_are_left_out_are_shown_by_a_command() {
     let folder = Folder::new("check-many");

@@ -435,7 +435,7 @@ fn what_cannot_be_compared_says_why() {
         .ends(5)
         .complains("no known trace format");
     compare(&one, &one, &["--device", "sda"])
-        .ends(3)
+        .ends(5)
         .complains("no device `sda` in")
         .complains("these are: host_0");
     compare(&example("aligned.txt"), &one, &[])

@@ -33,7 +33,7 @@ fn output(program: &str, args: &[&str]) -> Vec<String> {
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// What bash offers for the last word, asked as readline asks.
+/// Words that bash offers for the last word, asked as readline asks.
 fn bash(words: &[&str]) -> Vec<String> {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let script = format!(
@@ -94,7 +94,7 @@ fn bash_completes_devices_findings_and_commands() {
 fn zsh_completes_devices_and_findings() {
     require!(Tool("zsh"));
     let device = device().expect("a block device");
-    // The function is loaded without a terminal, so its words are looked for in what it would hand to the system.
+    // The function is loaded without a terminal, so the test looks for its words in the arguments of the function that hands them to the system.
     let script = format!(
         "autoload -U compinit; compinit -D; source {}; \
          _alternative() {{ print -l -- $names }}; _plumb_devices",

@@ -515,7 +515,7 @@ fn what_cannot_be_asked() {
         .ends(2)
         .complains("expected 0, or a time from 100ms to 8760h");
     plumb(["diagnose", "no-such-device", "--for", "0"])
-        .ends(3)
+        .ends(5)
         .complains("no `no-such-device` in the input");
     plumb(["diagnose", "--for", "0", "--html", "/no/such/folder/x.html"])
         .ends(2)

@@ -1,9 +1,9 @@
-//! A file or a device that is not there ends every command with 5, and a wrong name is told from a wrong flag.
+//! A missing file or device ends every command with 5, and a wrong flag with 2.
 
 use crate::common::{Folder, msr, pages, plumb};
 use plumb_testkit::require;
 
-/// Command lines that name something that is not there, each with a part of what is said of it.
+/// Command lines that name something that is not there, each with a part of the error.
 const FILES: [(&str, &str); 17] = [
     ("analyze /no/such/file", "/no/such/file"),
     ("check --from /no/such/file", "/no/such/file"),

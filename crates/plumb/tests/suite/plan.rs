@@ -875,7 +875,7 @@ fn the_state_of_the_device_comes_first() {
     assert_eq!(faults, [""; 0]);
 }
 
-/// The study that a plan of writes names measures what the plan asks for.
+/// The study that a plan of writes names measures the two rates of the plan.
 #[test]
 fn writes_are_measured_by_a_study() {
     let text = plan("writes --record 512 --gather 16 --random 80")

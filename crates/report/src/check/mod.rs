@@ -115,8 +115,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a layer or a rule is unknown and counts. A layer is told whether it is unknown for one reason alone: this host
-    /// cannot see the layers below a virtual disk.
+    /// Whether a layer or a rule is unknown and counts. The argument of `counts` is true for a layer that is
+    /// unknown for one reason alone: this host cannot see the layers below a virtual disk.
     fn is_unknown_where(&self, counts: impl Fn(bool) -> bool) -> bool {
         let mut unjudged = self.diagnosis.unknown.iter();
         let mut tops = self.stack.tops().into_iter().filter(|id| self.wants(*id));
@@ -130,8 +130,8 @@ impl Check<'_> {
             })
     }
 
-    /// Whether it is unknown how something lies, also where no rule had anything to judge. Layers that this host cannot see do
-    /// not count where they are accepted.
+    /// Whether an alignment is unknown, also if no rule had anything to judge. Layers that this host cannot see do not count if
+    /// they are accepted.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.is_unknown_where(|is_unseen| !(is_unseen && self.accepted.unseen))

@@ -55,7 +55,7 @@ fn plain(words: &str) -> String {
     text
 }
 
-/// Words as they stand. The fence is longer than any run of backquotes in them, and a line would end a cell.
+/// Words in inline code. The fence is longer than any run of backquotes in them, and a line would end a cell.
 fn code(words: &str) -> String {
     let words = visible(words);
     let mut longest = 0;

@@ -51,7 +51,7 @@ fn number_of(check: &Check<'_>, severity: Severity) -> usize {
     findings.filter(|one| one.severity == severity).count()
 }
 
-/// How all layers stand.
+/// The states of all layers.
 fn layers(check: &Check<'_>) -> Tally {
     let mut sum = Tally::default();
     for tally in check

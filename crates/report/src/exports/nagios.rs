@@ -14,7 +14,7 @@ use crate::verdict::Outcome;
 pub enum PluginStatus {
     /// No finding counts.
     Ok,
-    /// Findings count, none of them critical.
+    /// Findings count, but no critical one.
     Warning,
     /// A critical finding counts.
     Critical,

@@ -1,6 +1,6 @@
 //! Text for terminals that show ASCII alone. Numbers and words stay as they are; signs become the ones that people type.
 
-/// The same text in ASCII. Lines keep their lengths, but where a sign has no single letter for it.
+/// The same text in ASCII. Lines keep their lengths, except those with a sign that needs several letters.
 #[must_use]
 pub fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
