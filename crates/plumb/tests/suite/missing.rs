@@ -74,6 +74,6 @@ fn devices_of_files() {
     let path = trace.to_str().expect("a plain path");
     plumb(["analyze", path, "--device", "sdz"])
         .ends(5)
-        .complains("no device `sdz` in what was read")
+        .complains("no device `sdz` in the input")
         .complains("these are: host_0");
 }
