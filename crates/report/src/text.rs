@@ -38,8 +38,8 @@ pub fn text(report: &Report<'_>, color: Color) -> String {
     for section in &report.sections {
         what_if::lines(&mut page, section.analysis, report.sections.len() > 1);
     }
-    for alike in alike::groups(&report.diagnosis.findings) {
-        group_lines(&mut page, &alike);
+    for group in alike::groups(&report.diagnosis.findings) {
+        group_lines(&mut page, &group);
     }
     unknown_lines(&mut page, report);
     source_lines(&mut page, report);
@@ -91,22 +91,15 @@ fn headline(page: &mut Page, report: &Report<'_>) {
 }
 
 /// Findings that are alike: the first in full, and the others as a list.
-fn group_lines(page: &mut Page, alike: &[&Finding]) {
-    let [first, others @ ..] = alike else {
+fn group_lines(page: &mut Page, group: &[&Finding]) {
+    let [first, others @ ..] = group else {
         return;
     };
     if others.is_empty() {
         return finding_lines(page, first);
     }
-    let devices = plural(alike.len() as u64, "place");
-    let name = format!("{}: {devices}, alike", first.rule());
-    lines_of(page, first, name, |page| {
-        let words = format!(
-            "The same holds for {} below. Equal misfits often have one cause: an image, a template or a tool that laid all \
-             of them out.",
-            plural(others.len() as u64, "other")
-        );
-        page.wrapped("  - ", "    ", words);
+    lines_of(page, first, alike::name(group), |page| {
+        page.wrapped("  - ", "    ", alike::common_cause(others));
         for other in others {
             let target = words::target(&other.target);
             let words = match words::counted_share(other) {
@@ -117,18 +110,13 @@ fn group_lines(page: &mut Page, alike: &[&Finding]) {
         }
     });
     // Commands that name a device are printed for each.
-    for other in others.iter().filter(|other| !is_same_fix(first, other)) {
+    for other in others
+        .iter()
+        .filter(|other| !alike::is_same_fix(first, other))
+    {
         page.line(format!("  next, {}:", words::target(&other.target)));
         fix_lines(page, other);
     }
-}
-
-fn is_same_fix(one: &Finding, other: &Finding) -> bool {
-    let commands = |finding: &Finding| -> Vec<CommandLine> {
-        let steps = finding.fix.iter();
-        steps.map(|step| step.command.clone()).collect()
-    };
-    commands(one) == commands(other)
 }
 
 pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {

@@ -1,8 +1,8 @@
-//! The device that a partition is planned on, where it is one of this host: absent, mounted, or full of data.
+//! The state of the device that a partition is planned on, if it is a device of this host: absent, mounted, or full of data.
 //!
-//! Labels and superblocks are read as `plumb check` reads them. Nothing is opened for a device of another host.
+//! Plumb reads labels and superblocks like `plumb check`. It opens nothing for a device of another host.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_plan::plan::PlanWarning;
 use plumb_stack::node::keys;
@@ -11,21 +11,20 @@ use plumb_stack::{Kind, NodeId, Stack};
 use crate::check::sources::{self, GatheredHost};
 use crate::failure::Failure;
 
-/// Reasons for care with a device; none for one that is there and empty, or whose name is not of a device below `/dev`.
+/// Reasons for care with a device; none for an empty one, an image, and a device of another host.
 ///
 /// # Errors
 /// When this is no host that can be looked at.
 pub fn warnings(device: &str) -> Result<Vec<PlanWarning>, Failure> {
-    let path = Path::new(device);
-    if !path.starts_with("/dev") {
+    let Some(path) = path_here(device) else {
         return Ok(Vec::new());
-    }
+    };
     let named = device.to_owned();
     if !path.exists() {
         return Ok(vec![PlanWarning::NotFound { device: named }]);
     }
     let mut gathered = GatheredHost::default();
-    sources::live(Some(path), &mut gathered, &[])?;
+    sources::live(Some(&path), &mut gathered, &[])?;
     let target = gathered.target;
     let stack = std::mem::take(&mut gathered.builder).finish();
     let Some(id) = target.or_else(|| stack.find(device)) else {
@@ -56,6 +55,25 @@ pub fn warnings(device: &str) -> Result<Vec<PlanWarning>, Failure> {
         });
     }
     Ok(warnings)
+}
+
+/// The path of a device of this host: `/dev/sda1` and `sda1`, but not `disk.img` and `c1t0d0s0`.
+fn path_here(device: &str) -> Option<PathBuf> {
+    let given = Path::new(device);
+    if given.starts_with("/dev") {
+        return Some(given.to_owned());
+    }
+    let is_elsewhere = device.contains('/') || is_solaris_disk(device) || given.exists();
+    (!is_elsewhere).then(|| Path::new("/dev").join(device))
+}
+
+/// `c1t0d0`, `c0d1s2`: a controller, then a target or a disk.
+fn is_solaris_disk(name: &str) -> bool {
+    let Some(behind) = name.strip_prefix('c') else {
+        return false;
+    };
+    let rest = behind.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.len() < behind.len() && rest.starts_with(['t', 'd'])
 }
 
 /// All nodes above a device, through all layers.

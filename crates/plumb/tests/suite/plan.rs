@@ -836,9 +836,14 @@ fn the_state_of_the_device_comes_first() {
     plan("partition /dev/no-such-disk --grid 4k")
         .ends(0)
         .says("WARNING /dev/no-such-disk: not found on this host.");
-    // Names of other systems are of other hosts.
-    let foreign = plan("partition c1t0d0 --grid 4k");
-    assert!(!foreign.ends(0).out.contains("WARNING"), "{}", foreign.out);
+    plan("partition no-such-disk --grid 4k")
+        .ends(0)
+        .says("WARNING no-such-disk: not found on this host.");
+    // Names of disks on Solaris are of other hosts.
+    for name in ["c1t0d0", "c0d1s2"] {
+        let foreign = plan(&format!("partition {name} --grid 4k"));
+        assert!(!foreign.ends(0).out.contains("WARNING"), "{}", foreign.out);
+    }
     require!(Loop, Tool("sfdisk"), Tool("mkfs.ext4"));
     let folder = Folder::new("plan-state");
     let image = folder.path("disk");
@@ -859,6 +864,10 @@ fn the_state_of_the_device_comes_first() {
         .ends(0)
         .says(&format!("WARNING {path}: has data: "))
         .says("destroys them.");
+    let name = disk.name();
+    plan(&format!("partition {name} --grid 4k"))
+        .ends(0)
+        .says(&format!("WARNING {name}: has data: "));
     let at = folder.path("at");
     std::fs::create_dir(&at).expect("a directory");
     run(Command::new("mount").arg(format!("{path}p1")).arg(&at));

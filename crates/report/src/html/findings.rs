@@ -7,6 +7,7 @@ use plumb_quoting::WayBack;
 
 use super::markup::Markup;
 use super::page::table;
+use crate::text::alike;
 use crate::{Report, Section, words};
 
 mod facts;
@@ -22,8 +23,8 @@ pub fn draw(m: &mut Markup, report: &Report<'_>) {
             "None. The parts that could not be judged are listed below; they count as unknown, not as clean.",
         );
     }
-    for (number, finding) in diagnosis.findings.iter().enumerate() {
-        one(m, report, number, finding);
+    for group in alike::groups(&diagnosis.findings) {
+        draw_group(m, report, &group);
     }
     if !diagnosis.unknown.is_empty() {
         m.leaf("h2", &[("id", "unknown")], "Not judged");
@@ -83,6 +84,13 @@ pub fn anchor(number: usize) -> String {
     format!("finding-{}", number + 1)
 }
 
+/// The anchor of a finding of this report.
+fn anchor_of(report: &Report<'_>, finding: &Finding) -> String {
+    let mut findings = report.diagnosis.findings.iter();
+    let number = findings.position(|one| std::ptr::eq(one, finding));
+    anchor(number.unwrap_or(0))
+}
+
 /// Name of the thing, linked to its section where the page has one.
 fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
     let section = report
@@ -99,24 +107,40 @@ fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
     }
 }
 
-fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
+/// Findings that are alike: the first in full, and the others as a list.
+fn draw_group(m: &mut Markup, report: &Report<'_>, group: &[&Finding]) {
+    let [finding, others @ ..] = group else {
+        return;
+    };
     let word = finding.severity.word();
     let sentences = words::finding(finding);
     m.raw("\n");
     m.el(
         "article",
         &[
-            ("id", &anchor(number)),
+            ("id", &anchor_of(report, finding)),
             ("class", &format!("finding {word}")),
         ],
         |m| {
             m.el("h3", &[], |m| {
                 m.leaf("span", &[("class", &format!("word {word}"))], word);
-                m.text(finding.rule().name());
-                m.text(": ");
-                target(m, report, &finding.target);
+                if others.is_empty() {
+                    m.text(finding.rule().name());
+                    m.text(": ");
+                    target(m, report, &finding.target);
+                } else {
+                    m.text(&alike::name(group));
+                }
             });
             m.el("p", &[], |m| m.leaf("b", &[], &sentences.summary));
+            if !others.is_empty() {
+                m.leaf("p", &[], &alike::common_cause(others));
+                m.el("ul", &[], |m| {
+                    for other in others {
+                        draw_other(m, report, finding, other);
+                    }
+                });
+            }
             for sentence in &sentences.explanation {
                 m.leaf("p", &[], sentence);
             }
@@ -134,6 +158,20 @@ fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
             steps(m, &finding.fix);
         },
     );
+}
+
+/// A finding of a group after the first: its place, its share, and its commands if they differ.
+fn draw_other(m: &mut Markup, report: &Report<'_>, first: &Finding, other: &Finding) {
+    m.el("li", &[("id", &anchor_of(report, other))], |m| {
+        target(m, report, &other.target);
+        if let Some(share) = words::counted_share(other) {
+            m.text(": ");
+            m.text(&share);
+        }
+        if !alike::is_same_fix(first, other) {
+            steps(m, &other.fix);
+        }
+    });
 }
 
 pub fn steps(m: &mut Markup, steps: &[Fix]) {

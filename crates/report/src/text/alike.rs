@@ -3,14 +3,39 @@
 //! Counts differ from device to device and do not matter; grids, offsets and starts do. JSON keeps one finding for each
 //! device.
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bytes, Grid, plural};
 use plumb_model::facts::GridSource;
 use plumb_model::{Facts, Finding};
 use plumb_profile::infer::InferenceVerdict;
+use plumb_quoting::CommandLine;
 
 /// Findings by likeness, in the order of the first of each.
-pub(super) fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+pub(crate) fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
     gathered(findings, is_alike)
+}
+
+/// The name of a group: its rule, and the number of its places.
+pub(crate) fn name(group: &[&Finding]) -> String {
+    let places = plural(group.len() as u64, "place");
+    format!("{}: {places}, alike", group[0].rule())
+}
+
+/// The sentence above the list of the other findings of a group.
+pub(crate) fn common_cause(others: &[&Finding]) -> String {
+    format!(
+        "The same holds for {} below. Equal misfits often have one cause: an image, a template or a tool that created all of \
+         them.",
+        plural(others.len() as u64, "other")
+    )
+}
+
+/// Whether two findings have the same commands, so that one list of them is enough.
+pub(crate) fn is_same_fix(one: &Finding, other: &Finding) -> bool {
+    let commands = |finding: &Finding| -> Vec<CommandLine> {
+        let steps = finding.fix.iter();
+        steps.map(|step| step.command.clone()).collect()
+    };
+    commands(one) == commands(other)
 }
 
 /// Findings by rule and severity, in the order of the first of each.

@@ -415,6 +415,13 @@ fn many_devices_are_linked_and_the_page_stays_small() {
     let page = render(&profiles, &questions);
     check(&page);
     assert_eq!(page.matches("<b>Size mix over time</b>").count(), 24);
+    // One block for all 60 devices, whose list has the 59 others, each with an anchor.
+    let blocks = page.matches("misaligned-io: 60 places, alike").count();
+    assert_eq!(blocks, 1);
+    for number in 1..=60 {
+        let anchors = page.matches(&format!("id=\"finding-{number}\"")).count();
+        assert_eq!(anchors, 1, "finding {number}");
+    }
     assert!(page.contains("href=\"#section-60\""));
     assert!(page.len() < 8 << 20, "{} bytes", page.len());
 }
