@@ -187,7 +187,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
     for part in [
         "Findings",
         "misaligned-io",
-        "What to do:",
+        "Steps:",
         "Reads only.",
         "Confidence:",
         "estimated, not measured",
