@@ -79,12 +79,20 @@ pub fn advice_to_open() -> Option<&'static str> {
     (!plumb_sys::user::is_root()).then_some("run Plumb as root, or as a member of the group disk")
 }
 
-/// Adds one note on all devices that could not be read, with advice on those that the user may not open.
+/// `EACCES`: the user lacks the right. Root gets `EPERM` instead, from a device cgroup for instance, and no advice helps.
+const PERMISSION_DENIED: i32 = 13;
+
+/// Adds one note on all devices that could not be read, with advice if the user lacks the right to open one.
 pub fn note(builder: &mut Builder, refused: &[(String, io::Error)], advice: Option<&str>) {
     let (late, closed): (Vec<_>, Vec<_>) = refused
         .iter()
         .partition(|(_, error)| error.kind() == io::ErrorKind::TimedOut);
-    let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+    let lacks_right =
+        |(_, error): &&(String, io::Error)| error.raw_os_error() == Some(PERMISSION_DENIED);
+    let advice = match advice {
+        Some(advice) if closed.iter().any(lacks_right) => format!("; {advice}"),
+        _ => String::new(),
+    };
     for (devices, help) in [(late, ""), (closed, advice.as_str())] {
         let Some((name, error)) = devices.first() else {
             continue;

@@ -288,7 +288,7 @@ fn what_cannot_be_run_is_told_with_its_place() {
         ),
         (
             format!("sd=a,lun={lun}x\nwd=w,sd=a\nrd=r,wd=w,iorate=max\n"),
-            2,
+            5,
             "p:1: ",
         ),
         (

@@ -592,7 +592,7 @@ fn what_is_typed_wrong_writes_nothing() {
     let missing = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "relabel", "/dev/plumb-none"])
         .output();
-    assert_eq!(missing.expect("plumb runs").status.code(), Some(2));
+    assert_eq!(missing.expect("plumb runs").status.code(), Some(5));
 }
 
 /// A label counts in the sectors of another disk, or of this one in another enclosure: the advice helps.

@@ -120,7 +120,7 @@ fn a_signal_stops_it_at_a_safe_point() {
     assert_done(&resumed);
     disk.assert_right(2_048);
     let again = disk.go("resume");
-    assert_eq!(again.status.code(), Some(2), "{}", output_text(&again));
+    assert_eq!(again.status.code(), Some(5), "{}", output_text(&again));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn what_cannot_be_moved_is_refused() {
     };
     assert!(
         elsewhere(disk.journal().to_str().expect("text"), &[])
-            .contains("one broken disk would take both")
+            .contains("one broken disk would destroy both")
     );
     assert!(
         elsewhere("/dev/shm/plumb-journal", &["--journal-same-disk"])

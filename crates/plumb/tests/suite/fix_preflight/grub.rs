@@ -50,7 +50,7 @@ fn a_core_image_in_the_gap() {
         .read_exact_at(&mut boot, 0)
         .and_then(|()| image.write_all_at(&[0; 440], 0))
         .expect("the image");
-    let words = ["may be a boot loader", "as GRUB's core image does"];
+    let words = ["may hold a boot loader", "as GRUB's core image does"];
     assert_refused(&disk.fix_move(1, &["--to", "1s"]), 5, &words);
     image
         .write_all_at(&boot, 0)
@@ -78,7 +78,7 @@ fn back_into_the_gap() {
         assert_refused(
             &disk.fix_move(1, &["--to", "64s"]),
             5,
-            &["may be a boot loader", "no code"],
+            &["may hold a boot loader", "no code"],
         );
         assert_done(&disk.fix_move(1, &["--to", "63s", "--yes", &disk.name(1)]));
         assert!(

@@ -89,7 +89,7 @@ fn a_second_one_does_no_harm() {
     );
     assert_eq!(disk.start(1), Some(TO));
     for what in ["resume", "rollback"] {
-        assert_refused(&disk.go(what), 2, &["found no such file or device"]);
+        assert_refused(&disk.go(what), 5, &["found no such file or device"]);
     }
     assert!(disk.bytes_of(1) == data);
 }
@@ -267,7 +267,7 @@ fn a_disk_that_was_changed_meanwhile() {
     assert_refused(
         &disk.go("resume"),
         6,
-        &["somebody else has written it", "plumb fix rollback"],
+        &["another writer has changed it", "plumb fix rollback"],
     );
     assert_done(&disk.go("rollback"));
     assert!(disk.bytes_of(1) == data);

@@ -120,7 +120,7 @@ fn places_on_disks() {
     assert_refused(
         &refused,
         5,
-        &["one broken disk would take both", "--journal-same-disk"],
+        &["one broken disk would destroy both", "--journal-same-disk"],
     );
     drop(mounted);
     // On the moved partition: then it is mounted.
@@ -258,7 +258,7 @@ fn journals_that_are_not_what_they_were() {
         );
         assert_refused(
             &fix(what, &journal),
-            2,
+            5,
             &["found no such file or device, expected the journal of a move"],
         );
     }

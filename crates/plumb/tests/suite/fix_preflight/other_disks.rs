@@ -163,7 +163,7 @@ fn a_name_that_is_gone() {
     fs::rename(&away, node).expect("root");
     assert_refused(
         &refused,
-        2,
+        5,
         &[
             &node.display().to_string(),
             "found no such device",
