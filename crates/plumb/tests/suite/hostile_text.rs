@@ -391,7 +391,7 @@ fn a_benchmark_names_the_file_system_that_it_overwrites() {
     let plain = bench(false);
     plain
         .ends(2)
-        .complains(&format!("what is on {} would be lost", image.display()));
+        .complains(&format!("the data on {} would be lost", image.display()));
     let made = std::process::Command::new("mkfs.ext4")
         .arg("-q")
         .arg(&image)
