@@ -509,7 +509,7 @@ fn what_cannot_be_recorded() {
         .ends(2)
         .complains("found no such directory");
     plumb(["record", "-o", &free, "no-such-disk"])
-        .ends(2)
+        .ends(5)
         .complains("no-such-disk: found no such device");
     plumb(["record", "-o", &free, "--max-size", "4k"])
         .ends(2)

@@ -476,7 +476,7 @@ fn what_cannot_be_sent_is_refused_before_anything_is() {
     let one = on_sda(&[TracedIo::read(0, 0, 512), TracedIo::read(1, 512, 1536)]);
     let file = trace(&folder, "one.parquet", &one);
     replay(&file, &folder.path("missing"), "")
-        .ends(2)
+        .ends(5)
         .complains("missing");
     replay(Path::new("-"), &disk, "")
         .ends(2)
@@ -496,7 +496,7 @@ fn what_cannot_be_sent_is_refused_before_anything_is() {
         .ends(2)
         .complains("above 0");
     replay(&file, &disk, "--device sdx")
-        .ends(3)
+        .ends(5)
         .complains("no device `sdx`");
     replay(&file, &disk, "--op discard")
         .ends(3)

@@ -191,10 +191,10 @@ fn what_cannot_be_probed() {
         assert_eq!(ran.out, "", "{flags}");
     }
     plumb(["probe", "null"])
-        .ends(2)
+        .ends(5)
         .complains("help: the device of that name is /dev/null");
     plumb(["probe", "/dev/plumb-no-such-disk"])
-        .ends(2)
+        .ends(5)
         .complains("help: `plumb check` shows the disks");
 }
 
@@ -217,7 +217,9 @@ fn what_is_no_target() {
                 "found a character device, expected a block device or a regular file",
             ),
         ] {
-            way.refuses(target, LoadOptions::default(), 2, words);
+            let is_missing = words == "nothing is there";
+            let status = if is_missing { 5 } else { 2 };
+            way.refuses(target, LoadOptions::default(), status, words);
         }
     }
 }

@@ -280,7 +280,7 @@ fn who_may_not_is_told_the_command() {
 #[test]
 fn what_cannot_be_watched() {
     plumb(["watch", "no-such-disk"])
-        .ends(2)
+        .ends(5)
         .complains("no-such-disk: found no such device");
     plumb(["watch", "--interval", "50ms"])
         .ends(2)
