@@ -1,5 +1,6 @@
 //! Completions for bash, zsh and fish: those that `clap_complete` makes of the flags, and the devices of the host if a command
-//! takes one. Names of findings are values of an argument, so `clap_complete` has them, but for `--ignore`, whose value goes on.
+//! takes one. Names of findings are values of an argument, so `clap_complete` has them for bash and zsh, except for `--ignore`, whose value can
+//! continue with a device.
 
 use std::path::Path;
 
@@ -157,10 +158,12 @@ fn fish(text: &str) -> String {
             "complete -c plumb -n \"{condition}\" -a \"(__fish_plumb_devices)\" -d 'Device'\n"
         );
     }
-    text += &format!(
-        "complete -c plumb -n \"__fish_plumb_using_subcommand help\" -f -a \"{}\"\n",
-        commands_of_help()
-    );
+    // `clap_complete` has no values of operands for fish.
+    for (command, operands) in [("help", commands_of_help()), ("explain", rules())] {
+        text += &format!(
+            "complete -c plumb -n \"__fish_plumb_using_subcommand {command}\" -f -a \"{operands}\"\n"
+        );
+    }
     for command in ["check", "diagnose"] {
         text += &format!(
             "complete -c plumb -n \"__fish_plumb_using_subcommand {command}\" -l ignore -x -a \"{}\"\n",
