@@ -269,7 +269,7 @@ mod tests {
             (None, Some("its device is not known".to_owned()));
         let part = shown(of);
         assert!(
-            part.contains("not counted: mapped files, io_submit; what is counted"),
+            part.contains("not counted: mapped files, io_submit; the counted I/O add up to"),
             "{part}"
         );
         // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.

@@ -744,7 +744,7 @@ fn metastat_in_full() {
     assert_eq!((starts, chunks.chunk), (vec![0, 4096], Bytes(16 << 10)));
     assert_eq!(stack.notes().len(), 1);
     assert!(
-        stack.notes()[0].contains("hot spare c9t0d0s3 stands in for c0t0d0s7"),
+        stack.notes()[0].contains("hot spare c9t0d0s3 replaces c0t0d0s7"),
         "{:?}",
         stack.notes()
     );
