@@ -2,7 +2,8 @@
 //! every request, bio and call at once, and this crate makes the profile that a trace would give.
 //!
 //! Needs CAP_BPF and CAP_PERFMON. If the kernel accepts no programs, its trace events watch the block layers instead,
-//! which needs root and costs more. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
+//! which needs root and costs more. Only this crate and `sys` contain `unsafe`: it
+//! maps memory that the kernel writes.
 
 mod abi;
 mod asked;

@@ -178,8 +178,8 @@ pub(super) fn is_charged(probed: &Probed) -> bool {
     miss_ns(&probed.bars, probed.penalty) >= (SPLIT_CALLS * call_ns()).max(SPLIT_NS)
 }
 
-/// The least time that a misaligned read adds. For reads in flight together only the time that each adds is known,
-/// which is no more than one takes.
+/// The least time that a misaligned read adds. For reads in flight together only the added time of each is known. That time is
+/// at most the time of one.
 fn miss_ns(bars: &[Bar], penalty: Option<Interval>) -> f64 {
     let on_ns = bars.iter().map(|bar| bar.ns).min_by(f64::total_cmp);
     on_ns

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use plumb_geometry::SECTOR;
 use plumb_load::series::{self, OffsetRun};
 use plumb_report::bench::{Offset, Sweep};
 use plumb_trace::series::{DeviceRow, Series, SeriesTool};
@@ -138,14 +139,13 @@ fn stated_offset(name: &str) -> Option<u64> {
 /// 512 of `rd_0512`: names with one prefix, a number of equal width behind it, and whole sectors in all of them.
 fn numbered_offsets(names: &[&str]) -> Option<Vec<u64>> {
     const DIGITS_MIN: usize = 4;
-    const SECTOR: u64 = 512;
     let prefix_of = |name: &str| {
         name.trim_end_matches(|letter: char| letter.is_ascii_digit())
             .len()
     };
     let first = names.first()?;
     let prefix = &first[..prefix_of(first)];
-    let offsets: Option<Vec<u64>> = names
+    names
         .iter()
         .map(|name| {
             let digits = name.strip_prefix(prefix)?;
@@ -155,8 +155,7 @@ fn numbered_offsets(names: &[&str]) -> Option<Vec<u64>> {
             let offset: u64 = is_number.then(|| digits.parse().ok())??;
             offset.is_multiple_of(SECTOR).then_some(offset)
         })
-        .collect();
-    offsets
+        .collect()
 }
 
 /// Mean length of the I/O of a row; `None` without I/O.
@@ -164,7 +163,7 @@ fn io_bytes(row: &DeviceRow) -> Option<u64> {
     let rate = row.per_second();
     let mean = row.bytes_per_second()? / rate;
     // Rates and bytes are rounded to two digits behind the point, and lengths are whole sectors.
-    (rate > 0.0 && mean.is_finite()).then(|| (mean / 512.0).round() as u64 * 512)
+    (rate > 0.0 && mean.is_finite()).then(|| (mean / SECTOR as f64).round() as u64 * SECTOR)
 }
 
 fn operations(runs: &[NamedRun<'_>]) -> &'static str {

@@ -5,12 +5,15 @@ use plumb_geometry::plural;
 use plumb_model::{Finding, Severity};
 
 use super::listed;
+use crate::text::alike::gathered;
 use crate::text::page::Page;
 use crate::verdict::devices;
 
 /// The statements that counted, and those whose day is over.
 pub(crate) fn sentences(accepted: &Accepted) -> Vec<String> {
-    let counted = by_statement(&accepted.findings).into_iter().map(counted);
+    let counted = gathered(&accepted.findings, |one, other| one.by == other.by)
+        .into_iter()
+        .map(counted);
     let expired = accepted.expired.iter().map(expired);
     counted.chain(expired).collect()
 }
@@ -61,17 +64,6 @@ pub(crate) fn elsewhere_line(page: &mut Page, findings: &[Finding], command: &st
         parts.join(", ")
     );
     page.wrapped("", "  ", words);
-}
-
-fn by_statement(findings: &[AcceptedFinding]) -> Vec<Vec<&AcceptedFinding>> {
-    let mut groups: Vec<Vec<&AcceptedFinding>> = Vec::new();
-    for one in findings {
-        match groups.iter_mut().find(|group| group[0].by == one.by) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups
 }
 
 fn counted(group: Vec<&AcceptedFinding>) -> String {

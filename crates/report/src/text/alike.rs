@@ -44,15 +44,16 @@ pub(crate) fn kinds<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<
     gathered(findings, |one, other| kind(one) == kind(other))
 }
 
-fn gathered<'a>(
-    findings: impl IntoIterator<Item = &'a Finding>,
-    is_alike: impl Fn(&Finding, &Finding) -> bool,
-) -> Vec<Vec<&'a Finding>> {
-    let mut groups: Vec<Vec<&Finding>> = Vec::new();
-    for finding in findings {
-        match groups.iter_mut().find(|group| is_alike(group[0], finding)) {
-            Some(group) => group.push(finding),
-            None => groups.push(vec![finding]),
+/// Groups of items that are alike, in the order of the first item of each group.
+pub(crate) fn gathered<'a, T>(
+    items: impl IntoIterator<Item = &'a T>,
+    is_alike: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<&'a T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| is_alike(group[0], item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
         }
     }
     groups
