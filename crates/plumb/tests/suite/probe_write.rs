@@ -98,7 +98,7 @@ fn a_device_at_an_offset() {
         plumb_testkit::undecided!(why);
     }
     ran.ends(1)
-        .says("misaligned for writes: the grid of")
+        .says("MISFIT: writes: the grid of")
         .says("is 4 KiB at offset 2.50 KiB (5 sectors)");
     ran.says("reads: unknown, a probe of writes says nothing of them")
         .says("O_DSYNC");
