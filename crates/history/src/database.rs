@@ -1,0 +1,228 @@
+//! One file of a store, opened for writing or for reading.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::HistoryError;
+use crate::schema::{self, APPLICATION_ID, NEWEST, Part};
+use crate::settings::Settings;
+
+/// Bytes of a page. 8 KiB was measured to have the least overhead for records of some hundred bytes to some KiB.
+pub(crate) const PAGE_BYTES: u64 = 8192;
+
+/// Damaged files of one name that are kept aside.
+const ASIDE_MAX: usize = 100;
+
+/// One file.
+pub(crate) struct Database {
+    pub(crate) connection: Connection,
+    pub(crate) file: PathBuf,
+    pub(crate) part: Part,
+}
+
+impl Database {
+    /// Opens a file for writing; makes it, or takes it to the newest version.
+    pub(crate) fn open_to_write(
+        folder: &Path,
+        part: Part,
+        settings: &Settings,
+    ) -> Result<Database, HistoryError> {
+        let file = folder.join(part.file_name());
+        // SQLite would create the file readable for everybody. Its log and index take the mode of the file.
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&file);
+        if let Err(source) = made
+            && source.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            return Err(HistoryError::File {
+                file,
+                doing: "create the file",
+                source,
+            });
+        }
+        let database =
+            Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_WRITE, settings)?;
+        database.prepare(settings)?;
+        database.migrate()?;
+        Ok(database)
+    }
+
+    /// Opens a file for reading. `None` if there is no file, or an empty one.
+    pub(crate) fn open_to_read(
+        folder: &Path,
+        part: Part,
+        settings: &Settings,
+    ) -> Result<Option<Database>, HistoryError> {
+        let file = folder.join(part.file_name());
+        if !std::fs::metadata(&file).is_ok_and(|found| found.len() > 0) {
+            return Ok(None);
+        }
+        let database = Database::connected(file, part, OpenFlags::SQLITE_OPEN_READ_ONLY, settings)?;
+        Ok((database.version()? > 0).then_some(database))
+    }
+
+    fn connected(
+        file: PathBuf,
+        part: Part,
+        access: OpenFlags,
+        settings: &Settings,
+    ) -> Result<Database, HistoryError> {
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let database = Database {
+            connection: connect(&file, flags, settings)?,
+            file,
+            part,
+        };
+        database.check_header()?;
+        Ok(database)
+    }
+
+    fn check_header(&self) -> Result<(), HistoryError> {
+        let found = self.number("PRAGMA application_id", "read the header")?;
+        let version = self.version()?;
+        if found == 0 && version == 0 {
+            return Ok(());
+        }
+        if found != APPLICATION_ID {
+            return Err(HistoryError::Foreign {
+                file: self.file.clone(),
+                found,
+            });
+        }
+        if version > NEWEST {
+            return Err(HistoryError::Newer {
+                file: self.file.clone(),
+                found: version,
+                newest: NEWEST,
+            });
+        }
+        Ok(())
+    }
+
+    fn version(&self) -> Result<i64, HistoryError> {
+        self.number("PRAGMA user_version", "read the header")
+    }
+
+    /// Sets the bounds of the file.
+    pub(crate) fn prepare(&self, settings: &Settings) -> Result<(), HistoryError> {
+        let is_recent = self.part == Part::Recent;
+        let pages_max = settings.file_bytes_max(is_recent) / PAGE_BYTES;
+        let log_bytes = settings.log_bytes_max(is_recent);
+        // The size of a page must be set before the first table and before the log.
+        let pragmas = format!(
+            "PRAGMA page_size = {PAGE_BYTES};
+             PRAGMA auto_vacuum = NONE;
+             PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = NORMAL;
+             PRAGMA journal_size_limit = {};
+             PRAGMA wal_autocheckpoint = {};
+             PRAGMA max_page_count = {pages_max};",
+            log_bytes / 2,
+            (log_bytes / 4 / PAGE_BYTES).max(1)
+        );
+        self.connection
+            .execute_batch(&pragmas)
+            .map_err(|source| self.failed("set up the file", source))
+    }
+
+    fn migrate(&self) -> Result<(), HistoryError> {
+        let mut version = self.version()?;
+        while version < NEWEST {
+            let migrate = || -> rusqlite::Result<()> {
+                let transaction = self.connection.unchecked_transaction()?;
+                schema::step(&transaction, self.part, version)?;
+                transaction.execute_batch(&format!(
+                    "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
+                    version + 1
+                ))?;
+                transaction.commit()
+            };
+            migrate().map_err(|source| self.failed("change to the next schema version", source))?;
+            version += 1;
+        }
+        Ok(())
+    }
+
+    /// The only number that a statement returns.
+    pub(crate) fn number(&self, sql: &str, doing: &'static str) -> Result<i64, HistoryError> {
+        self.connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|source| self.failed(doing, source))
+    }
+
+    /// Bytes of pages in use; freed pages are used again and do not count.
+    pub(crate) fn used_bytes(&self) -> Result<u64, HistoryError> {
+        let pages = self.number("PRAGMA page_count", "read the size")?;
+        let free = self.number("PRAGMA freelist_count", "read the size")?;
+        let used = u64::try_from(pages - free).unwrap_or(0);
+        Ok(used.saturating_mul(PAGE_BYTES))
+    }
+
+    pub(crate) fn failed(&self, doing: &'static str, source: rusqlite::Error) -> HistoryError {
+        HistoryError::Sql {
+            file: self.file.clone(),
+            doing,
+            source,
+        }
+    }
+}
+
+fn connect(file: &Path, flags: OpenFlags, settings: &Settings) -> Result<Connection, HistoryError> {
+    let opened = match &settings.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(file, flags, vfs.as_str()),
+        None => Connection::open_with_flags(file, flags),
+    };
+    let failed = |source| HistoryError::Sql {
+        file: file.to_owned(),
+        doing: "open the file",
+        source,
+    };
+    let connection = opened.map_err(failed)?;
+    // The schema of a file from elsewhere must not run functions.
+    let pragmas = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
+    connection
+        .busy_timeout(Duration::from_secs(5))
+        .and_then(|()| connection.execute_batch(pragmas))
+        .map_err(failed)?;
+    Ok(connection)
+}
+
+/// Renames a damaged file together with its log, and returns the new name.
+pub(crate) fn set_aside(folder: &Path, part: Part) -> Result<PathBuf, HistoryError> {
+    let name = part.file_name();
+    let file = folder.join(name);
+    let free = (1..=ASIDE_MAX)
+        .map(|number| folder.join(format!("{name}.damaged-{number}")))
+        .find(|aside| !aside.exists());
+    let rename = |from: &Path, to: &Path| {
+        std::fs::rename(from, to).map_err(|source| HistoryError::File {
+            file: from.to_owned(),
+            doing: "rename the damaged file",
+            source,
+        })
+    };
+    let Some(aside) = free else {
+        return Err(HistoryError::File {
+            file,
+            doing: "rename the damaged file",
+            source: std::io::Error::other(format!("{ASIDE_MAX} damaged files are there already")),
+        });
+    };
+    rename(&file, &aside)?;
+    let log = folder.join(format!("{name}-wal"));
+    if log.exists() {
+        let mut aside_log = aside.clone().into_os_string();
+        aside_log.push("-wal");
+        rename(&log, Path::new(&aside_log))?;
+    }
+    // The index of the log is made from the log.
+    let _ = std::fs::remove_file(folder.join(format!("{name}-shm")));
+    Ok(aside)
+}

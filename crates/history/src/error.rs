@@ -1,0 +1,117 @@
+//! Errors of a store.
+
+use std::path::PathBuf;
+
+/// Why a store cannot be used, or a question not be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Another process writes to the store.
+    #[error("{}: another process writes to this history; stop it, or use another folder", folder.display())]
+    InUse {
+        /// Folder of the store.
+        folder: PathBuf,
+    },
+    /// A file of a newer program.
+    #[error("{}: schema version {found}; this program reads versions up to {newest}: use a newer one", file.display())]
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest known version.
+        newest: i64,
+    },
+    /// A file of another program.
+    #[error("{}: not a history of plumb: found application id {found:#x}, expected {:#x}", file.display(), crate::schema::APPLICATION_ID)]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// Its application id.
+        found: i64,
+    },
+    /// No store.
+    #[error("{}: no history here; expected the file history.db or recent.db", folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// SQLite failed.
+    #[error("{}: cannot {doing}", file.display())]
+    Sql {
+        /// The file.
+        file: PathBuf,
+        /// The action that failed, as a verb with its object.
+        doing: &'static str,
+        /// The cause.
+        source: rusqlite::Error,
+    },
+    /// The file system failed.
+    #[error("{}: cannot {doing}", file.display())]
+    File {
+        /// The file or folder.
+        file: PathBuf,
+        /// The action that failed.
+        doing: &'static str,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A profile that cannot be stored or read.
+    #[error("profile of {device}: {what}")]
+    Record {
+        /// The device.
+        device: String,
+        /// The fault.
+        what: String,
+    },
+    /// Too many devices.
+    #[error("found {found} devices with a history, expected at most {most}")]
+    TooManySeries {
+        /// Number found.
+        found: u32,
+        /// Most.
+        most: u32,
+    },
+    /// A profile that fits into no window.
+    #[error("the profile of {device} reaches over midnight UTC; expected a profile within one day")]
+    TooLong {
+        /// The device.
+        device: String,
+    },
+    /// The cap has no room for one record.
+    #[error("{}: the cap of {cap_bytes} bytes has no room for {needed_bytes} bytes more; raise the cap", file.display())]
+    CapTooSmall {
+        /// The file.
+        file: PathBuf,
+        /// The cap of this file.
+        cap_bytes: u64,
+        /// Bytes to write.
+        needed_bytes: u64,
+    },
+}
+
+impl HistoryError {
+    /// Whether the file itself is damaged, so that it must be replaced.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        let HistoryError::Sql { source, .. } = self else {
+            return false;
+        };
+        // The statements are fixed, so an error in one, or a value of a wrong type, is damage to the schema or to a row.
+        let is_wrong_type = matches!(
+            source,
+            rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::SqlInputError { .. }
+        );
+        is_wrong_type
+            || matches!(
+                source.sqlite_error_code(),
+                Some(
+                    rusqlite::ErrorCode::DatabaseCorrupt
+                        | rusqlite::ErrorCode::NotADatabase
+                        | rusqlite::ErrorCode::Unknown
+                )
+            )
+    }
+}

@@ -1,0 +1,419 @@
+//! Questions to a store. A reader never writes and needs no lock: the agent may run.
+
+use std::path::Path;
+
+use plumb_profile::Profile;
+use plumb_profile::timeline::Timeline;
+use plumb_profile::top::Top;
+use plumb_trace::Layer;
+
+use crate::database::Database;
+use crate::error::HistoryError;
+use crate::finding::{self, FindingInterval};
+use crate::glance::{self, GlanceRow};
+use crate::record::{self, Record};
+use crate::room::{self, id_of, of_id};
+use crate::schema::{Part, SERIES_MAX};
+use crate::senders::Senders;
+use crate::settings::Settings;
+use crate::tier::{Span, Tier, Window};
+use crate::writer::open_rows::{StoredOpen, read_open, read_series};
+
+/// A device with a history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesFacts {
+    /// Its number in this store.
+    pub number: u32,
+    /// WWN, serial number or UUID; a name without them.
+    pub identity: String,
+    /// Layer.
+    pub layer: Layer,
+    /// Names with the times from which they were seen, in order.
+    pub names: Vec<(i64, String)>,
+    /// From its first to its last window, of any tier; `None` without any.
+    pub span: Option<Span>,
+}
+
+impl SeriesFacts {
+    /// The last name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names
+            .last()
+            .map_or(self.identity.as_str(), |(_, name)| name)
+    }
+}
+
+/// The I/O of a device in a span.
+#[derive(Clone, Debug)]
+pub struct SpanProfile {
+    /// The sum of the windows.
+    pub profile: Profile,
+    /// Its largest senders.
+    pub senders: Senders,
+    /// The time of the windows: the span that was asked for, widened to whole windows at its ends.
+    pub span: Span,
+    /// Windows by tier, in the order of [`Tier::ALL`].
+    pub windows: [u64; 3],
+    /// Damaged records that were left out.
+    pub damaged: u64,
+    /// I/O of windows without a residue table: they are in totals and histograms, and not in the table.
+    pub untabled_ios: u64,
+}
+
+/// See the module.
+pub struct Reader {
+    recent: Option<Database>,
+    history: Option<Database>,
+}
+
+impl Reader {
+    /// Opens the store of a folder. One of the two files may be absent.
+    ///
+    /// # Errors
+    /// If there is no store, or a file cannot be read.
+    pub fn open(folder: &Path, settings: &Settings) -> Result<Reader, HistoryError> {
+        let recent = Database::open_to_read(folder, Part::Recent, settings)?;
+        let history = Database::open_to_read(folder, Part::History, settings)?;
+        if recent.is_none() && history.is_none() {
+            return Err(HistoryError::Missing {
+                folder: folder.to_owned(),
+            });
+        }
+        Ok(Reader { recent, history })
+    }
+
+    pub(crate) fn database(&self, part: Part) -> Option<&Database> {
+        match part {
+            Part::Recent => self.recent.as_ref(),
+            Part::History => self.history.as_ref(),
+        }
+    }
+
+    pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.recent.iter().chain(&self.history)
+    }
+
+    /// All devices, in the order of their numbers.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn series(&self) -> Result<Vec<SeriesFacts>, HistoryError> {
+        let mut list = Vec::new();
+        for database in self.history.iter().chain(&self.recent) {
+            if list.is_empty() {
+                list = read_series(database)?;
+            }
+        }
+        let open = self.open_windows()?;
+        let facts = list.into_iter().map(|stored| {
+            let mut span: Option<Span> = None;
+            let mut widen = |window: Window| {
+                let of_window = window.span();
+                let known = span.unwrap_or(of_window);
+                span = Some(Span {
+                    from_ns: known.from_ns.min(of_window.from_ns),
+                    to_ns: known.to_ns.max(of_window.to_ns),
+                });
+            };
+            for tier in Tier::ALL {
+                self.ends_of(tier, stored.number)?
+                    .into_iter()
+                    .for_each(&mut widen);
+            }
+            let mine = open.iter().filter(|open| open.number == stored.number);
+            mine.for_each(|open| widen(open.window));
+            Ok(SeriesFacts {
+                number: stored.number,
+                identity: stored.identity,
+                layer: stored.layer,
+                names: stored.names,
+                span,
+            })
+        });
+        facts.collect()
+    }
+
+    /// All findings, in the order in which they appeared.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn findings(&self) -> Result<Vec<FindingInterval>, HistoryError> {
+        let Some(database) = &self.history else {
+            return Ok(Vec::new());
+        };
+        finding::read(&database.connection)
+            .map_err(|source| database.failed("read the findings", source))
+    }
+
+    /// First and last stored window of a series in a tier.
+    fn ends_of(&self, tier: Tier, series: u32) -> Result<Vec<Window>, HistoryError> {
+        let Some(database) = self.database(Part::of(tier)) else {
+            return Ok(Vec::new());
+        };
+        let read = || -> rusqlite::Result<Vec<Window>> {
+            let mut ends = Vec::new();
+            for order in ["ASC", "DESC"] {
+                let sql = format!(
+                    "SELECT id FROM glance_{} WHERE id % {SERIES_MAX} = ? ORDER BY id {order} LIMIT 1",
+                    tier.word()
+                );
+                let mut statement = database.connection.prepare_cached(&sql)?;
+                let mut rows = statement.query([series])?;
+                if let Some(row) = rows.next()? {
+                    ends.push(of_id(tier, row.get(0)?).0);
+                }
+            }
+            Ok(ends)
+        };
+        read().map_err(|source| database.failed("read the ends of a tier", source))
+    }
+
+    /// The totals of the stored windows of a tier that share time with a span; of all devices, or of one. In order of
+    /// time, then of the series.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn glance(
+        &self,
+        tier: Tier,
+        span: Span,
+        series: Option<u32>,
+    ) -> Result<Vec<GlanceRow>, HistoryError> {
+        let Some(database) = self.database(Part::of(tier)) else {
+            return Ok(Vec::new());
+        };
+        if span.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = Window::at(tier, span.from_ns);
+        let last = Window::at(tier, span.to_ns.saturating_sub(1));
+        let read = || -> rusqlite::Result<Vec<GlanceRow>> {
+            let sql = format!(
+                "SELECT id, {} FROM glance_{} WHERE id BETWEEN ? AND ? ORDER BY id",
+                glance::COLUMNS,
+                tier.word()
+            );
+            let mut statement = database.connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([id_of(first, 0), id_of(last, SERIES_MAX - 1)])?;
+            let mut list = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (window, number) = of_id(tier, row.get(0)?);
+                if series.is_none_or(|wanted| wanted == number) {
+                    list.push(GlanceRow {
+                        series: number,
+                        window,
+                        glance: room::glance_of(row, 1)?,
+                    });
+                }
+            }
+            Ok(list)
+        };
+        read().map_err(|source| database.failed("read totals", source))
+    }
+
+    fn open_windows(&self) -> Result<Vec<StoredOpen>, HistoryError> {
+        let Some(database) = &self.history else {
+            return Ok(Vec::new());
+        };
+        read_open(&database.connection)
+            .map_err(|source| database.failed("read the open windows", source))
+    }
+
+    /// The I/O of a device in a span: of the coarsest windows inside it, and of finer ones at its ends. A span is widened if
+    /// the finer windows at its ends are gone. `None` without any window.
+    ///
+    /// # Errors
+    /// If a file cannot be read. A damaged record is counted and left out.
+    pub fn profile(
+        &self,
+        series: &SeriesFacts,
+        span: Span,
+    ) -> Result<Option<SpanProfile>, HistoryError> {
+        let mut open = self.open_windows()?;
+        open.retain(|open| open.number == series.number);
+        // Windows outside are absent: a span of a thousand years takes no longer.
+        let Some(known) = series.span else {
+            return Ok(None);
+        };
+        let span = span.common(known);
+        let mut sum = SpanSum {
+            reader: self,
+            number: series.number,
+            open,
+            span,
+            found: None,
+            oldest: Tier::ALL.map(|_| None),
+        };
+        for tier in Tier::ALL {
+            sum.oldest[tier as usize] = self.oldest(tier)?;
+        }
+        for window in span.windows(Tier::Day) {
+            sum.cover(window)?;
+        }
+        let Some(mut found) = sum.found else {
+            return Ok(None);
+        };
+        series.name().clone_into(&mut found.profile.device);
+        for (sender, share) in found.senders.largest() {
+            found.profile.top.add(&sender.command, share);
+        }
+        Ok(Some(found))
+    }
+
+    /// Begin of the oldest window of a tier, ns; `None` without any.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn oldest(&self, tier: Tier) -> Result<Option<i64>, HistoryError> {
+        let Some(database) = self.database(Part::of(tier)) else {
+            return Ok(None);
+        };
+        let window = room::end_window(&database.connection, tier, false);
+        let window = window.map_err(|source| database.failed("read the oldest window", source))?;
+        Ok(window.map(|window| window.span().from_ns))
+    }
+}
+
+/// A sum over a span in the making.
+struct SpanSum<'r> {
+    reader: &'r Reader,
+    number: u32,
+    open: Vec<StoredOpen>,
+    span: Span,
+    found: Option<SpanProfile>,
+    oldest: [Option<i64>; 3],
+}
+
+impl SpanSum<'_> {
+    /// Adds the part of the span that a window has.
+    fn cover(&mut self, window: Window) -> Result<(), HistoryError> {
+        let part = window.span().common(self.span);
+        if part.is_empty() {
+            return Ok(());
+        }
+        let is_inside = self.span.contains(window.span());
+        let Some(finer) = window.tier.finer() else {
+            self.take(window)?;
+            return Ok(());
+        };
+        if is_inside && self.take(window)? {
+            return Ok(());
+        }
+        let reaches_back = self.oldest[finer as usize].is_some_and(|from| from <= part.from_ns);
+        if !is_inside && !reaches_back && !self.is_only_open(window) && self.take(window)? {
+            return Ok(());
+        }
+        for finer in part.windows(finer) {
+            self.cover(finer)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all that is known of a window is in open windows, which have their finer parts.
+    fn is_only_open(&self, window: Window) -> bool {
+        let finer: Vec<&StoredOpen> = self
+            .open
+            .iter()
+            .filter(|open| {
+                open.window.tier < window.tier && window.span().contains(open.window.span())
+            })
+            .collect();
+        let own = self.open.iter().any(|open| open.window == window);
+        !own && !finer.is_empty()
+    }
+
+    /// Adds a window, if there is one.
+    fn take(&mut self, window: Window) -> Result<bool, HistoryError> {
+        let mut is_known = false;
+        let own = self.open.iter().find(|open| open.window == window);
+        let mut parts: Vec<(Result<Record, String>, bool)> = Vec::new();
+        let stored = match own {
+            Some(open) => open.base.clone(),
+            None => self.stored(window)?,
+        };
+        if let Some(stored) = stored {
+            parts.push((Record::decode(&stored), stored.table.is_some()));
+        }
+        for open in &self.open {
+            if open.window.tier <= window.tier && window.span().contains(open.window.span()) {
+                parts.push((whole_record(open), true));
+            }
+        }
+        for (record, has_table) in parts {
+            is_known = true;
+            self.add(window, record, has_table);
+        }
+        if is_known && let Some(found) = &mut self.found {
+            found.windows[window.tier as usize] += 1;
+        }
+        Ok(is_known)
+    }
+
+    fn stored(&self, window: Window) -> Result<Option<record::EncodedRecord>, HistoryError> {
+        let Some(database) = self.reader.database(Part::of(window.tier)) else {
+            return Ok(None);
+        };
+        room::read_record(&database.connection, window, self.number)
+            .map_err(|source| database.failed("read a record", source))
+    }
+
+    fn add(&mut self, window: Window, record: Result<Record, String>, has_table: bool) {
+        let of_window = window.span();
+        let Ok(record) = record else {
+            // Without any sound record there is nothing to say about the span.
+            if let Some(found) = &mut self.found {
+                found.damaged += 1;
+            }
+            return;
+        };
+        let mut profile = record.profile;
+        profile.timeline = course_of(&profile, of_window, has_table);
+        let untabled_ios = if has_table { 0 } else { profile.ios() };
+        match &mut self.found {
+            Some(found) => {
+                found.profile.merge(&profile);
+                found.senders.merge(&record.senders);
+                found.span.from_ns = found.span.from_ns.min(of_window.from_ns);
+                found.span.to_ns = found.span.to_ns.max(of_window.to_ns);
+                found.untabled_ios += untabled_ios;
+            }
+            empty => {
+                *empty = Some(SpanProfile {
+                    profile,
+                    senders: record.senders,
+                    span: Span {
+                        from_ns: self.span.from_ns.min(of_window.from_ns),
+                        to_ns: self.span.to_ns.max(of_window.to_ns),
+                    },
+                    windows: [0; 3],
+                    damaged: 0,
+                    untabled_ios,
+                });
+            }
+        }
+    }
+}
+
+/// The I/O of an open window, not reduced.
+fn whole_record(open: &StoredOpen) -> Result<Record, String> {
+    Ok(Record {
+        profile: record::decode_profile(&open.profile)?,
+        has_table: true,
+        glance: glance::Glance::default(),
+        senders: record::decode_senders(&open.senders)?,
+    })
+}
+
+/// The course over time of a window: one part, since its I/O have no finer times.
+fn course_of(profile: &Profile, span: Span, has_table: bool) -> Timeline {
+    let mut counted = profile.clone();
+    counted.timeline = Timeline::default();
+    counted.top = Top::default();
+    if !has_table {
+        // The sum of the latencies is in the table.
+        counted.ops.iter_mut().for_each(|op| op.timed = 0);
+    }
+    counted.put_into_course(span.from_ns, span.to_ns.saturating_sub(1));
+    counted.timeline
+}

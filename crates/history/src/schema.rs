@@ -1,0 +1,99 @@
+//! The tables of the two files, and the steps from each schema version to the next.
+
+use rusqlite::Connection;
+
+use crate::glance;
+use crate::tier::Tier;
+
+/// `application_id` of both files: "PLMB".
+pub const APPLICATION_ID: i64 = 0x504c_4d42;
+
+/// Newest schema version that this program knows.
+pub const NEWEST: i64 = 1;
+
+/// Series in a file: an identifier of a record is the number of its window times this, plus the number of its series. So
+/// the records of a window are neighbours, and a window is deleted as one range.
+pub const SERIES_MAX: u32 = 4096;
+
+/// One of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `recent.db`: 5 minutes. It may be thrown away.
+    Recent,
+    /// `history.db`: hours, days, open windows, findings.
+    History,
+}
+
+impl Part {
+    /// The part that keeps a tier.
+    #[must_use]
+    pub const fn of(tier: Tier) -> Part {
+        if tier.is_recent() {
+            Part::Recent
+        } else {
+            Part::History
+        }
+    }
+
+    /// Name of the file.
+    #[must_use]
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Part::Recent => "recent.db",
+            Part::History => "history.db",
+        }
+    }
+
+    /// Its tiers, the finest first.
+    pub fn tiers(self) -> impl Iterator<Item = Tier> {
+        Tier::ALL
+            .into_iter()
+            .filter(move |tier| Part::of(*tier) == self)
+    }
+}
+
+/// Takes a file one version further. The caller holds a transaction.
+///
+/// # Errors
+/// Those of SQLite.
+pub fn step(connection: &Connection, part: Part, from_version: i64) -> rusqlite::Result<()> {
+    match from_version {
+        0 => create(connection, part),
+        _ => Ok(()),
+    }
+}
+
+/// The tables of version 1.
+fn create(connection: &Connection, part: Part) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+         CREATE TABLE series (
+             series INTEGER PRIMARY KEY, identity TEXT NOT NULL, layer TEXT NOT NULL,
+             UNIQUE (identity, layer));
+         CREATE TABLE name (
+             series INTEGER NOT NULL, from_ns INTEGER NOT NULL, name TEXT NOT NULL,
+             PRIMARY KEY (series, from_ns)) WITHOUT ROWID;",
+    )?;
+    for tier in part.tiers() {
+        let (tier, columns) = (tier.word(), glance::COLUMNS);
+        connection.execute_batch(&format!(
+            "CREATE TABLE glance_{tier} (id INTEGER PRIMARY KEY, {columns});
+             CREATE TABLE histograms_{tier} (id INTEGER PRIMARY KEY, profile BLOB, senders BLOB);
+             CREATE TABLE table_{tier} (id INTEGER PRIMARY KEY, residues BLOB);"
+        ))?;
+    }
+    if part == Part::History {
+        connection.execute_batch(
+            "CREATE TABLE open (
+                 tier TEXT NOT NULL, series INTEGER NOT NULL, number INTEGER NOT NULL,
+                 base BLOB, profile BLOB NOT NULL, senders BLOB NOT NULL,
+                 PRIMARY KEY (tier, series));
+             CREATE TABLE finding (
+                 id INTEGER PRIMARY KEY, rule TEXT NOT NULL, target TEXT NOT NULL,
+                 severity TEXT NOT NULL, facts TEXT NOT NULL,
+                 appeared_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL, went_ns INTEGER);
+             CREATE INDEX finding_now ON finding (rule, target) WHERE went_ns IS NULL;",
+        )?;
+    }
+    Ok(())
+}

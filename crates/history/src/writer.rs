@@ -1,0 +1,412 @@
+//! The writing side of a store: one process holds it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use plumb_profile::Profile;
+use plumb_profile::profile::TimeBase;
+use plumb_profile::timeline::Timeline;
+use plumb_profile::top::Top;
+use plumb_trace::Layer;
+
+use crate::accumulator::{Accumulator, Base};
+use crate::database::{Database, set_aside};
+use crate::error::HistoryError;
+use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep};
+use crate::record::EncodedRecord;
+use crate::schema::{Part, SERIES_MAX};
+use crate::senders::{Sender, Senders};
+use crate::settings::Settings;
+use crate::tier::{Span, Tier, Window};
+
+mod flush;
+pub(crate) mod open_rows;
+
+/// Steps of findings that wait at most while the file cannot be written; older ones are dropped.
+const FINDINGS_WAITING_MAX: usize = 1000;
+
+/// The I/O of one device since its last increment.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceIncrement<'i> {
+    /// WWN, serial number or UUID of the device mapper: the history follows it. A name without them.
+    pub identity: &'i str,
+    /// Its present name, as `sda`.
+    pub name: &'i str,
+    /// The I/O.
+    pub profile: &'i Profile,
+    /// Its senders; `None`: those of the profile, without cgroups.
+    pub senders: Option<&'i Senders>,
+}
+
+/// Something that the owner of a store should log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A damaged file was renamed, and a new one begun.
+    SetAside {
+        /// Its new name.
+        aside: PathBuf,
+    },
+    /// An open window was damaged and is lost.
+    DamagedWindow {
+        /// Number of the series.
+        series: u32,
+        /// The window.
+        window: Window,
+    },
+    /// Windows were deleted to stay below the cap.
+    Evicted {
+        /// How many.
+        windows: u64,
+    },
+    /// Closed windows that could not be written were dropped, because too many waited. Coarser tiers have their I/O.
+    Dropped {
+        /// How many.
+        windows: u64,
+    },
+}
+
+/// A device at a layer.
+#[derive(Clone, Debug)]
+struct Series {
+    identity: String,
+    layer: Layer,
+    /// Names with the times from which they were seen, in order.
+    names: Vec<(i64, String)>,
+    open: [Option<Accumulator>; 3],
+}
+
+/// A closed window that waits for being written.
+struct Waiting {
+    fresh: EncodedRecord,
+    base: Base,
+}
+
+/// See the module.
+pub struct Writer {
+    folder: PathBuf,
+    settings: Settings,
+    recent: Database,
+    history: Database,
+    series: BTreeMap<u32, Series>,
+    numbers: BTreeMap<(String, Layer), u32>,
+    waiting: BTreeMap<(Window, u32), Waiting>,
+    /// Steps of findings that wait for being written.
+    findings: Vec<FindingNote>,
+    upto_ns: i64,
+    /// Series or names that a file does not have yet.
+    are_series_new: [bool; 2],
+    notices: Vec<Notice>,
+    _lock: File,
+}
+
+impl Writer {
+    /// Opens the store of a folder, and makes an absent one. A damaged file is set aside.
+    ///
+    /// # Errors
+    /// If another process writes to it, a file is of another program or a newer version, or the system fails.
+    pub fn open(folder: &Path, settings: Settings) -> Result<Writer, HistoryError> {
+        let lock = lock(folder)?;
+        let mut notices = Vec::new();
+        let recent = open_part(folder, Part::Recent, &settings, &mut notices)?;
+        let history = open_part(folder, Part::History, &settings, &mut notices)?;
+        let mut writer = Writer {
+            folder: folder.to_owned(),
+            settings,
+            recent,
+            history,
+            series: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            findings: Vec::new(),
+            upto_ns: 0,
+            are_series_new: [true; 2],
+            notices,
+            _lock: lock,
+        };
+        writer.load()?;
+        Ok(writer)
+    }
+
+    /// The time up to which I/O are stored or in memory, ns; 0 for a new store.
+    #[must_use]
+    pub fn upto_ns(&self) -> i64 {
+        self.upto_ns
+    }
+
+    /// Takes other bounds, which hold from the next checkpoint on.
+    ///
+    /// # Errors
+    /// If the system fails; some of the old bounds may hold then.
+    pub fn set_settings(&mut self, settings: Settings) -> Result<(), HistoryError> {
+        self.recent.prepare(&settings)?;
+        self.history.prepare(&settings)?;
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// The notices since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// The findings that are present in the store.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn present_findings(&self) -> Result<Vec<FindingInterval>, HistoryError> {
+        let mut all = finding::read(&self.history.connection)
+            .map_err(|source| self.history.failed("read the findings", source))?;
+        all.retain(|one| one.went_ns.is_none());
+        Ok(all)
+    }
+
+    /// Notes a step of a finding. The next checkpoint stores it.
+    pub fn note_finding(&mut self, at_ns: i64, key: FindingKey, step: FindingStep) {
+        if self.findings.len() >= FINDINGS_WAITING_MAX {
+            self.findings.remove(0);
+        }
+        self.findings.push(FindingNote { at_ns, key, step });
+    }
+
+    /// Adds the I/O of a device between two times. The time of an increment is short: the window of its begin has it.
+    ///
+    /// # Errors
+    /// If there are too many devices, or a profile cannot be packed. The increment is not counted then.
+    pub fn add(&mut self, span: Span, increment: &DeviceIncrement<'_>) -> Result<(), HistoryError> {
+        self.add_at(Tier::FiveMinutes, span, increment)
+    }
+
+    /// Adds a saved profile: to the finest tier with a window that contains its whole time, and to all coarser ones.
+    ///
+    /// # Errors
+    /// As [`Writer::add`], and if the time reaches over midnight UTC.
+    pub fn import(
+        &mut self,
+        span: Span,
+        increment: &DeviceIncrement<'_>,
+    ) -> Result<(), HistoryError> {
+        let contains = |tier: &Tier| Window::at(*tier, span.from_ns).span().contains(span);
+        let Some(tier) = Tier::ALL.into_iter().find(contains) else {
+            return Err(HistoryError::TooLong {
+                device: increment.name.to_owned(),
+            });
+        };
+        self.add_at(tier, span, increment)
+    }
+
+    fn add_at(
+        &mut self,
+        tier: Tier,
+        span: Span,
+        increment: &DeviceIncrement<'_>,
+    ) -> Result<(), HistoryError> {
+        let number = self.series_of(increment, span.from_ns)?;
+        let window = Window::at(tier, span.from_ns);
+        self.roll(number, window)?;
+        let (profile, senders) = self.prepared(increment, span)?;
+        let Some(series) = self.series.get_mut(&number) else {
+            return Ok(());
+        };
+        match &mut series.open[tier as usize] {
+            Some(open) => open.add(&profile, &senders)?,
+            empty => *empty = Some(Accumulator::open(window, &profile, &senders)?),
+        }
+        self.upto_ns = span.to_ns;
+        Ok(())
+    }
+
+    /// The profile in the form in which accumulators add it up.
+    fn prepared(
+        &self,
+        increment: &DeviceIncrement<'_>,
+        span: Span,
+    ) -> Result<(Profile, Senders), HistoryError> {
+        let mut senders = Senders::default();
+        match increment.senders {
+            Some(given) => senders.merge(given),
+            None => {
+                for (command, share) in increment.profile.top.most(usize::MAX) {
+                    let sender = Sender {
+                        command: command.to_owned(),
+                        cgroup: String::new(),
+                    };
+                    senders.add(sender, share);
+                }
+            }
+        }
+        let mut profile = increment.profile.clone();
+        increment.identity.clone_into(&mut profile.device);
+        profile.top = Top::default();
+        profile.timeline = Timeline::default();
+        profile.answers = None;
+        if profile.time_base != TimeBase::Unix {
+            // Times since a boot mean nothing a year later: those of the increment replace them.
+            profile.time_base = TimeBase::Unix;
+            profile.first_ns = Some(span.from_ns);
+            profile.last_ns = Some(span.to_ns.saturating_sub(1).max(span.from_ns));
+        }
+        profile.limit_rows(self.settings.open_rows_max);
+        Ok((profile, senders))
+    }
+
+    /// The series of a device; a new one if it has none.
+    fn series_of(
+        &mut self,
+        increment: &DeviceIncrement<'_>,
+        from_ns: i64,
+    ) -> Result<u32, HistoryError> {
+        let key = (increment.identity.to_owned(), increment.profile.layer);
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None => {
+                let number = self.series.last_key_value().map_or(0, |(last, _)| last + 1);
+                if number >= SERIES_MAX {
+                    return Err(HistoryError::TooManySeries {
+                        found: number + 1,
+                        most: SERIES_MAX,
+                    });
+                }
+                self.insert_series(number, &key.0, key.1);
+                number
+            }
+        };
+        if let Some(series) = self.series.get_mut(&number)
+            && series
+                .names
+                .last()
+                .is_none_or(|(_, name)| name != increment.name)
+        {
+            // A time before that of the last name would change the past.
+            let after_last = series.names.last().map_or(i64::MIN, |(from, _)| from + 1);
+            let from_ns = from_ns.max(after_last);
+            series.names.push((from_ns, increment.name.to_owned()));
+            self.are_series_new = [true; 2];
+        }
+        Ok(number)
+    }
+
+    fn insert_series(&mut self, number: u32, identity: &str, layer: Layer) {
+        let series = Series {
+            identity: identity.to_owned(),
+            layer,
+            names: Vec::new(),
+            open: [None, None, None],
+        };
+        self.series.insert(number, series);
+        self.numbers.insert((identity.to_owned(), layer), number);
+        self.are_series_new = [true; 2];
+    }
+
+    /// Closes the open windows of a series that a window is not part of. They are closed from fine to coarse, because
+    /// each adds itself to the next.
+    fn roll(&mut self, number: u32, window: Window) -> Result<(), HistoryError> {
+        for tier in Tier::ALL {
+            let now = Window::at(tier, window.span().from_ns);
+            let is_over = |open: &Accumulator| {
+                // An import into a coarse tier ends the finer windows: they would reach the tier too late.
+                open.window != now || tier < window.tier
+            };
+            let Some(series) = self.series.get_mut(&number) else {
+                return Ok(());
+            };
+            if series.open[tier as usize].as_ref().is_some_and(is_over)
+                && let Some(done) = series.open[tier as usize].take()
+            {
+                self.close(number, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a window: its record waits for being written, and the next tier takes its I/O.
+    fn close(&mut self, number: u32, done: Accumulator) -> Result<(), HistoryError> {
+        let Some(series) = self.series.get_mut(&number) else {
+            return Ok(());
+        };
+        let identity = series.identity.clone();
+        let settings = self.settings.tier(done.window.tier);
+        let fresh = done.record(&identity, settings)?;
+        if let Some(coarser) = done.window.coarser() {
+            let profile = done.profile(&identity)?;
+            match &mut series.open[coarser.tier as usize] {
+                Some(open) if open.window == coarser => open.add(&profile, &done.senders)?,
+                slot => {
+                    // Possible after the loss of a file: the tier has another window open.
+                    let before = slot.replace(Accumulator::open(coarser, &profile, &done.senders)?);
+                    if let Some(before) = before {
+                        self.close(number, before)?;
+                    }
+                }
+            }
+        }
+        self.wait(
+            number,
+            done.window,
+            Waiting {
+                fresh,
+                base: done.base,
+            },
+        );
+        Ok(())
+    }
+
+    /// Opens a file again after damage: the damaged one is set aside.
+    fn replace(&mut self, part: Part) -> Result<(), HistoryError> {
+        let aside = set_aside(&self.folder, part)?;
+        self.notices.push(Notice::SetAside { aside });
+        let database = Database::open_to_write(&self.folder, part, &self.settings)?;
+        match part {
+            Part::Recent => self.recent = database,
+            Part::History => self.history = database,
+        }
+        self.are_series_new[part as usize] = true;
+        for series in self.series.values_mut() {
+            for open in series.open.iter_mut().flatten() {
+                open.is_dirty = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file; a damaged one is set aside.
+fn open_part(
+    folder: &Path,
+    part: Part,
+    settings: &Settings,
+    notices: &mut Vec<Notice>,
+) -> Result<Database, HistoryError> {
+    let opened = Database::open_to_write(folder, part, settings);
+    match opened {
+        Err(error) if error.is_damage() => {
+            let aside = set_aside(folder, part)?;
+            notices.push(Notice::SetAside { aside });
+            Database::open_to_write(folder, part, settings)
+        }
+        opened => opened,
+    }
+}
+
+/// Locks the folder for this process; the kernel ends the lock with the process.
+fn lock(folder: &Path) -> Result<File, HistoryError> {
+    let file = folder.join("lock");
+    let failed = |source| HistoryError::File {
+        file: file.clone(),
+        doing: "lock the folder",
+        source,
+    };
+    let lock = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&file)
+        .map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(HistoryError::InUse {
+            folder: folder.to_owned(),
+        }),
+        Err(std::fs::TryLockError::Error(source)) => Err(failed(source)),
+    }
+}

@@ -1,0 +1,289 @@
+//! Waiting records and open windows go to the files.
+
+use plumb_trace::Layer;
+use rusqlite::params;
+
+use super::{Accumulator, Base, Notice, Series, Waiting, Writer};
+use crate::database::Database;
+use crate::error::HistoryError;
+use crate::finding;
+use crate::record::{self, EncodedRecord, Record};
+use crate::room::{self, write_record};
+use crate::schema::Part;
+use crate::tier::{Tier, Window};
+
+impl Writer {
+    /// Closes windows that are over, and stores everything. Call it every 60 s and at the end. After an error nothing is
+    /// lost: it stays in memory for the next call.
+    ///
+    /// # Errors
+    /// If a file cannot be written. The other file was written all the same.
+    pub fn checkpoint(&mut self, now_ns: i64) -> Result<(), HistoryError> {
+        let numbers: Vec<u32> = self.series.keys().copied().collect();
+        for number in numbers {
+            self.roll_if_over(number, now_ns)?;
+        }
+        let of_recent = self.flush(Part::Recent, now_ns);
+        let of_history = self.flush(Part::History, now_ns);
+        of_recent.and(of_history)
+    }
+
+    /// Closes the windows of a series that are over. A clock that went back closes none: the next I/O do.
+    fn roll_if_over(&mut self, number: u32, now_ns: i64) -> Result<(), HistoryError> {
+        for tier in Tier::ALL {
+            let Some(series) = self.series.get_mut(&number) else {
+                return Ok(());
+            };
+            let slot = &mut series.open[tier as usize];
+            if slot
+                .as_ref()
+                .is_some_and(|open| open.window.span().to_ns <= now_ns)
+                && let Some(done) = slot.take()
+            {
+                self.close(number, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a closed window among those that wait, and bounds these.
+    pub(super) fn wait(&mut self, number: u32, window: Window, closed: Waiting) {
+        let key = (window, number);
+        let closed = match self.waiting.remove(&key) {
+            // The clock went back to a window that is not written yet.
+            Some(before) => Waiting {
+                fresh: sum_of(&before.fresh, &closed.fresh),
+                base: before.base,
+            },
+            None => closed,
+        };
+        self.waiting.insert(key, closed);
+        let mut bytes: usize = self
+            .waiting
+            .values()
+            .map(|closed| closed.fresh.len_bytes())
+            .sum();
+        let mut windows = 0;
+        // The finest tier is first in the order of windows, and its oldest window first in it.
+        while bytes > self.settings.waiting_bytes_max && self.waiting.len() > 1 {
+            if let Some((_, dropped)) = self.waiting.pop_first() {
+                bytes -= dropped.fresh.len_bytes();
+                windows += 1;
+            }
+        }
+        if windows > 0 {
+            self.notices.push(Notice::Dropped { windows });
+        }
+    }
+
+    /// Writes the records and open windows of a file; a file that proves damaged is set aside, and the write repeated.
+    fn flush(&mut self, part: Part, now_ns: i64) -> Result<(), HistoryError> {
+        match self.try_flush(part, now_ns) {
+            Err(error) if error.is_damage() => {
+                self.replace(part)?;
+                self.try_flush(part, now_ns)
+            }
+            done => done,
+        }
+    }
+
+    fn try_flush(&mut self, part: Part, now_ns: i64) -> Result<(), HistoryError> {
+        let keys: Vec<(Window, u32)> = self
+            .waiting
+            .keys()
+            .filter(|(window, _)| Part::of(window.tier) == part)
+            .copied()
+            .collect();
+        self.resolve_bases(part)?;
+        let mut records = Vec::with_capacity(keys.len());
+        for (window, number) in &keys {
+            let closed = &self.waiting[&(*window, *number)];
+            let base = match &closed.base {
+                Base::Read(base) => base.clone(),
+                Base::Unread => self.stored_record(*window, *number)?.map(Box::new),
+            };
+            let whole = match base {
+                Some(base) => sum_of(&base, &closed.fresh),
+                None => closed.fresh.clone(),
+            };
+            records.push(whole);
+        }
+        self.rebase(&keys, &records);
+        let database = self.database(part);
+        let open_rows = match part {
+            Part::Recent => Vec::new(),
+            Part::History => self.open_rows()?,
+        };
+        let failed = |source| database.failed("write", source);
+        let transaction = database
+            .connection
+            .unchecked_transaction()
+            .map_err(failed)?;
+        let bytes: usize = records.iter().map(EncodedRecord::len_bytes).sum();
+        let open_bytes: usize = open_rows.iter().map(|row| row.len_bytes()).sum();
+        let evicted = room::make_room(database, &self.settings, (bytes + open_bytes) as u64)?;
+        let write = || -> rusqlite::Result<()> {
+            if self.are_series_new[part as usize] {
+                write_series(&transaction, &self.series)?;
+            }
+            for ((window, number), whole) in keys.iter().zip(&records) {
+                write_record(&transaction, *window, *number, whole)?;
+            }
+            room::delete_aged(&transaction, part, &self.settings, now_ns)?;
+            if part == Part::History {
+                self.write_open(&transaction, &open_rows)?;
+                finding::write(&transaction, &self.findings)?;
+            }
+            transaction.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('upto_ns', ?)",
+                [self.upto_ns],
+            )?;
+            Ok(())
+        };
+        write().map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.stored(part, &keys, evicted);
+        Ok(())
+    }
+
+    /// Notes that a file has everything now.
+    fn stored(&mut self, part: Part, keys: &[(Window, u32)], evicted: u64) {
+        self.are_series_new[part as usize] = false;
+        if evicted > 0 {
+            self.notices.push(Notice::Evicted { windows: evicted });
+        }
+        for key in keys {
+            self.waiting.remove(key);
+        }
+        if part == Part::History {
+            self.findings.clear();
+            for series in self.series.values_mut() {
+                for open in series.open.iter_mut().flatten() {
+                    open.is_dirty = open.base == Base::Unread;
+                }
+            }
+        }
+    }
+
+    /// Windows that were opened again while their records waited have these as their bases now.
+    fn rebase(&mut self, keys: &[(Window, u32)], records: &[EncodedRecord]) {
+        for ((window, number), whole) in keys.iter().zip(records) {
+            if let Some(series) = self.series.get_mut(number)
+                && let Some(open) = &mut series.open[window.tier as usize]
+                && open.window == *window
+            {
+                open.base = Base::Read(Some(Box::new(whole.clone())));
+                open.is_dirty = true;
+            }
+        }
+    }
+
+    /// Looks up the records that open windows had before, in one of the files.
+    fn resolve_bases(&mut self, part: Part) -> Result<(), HistoryError> {
+        let unread: Vec<(Window, u32)> = self
+            .series
+            .iter()
+            .flat_map(|(number, series)| {
+                let open = series.open.iter().flatten();
+                open.filter(|open| open.base == Base::Unread)
+                    .map(|open| (open.window, *number))
+            })
+            .filter(|(window, _)| Part::of(window.tier) == part)
+            .collect();
+        for (window, number) in unread {
+            let base = self.stored_record(window, number)?;
+            if let Some(series) = self.series.get_mut(&number)
+                && let Some(open) = &mut series.open[window.tier as usize]
+            {
+                open.base = Base::Read(base.map(Box::new));
+                open.is_dirty = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn stored_record(
+        &self,
+        window: Window,
+        number: u32,
+    ) -> Result<Option<EncodedRecord>, HistoryError> {
+        let database = self.database(Part::of(window.tier));
+        room::read_record(&database.connection, window, number)
+            .map_err(|source| database.failed("read a record", source))
+    }
+
+    fn database(&self, part: Part) -> &Database {
+        match part {
+            Part::Recent => &self.recent,
+            Part::History => &self.history,
+        }
+    }
+}
+
+/// The sum of two records. One that is damaged is left out: the sound one must not be lost with it.
+fn sum_of(base: &EncodedRecord, fresh: &EncodedRecord) -> EncodedRecord {
+    let Ok(mut sum) = Record::decode(base) else {
+        return fresh.clone();
+    };
+    let Ok(other) = Record::decode(fresh) else {
+        return base.clone();
+    };
+    sum.merge(&other);
+    sum.encode().unwrap_or_else(|_| fresh.clone())
+}
+
+fn write_series(
+    connection: &rusqlite::Connection,
+    all: &std::collections::BTreeMap<u32, Series>,
+) -> rusqlite::Result<()> {
+    for (number, series) in all {
+        let layer = Layer::word(series.layer);
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO series VALUES (?, ?, ?)")?
+            .execute(params![number, series.identity, layer])?;
+        for (from_ns, name) in &series.names {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO name VALUES (?, ?, ?)")?
+                .execute(params![number, from_ns, name])?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of an open window.
+pub(super) struct OpenRow {
+    pub(super) window: Window,
+    pub(super) number: u32,
+    pub(super) base: Option<Vec<u8>>,
+    pub(super) profile: Vec<u8>,
+    pub(super) senders: Vec<u8>,
+}
+
+impl OpenRow {
+    fn len_bytes(&self) -> usize {
+        let base = self.base.as_ref().map_or(0, Vec::len);
+        base + self.profile.len() + self.senders.len() + 64
+    }
+
+    pub(super) fn of(
+        number: u32,
+        identity: &str,
+        open: &Accumulator,
+    ) -> Result<OpenRow, HistoryError> {
+        let fault = crate::accumulator::fault(identity);
+        let base = match &open.base {
+            Base::Read(Some(base)) => {
+                let bytes = postcard::to_allocvec(base).map_err(|e| fault(e.to_string()))?;
+                Some(record::pack(&bytes).map_err(&fault)?)
+            }
+            _ => None,
+        };
+        Ok(OpenRow {
+            window: open.window,
+            number,
+            base,
+            profile: open.packed(identity)?,
+            senders: record::encode_senders(&open.senders).map_err(&fault)?,
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Open windows and series, as `history.db` keeps them between two runs.
+
+use plumb_trace::Layer;
+use rusqlite::{Connection, params};
+
+use super::flush::OpenRow;
+use super::{Accumulator, Notice, Writer};
+use crate::database::{Database, set_aside};
+use crate::error::HistoryError;
+use crate::record::{self, EncodedRecord};
+use crate::schema::{Part, SERIES_MAX};
+use crate::tier::{Tier, Window};
+
+/// Most bytes of a packed record that an open window has as its base.
+const BASE_BYTES_MAX: u64 = 256 << 20;
+
+/// A series as a file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredSeries {
+    pub(crate) number: u32,
+    pub(crate) identity: String,
+    pub(crate) layer: Layer,
+    /// Names with the times from which they were seen, in order.
+    pub(crate) names: Vec<(i64, String)>,
+}
+
+/// The series of a file. Impossible ones are left out.
+pub(crate) fn read_series(database: &Database) -> Result<Vec<StoredSeries>, HistoryError> {
+    let read = || -> rusqlite::Result<Vec<StoredSeries>> {
+        let connection = &database.connection;
+        let mut list = Vec::new();
+        let mut statement =
+            connection.prepare("SELECT series, identity, layer FROM series ORDER BY series")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, identity): (i64, String) = (row.get(0)?, row.get(1)?);
+            let layer = Layer::from_word(&row.get::<_, String>(2)?);
+            let number = u32::try_from(number).ok().filter(|n| *n < SERIES_MAX);
+            if let (Some(number), Some(layer)) = (number, layer) {
+                list.push(StoredSeries {
+                    number,
+                    identity,
+                    layer,
+                    names: Vec::new(),
+                });
+            }
+        }
+        let mut statement =
+            connection.prepare("SELECT from_ns, name FROM name WHERE series = ? ORDER BY 1")?;
+        for series in &mut list {
+            let names = statement.query_map([series.number], |row| Ok((row.get(0)?, row.get(1)?)));
+            series.names = names?.collect::<rusqlite::Result<_>>()?;
+        }
+        Ok(list)
+    };
+    read().map_err(|source| database.failed("read the list of devices", source))
+}
+
+/// An open window as a file has it.
+pub(crate) struct StoredOpen {
+    pub(crate) window: Window,
+    pub(crate) number: u32,
+    pub(crate) base: Option<EncodedRecord>,
+    pub(crate) profile: Vec<u8>,
+    pub(crate) senders: Vec<u8>,
+}
+
+/// The open windows of a file.
+pub(crate) fn read_open(connection: &Connection) -> rusqlite::Result<Vec<StoredOpen>> {
+    let mut list = Vec::new();
+    let sql = "SELECT tier, series, number, base, profile, senders FROM open";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let word: String = row.get(0)?;
+        let Some(tier) = Tier::ALL.into_iter().find(|tier| tier.word() == word) else {
+            continue;
+        };
+        let (number, window): (i64, i64) = (row.get(1)?, row.get(2)?);
+        let base = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|packed| {
+            let bytes = record::unpack(&packed, BASE_BYTES_MAX).ok()?;
+            postcard::from_bytes(&bytes).ok()
+        });
+        list.push(StoredOpen {
+            window: Window {
+                tier,
+                number: window.max(0),
+            },
+            number: u32::try_from(number).unwrap_or(SERIES_MAX),
+            base,
+            profile: row.get(4)?,
+            senders: row.get(5)?,
+        });
+    }
+    Ok(list)
+}
+
+impl Writer {
+    /// Takes over the contents of the files.
+    pub(super) fn load(&mut self) -> Result<(), HistoryError> {
+        let of_history = match self.load_history() {
+            Err(error) if error.is_damage() => {
+                self.replace(Part::History)?;
+                Vec::new()
+            }
+            loaded => loaded?,
+        };
+        let of_recent = match read_series(&self.recent) {
+            Err(error) if error.is_damage() => {
+                self.replace(Part::Recent)?;
+                Vec::new()
+            }
+            loaded => loaded?,
+        };
+        if !of_history.is_empty() && !agree(&of_history, &of_recent) {
+            // Its numbers mean other devices: it belongs to another history.
+            let aside = set_aside(&self.folder, Part::Recent)?;
+            self.notices.push(Notice::SetAside { aside });
+            self.recent = Database::open_to_write(&self.folder, Part::Recent, &self.settings)?;
+        } else if of_history.is_empty() {
+            self.take_series(of_recent);
+        }
+        Ok(())
+    }
+
+    fn load_history(&mut self) -> Result<Vec<StoredSeries>, HistoryError> {
+        let series = read_series(&self.history)?;
+        let sql = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'upto_ns'";
+        self.upto_ns = self
+            .history
+            .number(sql, "read the time of the last checkpoint")?;
+        let rows = read_open(&self.history.connection)
+            .map_err(|source| self.history.failed("read the open windows", source))?;
+        self.take_series(series.clone());
+        for row in rows {
+            let restored = record::decode_senders(&row.senders).and_then(|senders| {
+                Accumulator::restored(row.window, row.base, row.profile, senders)
+            });
+            match (restored, self.series.get_mut(&row.number)) {
+                (Ok(open), Some(known)) => known.open[row.window.tier as usize] = Some(open),
+                _ => self.notices.push(Notice::DamagedWindow {
+                    series: row.number,
+                    window: row.window,
+                }),
+            }
+        }
+        Ok(series)
+    }
+
+    fn take_series(&mut self, list: Vec<StoredSeries>) {
+        for stored in list {
+            self.insert_series(stored.number, &stored.identity, stored.layer);
+            if let Some(series) = self.series.get_mut(&stored.number) {
+                series.names = stored.names;
+            }
+        }
+    }
+
+    /// The open windows that changed since they were stored.
+    pub(super) fn open_rows(&self) -> Result<Vec<OpenRow>, HistoryError> {
+        let mut rows = Vec::new();
+        for (number, series) in &self.series {
+            for open in series.open.iter().flatten().filter(|open| open.is_dirty) {
+                rows.push(OpenRow::of(*number, &series.identity, open)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Writes changed open windows, and removes those that closed.
+    pub(super) fn write_open(
+        &self,
+        connection: &Connection,
+        rows: &[OpenRow],
+    ) -> rusqlite::Result<()> {
+        for (number, series) in &self.series {
+            for tier in Tier::ALL {
+                if series.open[tier as usize].is_none() {
+                    connection
+                        .prepare_cached("DELETE FROM open WHERE tier = ? AND series = ?")?
+                        .execute(params![tier.word(), number])?;
+                }
+            }
+        }
+        let sql = "INSERT OR REPLACE INTO open VALUES (?, ?, ?, ?, ?, ?)";
+        for row in rows {
+            connection.prepare_cached(sql)?.execute(params![
+                row.window.tier.word(),
+                row.number,
+                row.window.number,
+                row.base,
+                row.profile,
+                row.senders
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether two files mean the same devices by the same numbers.
+fn agree(one: &[StoredSeries], other: &[StoredSeries]) -> bool {
+    other.iter().all(|theirs| {
+        let mine = one.iter().find(|mine| mine.number == theirs.number);
+        mine.is_none_or(|mine| mine.identity == theirs.identity && mine.layer == theirs.layer)
+    })
+}

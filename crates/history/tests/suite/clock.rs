@@ -1,0 +1,121 @@
+//! A clock that goes back or sleeps, and devices that change their names.
+
+use plumb_history::{DeviceIncrement, HistoryError, Reader, Settings, Span, Writer};
+use plumb_testkit::temp_dir;
+
+use crate::support::{BEGIN, DAY, EVER, HOUR, IDENTITY, Load, MINUTE, add, exact, feed, ios, read};
+
+#[test]
+fn a_clock_that_goes_back_counts_nothing_twice() {
+    for back in [MINUTE, 7 * MINUTE, 3 * HOUR, 2 * DAY] {
+        let room = temp_dir("clock");
+        let first = Load::new(1, BEGIN + 5 * DAY, 90, 10, 32);
+        let second = Load::new(2, BEGIN + 5 * DAY + 90 * MINUTE - back, 90, 10, 32);
+        let mut writer = Writer::open(room.path(), exact()).expect("a store");
+        feed(&mut writer, &first);
+        feed(&mut writer, &second);
+        let mut whole = first.whole();
+        whole.merge(&second.whole());
+        // Closed, and read by each tier.
+        writer.checkpoint(BEGIN + 9 * DAY).expect("a checkpoint");
+        let found = read(room.path(), EVER).expect("windows");
+        assert_eq!(found.profile.ops, whole.ops, "{back}");
+        assert_eq!(
+            found
+                .profile
+                .places
+                .table
+                .iter()
+                .map(|(_, row)| row.ios)
+                .sum::<u64>(),
+            whole.ios(),
+            "{back}"
+        );
+        for tier in plumb_history::Tier::ALL {
+            let reader = Reader::open(room.path(), &exact()).expect("a store");
+            let rows = reader.glance(tier, EVER, None).expect("rows");
+            let sum: u64 = rows.iter().map(|row| row.glance.ios).sum();
+            assert_eq!(sum, whole.ios(), "{back} {tier:?}");
+        }
+    }
+}
+
+#[test]
+fn a_window_is_opened_again_after_a_restart() {
+    let room = temp_dir("again");
+    let mut expected = 0;
+    for seed in 0..5 {
+        let load = Load::new(seed, BEGIN + 3 * MINUTE, 4, 10, 32);
+        expected += load.whole().ios();
+        let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+        feed(&mut writer, &load);
+        writer.checkpoint(BEGIN + DAY).expect("a checkpoint");
+    }
+    assert_eq!(ios(room.path()), expected);
+}
+
+#[test]
+fn a_device_keeps_its_history_under_another_name() {
+    let room = temp_dir("names");
+    let load = Load::new(4, BEGIN, 20, 10, 32);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    feed(&mut writer, &load);
+    let later = Load::new(5, BEGIN + DAY, 20, 10, 32);
+    for (span, profile) in &later.increments {
+        let increment = DeviceIncrement {
+            identity: IDENTITY,
+            name: "sdb",
+            profile,
+            senders: None,
+        };
+        writer.add(*span, &increment).expect("an increment");
+    }
+    writer.checkpoint(BEGIN + DAY + HOUR).expect("a checkpoint");
+    let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+    let series = reader.series().expect("devices");
+    assert_eq!(series.len(), 1);
+    let names: Vec<&str> = series[0]
+        .names
+        .iter()
+        .map(|(_, name)| name.as_str())
+        .collect();
+    assert_eq!(names, ["sda", "sdb"]);
+    assert_eq!(ios(room.path()), load.whole().ios() + later.whole().ios());
+}
+
+#[test]
+fn the_second_writer_is_refused() {
+    let room = temp_dir("two");
+    let first = Writer::open(room.path(), Settings::default()).expect("a store");
+    let second = Writer::open(room.path(), Settings::default());
+    assert!(matches!(second, Err(HistoryError::InUse { .. })));
+    drop(first);
+    Writer::open(room.path(), Settings::default()).expect("the folder is free");
+}
+
+#[test]
+fn a_saved_profile_goes_to_the_windows_that_contain_it() {
+    let room = temp_dir("import");
+    let load = Load::new(6, BEGIN + 10 * MINUTE, 30, 10, 32);
+    let whole = load.whole();
+    let increment = DeviceIncrement {
+        identity: IDENTITY,
+        name: "sda",
+        profile: &whole,
+        senders: None,
+    };
+    let mut writer = Writer::open(room.path(), exact()).expect("a store");
+    let span = |from, to| Span {
+        from_ns: BEGIN + from * MINUTE,
+        to_ns: BEGIN + to * MINUTE,
+    };
+    writer.import(span(10, 40), &increment).expect("room");
+    let over_midnight = writer.import(span(23 * 60, 25 * 60), &increment);
+    assert!(matches!(over_midnight, Err(HistoryError::TooLong { .. })));
+    let next = Load::new(8, BEGIN + 50 * MINUTE, 5, 10, 32);
+    for (span, profile) in &next.increments {
+        add(&mut writer, *span, profile);
+    }
+    writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
+    assert_eq!(ios(room.path()), whole.ios() + next.whole().ios());
+}

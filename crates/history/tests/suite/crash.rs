@@ -1,0 +1,126 @@
+//! `kill -9` of a process that writes: the store opens, nothing is counted twice, and at most the time since the last
+//! checkpoint is lost. Each increment has seven I/O.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use plumb_history::{Settings, Span, Tier, Writer};
+use plumb_profile::{Profile, Table};
+use plumb_testkit::{Rng, temp_dir};
+use plumb_trace::Layer;
+
+use crate::support::{BEGIN, HOUR, SECOND, add, ios, ios_of_tier, is_sound};
+
+const FOLDER: &str = "PLUMB_HISTORY_CRASH";
+const IOS: u64 = 7;
+const STEP: i64 = 10 * SECOND;
+/// A checkpoint after as many increments: every 60 s.
+const STEPS_A_CHECKPOINT: i64 = 6;
+const KILLS: u64 = 30;
+
+/// Seven I/O in ten seconds.
+fn increment(step: i64) -> (Span, Profile) {
+    let mut profile = Profile::new("sda", Layer::Request, Table::default());
+    let row = plumb_profile::table::Row {
+        ios: IOS,
+        ..Default::default()
+    };
+    let residue = (step as u64 % 2048) * 512;
+    profile.add_residue(plumb_trace::Op::Write, residue, 4096, false, &row);
+    let from_ns = BEGIN + step * STEP;
+    let span = Span {
+        from_ns,
+        to_ns: from_ns + STEP,
+    };
+    (span, profile)
+}
+
+/// The process that is killed: it continues at the end of the store, until the kill.
+#[test]
+fn child_that_writes() {
+    let Some(folder) = std::env::var_os(FOLDER) else {
+        return;
+    };
+    let mut writer = Writer::open(Path::new(&folder), Settings::default()).expect("a store");
+    let mut step = ((writer.upto_ns() - BEGIN) / STEP).max(0);
+    loop {
+        let (span, profile) = increment(step);
+        add(&mut writer, span, &profile);
+        step += 1;
+        if step % STEPS_A_CHECKPOINT == 0 {
+            writer.checkpoint(span.to_ns).expect("a checkpoint");
+            // The parent may have closed its end already.
+            let _ = writeln!(std::io::stdout(), "stored {step}");
+        }
+    }
+}
+
+/// Lets a child write some checkpoints, kills it, and returns the last step that it reported.
+fn write_and_kill(folder: &Path, rng: &mut Rng) -> i64 {
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["crash::child_that_writes", "--exact", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a child");
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let wanted = 1 + rng.below(40);
+    let mut reported = 0;
+    let steps = lines.filter_map(|line| {
+        let line = line.ok()?;
+        line.strip_prefix("stored ")?.parse::<i64>().ok()
+    });
+    for (seen, step) in (1..).zip(steps) {
+        reported = step;
+        if seen == wanted {
+            break;
+        }
+    }
+    // The kill meets any moment of the next checkpoints.
+    std::thread::sleep(Duration::from_micros(rng.below(20_000)));
+    child.kill().expect("SIGKILL");
+    child.wait().expect("its end");
+    reported
+}
+
+#[test]
+fn a_killed_writer_loses_at_most_a_minute() {
+    let room = temp_dir("crash");
+    let mut rng = Rng::new(23);
+    let mut before = 0;
+    for kill in 0..KILLS {
+        let reported = write_and_kill(room.path(), &mut rng);
+        assert!(reported > 0, "kill {kill}: the child wrote nothing");
+        let found = ios(room.path());
+        let steps = (found / IOS) as i64;
+        assert_eq!(
+            found,
+            steps as u64 * IOS,
+            "kill {kill}: a part of an increment"
+        );
+        // Checkpoints that were stored and not reported may be there; half of one may not.
+        assert!(
+            steps >= reported && steps >= before,
+            "kill {kill}: {before} {reported} {steps}"
+        );
+        assert_eq!(steps % STEPS_A_CHECKPOINT, 0, "kill {kill}");
+        let writer = Writer::open(room.path(), Settings::default()).expect("it opens");
+        assert_eq!(writer.upto_ns(), BEGIN + steps * STEP, "kill {kill}");
+        before = steps;
+    }
+    // Everything closes: each tier has each I/O that it is to keep once.
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("it opens");
+    let end = BEGIN + before * STEP;
+    writer.checkpoint(end + 24 * HOUR).expect("a checkpoint");
+    drop(writer);
+    assert!(is_sound(room.path()));
+    for tier in Tier::ALL {
+        assert_eq!(
+            ios_of_tier(room.path(), tier),
+            before as u64 * IOS,
+            "{tier:?}"
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Windows of any tier add up to the profile of the raw events: exactly if no cap was reached, else within the
+//! printed range.
+
+use proptest::prelude::*;
+
+use plumb_geometry::{Bytes, Grid};
+use plumb_history::{Settings, Span, Writer};
+use plumb_profile::Profile;
+use plumb_profile::fit::Select;
+use plumb_testkit::temp_dir;
+
+use crate::support::{BEGIN, DAY, EVER, HOUR, Load, MINUTE, feed, is_sound, plain, read};
+
+/// The names of the device differ: a store returns its present name.
+fn same(found: &Profile, expected: &Profile) {
+    let mut found = plain(found.clone());
+    let caps = |profile: &Profile| profile.places.table.clone().with_rows_max(1 << 14);
+    found.places.table = caps(&found);
+    let mut expected = expected.clone();
+    expected.places.table = caps(&expected);
+    assert_eq!(found, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn all_windows_are_the_profile_of_the_events(seed: u64, minutes in 1i64..200, late in 0i64..90) {
+        let room = temp_dir("roll-up");
+        let load = Load::new(seed, BEGIN + DAY - late * MINUTE, minutes, 20, 64);
+        let mut writer = Writer::open(room.path(), crate::support::exact()).expect("a store");
+        feed(&mut writer, &load);
+        let found = read(room.path(), EVER).expect("windows");
+        same(&found.profile, &load.whole());
+        prop_assert!(is_sound(room.path()));
+        // Everything closes two days later, and is the same.
+        writer.checkpoint(BEGIN + 4 * DAY).expect("a checkpoint");
+        let found = read(room.path(), EVER).expect("windows");
+        same(&found.profile, &load.whole());
+        prop_assert_eq!(found.damaged + found.untabled_ios, 0);
+    }
+
+    #[test]
+    fn any_span_is_the_sum_of_its_increments(seed: u64, from in 0i64..40, windows in 1i64..60) {
+        let room = temp_dir("span");
+        let load = Load::new(seed, BEGIN + DAY - 90 * MINUTE, 300, 12, 64);
+        let mut writer = Writer::open(room.path(), crate::support::exact()).expect("a store");
+        feed(&mut writer, &load);
+        let from_ns = BEGIN + DAY - 90 * MINUTE + from * 5 * MINUTE;
+        let span = Span { from_ns, to_ns: from_ns + windows * 5 * MINUTE };
+        match (read(room.path(), span), load.within(span)) {
+            (Some(found), Some(expected)) => same(&found.profile, &expected),
+            (found, expected) => prop_assert_eq!(found.is_some(), expected.is_some()),
+        }
+    }
+}
+
+#[test]
+fn capped_tables_give_ranges_with_the_truth() {
+    let room = temp_dir("capped");
+    // Many odd lengths, far more rows than any cap.
+    let load = Load::new(7, BEGIN, 150, 60, 3000);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    feed(&mut writer, &load);
+    writer.checkpoint(BEGIN + 2 * DAY).expect("a checkpoint");
+    let (found, whole) = (read(room.path(), EVER).expect("windows"), load.whole());
+    assert_eq!(found.windows, [0, 0, 1]);
+    assert_eq!(found.profile.ops, whole.ops);
+    assert_eq!(found.profile.ordered, whole.ordered);
+    assert_eq!(found.profile.top, whole.top);
+    let table = &found.profile.places.table;
+    assert!(table.len() <= 1024 && table.are_lengths_rounded());
+    assert!(whole.places.table.len() > 4096);
+    for bytes in [512, 1024, 4096] {
+        let grid = Grid::unit(Bytes(bytes)).expect("a grid");
+        let truth = whole
+            .places
+            .table
+            .fit(&grid, Select::DATA)
+            .expect("a full table");
+        let Ok(found) = table.fit(&grid, Select::DATA) else {
+            continue;
+        };
+        for (range, truth) in [
+            (found.misaligned, truth.misaligned),
+            (found.partial, truth.partial),
+            (found.split, truth.split),
+        ] {
+            let truth = truth.known().expect("an exact number");
+            assert!(
+                range.low <= truth && truth <= range.high,
+                "{bytes}: {range:?} {truth}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_a_span_are_widened_to_windows() {
+    let room = temp_dir("widened");
+    let load = Load::new(3, BEGIN, 26 * 60, 2, 16);
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    feed(&mut writer, &load);
+    let asked = Span {
+        from_ns: BEGIN + 7 * MINUTE,
+        to_ns: BEGIN + 3 * HOUR + MINUTE,
+    };
+    let found = read(room.path(), asked).expect("windows");
+    let whole = Span {
+        from_ns: BEGIN + 5 * MINUTE,
+        to_ns: BEGIN + 3 * HOUR + 5 * MINUTE,
+    };
+    assert_eq!(found.span, whole);
+    assert_eq!(found.windows, [12, 2, 0]);
+    let expected = load.within(whole).expect("I/O");
+    assert_eq!(found.profile.ops, expected.ops);
+    // Without the file of 5 minutes the hours have the ends.
+    drop(writer);
+    std::fs::remove_file(room.path().join("recent.db")).expect("its file");
+    let found = read(room.path(), asked).expect("windows");
+    assert_eq!(
+        found.span,
+        Span {
+            from_ns: BEGIN,
+            to_ns: BEGIN + 4 * HOUR
+        }
+    );
+    assert_eq!(found.windows, [0, 4, 0]);
+}
