@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// Debug information stays in: offsets of the kernel's structures are found by it.
+/// Debug information stays in: offsets of the kernel's structures are found by it. The folder of the build stays out.
 fn compile(source: &str, flags: &[&str], object: &Path) {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let status = Command::new(&clang)
@@ -35,15 +35,23 @@ fn compile(source: &str, flags: &[&str], object: &Path) {
             "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o",
         ])
         .arg(object)
+        .arg("-fdebug-compilation-dir=.")
         .args(flags)
         .status();
     match status {
-        Ok(status) if status.success() => {}
+        Ok(status) if status.success() => pack(object),
         Ok(status) => panic!("{clang} ended with {status} on {source}"),
         Err(error) => {
             panic!("found no {clang} ({error}), expected clang 14 or later: apt-get install clang")
         }
     }
+}
+
+/// Compresses an object: the program contains nine, and loads few of them.
+fn pack(object: &Path) {
+    let bytes = fs::read(object).expect("the object that clang wrote");
+    let packed = zstd::encode_all(bytes.as_slice(), 19).expect("memory for the compression");
+    fs::write(object.with_extension("o.zst"), packed).expect("a file in OUT_DIR");
 }
 
 /// A Rust constant for each line `#define PLUMB_NAME NUMBER`.

@@ -87,7 +87,7 @@ struct plumb_device {
 	u64 continuing;
 	u64 run_ios;
 	u64 splits;
-	u64 unused_too;
+	u64 cached_reads; /* into the page cache: the kernel marks them as read-ahead */
 	/* What begins and what ends. */
 	s64 depth;
 	u64 depth_changed_ns;

@@ -96,6 +96,7 @@ INLINE int queue(struct bio *bio)
 		return 0;
 	}
 	lane = bpf_get_smp_processor_id() & lane_mask;
+	io.is_ahead = opf & REQ_FLAG(RAHEAD);
 	io.now = bpf_ktime_get_ns();
 	key = begin(lane, device, &io);
 	process = process_index(dev);

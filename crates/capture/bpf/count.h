@@ -85,8 +85,11 @@ INLINE void count(u32 lane, u32 device, u32 histogram, u32 bucket)
 
 /* --- which device --- */
 
-/* The entry of a disk; a new one gets the next that is free. */
-static __attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
+/*
+ * The entry of a disk; a new one gets the next that is free. A global function, which the verifier looks at once: as a part of
+ * its callers it took most of the time in which the programs are loaded.
+ */
+__attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
 {
 	u32 from = MIX(dev), probe;
 
@@ -113,7 +116,7 @@ static __attribute__((noinline)) u32 device_index(u32 dev, u64 sectors)
 }
 
 /* A partition or disk that was not seen before: its entry, as it is to be written in one go. */
-static __attribute__((noinline)) u64 new_place(u32 dev, u32 disk_dev, u64 sectors)
+__attribute__((noinline)) u64 new_place(u32 dev, u32 disk_dev, u64 sectors)
 {
 	u32 device = device_index(disk_dev, sectors);
 
@@ -170,8 +173,11 @@ INLINE struct plumb_streams *streams_at(u64 sector, u32 place_op)
 	return at(&streams, MIX(sector >> 7 ^ (u64)place_op << 44) & stream_mask);
 }
 
-/* Whether one of the last 256 I/O of the device, of the same operation, ended where this one begins. */
-INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
+/*
+ * Whether one of the last 256 I/O of the device, of the same operation, ended where this one begins. A global function, as
+ * device_index() is: the number of a chain below, whether the I/O continues it above.
+ */
+__attribute__((noinline)) u64 follow_stream(u64 sector, u64 end, u32 place_op, u32 issue)
 {
 	struct plumb_streams *before = streams_at(sector, place_op), *here = streams_at(end, place_op);
 	u64 from = sector << PLUMB_STREAM_PLACE_BITS | place_op, to = end << PLUMB_STREAM_PLACE_BITS | place_op;
@@ -179,7 +185,7 @@ INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
 	u32 way, oldest = 0, age = 0;
 
 	if (!before || !here)
-		return told;
+		return told.chain;
 #pragma unroll
 	for (way = 0; way < PLUMB_STREAM_WAYS; way++) {
 		struct plumb_stream *one = &before->ways[way];
@@ -203,6 +209,14 @@ INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
 	}
 	here->ways[oldest & (PLUMB_STREAM_WAYS - 1)] =
 		(struct plumb_stream){ .end_place = to, .issue = issue, .chain = told.chain };
+	return (u64)told.continues << 32 | told.chain;
+}
+
+INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
+{
+	u64 found = follow_stream(sector, end, place_op, issue);
+	struct told told = { .continues = found >> 32, .chain = found };
+
 	return told;
 }
 
@@ -416,6 +430,7 @@ struct io {
 	u32 sectors;
 	u64 sector;
 	u64 waited_ns; /* before this */
+	u32 is_ahead; /* marked as read-ahead */
 	u64 now;
 };
 
@@ -451,6 +466,8 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 		key = 0;
 	}
 	order(lane, io->index, device, told, io->sector, end, io->op, io->now);
+	if (io->is_ahead && io->op == PLUMB_OP_READ)
+		ADD(device->cached_reads, 1);
 
 	if (io->waited_ns)
 		count(lane, io->index, PLUMB_QUEUE_NS + io->op, log_linear(io->waited_ns));

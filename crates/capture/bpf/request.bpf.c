@@ -75,6 +75,7 @@ INLINE int issue(struct request *rq)
 	flight = flight_of(rq, disk_dev);
 	if (!flight)
 		return 0;
+	io.is_ahead = cmd_flags & REQ_FLAG(RAHEAD);
 	io.now = bpf_ktime_get_ns();
 	begun = FIELD(rq, start_time_ns);
 	io.waited_ns = begun && io.now > begun ? io.now - begun : 0;

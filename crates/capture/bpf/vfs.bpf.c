@@ -3,8 +3,9 @@
  * The vfs layer, summed up: what processes ask of regular files and of device nodes, and what they get.
  *
  * A call counts when it returns: its arguments are still in the registers, and a file stands behind what was moved, also
- * where it was opened for appending. Requests of io_uring count at their completion. What goes other ways is not
- * guessed at: the process is noted to use a way of which the bytes are not known.
+ * where it was opened for appending. Requests of io_uring count at their completion, those of io_submit when they are
+ * submitted, since no tracepoint has their end. The bytes of other ways are not known: a note says that the process uses
+ * such a way.
  */
 #include "count.h"
 #include "vfs.h"
@@ -283,6 +284,53 @@ static __attribute__((noinline)) int mapped(u32 descriptor, u64 flags, u64 prote
 	return 0;
 }
 
+/*
+ * A request of io_submit counts as if it moved all that it asks for: programs read completions from memory that they share with
+ * the kernel. The verifier looks at a global function once, and not once for each round of the loop that calls it.
+ */
+__attribute__((noinline)) int submit_block(u64 pointer)
+{
+	struct ask ask = { .tgid = this_process(), .way = PLUMB_WAY_AIO };
+	struct user_iocb block;
+
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)pointer)) {
+		note_way(ask.tgid, 0, PLUMB_WAY_LOST);
+		return 0;
+	}
+	switch (block.opcode) {
+	case IOCB_CMD_PREAD:
+	case IOCB_CMD_PWRITE: ask.asked_bytes = block.bytes; break;
+	case IOCB_CMD_PREADV:
+	case IOCB_CMD_PWRITEV: ask.asked_bytes = bytes_of(block.buffer, block.bytes); break;
+	default: return 0;
+	}
+	ask.op = block.opcode == IOCB_CMD_PWRITE || block.opcode == IOCB_CMD_PWRITEV ? PLUMB_OP_WRITE : PLUMB_OP_READ;
+	ask.file = file_of(block.descriptor);
+	ask.position = block.offset;
+	ask.moved_bytes = ask.asked_bytes < MAX_RW_COUNT ? ask.asked_bytes : MAX_RW_COUNT;
+	return account(&ask);
+}
+
+/* Counts the requests of a call that the kernel took. */
+static __attribute__((noinline)) int submitted_blocks(u64 blocks, u64 taken)
+{
+	u32 index;
+
+#pragma clang loop unroll(disable)
+	for (index = 0; index < IOCBS_MAX; index++) {
+		u64 pointer;
+
+		if (index >= taken)
+			return 0;
+		if (bpf_probe_read_user(&pointer, sizeof(pointer), (void *)(blocks + index * sizeof(pointer))))
+			break;
+		submit_block(pointer);
+	}
+	if (index < taken)
+		note_way(this_process(), 0, PLUMB_WAY_LOST);
+	return 0;
+}
+
 /* Whether a 32-bit program means reading, writing or mapping by a number, on any processor. */
 INLINE u32 moves_in_32_bits(u64 call)
 {
@@ -339,9 +387,7 @@ TRACEPOINT("sys_exit") int return_from_call(u64 *ctx)
 			note_way(this_process(), 0, PLUMB_WAY_URING_SILENT);
 		return 0;
 	case SYS_io_submit:
-		if (moved > 0)
-			note_way(this_process(), 0, PLUMB_WAY_AIO);
-		return 0;
+		return moved > 0 ? submitted_blocks(THIRD(regs), moved) : 0;
 	default:
 		return 0;
 	}

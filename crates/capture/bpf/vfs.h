@@ -45,6 +45,25 @@ static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void
 #define IORING_OP_WRITEV_FIXED 61
 #define IOSQE_CQE_SKIP_SUCCESS (1 << 6)
 
+/* Numbers of uapi/linux/aio_abi.h; programs submit a few hundred requests at once. */
+#define IOCB_CMD_PREAD 0
+#define IOCB_CMD_PWRITE 1
+#define IOCB_CMD_PREADV 7
+#define IOCB_CMD_PWRITEV 8
+#define IOCBS_MAX 1024
+
+/* A request of io_submit in the memory of a process: struct iocb. */
+struct user_iocb {
+	u64 data;
+	u64 key_flags;
+	u16 opcode;
+	u16 priority;
+	u32 descriptor;
+	u64 buffer;
+	u64 bytes;
+	s64 offset;
+};
+
 /* Numbers of uapi/linux/mman.h and of uio.h. */
 #define PROT_EXEC 4
 #define MAP_ANONYMOUS 0x20

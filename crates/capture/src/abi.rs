@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
+use crate::reading::ALIGNMENTS;
+
 /// Constants of the header.
 #[allow(dead_code)]
 mod constants {
@@ -44,7 +46,7 @@ pub(crate) struct KernelDevice {
     pub(crate) continuing: AtomicU64,
     pub(crate) run_ios: AtomicU64,
     pub(crate) splits: AtomicU64,
-    unused_too: AtomicU64,
+    pub(crate) cached_reads: AtomicU64,
     depth: AtomicI64,
     depth_changed_ns: AtomicU64,
     slow_floor: AtomicU64,
@@ -78,7 +80,7 @@ pub(crate) struct Thread {
 #[repr(C)]
 pub(crate) struct Sent {
     pub(crate) bytes: AtomicU64,
-    pub(crate) by_alignment: [AtomicU64; 12],
+    pub(crate) by_alignment: [AtomicU64; ALIGNMENTS],
     unused: [AtomicU64; 3],
 }
 

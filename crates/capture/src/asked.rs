@@ -88,7 +88,7 @@ pub enum AccessWay {
     Uring,
     /// Requests of io_uring without a completion.
     SilentUring,
-    /// Requests by io_submit.
+    /// Requests by io_submit. They count when they are submitted, as if they moved all that they ask for: nothing tells their end.
     Aio,
     /// Files mapped into memory.
     Mapped,
@@ -125,7 +125,7 @@ impl AccessWay {
     /// Whether the bytes that go this way are counted.
     #[must_use]
     pub fn is_counted(self) -> bool {
-        matches!(self, AccessWay::Calls | AccessWay::Uring)
+        matches!(self, AccessWay::Calls | AccessWay::Uring | AccessWay::Aio)
     }
 
     /// Its text for the user.

@@ -14,7 +14,7 @@ use plumb_trace::{Layer, Op};
 use crate::abi;
 use crate::devices::{Device, name_of};
 use crate::layer::BlockCounters;
-use crate::reading::{Misses, Process, Reading};
+use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
 
 /// Counters and their values at the last reading.
 pub(crate) struct Readings {
@@ -25,7 +25,7 @@ pub(crate) struct Readings {
     counts: Vec<u64>,
     devices: Vec<PreviousDevice>,
     /// Bytes, and I/O by alignment, of each process in each lane.
-    sent: Vec<(u64, [u64; 12])>,
+    sent: Vec<(u64, [u64; ALIGNMENTS])>,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
     /// When the last reading was begun, by the clock of the programs.
@@ -105,7 +105,7 @@ impl Readings {
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![PreviousDevice::default(); counters.devices.len()],
-            sent: vec![(0, [0; 12]); counters.sent.len()],
+            sent: vec![(0, [0; ALIGNMENTS]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
             read_at_ns: 0,
@@ -130,10 +130,8 @@ impl Readings {
             self.add_histograms(index, &mut profile);
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
             profile.answers = Some(Box::new(self.answers(index)));
-            // An I/O that completed since the last reading may have been issued, and counted, before it.
-            let is_answered = profile.ops.iter().any(|op| op.device_ns.total() > 0);
             bound_starts(&mut profile);
-            if profile.ios() > 0 || misses != Misses::default() || is_answered {
+            if profile.has_io() || misses != Misses::default() {
                 reading
                     .misses
                     .entry(profile.device.clone())
@@ -174,6 +172,7 @@ impl Readings {
         Answers {
             slowest,
             failed,
+            cached_reads: Some(now(&self.counters.devices[index].cached_reads)),
             ..Answers::default()
         }
     }
@@ -402,7 +401,7 @@ impl Readings {
             let Some(disk) = disks.get(&dev) else {
                 continue;
             };
-            let (mut bytes, mut by_alignment) = (0, [0; 12]);
+            let (mut bytes, mut by_alignment) = (0, [0; ALIGNMENTS]);
             for lane in (index..self.sent.len()).step_by(self.counters.processes.len()) {
                 let (sent, (bytes_seen, alignment_seen)) =
                     (&self.counters.sent[lane], &mut self.sent[lane]);

@@ -18,13 +18,13 @@ use crate::reading::Reading;
 use crate::shared::Shared;
 
 static REQUESTS: Object = Object {
-    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request.o")),
-    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request_copying.o")),
+    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/request.o.zst")),
+    copying: include_bytes!(concat!(env!("OUT_DIR"), "/request_copying.o.zst")),
 };
 
 static BIOS: Object = Object {
-    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bio.o")),
-    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bio_copying.o")),
+    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/bio.o.zst")),
+    copying: include_bytes!(concat!(env!("OUT_DIR"), "/bio_copying.o.zst")),
 };
 
 /// CPUs that have a lane of counters of their own; more share them.

@@ -28,6 +28,6 @@ pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
 pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;
-pub use reading::{Misses, Process, Reading};
+pub use reading::{ALIGNMENTS, Misses, Process, Reading, alignment_of};
 pub use record::{Batches, DiskTally, PIDS_MAX, Record, RecordOptions, Recorder};
 pub use vfs::{Vfs, write_out};

@@ -31,7 +31,7 @@ impl Attached {
     }
 }
 
-/// An object as it was compiled for each way of attaching.
+/// An object as it was compiled for each way of attaching, compressed by the build script.
 pub(crate) struct Object {
     pub(crate) reading_in_place: &'static [u8],
     pub(crate) copying: &'static [u8],
@@ -50,7 +50,9 @@ impl Object {
         let mut loader = EbpfLoader::new();
         loader
             .btf(Some(btf))
-            .verifier_log_level(VerifierLogLevel::DEBUG);
+            // With the errors of the verifier, and without each instruction that it follows: aya asks for the log as soon as a load fails,
+            // also when a signal interrupted it (EAGAIN), and a log of all instructions takes seconds.
+            .verifier_log_level(VerifierLogLevel::STATS);
         if let Some(only) = only {
             loader.override_global("only", only, true);
         }
@@ -60,12 +62,17 @@ impl Object {
         for (name, entries) in entries {
             loader.map_max_entries(name, *entries as u32);
         }
-        let object = match attached {
+        let packed = match attached {
             Attached::TypedTracepoints => self.reading_in_place,
             Attached::RawTracepoints => self.copying,
             Attached::Tracefs => return Err(takes_no_program("all")),
         };
-        loader.load(object).map_err(|error| refused_map(&error))
+        // The parser wants the alignment of a word, which every allocation of this length has.
+        let object = zstd::decode_all(packed).map_err(|error| CaptureError::Map {
+            map: "all",
+            reason: error.to_string(),
+        })?;
+        loader.load(&object).map_err(|error| refused_map(&error))
     }
 }
 
@@ -162,12 +169,12 @@ fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
     } = error
     {
         let log = verifier_log.to_string();
-        let mut lines: Vec<&str> = log
-            .lines()
-            .rev()
-            .filter(|line| !line.is_empty())
-            .take(6)
-            .collect();
+        // Figures of the verifier's work follow its words.
+        let is_word = |line: &&str| {
+            let figures = ["verification time ", "stack depth ", "processed "];
+            !line.is_empty() && !figures.iter().any(|figure| line.starts_with(figure))
+        };
+        let mut lines: Vec<&str> = log.lines().rev().filter(is_word).take(6).collect();
         lines.reverse();
         // A verifier that refuses a program says why; a missing capability leaves no word.
         if io_error.kind() == std::io::ErrorKind::PermissionDenied && lines.is_empty() {
@@ -175,7 +182,9 @@ fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
         }
         return CaptureError::Refused {
             program,
-            reason: format!("{io_error}\n{}", lines.join("\n")),
+            reason: [&[io_error.to_string().as_str()], &lines[..]]
+                .concat()
+                .join("; "),
         };
     }
     if is_permission(error) {

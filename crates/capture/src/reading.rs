@@ -63,8 +63,21 @@ pub struct Process {
     /// Distinct threads that sent these I/O.
     pub threads: u64,
     /// I/O by the power of two, in sectors, that divides their start; the last stands for all above.
-    pub by_alignment: [u64; 12],
+    pub by_alignment: [u64; ALIGNMENTS],
 }
+
+/// Classes of [`Process::by_alignment`]: powers of two from a sector to 1 MiB.
+pub const ALIGNMENTS: usize = 12;
+
+/// The class of [`Process::by_alignment`] for an I/O that starts at this byte of a disk; 0 also off a sector.
+#[must_use]
+pub fn alignment_of(start_bytes: u64) -> usize {
+    let power = start_bytes.trailing_zeros().saturating_sub(SECTOR_POWER);
+    (power as usize).min(ALIGNMENTS - 1)
+}
+
+/// A sector has 2^9 bytes.
+pub(crate) const SECTOR_POWER: u32 = 9;
 
 impl Misses {
     pub(crate) fn add(&mut self, other: &Misses) {

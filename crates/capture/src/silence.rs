@@ -70,15 +70,13 @@ impl Silences {
         }
     }
 
-    /// The silence of each device that had I/O in flight at any look.
+    /// The silence of each device that had I/O in flight at any look, the longest one since the last reading.
     pub(crate) fn read(&mut self) -> Vec<(u32, Silence)> {
         self.look(Instant::now());
-        let was_in_use = self
-            .devices
-            .iter()
-            .filter(|(_, watched)| watched.was_in_use);
+        let devices = self.devices.iter_mut();
+        let was_in_use = devices.filter(|(_, watched)| watched.was_in_use);
         was_in_use
-            .map(|(dev, watched)| (*dev, watched.silence))
+            .map(|(dev, watched)| (*dev, watched.take_silence()))
             .collect()
     }
 
@@ -116,6 +114,15 @@ impl Watched {
         self.silence.present = present;
         self.silence.longest = self.silence.longest.max(present);
         self.seen = counted;
+    }
+}
+
+impl Watched {
+    /// The silence until now; a present one goes on.
+    fn take_silence(&mut self) -> Silence {
+        let silence = self.silence;
+        self.silence.longest = silence.present;
+        silence
     }
 }
 
@@ -199,5 +206,14 @@ mod tests {
             );
             assert_eq!(found, expected, "at {ms} ms");
         }
+        // A reading takes the longest silence with it. One that lasts is in the next reading, too.
+        let longest = |watched: &mut Watched| watched.take_silence().longest.as_millis();
+        assert_eq!([longest(&mut watched), longest(&mut watched)], [800, 0]);
+        let silent = Counted {
+            completed: 6,
+            in_flight: 1,
+        };
+        watched.see(silent, at(1700));
+        assert_eq!([longest(&mut watched), longest(&mut watched)], [400, 400]);
     }
 }

@@ -14,8 +14,8 @@ use crate::program::{Attached, Object, attach_one, cheapest, shared};
 use crate::shared::Shared;
 
 static CALLS: Object = Object {
-    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vfs.o")),
-    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vfs_copying.o")),
+    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/vfs.o.zst")),
+    copying: include_bytes!(concat!(env!("OUT_DIR"), "/vfs_copying.o.zst")),
 };
 
 /// CPUs that have a lane of rows of their own; more share them.

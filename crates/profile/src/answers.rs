@@ -23,6 +23,10 @@ pub struct Answers {
     pub slowest: Vec<SingleIo>,
     /// The first I/O that failed, in the order of time.
     pub failed: Vec<SingleIo>,
+    /// Reads since the start of the watch that filled the page cache, if the watch sees the flags of I/O. The kernel marks them
+    /// as read-ahead, also if read-ahead is off; reads past the cache never have this mark.
+    #[serde(skip)]
+    pub cached_reads: Option<u64>,
 }
 
 /// One I/O.
@@ -127,6 +131,8 @@ impl Answers {
         self.present_silence_ns = later.present_silence_ns;
         self.longest_silence_ns = self.longest_silence_ns.max(later.longest_silence_ns);
         self.oldest.clone_from(&later.oldest);
+        // A part without I/O has none.
+        self.cached_reads = self.cached_reads.max(later.cached_reads);
         // Each part has all I/O since the beginning: an entry in both is the same I/O.
         self.slowest.extend(later.slowest.iter().cloned());
         self.slowest.sort_by(|a, b| b.cmp(a));
@@ -164,6 +170,7 @@ mod tests {
             oldest: Some(io(60, 100)),
             slowest: vec![io(9, 1), io(7, 2)],
             failed: vec![io(1, 5)],
+            cached_reads: Some(4),
         };
         all.merge(&Answers {
             slowest: vec![io(9, 1), io(8, 3)],
@@ -174,6 +181,7 @@ mod tests {
             longest_silence_ns: 50,
             slowest: vec![io(9, 1), io(8, 3), io(7, 2)],
             failed: vec![io(4, 4), io(1, 5)],
+            cached_reads: Some(4),
             ..Answers::default()
         };
         assert_eq!(all, expected);

@@ -468,7 +468,7 @@ impl Table {
         let mut lengths = std::collections::BTreeMap::new();
         for (key, row) in self
             .iter()
-            .filter(|(key, _)| select.takes(*key, self.unit_bytes()))
+            .filter(|(key, row)| row.ios > 0 && select.takes(*key, self.unit_bytes()))
         {
             let length = key.length().saturating_mul(self.unit_bytes());
             let ios: &mut u64 = lengths.entry((length, key.is_rounded())).or_insert(0);

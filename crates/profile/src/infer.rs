@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::{Bytes, plural};
+use plumb_geometry::{Bytes, group_digits};
 
 use crate::fit::Select;
 use crate::profile::Places;
@@ -291,8 +291,8 @@ fn not_enough(
 ) -> Option<String> {
     if heads < HEADS_MIN {
         return Some(format!(
-            "{} seen, {HEADS_MIN} needed",
-            plural(heads, "stream head")
+            "{} random I/O seen, {HEADS_MIN} needed",
+            group_digits(heads)
         ));
     }
     if regions == 0 {
@@ -305,13 +305,13 @@ fn not_enough(
     }
     if regions < REGIONS_MIN {
         return Some(format!(
-            "stream heads are in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
+            "random I/O are in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
         ));
     }
     if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX)
     {
         return Some(format!(
-            "a single start may have {single_start_max} of {heads} stream heads, at most {SINGLE_START_PERCENT_MAX} % allowed"
+            "a single start may have {single_start_max} of {heads} random I/O, at most {SINGLE_START_PERCENT_MAX} % allowed"
         ));
     }
     None

@@ -16,6 +16,8 @@ use crate::table::{Row, Table};
 pub const STRATUM_TIMED_MIN: u64 = 30;
 /// This percentage of the misaligned I/O must be in strata that count.
 pub const COVERAGE_PERCENT_MIN: u64 = 20;
+/// A difference below this share of the latency does not matter.
+pub const NO_COST_SHARE: f64 = 0.03;
 /// Width of the interval in standard errors: 95 of 100.
 const Z: f64 = 1.96;
 
@@ -50,10 +52,24 @@ pub enum LatencyByFit {
 }
 
 impl LatencyByFit {
-    /// Whether misaligned I/O are shown to take no longer: the whole interval is below zero.
+    /// Whether misaligned I/O are shown to take no longer: the whole interval is below [`NO_COST_SHARE`].
     #[must_use]
     pub fn shows_no_cost(&self) -> bool {
-        matches!(self, LatencyByFit::Difference { high_ns, .. } if *high_ns < 0.0)
+        self.share_at_most()
+            .is_some_and(|share| share < NO_COST_SHARE)
+    }
+
+    /// The upper end of the interval, as a share of the latency of fitting I/O; `None` without a comparison.
+    #[must_use]
+    pub fn share_at_most(&self) -> Option<f64> {
+        match self {
+            LatencyByFit::Difference {
+                high_ns,
+                fitting_mean_ns,
+                ..
+            } => Some(high_ns / fitting_mean_ns),
+            LatencyByFit::NotComparable { .. } => None,
+        }
     }
 }
 

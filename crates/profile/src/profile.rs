@@ -64,6 +64,12 @@ impl OpTotals {
         self.device_ns.merge(&other.device_ns);
         self.queue_ns.merge(&other.queue_ns);
     }
+
+    /// Whether an I/O was issued or completed; see [`Profile::has_io`].
+    #[must_use]
+    pub fn has_io(&self) -> bool {
+        self.ios > 0 || self.timed > 0 || self.device_ns.total() > 0
+    }
 }
 
 /// The starts of I/O: the residue table and the other input of offset inference. For the whole device and for each
@@ -315,6 +321,13 @@ impl Profile {
         sum(self.ops.iter().map(|op| op.timed))
     }
 
+    /// Whether an I/O was issued or completed. One that was issued in an earlier interval completes in this one, and one that
+    /// completes while the sums are read may be in its histogram and not yet in its row.
+    #[must_use]
+    pub fn has_io(&self) -> bool {
+        self.ops.iter().any(OpTotals::has_io)
+    }
+
     /// Totals of one operation.
     #[must_use]
     pub fn op(&self, op: Op) -> &OpTotals {
@@ -359,6 +372,14 @@ impl Profile {
         self.places
             .table
             .add_row(op, residue_bytes, len_bytes, continues, row);
+    }
+
+    /// Lowers the cap on the rows of its tables, and merges rows of a table that has more.
+    pub fn limit_rows(&mut self, rows_max: usize) {
+        let tables = self.partitions.values_mut().chain([&mut self.places]);
+        for Places { table, .. } in tables {
+            *table = std::mem::take(table).with_rows_max(rows_max);
+        }
     }
 
     /// Counts I/O that a source has already summed, with unknown starts.

@@ -18,12 +18,14 @@ use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::fit::{FitSums, Select};
 
 mod cells;
+mod columnar;
 mod counters;
 mod key;
 mod step;
 mod written;
 
 use cells::Cells;
+pub use columnar::ColumnsError;
 use counters::Counters;
 pub use counters::GRIDS_MAX;
 pub use key::Key;
@@ -148,7 +150,7 @@ impl Table {
         }
     }
 
-    /// The empty table with another cap on its rows, from [`ROWS_MAX_LEAST`] to [`ROWS_MAX_LARGEST`].
+    /// The table with another cap on its rows, from [`ROWS_MAX_LEAST`] to [`ROWS_MAX_LARGEST`]; one with more rows drops detail.
     #[must_use]
     pub fn with_rows_max(mut self, rows: usize) -> Table {
         self.rows_max = rows.clamp(ROWS_MAX_LEAST, ROWS_MAX_LARGEST) as u32;
@@ -453,17 +455,22 @@ impl Table {
 
     fn lower_until_it_fits(&mut self) {
         while self.cells.len() > self.rows_max() {
-            if self.lengths_rounded {
-                let half = if self.modulus.is_multiple_of(2) {
-                    self.modulus / 2
-                } else {
-                    1
-                };
-                self.take_step(half, true);
-            } else {
-                self.take_step(self.modulus, true);
-            }
+            self.lower();
         }
+    }
+
+    /// Takes the next step of the chain.
+    fn lower(&mut self) {
+        if !self.lengths_rounded {
+            self.take_step(self.modulus, true);
+            return;
+        }
+        let half = if self.modulus.is_multiple_of(2) {
+            self.modulus / 2
+        } else {
+            1
+        };
+        self.take_step(half, true);
     }
 
     fn take_step(&mut self, modulus: u64, lengths_rounded: bool) {

@@ -80,6 +80,21 @@ impl Event {
     }
 }
 
+/// The facts that every source has of an event of one layer.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainEvent {
+    /// Time of issue in ns of the source's clock.
+    pub time_ns: i64,
+    /// Device, see [`Names`].
+    pub device: DeviceId,
+    /// Its operation.
+    pub op: Op,
+    /// First byte.
+    pub start_bytes: u64,
+    /// Length in bytes.
+    pub len_bytes: u64,
+}
+
 /// Columns of equal length, one entry an event. The optional ones ([`Batch::queue_ns`] and those after it)
 /// may be empty instead, which means unknown throughout.
 #[derive(Clone, Debug, Default)]
@@ -147,12 +162,26 @@ impl Batch {
         self.file.clear();
     }
 
-    /// Adds an event to every column.
+    /// Adds an event. An optional column stays absent until an event has a value for it.
     #[inline]
     pub fn push(&mut self, event: &Event) {
-        debug_assert!(
-            self.file.len() == self.time_ns.len(),
-            "rows go into batches without absent columns"
+        let rows = self.len();
+        push_known(&mut self.queue_ns, rows, event.queue_ns, UNKNOWN_NS);
+        push_known(&mut self.device_ns, rows, event.device_ns, UNKNOWN_NS);
+        push_known(&mut self.pid, rows, event.pid, UNKNOWN_PID);
+        push_known(&mut self.tid, rows, event.tid, UNKNOWN_PID);
+        push_known(
+            &mut self.comm,
+            rows,
+            Some(event.comm).filter(|&id| id != 0),
+            0,
+        );
+        push_known(&mut self.cgroup, rows, event.cgroup, UNKNOWN_NS);
+        push_known(
+            &mut self.file,
+            rows,
+            Some(event.file).filter(|&id| id != 0),
+            0,
         );
         self.time_ns.push(event.time_ns);
         self.device.push(event.device);
@@ -161,13 +190,28 @@ impl Batch {
         self.flags.push(event.flags);
         self.start_bytes.push(event.start_bytes);
         self.len_bytes.push(event.len_bytes);
-        self.queue_ns.push(event.queue_ns.unwrap_or(UNKNOWN_NS));
-        self.device_ns.push(event.device_ns.unwrap_or(UNKNOWN_NS));
-        self.pid.push(event.pid.unwrap_or(UNKNOWN_PID));
-        self.tid.push(event.tid.unwrap_or(UNKNOWN_PID));
-        self.comm.push(event.comm);
-        self.cgroup.push(event.cgroup.unwrap_or(UNKNOWN_NS));
-        self.file.push(event.file);
+    }
+
+    /// Adds events without further facts, column by column.
+    pub fn extend_plain(&mut self, layer: Layer, events: &[PlainEvent]) {
+        self.time_ns
+            .extend(events.iter().map(|event| event.time_ns));
+        self.device.extend(events.iter().map(|event| event.device));
+        self.op.extend(events.iter().map(|event| event.op));
+        self.start_bytes
+            .extend(events.iter().map(|event| event.start_bytes));
+        self.len_bytes
+            .extend(events.iter().map(|event| event.len_bytes));
+        let rows = self.len();
+        self.layer.resize(rows, layer);
+        self.flags.resize(rows, 0);
+        pad(&mut self.queue_ns, rows, UNKNOWN_NS);
+        pad(&mut self.device_ns, rows, UNKNOWN_NS);
+        pad(&mut self.pid, rows, UNKNOWN_PID);
+        pad(&mut self.tid, rows, UNKNOWN_PID);
+        pad(&mut self.comm, rows, 0);
+        pad(&mut self.cgroup, rows, UNKNOWN_NS);
+        pad(&mut self.file, rows, 0);
     }
 
     /// The event in a row. Panics when `row` is not below [`Batch::len`].
@@ -272,6 +316,28 @@ impl Batch {
     }
 }
 
+/// Appends to a column that may be absent, which has `rows` rows otherwise.
+#[inline]
+fn push_known<T: Copy>(column: &mut Vec<T>, rows: usize, value: Option<T>, unknown: T) {
+    match value {
+        Some(value) => {
+            if column.len() != rows {
+                column.resize(rows, unknown);
+            }
+            column.push(value);
+        }
+        None if column.is_empty() => {}
+        None => column.push(unknown),
+    }
+}
+
+/// Makes the new rows of a column unknown; an absent one stays absent.
+fn pad<T: Copy>(column: &mut Vec<T>, rows: usize, unknown: T) {
+    if !column.is_empty() {
+        column.resize(rows, unknown);
+    }
+}
+
 /// Appends to a column that may be absent, as the other may: rows of a column that is absent are unknown.
 fn append_column<T: Copy>(to: &mut Vec<T>, from: &[T], rows: (usize, usize), unknown: T) {
     let (before, added) = rows;
@@ -313,7 +379,12 @@ mod tests {
         batch.push(&event);
         assert_eq!(batch.event(1), event);
         assert_eq!(batch.event(0).device_ns, None);
-        batch.retain(|batch, row| batch.device_ns[row] == 7);
+        assert!(batch.queue_ns.is_empty() && batch.file.is_empty());
+        event.pid = None;
+        batch.push(&event);
+        assert_eq!(batch.event(2), event);
+        assert_eq!(batch.pid, [UNKNOWN_PID, 0, UNKNOWN_PID]);
+        batch.retain(|batch, row| batch.device_ns[row] == 7 && batch.pid[row] == UNKNOWN_PID);
         assert_eq!(batch.events().collect::<Vec<_>>(), [event]);
     }
 }

@@ -29,6 +29,7 @@ pub mod source;
 pub mod table;
 pub mod text;
 pub mod tool;
+mod window;
 pub mod write;
 
 pub use batch::{Batch, Event, UNKNOWN_NS, UNKNOWN_PID};

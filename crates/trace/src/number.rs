@@ -23,13 +23,15 @@ pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut at = 0;
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*chunk) ^ 0x3030_3030_3030_3030;
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        let digits = (others.trailing_zeros() / 8) as usize;
+        let digits = (others(word).trailing_zeros() / 8) as usize;
         if digits == 0 {
             return Some((value, at));
         }
         let worth = worth_of_digits(word << (64 - 8 * digits));
-        value = value.checked_mul(POWERS[digits])?.checked_add(worth)?;
+        value = match at {
+            0 => worth,
+            _ => value.checked_mul(POWERS[digits])?.checked_add(worth)?,
+        };
         at += digits;
         if digits < 8 {
             return Some((value, at));
@@ -46,10 +48,16 @@ pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     Some((value, at))
 }
 
+/// The highest bit of each byte above 9.
+#[inline(always)]
+pub(crate) fn others(word: u64) -> u64 {
+    (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080
+}
+
 /// The value of eight digits (0 to 9, not letters), the lowest byte being the first: neighbours are joined
 /// to pairs, pairs to fours, fours to the eight.
 #[inline]
-fn worth_of_digits(digits: u64) -> u64 {
+pub(crate) fn worth_of_digits(digits: u64) -> u64 {
     let pairs = (digits & 0x000f_000f_000f_000f) * 10 + (digits >> 8 & 0x000f_000f_000f_000f);
     let fours = (pairs & 0x0000_00ff_0000_00ff) * 100 + (pairs >> 16 & 0x0000_00ff_0000_00ff);
     (fours & 0xffff) * 10_000 + (fours >> 32)

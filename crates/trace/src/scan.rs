@@ -12,6 +12,15 @@ use crate::number::{leading_digits, parse_decimal, parse_u64};
 use crate::op::Op;
 use crate::text::LineError;
 
+/// A number without sign, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Without a point.
+    Whole(u64),
+    /// With a point; times `10^scale`, exactly.
+    Decimal(i64),
+}
+
 /// The rest of a line; every method takes one field with the separator after it.
 #[derive(Clone)]
 pub struct Scan<'line> {
@@ -172,7 +181,7 @@ impl<'line> Scan<'line> {
     }
 
     /// A field of digits alone; `None`, with nothing taken, when the field is anything else.
-    #[inline]
+    #[inline(always)]
     pub fn plain_u64(&mut self) -> Option<u64> {
         let rest = self.rest();
         let (value, digits) = leading_digits(rest)?;
@@ -214,23 +223,48 @@ impl<'line> Scan<'line> {
     /// When the next field is anything else, or missing.
     #[inline]
     pub fn decimal(&mut self, scale: u32, expected: &'static str) -> Result<i64, LineError> {
-        let rest = self.rest();
-        if let Some((whole, digits)) = leading_digits(rest)
-            && digits > 0
-            && rest.get(digits) == Some(&b'.')
-            && let fraction = &rest[digits + 1..]
-            && let Some((parts, places)) = leading_digits(fraction)
-            && places > 0
-            && fraction
-                .get(places)
-                .is_none_or(|&byte| byte == self.separator)
-            && let Some(missing) = scale.checked_sub(places as u32)
-            && let Some(value) = joined(whole, parts, scale, missing)
-        {
-            self.advance(digits + places + 2);
-            return Ok(value);
+        match self.number_ahead(scale) {
+            Some((Number::Decimal(value), length)) => {
+                self.advance(length + 1);
+                Ok(value)
+            }
+            _ => self.slow(expected, |text| parse_decimal(text, scale)),
         }
-        self.slow(expected, |text| parse_decimal(text, scale))
+    }
+
+    /// A field of digits with at most one point between them; `None`, with nothing taken, when the field is anything
+    /// else. `scale` is that of [`Scan::decimal`].
+    #[inline(always)]
+    pub fn number(&mut self, scale: u32) -> Option<Number> {
+        let (number, length) = self.number_ahead(scale)?;
+        self.advance(length + 1);
+        Some(number)
+    }
+
+    /// The number that fills the next field, and the field's length.
+    #[inline(always)]
+    fn number_ahead(&self, scale: u32) -> Option<(Number, usize)> {
+        let rest = self.rest();
+        let (whole, digits) = leading_digits(rest)?;
+        if digits == 0 {
+            return None;
+        }
+        match rest.get(digits) {
+            Some(b'.') => {}
+            Some(&byte) if byte != self.separator => return None,
+            _ => return Some((Number::Whole(whole), digits)),
+        }
+        let fraction = &rest[digits + 1..];
+        let (parts, places) = leading_digits(fraction)?;
+        let is_whole_field = fraction
+            .get(places)
+            .is_none_or(|&byte| byte == self.separator);
+        if places == 0 || !is_whole_field {
+            return None;
+        }
+        let missing = scale.checked_sub(places as u32)?;
+        let value = joined(whole, parts, scale, missing)?;
+        Some((Number::Decimal(value), digits + places + 1))
     }
 
     #[cold]
@@ -325,9 +359,13 @@ fn missing(line: &[u8], expected: &'static str) -> LineError {
 pub struct DeviceKeys {
     last: (Vec<u8>, DeviceId),
     by_text: FxHashMap<Box<[u8]>, DeviceId>,
-    last_number: Option<(u64, DeviceId)>,
+    /// Ids of small numbers, by the number.
+    by_small_number: Vec<Option<DeviceId>>,
     by_number: FxHashMap<u64, DeviceId>,
 }
+
+/// Numbers of devices below it need no map.
+const SMALL_NUMBERS: usize = 256;
 
 impl DeviceKeys {
     /// The device of a piece of text; `name` makes its name when it is seen for the first time.
@@ -358,16 +396,25 @@ impl DeviceKeys {
     /// The device of a number, which is its name.
     #[inline]
     pub fn number(&mut self, number: u64, names: &mut Names) -> DeviceId {
-        if let Some((last, id)) = self.last_number
-            && last == number
+        if let Some(&Some(id)) = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.by_small_number.get(number))
         {
             return id;
         }
+        self.new_number(number, names)
+    }
+
+    #[inline(never)]
+    fn new_number(&mut self, number: u64, names: &mut Names) -> DeviceId {
         let id = *self
             .by_number
             .entry(number)
             .or_insert_with(|| names.device(&number.to_string()));
-        self.last_number = Some((number, id));
+        if number < SMALL_NUMBERS as u64 {
+            self.by_small_number.resize(SMALL_NUMBERS, None);
+            self.by_small_number[number as usize] = Some(id);
+        }
         id
     }
 }
@@ -427,6 +474,11 @@ mod tests {
                 slow,
                 "{text:?}"
             );
+            match Scan::new(with_more.as_bytes(), b',').number(9) {
+                Some(Number::Decimal(value)) => assert_eq!(Some(value), slow, "{text:?}"),
+                Some(Number::Whole(value)) => assert_eq!(Some(value), parse_u64(text.as_bytes())),
+                None => assert!(!matches!(text, "0" | "7.5" | "12345678"), "{text:?}"),
+            }
             let slow = parse_u64(text.trim_ascii().as_bytes());
             assert_eq!(
                 Scan::new(with_more.as_bytes(), b',').u64("n").ok(),

@@ -27,8 +27,8 @@ pub use batches::Batches;
 use held::Held;
 
 static RECORDS: Object = Object {
-    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.o")),
-    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record_copying.o")),
+    reading_in_place: include_bytes!(concat!(env!("OUT_DIR"), "/record.o.zst")),
+    copying: include_bytes!(concat!(env!("OUT_DIR"), "/record_copying.o.zst")),
 };
 
 /// Most processes that a recording can be limited to.

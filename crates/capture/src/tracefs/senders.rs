@@ -8,6 +8,7 @@ use plumb_trace::pending::{IoKey, Recent};
 
 use super::event::{Comm, Event};
 use crate::filter::Filter;
+use crate::reading::{ALIGNMENTS, SECTOR_POWER, alignment_of};
 
 /// Processes on a disk; the kernel's programs have room for as many.
 const PROCESSES_MAX: usize = 1 << 12;
@@ -31,7 +32,7 @@ pub(super) struct Sent {
     pub(super) comm: Comm,
     pub(super) ios: u64,
     pub(super) bytes: u64,
-    pub(super) by_alignment: [u64; 12],
+    pub(super) by_alignment: [u64; ALIGNMENTS],
     pub(super) threads: BTreeSet<u32>,
 }
 
@@ -133,7 +134,7 @@ impl Senders {
         if !is_again {
             sent.ios += 1;
             sent.bytes += event.len_bytes();
-            sent.by_alignment[event.sector.trailing_zeros().min(11) as usize] += 1;
+            sent.by_alignment[alignment_of(event.sector << SECTOR_POWER)] += 1;
         }
         if self.in_flight.len() < IN_FLIGHT_MAX {
             let in_flight = InFlight {

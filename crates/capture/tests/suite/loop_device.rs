@@ -13,7 +13,7 @@ use plumb_profile::infer::{InferenceVerdict, infer};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
-use plumb_trace::Op;
+use plumb_trace::{Layer, Op};
 
 /// 1,009 reads and writes anywhere in a partition, in lengths from a sector to 64 KiB, by either way to attach.
 #[test]
@@ -183,7 +183,7 @@ fn a_partition_shows_its_offset() {
         panic!("one place decides")
     };
     assert!(
-        why.contains("a single start may have") && why.contains(" of 802 stream heads"),
+        why.contains("a single start may have") && why.contains(" of 802 random I/O"),
         "{why}"
     );
 }
@@ -247,6 +247,40 @@ fn no_span_is_longer_than_its_interval() {
         (0..most_ns + 50_000_000).contains(&span_ns),
         "{span_ns} of {most_ns}"
     );
+}
+
+/// An I/O that completes while a reading is taken is in one of its sums and not yet in another. The next reading has the
+/// rest, also when no further I/O came.
+#[test]
+fn a_completion_during_a_reading_is_counted_in_every_sum() {
+    require!(Bpf, Loop);
+    let disk = LoopDisk::new();
+    let mut process_one = disk.process_one();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    let sender = std::thread::spawn(move || {
+        for at in 0..307 {
+            file.io(Op::Read, at * 3 * 4096, 4096);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let (mut ios, mut timed, mut in_histogram) = (0, 0, 0);
+    let mut is_last = false;
+    while !is_last {
+        is_last = sender.is_finished();
+        let reading = block.read();
+        let name = disk.device.name();
+        let Some(profile) = reading.profiles.find(&name, Layer::Request) else {
+            continue;
+        };
+        ios += profile.ios();
+        timed += profile.timed_ios();
+        in_histogram += profile.op(Op::Read).device_ns.total();
+    }
+    sender.join().expect("the reads");
+    assert_eq!(ios, 307);
+    assert_eq!(timed, in_histogram);
+    process_one.explains(ios - timed, ios);
 }
 
 /// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.

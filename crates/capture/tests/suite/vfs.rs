@@ -31,7 +31,7 @@ impl Ext4Disk {
         File::create(&image)
             .and_then(|file| file.set_len(SIZE))
             .expect("room for a sparse file");
-        let device = LoopDevice::attach(&image, &[]);
+        let device = LoopDevice::attach_hidden(&image, &[]);
         run(Command::new("mkfs.ext4")
             .args(["-q", "-E", "nodiscard"])
             .arg(device.path()));

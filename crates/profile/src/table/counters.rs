@@ -45,6 +45,14 @@ impl Counters {
         }
     }
 
+    /// The same grids with nothing counted.
+    pub(super) fn emptied(&self) -> Counters {
+        Counters {
+            grids: self.grids.clone(),
+            sums: Vec::new(),
+        }
+    }
+
     /// Whether I/O have to be counted here.
     #[inline(always)]
     pub(super) fn are_counting(&self) -> bool {

@@ -12,7 +12,16 @@ use crate::codec::{self, ProfileVersion};
 
 /// A table in the form in which it is written: rows in order of their keys.
 #[derive(Serialize, Deserialize)]
-struct WrittenTable {
+pub(super) struct WrittenTable {
+    pub(super) header: TableHeader,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX_LARGEST>")]
+    pub(super) rows: Vec<(Key, Row)>,
+    pub(super) since_version_2: SinceVersion2,
+}
+
+/// The properties of all rows of a table.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TableHeader {
     unit: u64,
     base_modulus: u64,
     modulus: u64,
@@ -20,16 +29,27 @@ struct WrittenTable {
     mixed_moduli: bool,
     spread_unknown: bool,
     region_shift: u32,
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX_LARGEST>")]
-    rows: Vec<(Key, Row)>,
-    since_version_2: SinceVersion2,
+}
+
+impl TableHeader {
+    pub(super) fn new(table: &Table) -> TableHeader {
+        TableHeader {
+            unit: table.unit,
+            base_modulus: table.base_modulus,
+            modulus: table.modulus,
+            lengths_rounded: table.lengths_rounded,
+            mixed_moduli: table.mixed_moduli,
+            spread_unknown: table.spread_unknown,
+            region_shift: table.region_shift,
+        }
+    }
 }
 
 /// Fields that version 1 of the encoded form does not have.
 #[derive(Serialize)]
-struct SinceVersion2 {
-    rows_max: u32,
-    counters: Counters,
+pub(super) struct SinceVersion2 {
+    pub(super) rows_max: u32,
+    pub(super) counters: Counters,
 }
 
 impl<'de> Deserialize<'de> for SinceVersion2 {
@@ -47,17 +67,9 @@ impl<'de> Deserialize<'de> for SinceVersion2 {
 
 impl Serialize for Table {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows: Vec<(Key, Row)> = self.iter().collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
         WrittenTable {
-            unit: self.unit,
-            base_modulus: self.base_modulus,
-            modulus: self.modulus,
-            lengths_rounded: self.lengths_rounded,
-            mixed_moduli: self.mixed_moduli,
-            spread_unknown: self.spread_unknown,
-            region_shift: self.region_shift,
-            rows,
+            header: TableHeader::new(self),
+            rows: self.sorted_rows(),
             since_version_2: SinceVersion2 {
                 rows_max: self.rows_max,
                 counters: self.counters.clone(),
@@ -70,68 +82,86 @@ impl Serialize for Table {
 impl<'de> Deserialize<'de> for Table {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Table, D::Error> {
         let written = WrittenTable::deserialize(deserializer)?;
-        let fault = serde::de::Error::custom;
-        if written.unit != 1 && written.unit != 512 {
-            return Err(fault(format!(
+        written.into_table().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Table {
+    /// All rows in order of their keys.
+    pub(super) fn sorted_rows(&self) -> Vec<(Key, Row)> {
+        let mut rows: Vec<(Key, Row)> = self.iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        rows
+    }
+}
+
+impl WrittenTable {
+    /// The table, or the first impossible value in it.
+    pub(super) fn into_table(self) -> Result<Table, String> {
+        let TableHeader {
+            unit,
+            base_modulus,
+            modulus,
+            lengths_rounded,
+            mixed_moduli,
+            spread_unknown,
+            region_shift,
+        } = self.header;
+        if unit != 1 && unit != 512 {
+            return Err(format!(
                 "unit of a residue table: found {}, expected 1 or 512",
-                written.unit
-            )));
+                unit
+            ));
         }
-        let most = MODULUS_BYTES_MAX / written.unit;
+        let most = MODULUS_BYTES_MAX / unit;
         let moduli = 1..=most;
-        if !moduli.contains(&written.modulus)
-            || !moduli.contains(&written.base_modulus)
-            || !written.base_modulus.is_multiple_of(written.modulus)
+        if !moduli.contains(&modulus)
+            || !moduli.contains(&base_modulus)
+            || !base_modulus.is_multiple_of(modulus)
         {
-            return Err(fault(format!(
+            return Err(format!(
                 "modulus of a residue table: found {}, expected 1 to {most}",
-                written.modulus
-            )));
+                modulus
+            ));
         }
-        if written.region_shift > REGION_SHIFT_MAX {
-            return Err(fault(format!(
+        if region_shift > REGION_SHIFT_MAX {
+            return Err(format!(
                 "regions of a residue table: found a shift of {}, expected at most {REGION_SHIFT_MAX}",
-                written.region_shift
-            )));
+                region_shift
+            ));
         }
-        let SinceVersion2 { rows_max, counters } = written.since_version_2;
+        let SinceVersion2 { rows_max, counters } = self.since_version_2;
         if !(ROWS_MAX_LEAST..=ROWS_MAX_LARGEST).contains(&(rows_max as usize))
-            || written.rows.len() > rows_max as usize
+            || self.rows.len() > rows_max as usize
         {
-            return Err(fault(format!(
+            return Err(format!(
                 "rows of a residue table: found {} and a cap of {rows_max}, expected a cap of {ROWS_MAX_LEAST} to {ROWS_MAX_LARGEST} that holds them",
-                written.rows.len()
-            )));
-        }
-        if !counters.are_valid(written.base_modulus * written.unit, written.lengths_rounded) {
-            return Err(fault(
-                "sums of a residue table: found grids or counts out of range".to_owned(),
+                self.rows.len()
             ));
         }
-        if !written.rows.is_sorted_by(|(one, _), (next, _)| one < next) {
-            return Err(fault(
-                "rows of a residue table: found them out of order".to_owned(),
-            ));
+        if !counters.are_valid(base_modulus * unit, lengths_rounded) {
+            return Err("sums of a residue table: found grids or counts out of range".to_owned());
+        }
+        if !self.rows.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Err("rows of a residue table: found them out of order".to_owned());
         }
         let mut table = Table {
-            unit: written.unit,
-            base_modulus: written.base_modulus,
-            modulus: written.modulus,
-            lengths_rounded: written.lengths_rounded,
-            mixed_moduli: written.mixed_moduli,
-            spread_unknown: written.spread_unknown,
-            region_shift: written.region_shift,
+            unit,
+            base_modulus,
+            modulus,
+            lengths_rounded,
+            mixed_moduli,
+            spread_unknown,
+            region_shift,
             rows_max,
             cells: Cells::default(),
             counters,
         };
-        for (key, row) in written.rows {
+        for (key, row) in self.rows {
             if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded)
                 || row.timed > row.ios
             {
-                return Err(fault(
-                    "row of a residue table: found a key or count out of range".to_owned(),
-                ));
+                return Err("row of a residue table: found a key or count out of range".to_owned());
             }
             table.cells.at(key).absorb(&row);
         }

@@ -7,15 +7,16 @@
 //! The host's requests to a disk: the request layer. There are no response times. The form with whole numbers is
 //! verified with a real trace; no real file with decimal times was available.
 
-use crate::batch::Event;
+use crate::batch::{BATCH_EVENTS, Event, PlainEvent};
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
-use crate::scan::{DeviceKeys, Scan, extent, ns};
+use crate::scan::{DeviceKeys, Number, Scan, extent, ns};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
+use crate::window::Window;
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -62,21 +63,12 @@ struct DisksimRow {
 
 #[inline]
 fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
-    const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
     const TYPE: &str = "0 (write) or 1 (read)";
     let mut scan = Scan::new(line, b' ');
-    let (time_ns, unit) = if let Some(value) = scan.plain_u64() {
-        (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
-    } else if is_decimal(line) {
-        let mut ahead = scan.clone();
-        let time_ns = scan.decimal(MS_SCALE, TIME)?;
-        if time_ns < 0 {
-            return Err(LineError::new(ahead.word(TIME)?, TIME));
-        }
-        (time_ns, Some(TimeUnit::Ms))
-    } else {
-        let value = scan.u64(TIME)?;
-        (ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns))
+    let (time_ns, unit) = match scan.number(MS_SCALE) {
+        Some(Number::Whole(value)) => whole_time(value, line)?,
+        Some(Number::Decimal(time_ns)) => (time_ns, Some(TimeUnit::Ms)),
+        None => unusual_time(&mut scan, line)?,
     };
     let device = scan.u64("a device number")?;
     let (start, len) = (scan.u64("a start sector")?, scan.u64("a count of sectors")?);
@@ -102,8 +94,70 @@ fn parse(line: &[u8]) -> Result<DisksimRow, LineError> {
     })
 }
 
-/// Whether the first field has a point.
+/// The event of a line of digits with one blank between them, in the unit of the lines before, and the number of its device. Only
+/// right if [`Window::end`] says so: [`parse`] reads any other line, and finds errors.
+#[inline(always)]
+fn usual_line(line: &mut Window<'_>, unit: TimeUnit) -> (PlainEvent, u64) {
+    let time_ns = match unit {
+        TimeUnit::Ns => {
+            let whole = line.field(b' ');
+            line.digits(whole)
+        }
+        TimeUnit::Ms => {
+            let (whole, parts) = (line.field(b'.'), line.field(b' '));
+            line.demand_at_most(whole, MS_DIGITS_MAX);
+            line.demand_at_most(parts, MS_SCALE as usize);
+            let scale = MS_POWERS[parts.len() % MS_POWERS.len()];
+            let whole_ns = line.digits(whole).wrapping_mul(1_000_000);
+            whole_ns.wrapping_add(line.few_digits(parts) * scale)
+        }
+    };
+    let device = line.field(b' ');
+    let device = line.few_digits(device);
+    let start = line.field(b' ');
+    let start = line.digits(start);
+    let sectors = line.field(b' ');
+    let sectors = line.few_digits(sectors);
+    let op = line.field(b'\n');
+    let op = line.letter(op).wrapping_sub(b'0');
+    line.demand_none(op & !1);
+    let event = PlainEvent {
+        time_ns: time_ns as i64,
+        device: 0,
+        op: [Op::Write, Op::Read][usize::from(op & 1)],
+        start_bytes: start.wrapping_mul(SECTOR_BYTES),
+        len_bytes: sectors * SECTOR_BYTES,
+    };
+    (event, device)
+}
+
+/// Most digits of whole ms that fit a time in ns together with those of a ns.
+const MS_DIGITS_MAX: usize = 12;
+
+/// The worth in ns of the last place after the point of a ms, by the number of places.
+const MS_POWERS: [u64; 8] = [0, 100_000, 10_000, 1000, 100, 10, 1, 0];
+
 #[inline]
+fn whole_time(value: u64, line: &[u8]) -> Result<(i64, Option<TimeUnit>), LineError> {
+    Ok((ns(value, 1, line)?, (value != 0).then_some(TimeUnit::Ns)))
+}
+
+/// A time with a sign, or with digits beyond a ns.
+#[cold]
+fn unusual_time(scan: &mut Scan<'_>, line: &[u8]) -> Result<(i64, Option<TimeUnit>), LineError> {
+    const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
+    if !is_decimal(line) {
+        return whole_time(scan.u64(TIME)?, line);
+    }
+    let mut ahead = scan.clone();
+    let time_ns = scan.decimal(MS_SCALE, TIME)?;
+    if time_ns < 0 {
+        return Err(LineError::new(ahead.word(TIME)?, TIME));
+    }
+    Ok((time_ns, Some(TimeUnit::Ms)))
+}
+
+/// Whether the first field has a point.
 fn is_decimal(line: &[u8]) -> bool {
     let field = line
         .iter()
@@ -146,6 +200,8 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 struct DiskSim {
     devices: DeviceKeys,
     unit: Option<TimeUnit>,
+    /// Lines that are on their way into the batch.
+    rows: Vec<PlainEvent>,
 }
 
 impl DiskSim {
@@ -159,7 +215,37 @@ impl DiskSim {
     }
 }
 
+/// Lines that are parsed before their events go into the batch.
+const USUAL_LINES: usize = 64;
+
 impl LineFormat for DiskSim {
+    fn usual_lines(&mut self, text: &[u8], mut at: usize, sink: &mut Sink) -> (usize, u64) {
+        let mut lines = 0;
+        let Some(unit) = self.unit else {
+            return (at, lines);
+        };
+        while !sink.is_full() {
+            let room = USUAL_LINES.min(BATCH_EVENTS - sink.batch.len());
+            self.rows.clear();
+            while self.rows.len() < room {
+                let Some(mut line) = Window::at(text, at) else {
+                    break;
+                };
+                let (event, device) = usual_line(&mut line, unit);
+                let Some(length) = line.end() else { break };
+                let device = self.devices.number(device, &mut sink.names);
+                self.rows.push(PlainEvent { device, ..event });
+                at += length;
+            }
+            sink.batch.extend_plain(Layer::Request, &self.rows);
+            lines += self.rows.len() as u64;
+            if self.rows.len() < room {
+                break;
+            }
+        }
+        (at, lines)
+    }
+
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         let row = parse_any(line)?;
@@ -192,6 +278,8 @@ impl LineFormat for DiskSim {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -236,6 +324,97 @@ mod tests {
             4096,
             Op::Write,
         );
+    }
+
+    /// The row of a line between others by the fast way, if that takes it.
+    fn usual(line: &str, unit: TimeUnit) -> Option<DisksimRow> {
+        let others = "7 1 8 8 1\n".repeat(10);
+        let text = format!("{others}{line}\n{others}");
+        let mut window = Window::at(text.as_bytes(), others.len()).expect("enough text around it");
+        let (event, device) = usual_line(&mut window, unit);
+        let length = window.end()?;
+        assert_eq!(length, line.len() + 1, "{line}");
+        Some(DisksimRow {
+            time_ns: event.time_ns,
+            unit: Some(unit),
+            device,
+            start_bytes: event.start_bytes,
+            len_bytes: event.len_bytes,
+            op: event.op,
+        })
+    }
+
+    #[test]
+    fn usual_lines_take_the_fast_way() {
+        for (line, unit) in [
+            ("10.023646 0 1742923776 128 1", TimeUnit::Ms),
+            (
+                "123456789012.1 12345678 123456789012 1234567 0",
+                TimeUnit::Ms,
+            ),
+            ("0.000001 0 0 0 0", TimeUnit::Ms),
+            ("11413000 0 657728 16 1", TimeUnit::Ns),
+            ("1234567890123456 255 34 16 0", TimeUnit::Ns),
+        ] {
+            assert!(usual(line, unit).is_some(), "{line}");
+        }
+        for (line, unit) in [
+            ("1.5 0 8 8 1", TimeUnit::Ns),
+            ("15 0 8 8 1", TimeUnit::Ms),
+            ("1.5 0 8 8 2", TimeUnit::Ms),
+            ("1.5  0 8 8 1", TimeUnit::Ms),
+            ("1.5 0 8 8 1 ", TimeUnit::Ms),
+            ("1.1234567 0 8 8 1", TimeUnit::Ms),
+            ("1.5 0 8 8 1\r", TimeUnit::Ms),
+            ("1.5 0 8 8", TimeUnit::Ms),
+            ("", TimeUnit::Ms),
+        ] {
+            assert!(usual(line, unit).is_none(), "{line}");
+        }
+    }
+
+    proptest! {
+        /// The fast way takes no line that the other one would read differently, or not at all.
+        #[test]
+        fn both_ways_agree(
+            fields in prop::collection::vec("[0-9]{0,3}|[0-9]{1,18}|[0-9]{1,13}\\.[0-9]{0,8}|[0-9]*[a-z\u{e9}+-][0-9]*", 4..7),
+            blanks in prop::collection::vec("[ ]|  |\t|\u{a0}|", 7),
+            op in "[0-3]|10|",
+            is_plain in any::<bool>(),
+            is_ns in any::<bool>(),
+        ) {
+            let blank = |at: usize| if is_plain { " " } else { blanks[at].as_str() };
+            let fields = fields.iter().enumerate().map(|(at, field)| format!("{field}{}", blank(at)));
+            let line = fields.collect::<String>() + &op;
+            let unit = if is_ns { TimeUnit::Ns } else { TimeUnit::Ms };
+            if let Some(row) = usual(&line, unit) {
+                let slow = parse_any(line.as_bytes());
+                prop_assert!(slow.is_ok(), "{line}");
+                let slow = slow.ok().unwrap();
+                prop_assert!(slow.unit.is_none_or(|found| found == unit), "{line}");
+                let facts = |row: &DisksimRow| {
+                    (row.time_ns, row.device, row.start_bytes, row.len_bytes, row.op)
+                };
+                prop_assert_eq!(facts(&row), facts(&slow), "{}", line);
+            }
+        }
+
+        #[test]
+        fn usual_numbers_are_read_right(
+            whole in 0u64..1_000_000_000_000,
+            parts in 0u64..1_000_000,
+            device in 0u64..100,
+            start in 0u64..1_000_000_000_000,
+            sectors in 0u64..100_000,
+            is_read in any::<bool>(),
+        ) {
+            let line = format!("{whole}.{parts:06} {device} {start} {sectors} {}", u8::from(is_read));
+            prop_assume!(line.len() < 48);
+            let row = usual(&line, TimeUnit::Ms).expect("a usual line");
+            prop_assert_eq!(row.time_ns as u64, whole * 1_000_000 + parts);
+            prop_assert_eq!((row.device, row.start_bytes, row.len_bytes), (device, start * 512, sectors * 512));
+            prop_assert_eq!(row.op, if is_read { Op::Read } else { Op::Write });
+        }
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn too_little_decides_nothing() {
         let mut rng = Rng::new(7);
         (0..count).map(move |_| rng.below(1 << 28) * 4096)
     };
-    assert!(why(&reads(aligned(199), None)).contains("199 stream heads"));
+    assert!(why(&reads(aligned(199), None)).contains("199 random I/O"));
     assert!(matches!(
         infer(&reads(aligned(200), None)).verdict,
         InferenceVerdict::One { .. }
@@ -166,7 +166,7 @@ fn too_little_decides_nothing() {
         }
     });
     assert!(why(&reads(hot, None)).contains("single start"));
-    assert!(why(&Places::default()).contains("0 stream heads"));
+    assert!(why(&Places::default()).contains("0 random I/O"));
 }
 
 fn real_guest() -> Option<Profile> {
