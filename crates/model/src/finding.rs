@@ -80,7 +80,7 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostOf {
-    /// Cells touched per cell needed.
+    /// Blocks touched per block needed.
     Cells,
     /// Commands per command needed.
     Commands,

@@ -183,6 +183,10 @@ rules! {
         "a target's configfs, or a virtual disk joined with the layers below";
     QueueSetting(QueueSetting) "queue-setting", Setting, false, Some(Queue),
         "read-ahead, request size or scheduler costs performance", "a live Linux host";
+    ReadAheadOff(ReadAheadOff) "read-ahead-off", Setting, false, Some(Queue),
+        "sequential reads through the page cache are short because read-ahead is off", "a live watch with BPF";
+    ReadAheadTooLarge(ReadAheadTooLarge) "read-ahead-too-large", Setting, false, Some(Queue),
+        "random reads of mapped files bring in far more than is used", "a live watch with BPF";
     TooFewDisks(TooFewDisks) "too-few-disks", Setting, false, None,
         "more I/O are asked than the disks give", "`--disk-rate`; `--writes`, a profile or `iostat`";
     SinglePath(SinglePath) "single-path", Setting, false, None,

@@ -5,6 +5,7 @@
 //! remedy.
 
 use plumb_geometry::{Bytes, Grid, Share};
+use plumb_model::action::QueueChange;
 use plumb_model::{Facts, Finding, PlanKind};
 use plumb_stack::node::keys;
 use plumb_stack::node_facts::{ContentKind, VolumeManager};
@@ -86,11 +87,14 @@ pub fn answers(
             moved.into_iter().chain([chunk]).collect()
         }
         Facts::QueueSetting(facts) => {
-            let plan = queue::plan(stack.node(node).own_name(), &facts.settings);
-            vec![Ok(Answer {
-                changes: node,
-                plan,
-            })]
+            let changes: Vec<QueueChange> = facts.settings.iter().map(queue::change).collect();
+            vec![Ok(queue_answer(stack, node, &changes))]
+        }
+        Facts::ReadAheadOff(facts) => {
+            vec![Ok(read_ahead(stack, node, facts.better_bytes, Bytes(0)))]
+        }
+        Facts::ReadAheadTooLarge(facts) => {
+            vec![Ok(read_ahead(stack, node, facts.better_bytes, facts.bytes))]
         }
         _ => vec![for_finding(stack, kind, node, wishes)],
     };
@@ -98,6 +102,17 @@ pub fn answers(
         locate::actions(stack, answer);
     }
     answers
+}
+
+fn queue_answer(stack: &Stack, node: NodeId, changes: &[QueueChange]) -> Answer {
+    Answer {
+        changes: node,
+        plan: queue::plan(stack.node(node).own_name(), changes),
+    }
+}
+
+fn read_ahead(stack: &Stack, node: NodeId, bytes: Bytes, was_bytes: Bytes) -> Answer {
+    queue_answer(stack, node, &[QueueChange::ReadAhead { bytes, was_bytes }])
 }
 
 /// A start of the nearest partition on a striped device that is on the chunk.

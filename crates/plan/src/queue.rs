@@ -52,7 +52,7 @@ pub fn file_and_values(change: &QueueChange) -> (&'static str, String, String) {
 
 /// The plan for a disk, by the kernel's name of it.
 #[must_use]
-pub fn plan(disk: &str, settings: &[BadSetting]) -> Plan {
+pub fn plan(disk: &str, changes: &[QueueChange]) -> Plan {
     let mut plan = Plan::new("queue", format!("settings of the queue of {disk}"));
     plan.subject = Some(Subject {
         device: disk.to_owned(),
@@ -64,11 +64,10 @@ pub fn plan(disk: &str, settings: &[BadSetting]) -> Plan {
         "read-ahead, requests and scheduler fit the device",
     )
     .constraint("after a boot it is as before: a rule of udev makes it last");
-    plan.add([settings.iter().fold(way, |way, bad| {
-        let change = change(bad);
-        way.step(step(disk, &change)).action(Action::SetQueue {
+    plan.add([changes.iter().fold(way, |way, change| {
+        way.step(step(disk, change)).action(Action::SetQueue {
             disk: DeviceRef::named(format!("/dev/{disk}")),
-            change,
+            change: change.clone(),
         })
     })]);
     plan

@@ -63,15 +63,33 @@ pub fn remove_unfinished_at_the_end() -> io::Result<()> {
 /// The error of the kernel.
 pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let stays_ignored = |signal: i32| signal == SIGHUP && is_ignored(signal);
-    for signal in STOPPING
-        .into_iter()
-        .filter(|signal| !stays_ignored(*signal))
-    {
-        signal_hook::flag::register(signal, stop.clone())?;
+    for signal in STOPPING {
+        set(&stop, signal)?;
     }
     STOPS_BY_ITSELF.store(true, Ordering::SeqCst);
     Ok(stop)
+}
+
+/// The flags of a service: the first becomes true with SIGINT and SIGTERM, the second with SIGHUP, which asks for a reload. From now on
+/// these signals do nothing else.
+///
+/// # Errors
+/// The error of the kernel.
+pub fn service_flags() -> io::Result<(Arc<AtomicBool>, Arc<AtomicBool>)> {
+    let (stop, reload) = (Arc::default(), Arc::default());
+    set(&stop, SIGINT)?;
+    set(&stop, SIGTERM)?;
+    set(&reload, SIGHUP)?;
+    STOPS_BY_ITSELF.store(true, Ordering::SeqCst);
+    Ok((stop, reload))
+}
+
+/// Lets a signal set a flag. An ignored SIGHUP stays ignored.
+fn set(flag: &Arc<AtomicBool>, signal: i32) -> io::Result<()> {
+    if signal != SIGHUP || !is_ignored(signal) {
+        signal_hook::flag::register(signal, flag.clone())?;
+    }
+    Ok(())
 }
 
 fn is_ignored(signal: i32) -> bool {

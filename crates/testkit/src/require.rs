@@ -150,10 +150,10 @@ pub fn record_later(test: &str, need: Capability) {
     record("PLUMB_LATER", test, &format!("{need:?}"));
 }
 
-/// Records a measurement that other load on the machine spoiled, for a second run alone.
+/// Records a measurement that other load on the machine spoiled, for another run alone.
 ///
 /// # Panics
-/// If nobody will repeat the test: it is the second run, or the test does not run under `make test`. An undecided
+/// If nobody will repeat the test: it is the last run, or the test does not run under `make test`. An undecided
 /// result never passes.
 pub fn record_undecided(test: &str, why: &str) {
     let is_repeated = std::env::var_os("PLUMB_UNDECIDED").is_some();

@@ -56,6 +56,15 @@ pub enum Why {
         /// A doubt besides.
         doubt: Option<Disbelief>,
     },
+    /// The user ended it before a verdict.
+    Ended {
+        /// The grid that the reads had shown by then, without the checks that follow.
+        grid: Option<Candidate>,
+        /// The largest granularity up to which no start costs more; 0 if none was decided.
+        flat_bytes: u64,
+        /// A doubt besides.
+        doubt: Option<Disbelief>,
+    },
     /// The parts that may be used are too short to measure in.
     TooSmall {
         /// Bytes of them, at least 1.
@@ -148,7 +157,8 @@ impl Facts<'_> {
     }
 
     fn why(&self, reason: Reason, probed: &Probed) -> Why {
-        if let Some(against) = self.against(probed) {
+        let against = self.against(probed).filter(|_| reason != Reason::Ended);
+        if let Some(against) = against {
             return Why::Against(against);
         }
         let doubt = self.doubt(probed);
@@ -170,6 +180,17 @@ impl Facts<'_> {
                 doubt,
             },
             Reason::Cache => Why::Cache { space_bytes },
+            Reason::Ended => self.ended(probed),
+        }
+    }
+
+    fn ended(&self, probed: &Probed) -> Why {
+        let decided = probed.searched.iter();
+        let flat = decided.take_while(|one| one.flat_within.is_some()).last();
+        Why::Ended {
+            grid: probed.grid,
+            flat_bytes: flat.map_or(0, |one| one.granularity_bytes),
+            doubt: self.doubt(probed),
         }
     }
 }
@@ -185,6 +206,7 @@ impl Disbelief {
 mod tests {
     use std::time::Duration;
 
+    use super::super::Searched;
     use super::super::drift::PaceCourse;
     use super::*;
 
@@ -293,6 +315,40 @@ mod tests {
         assert_eq!(
             facts(&media).conclude(&broken),
             Conclusion::Inconclusive(Why::Broken)
+        );
+    }
+
+    /// All granularities up to that one are decided.
+    #[test]
+    fn an_ended_probe_tells_what_is_decided() {
+        let media = survey(0, MS);
+        let flat = |granularities: &[(u64, bool)]| {
+            let searched = granularities
+                .iter()
+                .map(|&(granularity_bytes, is_flat)| Searched {
+                    granularity_bytes,
+                    len_bytes: 1024,
+                    flat_within: is_flat.then_some(0.01),
+                });
+            let mut probed = probed(ProbeVerdict::Inconclusive(Reason::Ended), 1 << 30);
+            if let Ok(probed) = &mut probed {
+                probed.searched = searched.collect();
+            }
+            // I/O of other programs are no reason.
+            let facts = Facts {
+                others_share: Some(0.5),
+                ..facts(&media)
+            };
+            match facts.conclude(&probed) {
+                Conclusion::Inconclusive(Why::Ended { flat_bytes, .. }) => flat_bytes,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(flat(&[]), 0);
+        assert_eq!(flat(&[(4096, false), (16_384, true)]), 0);
+        assert_eq!(
+            flat(&[(4096, true), (16_384, true), (65_536, false)]),
+            16_384
         );
     }
 

@@ -69,6 +69,7 @@ pub struct Meter<'r, R: ProbeReader> {
     pub random: Random,
     depth: u32,
     limit: Duration,
+    was_ended: bool,
     /// Time of all reads.
     pub spent: Duration,
     /// Reads so far.
@@ -100,6 +101,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
             random,
             depth: depth.max(1),
             limit,
+            was_ended: false,
             spent: Duration::ZERO,
             reads: 0,
             bytes: 0,
@@ -164,6 +166,20 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         self.spent >= self.limit
     }
 
+    /// Whether the user ended it before all reads were made.
+    #[must_use]
+    pub fn was_ended(&self) -> bool {
+        self.was_ended
+    }
+
+    fn must_go_on(&mut self) -> Result<(), Stop<R::Error>> {
+        if !self.reader.is_ended() {
+            return Ok(());
+        }
+        self.was_ended = true;
+        Err(Stop::Time)
+    }
+
     /// One slice of each kind in random order: ns a read, in the order of the kinds. `round` counts the earlier rounds
     /// of the same question: if many short slices do not decide it, longer ones are needed, in which a waiting device
     /// has caught up.
@@ -218,6 +234,7 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
         lead: usize,
         reads: usize,
     ) -> Result<Duration, Stop<R::Error>> {
+        self.must_go_on()?;
         self.starts.clear();
         for _ in 0..lead + reads {
             let residue = self.residue(&kind.starts);
@@ -252,13 +269,14 @@ impl<'r, R: ProbeReader> Meter<'r, R> {
     /// Reads at these places, one at a time, which are not remembered; how long they took, and each of them.
     ///
     /// # Errors
-    /// When a read fails.
+    /// When a read fails, or the user has ended the probe.
     pub fn read_alone(
         &mut self,
         starts: &[u64],
         len_bytes: u64,
         latencies_ns: &mut Vec<u64>,
     ) -> Result<Duration, Stop<R::Error>> {
+        self.must_go_on()?;
         let elapsed = self
             .reader
             .read_each(starts, len_bytes, 1, latencies_ns)

@@ -34,12 +34,14 @@ mod search;
 pub mod session;
 mod space;
 pub mod stated;
+mod watched;
 pub mod write_back;
 mod write_cache;
 mod written;
 
 pub use confirm::Candidate;
 pub use search::probe;
+pub use watched::Watched;
 pub use write_cache::WriteCache;
 pub use written::written;
 
@@ -81,6 +83,11 @@ pub trait ProbeReader {
         let timed = self.read_each(timed, len_bytes, depth, latencies_ns)?;
         Ok(Sliced { timed, beside })
     }
+
+    /// Whether the user has ended the probe. No read begins after that.
+    fn is_ended(&self) -> bool {
+        false
+    }
 }
 
 /// The result of a slice.
@@ -95,7 +102,7 @@ pub struct Sliced {
 /// Why reading ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop<E> {
-    /// Time is over.
+    /// Time is over, or the user has ended the probe.
     Time,
     /// No part that may be read has room for such a read.
     NoRoom,
@@ -155,6 +162,8 @@ pub enum ProbeVerdict {
 pub enum Reason {
     /// Time was over first.
     Time,
+    /// The user ended it first.
+    Ended,
     /// The target, or its readable part, is too small.
     NoRoom,
     /// The readable part is not at least twice as large as the stated cache before it.

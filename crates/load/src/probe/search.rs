@@ -235,6 +235,10 @@ impl<R: ProbeReader> Search<'_, '_, R> {
     }
 
     fn verdict(&self) -> ProbeVerdict {
+        // Checks that would have followed may have refuted any verdict.
+        if self.meter.was_ended() {
+            return ProbeVerdict::Inconclusive(Reason::Ended);
+        }
         match (self.found.grid, self.found.reason) {
             (Some(grid), _) if grid.offset_bytes > 0 => return ProbeVerdict::Misaligned,
             (_, Some(reason)) => return ProbeVerdict::Inconclusive(reason),

@@ -52,6 +52,44 @@ pub enum BadSetting {
     },
 }
 
+/// `read-ahead-off`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadAheadOff {
+    /// Reads of the device.
+    pub reads: u64,
+    /// Reads that filled the page cache: read-ahead works for these alone.
+    pub cached_reads: u64,
+    /// Short reads that continued a stream.
+    pub continuing_reads: u64,
+    /// The longest read that counts as short.
+    pub short_bytes: Bytes,
+    /// The value to set.
+    pub better_bytes: Bytes,
+    /// The source of the setting.
+    pub source: Option<Source>,
+}
+
+/// `read-ahead-too-large`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadAheadTooLarge {
+    /// Bytes that the kernel reads ahead.
+    pub bytes: Bytes,
+    /// The value to set.
+    pub better_bytes: Bytes,
+    /// Reads of the device.
+    pub reads: u64,
+    /// Reads that filled the page cache.
+    pub cached_reads: u64,
+    /// Reads that continued no stream.
+    pub jumps: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Page faults of the reading processes that waited for a disk.
+    pub faults: u64,
+    /// The source of the setting.
+    pub source: Option<Source>,
+}
+
 /// `too-few-disks`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TooFewDisks {

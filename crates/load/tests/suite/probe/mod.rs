@@ -4,6 +4,7 @@
 mod array;
 mod beside;
 mod device;
+mod ended;
 mod nested;
 
 use std::time::Duration;

@@ -8,7 +8,7 @@ use plumb_quoting::{Command, NoCommand};
 use super::{PartitionWork, smaller};
 use crate::plan::{Harm, Remedy, Step};
 
-const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no database";
+const UNUSED: &str = "unmount it first; no volume, swap or database may use it during the move";
 
 impl PartitionWork<'_> {
     /// The way that loses nothing first.
