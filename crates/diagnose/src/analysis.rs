@@ -199,7 +199,7 @@ pub struct Analysis {
     pub modulus_lowered: bool,
     /// Whether lengths had to be rounded, so that some are not known exactly.
     pub lengths_rounded: bool,
-    /// By operation, those that occur.
+    /// By operation; operations without an issue or a completion are absent.
     pub ops: Vec<OpSummary>,
     /// The device, then its partitions by their start.
     pub places: Vec<PlaceAnalysis>,
@@ -424,7 +424,7 @@ fn what_if(profile: &Profile, questions: &Questions) -> WhatIf {
 
 fn summary_of(profile: &Profile, op: Op, pairing_unsound: bool) -> Option<OpSummary> {
     let totals = profile.op(op);
-    if totals.ios == 0 {
+    if !totals.has_io() {
         return None;
     }
     Some(OpSummary {

@@ -2,7 +2,7 @@
 //! were not visible.
 
 use plumb_geometry::plural;
-use plumb_model::{Effect, Finding};
+use plumb_model::{Effect, Finding, Fix};
 
 use crate::check::listed;
 use crate::diagnose::Unseen;
@@ -57,10 +57,7 @@ pub(crate) fn last_line(page: &mut Page, verdict: &Verdict) {
     }
     page.gap();
     let word = painted(page, verdict.word);
-    let words = match &verdict.names {
-        Some(names) => format!("{names}."),
-        None => verdict.sentence.clone(),
-    };
+    let words = verdict.short.as_ref().unwrap_or(&verdict.sentence).clone();
     page.wrapped(word + ": ", "  ", words);
 }
 
@@ -106,9 +103,16 @@ pub(crate) fn summary(finding: &Finding) -> String {
     }
 }
 
-/// The first command of the fix with its risk, or the sentence with the next step instead.
+/// The first command of the fix with its risk, a preview before all others; or the sentence with the next step instead.
 fn remedy(page: &mut Page, finding: &Finding) {
-    let Some(first) = finding.fix.first() else {
+    if let Some(words) = words::move_does_not_help(finding) {
+        page.wrapped("  ", "  ", words);
+        return;
+    }
+    let is_preview =
+        |step: &&Fix| step.effect == Effect::ReadsOnly && step.command.starts_with("plumb fix ");
+    let preview = finding.fix.iter().find(is_preview);
+    let Some(first) = preview.or(finding.fix.first()) else {
         if let Some(sentence) = words::next_step(finding) {
             page.wrapped("  ", "  ", sentence);
         }
@@ -118,6 +122,7 @@ fn remedy(page: &mut Page, finding: &Finding) {
         page.wrapped("  ", "  ", precondition);
     }
     let label = match first.effect {
+        Effect::ReadsOnly if preview.is_some() => "Preview",
         Effect::ReadsOnly | Effect::WritesFile => "Next",
         _ => "Fix",
     };
@@ -150,7 +155,11 @@ fn notes_line(page: &mut Page, notes: &[&Finding]) {
 /// The way to accept a guest whose lower layers nobody can see from here.
 pub(crate) fn accept_unseen_line(page: &mut Page) {
     page.gap();
-    page.line("To accept a guest as it is, put this line into /etc/plumb/config.toml:");
+    page.wrapped(
+        "",
+        "",
+        "To accept a guest as it is, put this line into /etc/plumb/config.toml:",
+    );
     page.line("  accept_unseen = true");
 }
 

@@ -11,7 +11,7 @@ use crate::bench::Sweep;
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
 use crate::run::Run;
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 
 /// A device of one side that is not compared.
 #[derive(Clone, Debug, Serialize)]
@@ -80,8 +80,8 @@ pub fn sweep_json(run: &Run, input: &str, sweep: &Sweep) -> Result<String, serde
 
 /// The same for a person.
 #[must_use]
-pub fn text(compared: &Compared<'_>, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn text(compared: &Compared<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     for comparison in compared.comparisons {
         page.gap();
         one(&mut page, compared, comparison);

@@ -13,7 +13,7 @@ pub fn page(rule: &Rule) -> String {
     let (mut is_code, mut is_below_heading) = (false, false);
     for line in rule.page_text.lines() {
         let is_fence = line.starts_with("```");
-        let is_item = line.starts_with("- ");
+        let is_item = line.starts_with("- ") || number_of_item(line).is_some();
         let is_whole = is_code
             || is_fence
             || is_item
@@ -64,8 +64,17 @@ fn end_paragraph(page: &mut Page, paragraph: &mut String) {
     match words.strip_prefix("- ") {
         _ if words.is_empty() => {}
         Some(item) => page.wrapped("  - ", "    ", item),
-        None => page.wrapped("  ", "  ", words),
+        None => match number_of_item(&words) {
+            Some((number, item)) => page.wrapped(format!("  {number}. "), "     ", item),
+            None => page.wrapped("  ", "  ", words),
+        },
     }
+}
+
+/// `2. Offline: …` as its number and its words.
+fn number_of_item(line: &str) -> Option<(u32, &str)> {
+    let (number, item) = line.split_once(". ")?;
+    Some((number.parse().ok()?, item))
 }
 
 /// Words without the marks of Markdown: `[page](page.md)` becomes `page`, and marks of emphasis go.
@@ -94,7 +103,13 @@ fn plain(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{number_of_item, plain};
+
+    #[test]
+    fn numbered_items_are_told_from_sentences() {
+        assert_eq!(number_of_item("2. Offline: now"), Some((2, "Offline: now")));
+        assert_eq!(number_of_item("Offline. 2. Now"), None);
+    }
 
     #[test]
     fn marks_of_markdown_go() {

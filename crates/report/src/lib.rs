@@ -12,6 +12,7 @@ pub mod explain;
 pub mod exports;
 pub mod fix;
 pub mod format;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod plan;

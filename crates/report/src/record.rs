@@ -129,11 +129,10 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         deleted,
     } in recorded.files
     {
-        let deleted = if *deleted { ", deleted" } else { "" };
+        let done = if *deleted { "deleted" } else { "wrote" };
         page.line(format!(
-            "{:>14} I/O  {}, {}{deleted}",
+            "{done} {path}: {} I/O, {}",
             count(*ios),
-            path,
             bytes(*len)
         ));
     }

@@ -7,7 +7,7 @@ use crate::bench::{Measurement, Times, rates, times, times_line};
 use crate::format::{count, ns};
 use crate::json::{Document, input};
 use crate::run::Run;
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 
 /// A trace that was sent to a target.
 #[derive(Debug, Serialize)]
@@ -192,8 +192,8 @@ pub fn json(run: &Run, replay: &Replay<'_>) -> Result<String, serde_json::Error>
 
 /// The same for a person.
 #[must_use]
-pub fn text(replay: &Replay<'_>, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn text(replay: &Replay<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     if let Some(comparison) = &replay.comparison {
         compared_lines(&mut page, comparison);
         page.gap();

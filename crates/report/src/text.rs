@@ -24,14 +24,17 @@ mod what_if;
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 pub use ascii::ascii;
 pub use interval::{Apart, SeenAgain, Sender, WatchInterval, asked, interval};
-pub use page::{Color, Detail, WIDTH, unbroken};
+use page::figure_columns;
+pub use page::{
+    Color, Detail, FigureColumn, Paper, WIDTH, WIDTH_MAX, WIDTH_MIN, fitting_columns, unbroken,
+};
 
 pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]
-pub fn text(report: &Report<'_>, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn text(report: &Report<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let verdict = report.verdict();
     brief::first_line(&mut page, &verdict);
     headline(&mut page, report);
@@ -52,8 +55,8 @@ pub fn text(report: &Report<'_>, color: Color) -> String {
 
 /// The first screen of a report alone: the verdict, and a few lines for each finding.
 #[must_use]
-pub fn brief(report: &Report<'_>, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn brief(report: &Report<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let findings = &report.diagnosis.findings;
     brief::lines(
         &mut page,
@@ -349,7 +352,7 @@ fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
     );
     page.numbered(14, &count_within(tally.odd_length), &words);
     let words = format!(
-        "I/O touch more cells than they need ({})",
+        "I/O touch more blocks than they need ({})",
         share_within(tally.split, tally.ios)
     );
     page.numbered(14, &count_within(tally.split), &words);
@@ -392,7 +395,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
             "    ",
             "    ",
             format!(
-                "{} blocks at offset {} (sector {} of {}): {} of the I/O, {} of the {} stream heads",
+                "{} blocks at offset {} (sector {} of {}): {} of the I/O, {} of the {} random I/O",
                 phase.granularity_bytes,
                 phase.offset_bytes,
                 phase.offset_bytes.0 / 512,
@@ -405,7 +408,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
         InferenceVerdict::Two { phases } => {
             for phase in phases {
                 let words = format!(
-                    "{} blocks at offset {}: {} of the I/O, {} of the stream heads",
+                    "{} blocks at offset {}: {} of the I/O, {} of the random I/O",
                     phase.granularity_bytes,
                     phase.offset_bytes,
                     of_ios(phase.ios),
@@ -414,24 +417,32 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
                 page.wrapped("    ", "    ", &words);
             }
         }
-        InferenceVerdict::NoGrid => page.line("    none: no one or two offsets hold most stream heads, on any grid"),
-        InferenceVerdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
+        InferenceVerdict::NoGrid => {
+            page.line("    none: no one or two offsets hold most random I/O, on any grid")
+        }
+        InferenceVerdict::NotEnoughData { why } => {
+            page.wrapped("    not enough data: ", "      ", why)
+        }
     }
     if matches!(inference.verdict, InferenceVerdict::NotEnoughData { .. }) {
         return;
     }
-    page.line("    granularity   best offset   stream heads    all I/O   by chance");
+    let titles = ["best offset", "random I/O", "all I/O", "if spread"];
+    page.figures("    granularity", &OFFSETS, &titles.map(str::to_owned));
     for step in &inference.steps {
-        page.line(format!(
-            "    {:>11} {:>13} {:>14} {:>10} {:>11}",
-            step.granularity_bytes.to_string(),
+        let cells = [
             step.offset_bytes.to_string(),
             of_heads(step.heads),
             of_ios(step.ios),
             of_heads(step.chance_heads),
-        ));
+        ];
+        let name = format!("    {:>11}", step.granularity_bytes.to_string());
+        page.figures(&name, &OFFSETS, &cells);
     }
 }
+
+/// The columns of the offsets at each granularity.
+const OFFSETS: [FigureColumn; 4] = figure_columns(13, [0, 1, 2, 3]);
 
 /// `8 KiB`, or `≤ 8 KiB` for a length that was rounded up.
 fn length(bytes: u64, rounded: bool) -> String {

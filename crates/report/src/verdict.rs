@@ -78,9 +78,9 @@ pub struct Verdict {
     pub word: Word,
     /// The sentence behind the word, with a full stop.
     pub sentence: String,
-    /// Names for the last line of a long report: the devices with findings, or those that could not be judged.
+    /// A shorter sentence, for the last line of a long report.
     #[serde(skip)]
-    pub names: Option<String>,
+    pub short: Option<String>,
 }
 
 impl Verdict {
@@ -89,7 +89,7 @@ impl Verdict {
         Verdict {
             word,
             sentence: sentence.into(),
-            names: None,
+            short: None,
         }
     }
 }
@@ -128,7 +128,7 @@ impl Grounds<'_> {
             return Verdict {
                 word: Word::Misfit,
                 sentence: format!("{}; no cost measured.", summary.trim_end_matches('.')),
-                names: None,
+                short: None,
             };
         }
         let fit = self
@@ -157,7 +157,7 @@ impl Grounds<'_> {
                 some(notes, "note"),
                 self.accepted_words()
             ),
-            names: None,
+            short: None,
         }
     }
 
@@ -188,7 +188,7 @@ impl Grounds<'_> {
                 self.accepted_words(),
                 why.trim_end_matches('.')
             ),
-            names: None,
+            short: None,
         }
     }
 }
@@ -230,21 +230,23 @@ fn found(findings: &[&Finding], accepted: &str) -> Verdict {
         true => Word::Problem,
         false => Word::Misfit,
     };
-    let worst = findings
-        .first()
-        .map_or_else(String::new, |finding| brief::summary(finding));
-    let sentence = match findings.len() {
-        1 => worst,
-        number => format!(
-            "{} on {}{accepted}. The worst: {worst}",
-            plural(number as u64, "finding"),
-            plural(devices.len() as u64, "device")
+    let all = format!(
+        "{} on {}",
+        plural(findings.len() as u64, "finding"),
+        plural(devices.len() as u64, "device")
+    );
+    let (sentence, short) = match findings {
+        [] => (format!("{all}{accepted}."), None),
+        [only] => (brief::summary(only), Some(words::finding(only).summary)),
+        [worst, ..] => (
+            format!("{all}{accepted}. The worst: {}", brief::summary(worst)),
+            Some(format!("{all}: {}.", listed(devices))),
         ),
     };
     Verdict {
         word,
         sentence,
-        names: Some(listed(devices)),
+        short,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Sender {
     pub comm: String,
     /// I/O.
     pub ios: u64,
+    /// Page faults of the process during the watch that waited for a disk, of any device.
+    pub faults: u64,
 }
 
 /// Each absent where nobody said anything.

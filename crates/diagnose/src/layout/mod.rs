@@ -6,6 +6,7 @@ use plumb_stack::Stack;
 
 use crate::rules::{Diagnosis, Judge, Outcome};
 
+mod cached_reads;
 pub mod context;
 mod cylinder;
 pub mod discard_misaligned;
@@ -26,6 +27,8 @@ pub mod parity_small_writes;
 pub mod problems;
 pub mod queue_setting;
 mod rates;
+pub mod read_ahead_off;
+pub mod read_ahead_too_large;
 pub mod read_policy;
 pub mod record_mismatch;
 mod seen;
@@ -74,6 +77,8 @@ pub static RULES: &[LayoutRule] = &[
     implausible_hint::RULE,
     misstated_grid::RULE,
     queue_setting::RULE,
+    read_ahead_off::RULE,
+    read_ahead_too_large::RULE,
     too_few_disks::RULE,
     single_path::RULE,
     software_stripe_on_hardware_raid::RULE,

@@ -30,7 +30,7 @@ pub const RULE: LayoutRule = LayoutRule {
 pub const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
 
 /// The kernel's default read-ahead.
-const READ_AHEAD_BYTES: u64 = 128 << 10;
+pub(super) const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 /// The kernel's default request size.
 const REQUEST_BYTES: u64 = 1280 << 10;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format::{bytes, count, digits};
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 
 /// The verdict of a sweep.
 #[derive(Debug, Serialize)]
@@ -72,8 +72,8 @@ const BAR: f64 = 48.0;
 
 /// A sweep alone, as text.
 #[must_use]
-pub fn sweep_text(sweep: &Sweep, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn sweep_text(sweep: &Sweep, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     draw(&mut page, sweep);
     page.text
 }

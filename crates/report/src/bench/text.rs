@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::bench::{study, sweep, verdict};
 use crate::brief;
 use crate::format::{bytes, count, ns, rate};
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 use crate::verdict::Outcome;
 
 /// The columns of the lines of intervals.
@@ -149,10 +149,16 @@ fn cells(name: &str, interval: &BenchInterval) -> [String; 13] {
     ]
 }
 
-/// The summary behind the intervals.
+/// The report behind the intervals. If their lines were held, it begins with the verdict and contains them.
 #[must_use]
-pub fn summary(bench: &Bench, outcome: Outcome, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn summary(bench: &Bench, outcome: Outcome, held: &str, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
+    let verdict = verdict(bench, outcome);
+    if !held.is_empty() {
+        brief::first_line(&mut page, &verdict);
+        page.gap();
+        held.lines().for_each(|line| page.line(line));
+    }
     match &bench.runs[..] {
         // Lines of intervals were printed before.
         [run] => {
@@ -178,7 +184,7 @@ pub fn summary(bench: &Bench, outcome: Outcome, color: Color) -> String {
         page.wrapped("  note: ", "    ", note);
     }
     page.gap();
-    brief::first_line(&mut page, &verdict(bench, outcome));
+    brief::first_line(&mut page, &verdict);
     page.text
 }
 

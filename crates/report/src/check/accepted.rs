@@ -60,7 +60,7 @@ pub(crate) fn elsewhere_line(page: &mut Page, findings: &[Finding], command: &st
     }
     page.gap();
     let words = format!(
-        "Other devices (not judged): {} ({command}).",
+        "Not asked about: {}; `{command}` without a device shows them.",
         parts.join(", ")
     );
     page.wrapped("", "  ", words);

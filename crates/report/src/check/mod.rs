@@ -15,7 +15,7 @@ use crate::format::count;
 use crate::run::Run;
 use crate::text::alike::kinds;
 use crate::text::page::Page;
-use crate::text::{Color, Detail, finding_lines};
+use crate::text::{Detail, Paper, finding_lines};
 use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown};
 use crate::words;
 
@@ -175,8 +175,8 @@ impl Check<'_> {
 
 /// The report as text, for 80 columns.
 #[must_use]
-pub fn text(check: &Check<'_>, detail: Detail, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn text(check: &Check<'_>, detail: Detail, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let verdict = check.verdict();
     if detail == Detail::Brief {
         let findings = &check.diagnosis.findings;

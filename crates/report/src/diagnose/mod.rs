@@ -16,7 +16,7 @@ use crate::brief;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, share_within};
 use crate::text::page::Page;
-use crate::text::{Color, Detail, Sender};
+use crate::text::{Detail, Paper, Sender};
 use crate::verdict::{self, Grounds, Verdict};
 
 mod json;
@@ -179,8 +179,8 @@ impl Diagnose<'_> {
 
 /// The report as text, for 80 columns.
 #[must_use]
-pub fn text(diagnose: &Diagnose<'_>, detail: Detail, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn text(diagnose: &Diagnose<'_>, detail: Detail, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let verdict = diagnose.verdict();
     let check = &diagnose.check;
     if detail == Detail::Brief {

@@ -49,7 +49,7 @@ pub fn csv(check: &Check<'_>) -> String {
 
 /// A cell in quotes where it needs them. A spreadsheet takes a cell that starts with one of these signs for a formula, and
 /// names come from anywhere: an apostrophe makes it text.
-fn cell(words: &str) -> String {
+pub(crate) fn cell(words: &str) -> String {
     let words = visible(words);
     let words = match words.starts_with(['=', '+', '-', '@']) {
         true => Cow::Owned(format!("'{words}")),

@@ -13,6 +13,7 @@ mod markdown;
 mod nagios;
 mod prometheus;
 
+pub(crate) use csv::cell;
 pub use csv::csv;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -38,6 +38,7 @@ fn amounts(m: &mut Markup, analysis: &Analysis) {
     let ops: Vec<String> = analysis
         .ops
         .iter()
+        .filter(|op| op.ios > 0)
         .map(|op| format!("{} {}", format::count(op.ios), op.op))
         .collect();
     figure(m, "I/O", &format::count(analysis.ios), &ops.join(", "));
@@ -110,9 +111,9 @@ fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         let heads = analysis.device().map_or(0, |device| device.inference.heads);
         let runs = plural(analysis.runs, "run");
         let in_runs = format!(
-            "{} I/O in {runs}; {}",
+            "{} I/O in {runs}; {} random I/O",
             format::count(analysis.run_ios),
-            plural(heads, "stream head")
+            format::count(heads)
         );
         figure(
             m,

@@ -52,7 +52,7 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
         "length odd",
         "split",
         "cross a boundary",
-        "cells per cell needed",
+        "times the blocks needed",
         "amplification at most",
     ];
     table(m, "Fit on the grids", &columns, &rows);

@@ -43,11 +43,11 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
     let columns = [
         "granularity",
         "best offset",
-        "of stream heads",
+        "of random I/O",
         "of all I/O",
-        "heads by chance",
+        "if spread evenly",
         "second best",
-        "of stream heads",
+        "of random I/O",
     ];
     let name = place.name.as_ref().map_or_else(
         || "device".to_owned(),
@@ -75,7 +75,7 @@ fn verdict(verdict: &InferenceVerdict) -> String {
             )
         }
         InferenceVerdict::NoGrid => {
-            "No one or two offsets hold most stream heads, on any grid.".to_owned()
+            "No one or two offsets hold most random I/O, on any grid.".to_owned()
         }
         InferenceVerdict::NotEnoughData { why } => format!("Not enough data: {why}."),
     }

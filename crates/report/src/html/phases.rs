@@ -2,7 +2,7 @@
 //! the share of random starts.
 
 use plumb_diagnose::analysis::{Analysis, PlaceAnalysis};
-use plumb_geometry::{Bytes, SECTOR, plural};
+use plumb_geometry::{Bytes, SECTOR};
 use plumb_profile::{Places, Profile, Select};
 
 use super::marks::{Marks, marks, phases_of};
@@ -154,10 +154,10 @@ impl Phases {
             format::bytes(self.bar_bytes)
         };
         let how = format!(
-            "share of starts by {bar} of {}, {} I/O and {}",
+            "share of starts by {bar} of {}, {} I/O and {} random I/O",
             self.granularity,
             format::count(self.whole[0]),
-            plural(self.whole[1], "stream head")
+            format::count(self.whole[1])
         );
         figure(m, title, &how, |m| {
             svg::picture(
@@ -168,12 +168,12 @@ impl Phases {
             );
             let mut entries = vec![
                 ("fo", "all I/O".to_owned()),
-                ("fd", "stream heads".to_owned()),
+                ("fd", "random I/O".to_owned()),
             ];
             if self.chance_heads.is_some() {
                 entries.push((
                     "chance",
-                    "heads in the fullest sector by chance, 99 of 100 cases".to_owned(),
+                    "random I/O in the fullest sector if starts were spread evenly, 99 of 100 cases".to_owned(),
                 ));
             }
             entries.extend(self.marks.iter().map(|marks| ("mark", marks.text())));
@@ -268,7 +268,7 @@ impl Phases {
     fn bar_text(&self, at: usize, bar: &[u64; 2]) -> String {
         let sector = at as u64 * self.bar_bytes / SECTOR;
         format!(
-            "from sector {}\nall I/O {} ({})\nstream heads {} ({})",
+            "from sector {}\nall I/O {} ({})\nrandom I/O {} ({})",
             format::count(sector),
             format::count(bar[0]),
             share_of(bar[0], self.whole[0]),

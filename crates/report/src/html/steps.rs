@@ -26,10 +26,10 @@ pub fn draw(m: &mut Markup, place: &PlaceAnalysis, title: &str) {
                 m,
                 [
                     ("fo", "all I/O".to_owned()),
-                    ("fd", "stream heads".to_owned()),
+                    ("fd", "random I/O".to_owned()),
                     (
                         "chance",
-                        "heads at the best offset by chance, 99 of 100 cases".to_owned(),
+                        "random I/O at the best offset if starts were spread evenly, 99 of 100 cases".to_owned(),
                     ),
                 ],
             );
@@ -83,7 +83,7 @@ fn picture(m: &mut Markup, place: &PlaceAnalysis, plot: Plot) {
             (left(at) + slot * 0.96, level),
         );
         let words = format!(
-            "{}, best offset {}\nall I/O {}\nstream heads {}\nheads by chance {}",
+            "{}, best offset {}\nall I/O {}\nrandom I/O {}\nif spread evenly {}",
             step.granularity_bytes,
             format::bytes(step.offset_bytes.0),
             share_of(step.ios, inference.ios),

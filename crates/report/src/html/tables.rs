@@ -115,7 +115,7 @@ fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
                 share_of(row.heads, row.ios),
             ]
         });
-    let columns = ["<length", "I/O", "stream heads", "random"];
+    let columns = ["<length", "I/O", "random I/O", "share"];
     table(
         m,
         "Random by request size",

@@ -69,7 +69,7 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
         "length odd",
         "split",
         "cross a boundary",
-        "cells per cell needed",
+        "times the blocks needed",
         "amplification at most",
     ];
     table(m, "", &columns, &rows);
@@ -100,7 +100,7 @@ fn record_rows(recorded: &Recorded) -> Vec<Vec<String>> {
 
 fn members(m: &mut Markup, striped: &Striped) {
     let mut words = format!(
-        "Split by chance, weighted by the lengths seen: {}",
+        "Expected for evenly spread starts, weighted by the lengths seen: {}",
         format::percent_within(striped.expected_split_share)
     );
     if let Some(commonest) = &striped.expected_of_commonest {

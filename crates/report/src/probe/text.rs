@@ -6,7 +6,7 @@ use super::words::{figures, grid_words, searched_words, shown, source_words};
 use super::{Hint, ProbeReport, verdict};
 use crate::brief;
 use crate::format::{bytes, ns};
-use crate::text::{Color, Page, finding_lines};
+use crate::text::{Page, Paper, finding_lines};
 use crate::verdict::Outcome;
 
 /// The same for a person.
@@ -15,9 +15,9 @@ pub fn text(
     probed: &ProbeReport<'_>,
     findings: &[Finding],
     outcome: Outcome,
-    color: Color,
+    paper: impl Into<Paper>,
 ) -> String {
-    let mut page = Page::new(color);
+    let mut page = Page::new(paper);
     let verdict = verdict(probed, outcome);
     brief::first_line(&mut page, &verdict);
     probed

@@ -195,7 +195,7 @@ pub(crate) fn shown<'a>(probed: &'a ProbeReport<'_>) -> impl Iterator<Item = &'a
 pub(crate) fn searched_words(one: &Searched, op: Op) -> String {
     let found = match one.flat_within {
         Some(share) => format!("no start costs {} more than another", percent(share)),
-        None => "not shown to be without a boundary".to_owned(),
+        None => "undecided".to_owned(),
     };
     format!("{} of {}: {found}", op.all(), bytes(one.len_bytes))
 }

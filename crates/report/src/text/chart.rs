@@ -1,6 +1,6 @@
 //! Bars in text, as `quantize` draws them.
 
-use super::{Page, WIDTH};
+use super::Page;
 use crate::format::count;
 
 /// Columns of the longest bar.
@@ -30,7 +30,7 @@ pub(super) fn bars(page: &mut Page, rows: &[(String, u64)]) {
         .max("count".len());
     // Long labels and counts make the bars shorter rather than the lines longer.
     let bar = BAR
-        .min(WIDTH.saturating_sub(4 + label + 2 + 1 + longest))
+        .min(page.paper.width.saturating_sub(4 + label + 2 + 1 + longest))
         .max(BAR_MIN);
     let dashes = "-".repeat((bar - TITLE.len()) / 2);
     let title = format!("{dashes}{TITLE}{dashes}");
@@ -81,7 +81,9 @@ mod tests {
         let label = "to 1,152,921,504,606";
         let chart = drawn(&[(label, u64::MAX), ("to -5", u64::MAX)]);
         assert!(
-            chart.lines().all(|line| line.chars().count() <= WIDTH),
+            chart
+                .lines()
+                .all(|line| line.chars().count() <= crate::text::WIDTH),
             "{chart}"
         );
         assert!(chart.contains("| @") || chart.contains("|@"), "{chart}");

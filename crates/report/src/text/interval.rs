@@ -4,8 +4,10 @@ use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
 use serde::Serialize;
 
-use super::{App, Color, Page, grid_lines, measures};
+use super::{App, Page, Paper, grid_lines, measures};
+use crate::brief;
 use crate::format::{bytes, count, percent};
+use crate::verdict::Verdict;
 
 /// The I/O of a process in an interval.
 #[derive(Serialize)]
@@ -63,6 +65,8 @@ pub struct SeenAgain<'a> {
 pub struct WatchInterval<'a> {
     /// When, and how long.
     pub heading: String,
+    /// The verdict on the time so far.
+    pub verdict: Option<&'a Verdict>,
     /// Devices that received I/O.
     pub devices: &'a [Analysis],
     /// The senders, most I/O first.
@@ -86,8 +90,12 @@ const SPAN: &str = "up to the last issue";
 
 /// The interval as text.
 #[must_use]
-pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn interval(interval: &WatchInterval<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
+    if let Some(verdict) = interval.verdict {
+        brief::first_line(&mut page, verdict);
+        page.gap();
+    }
     page.heading(&interval.heading);
     if let Some(filter) = interval.filter {
         page.wrapped("  filtered: ", "    ", format!("only {filter}"));
@@ -98,6 +106,18 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
     for analysis in interval.devices {
         page.gap();
         page.line(crate::words::target(&analysis.target));
+        if analysis.ios == 0 {
+            let failed: u64 = analysis.ops.iter().map(|op| op.failed).sum();
+            let failed = match failed {
+                0 => String::new(),
+                failed => format!(", {} of them failed", count(failed)),
+            };
+            page.line(format!("  no I/O issued; earlier ones completed{failed}"));
+            if analysis.timed > 0 {
+                measures::latency(&mut page, analysis);
+            }
+            continue;
+        }
         measures::totals(&mut page, analysis, SPAN);
         for fit in analysis.device().into_iter().flat_map(|place| &place.grids) {
             grid_lines(&mut page, fit);
@@ -121,8 +141,8 @@ pub fn interval(interval: &WatchInterval<'_>, color: Color) -> String {
 
 /// The requests over the whole time.
 #[must_use]
-pub fn asked(app: &App, color: Color) -> String {
-    let mut page = Page::new(color);
+pub fn asked(app: &App, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     page.heading("Asked of file systems");
     super::app::lines(&mut page, app);
     page.gap();
@@ -197,6 +217,7 @@ mod tests {
         senders.extend((0..3).map(|_| sender("sda", false)));
         let on = ["sda".to_owned()];
         let interval = WatchInterval {
+            verdict: None,
             heading: "noon, 1.0 s".to_owned(),
             devices: &[],
             senders: &senders,
@@ -209,7 +230,7 @@ mod tests {
             notes: &[],
             app: None,
         };
-        let text = super::interval(&interval, Color::Never);
+        let text = super::interval(&interval, crate::text::Color::Never);
         let others = text
             .lines()
             .find(|line| line.contains("others"))

@@ -5,13 +5,15 @@ use plumb_geometry::plural;
 use plumb_profile::Profile;
 use plumb_profile::imported::{ForeignHistogram, Measured};
 
+use super::page::{FigureColumn, figure_columns};
 use super::{Page, chart, length};
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::words::single_io;
 
 /// The totals, in a few lines; `span` has the time.
 pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
-    for op in &analysis.ops {
+    let counted = |op: &&OpSummary| op.ios > 0 || op.failed > 0;
+    for op in analysis.ops.iter().filter(counted) {
         let failed = if op.failed > 0 {
             format!(", {} failed", count(op.failed))
         } else {
@@ -61,7 +63,7 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
     for op in analysis
         .ops
         .iter()
-        .filter(|op| matches!(op.op, "read" | "write"))
+        .filter(|op| matches!(op.op, "read" | "write") && op.ios > 0)
     {
         page.gap();
         page.line(format!("  Length of {}, up to", op_words(op)));
@@ -149,31 +151,33 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     }
     if analysis.pairing_unsound {
         let words = format!(
-            "not known. {} have one; too many completions are missing: the others may belong to other I/O",
-            timed_share(analysis)
+            "not known: {}, but too many completions are missing, and those found may belong to other I/O",
+            timed_words(analysis)
         );
         page.wrapped("  Latency: ", "    ", &words);
         return;
     }
     if analysis.ops.iter().all(|op| op.device.is_none()) {
         let words = format!(
-            "known as sums only, of {} of {} I/O; how it is spread is unknown",
-            count(analysis.timed),
-            count(analysis.ios)
+            "known as sums only ({}); the distribution is unknown",
+            timed_words(analysis)
         );
         page.wrapped("  Latency: ", "    ", &words);
         by_fit(page, analysis);
         return;
     }
-    page.line(format!(
-        "  Latency, issue to complete, at most ({} timed)",
-        timed_share(analysis)
-    ));
-    page.line("                     median       90 %       99 %     99.9 %    largest");
+    let words = format!(
+        "Latency, issue to complete, at most ({})",
+        timed_words(analysis)
+    );
+    page.wrapped("  ", "    ", &words);
+    let titles = ["median", "90 %", "99 %", "99.9 %", "largest"];
+    page.figures("", &QUANTILES, &titles.map(str::to_owned));
     for op in &analysis.ops {
         for (word, quantiles) in [("", &op.device), (" queue", &op.queue)] {
             if let Some(quantiles) = quantiles {
-                page.line(quantile_row(&format!("{}{word}", op.op), quantiles));
+                let name = format!("    {}{word}", op.op);
+                page.figures(&name, &QUANTILES, &quantile_cells(quantiles));
             }
         }
     }
@@ -195,27 +199,38 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     by_fit(page, analysis);
 }
 
-/// `500 of 1,000 I/O (50.0 %)`, or `1,000 of 1,000 I/O`.
-fn timed_share(analysis: &Analysis) -> String {
+/// `500 of 1,000 I/O (50.0 %) timed`, or `1,000 of 1,000 I/O timed`. More I/O complete in an interval than are issued in it
+/// if some were in flight at its begin.
+fn timed_words(analysis: &Analysis) -> String {
     let (timed, ios) = (analysis.timed, analysis.ios);
+    if let Some(earlier) = timed.checked_sub(ios).filter(|&earlier| earlier > 0) {
+        let at_least = if ios > 0 { "at least " } else { "" };
+        return format!(
+            "{} I/O timed, {at_least}{} of them issued earlier",
+            count(timed),
+            count(earlier)
+        );
+    }
     let share = if timed == ios {
         String::new()
     } else {
         format!(" ({})", percent(timed as f64 / ios as f64))
     };
-    format!("{} of {} I/O{share}", count(timed), count(ios))
+    format!("{} of {} I/O{share} timed", count(timed), count(ios))
 }
 
-fn quantile_row(name: &str, quantiles: &Quantiles) -> String {
-    let q = quantiles;
-    format!(
-        "    {name:<12} {:>10} {:>10} {:>10} {:>10} {:>10}",
-        ns(q.p50_ns),
-        ns(q.p90_ns),
-        ns(q.p99_ns),
-        ns(q.p999_ns),
-        ns(q.max_ns)
-    )
+/// The columns of latencies: median, 90, 99 and 99.9 %, and the largest.
+const QUANTILES: [FigureColumn; 5] = figure_columns(11, [0, 3, 1, 4, 2]);
+
+fn quantile_cells(quantiles: &Quantiles) -> [String; 5] {
+    [
+        quantiles.p50_ns,
+        quantiles.p90_ns,
+        quantiles.p99_ns,
+        quantiles.p999_ns,
+        quantiles.max_ns,
+    ]
+    .map(ns)
 }
 
 fn by_fit(page: &mut Page, analysis: &Analysis) {

@@ -1,4 +1,4 @@
-//! A page of text under construction: lines, headings, paragraphs that wrap at 80 columns. Commands are never wrapped.
+//! A page of text under construction: lines, headings, paragraphs that wrap at its width. Commands are never wrapped.
 
 use std::borrow::Cow;
 use std::ops::Add;
@@ -6,8 +6,14 @@ use std::ops::Add;
 use plumb_model::Severity;
 use plumb_quoting::{CommandLine, visible};
 
-/// Columns that a report is made for.
+/// Columns of a report that is not for a terminal.
 pub const WIDTH: usize = 80;
+
+/// Columns from which a report fits.
+pub const WIDTH_MIN: usize = 60;
+
+/// Columns beyond which lines are too long to read.
+pub const WIDTH_MAX: usize = 120;
 
 /// Whether to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +23,41 @@ pub enum Color {
     Never,
     /// Severities in colour.
     Always,
+}
+
+/// The surface that a report is printed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paper {
+    /// Whether to colour.
+    pub color: Color,
+    /// Columns.
+    pub width: usize,
+}
+
+impl Paper {
+    /// Paper for a terminal of that number of columns; widths that no report fits are replaced by the nearest one.
+    #[must_use]
+    pub fn of_width(self, columns: usize) -> Paper {
+        Paper {
+            width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
+            ..self
+        }
+    }
+}
+
+impl Default for Paper {
+    fn default() -> Paper {
+        Color::default().into()
+    }
+}
+
+impl From<Color> for Paper {
+    fn from(color: Color) -> Paper {
+        Paper {
+            color,
+            width: WIDTH,
+        }
+    }
 }
 
 /// How much of a report to print.
@@ -36,8 +77,8 @@ pub enum Detail {
 pub struct Page {
     /// The text so far.
     pub text: String,
-    /// Whether to colour.
-    pub color: Color,
+    /// The surface.
+    pub paper: Paper,
 }
 
 /// Words for a terminal: hidden characters in them are escapes, from any source, and only [`Page::painted`] adds
@@ -94,12 +135,51 @@ impl Add for Painted {
     }
 }
 
+/// Columns of the name before [`Page::figures`].
+const NAME_WIDTH: usize = 16;
+
+/// A column of a table that leaves out columns where there is no room.
+#[derive(Clone, Copy, Debug)]
+pub struct FigureColumn {
+    /// Columns of the terminal, with the gap before it.
+    pub width: usize,
+    /// Low ranks stay on narrow paper.
+    pub rank: u8,
+}
+
+/// Columns of one width.
+pub const fn figure_columns<const N: usize>(width: usize, ranks: [u8; N]) -> [FigureColumn; N] {
+    let mut columns = [FigureColumn { width, rank: 0 }; N];
+    let mut at = 0;
+    while at < N {
+        columns[at].rank = ranks[at];
+        at += 1;
+    }
+    columns
+}
+
+/// The columns that have room, in their order: those with the lowest ranks.
+#[must_use]
+pub fn fitting_columns(columns: &[FigureColumn], room: usize) -> Vec<usize> {
+    let mut by_rank: Vec<usize> = (0..columns.len()).collect();
+    by_rank.sort_by_key(|&at| columns[at].rank);
+    let mut left = room;
+    let has_room = |at: &usize| {
+        let rest = left.checked_sub(columns[*at].width);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let mut fitting: Vec<usize> = by_rank.into_iter().take_while(has_room).collect();
+    fitting.sort_unstable();
+    fitting
+}
+
 impl Page {
     /// A page without anything in it so far.
-    pub fn new(color: Color) -> Page {
+    pub fn new(paper: impl Into<Paper>) -> Page {
         Page {
             text: String::new(),
-            color,
+            paper: paper.into(),
         }
     }
 
@@ -129,6 +209,17 @@ impl Page {
         self.line("─".repeat(widest));
     }
 
+    /// A row of figures behind a name of 16 columns. On narrow paper the cells with the highest ranks are left out, so that
+    /// no figure is cut.
+    pub fn figures(&mut self, name: &str, columns: &[FigureColumn], cells: &[String]) {
+        let room = self.paper.width.saturating_sub(NAME_WIDTH);
+        let mut line = format!("{name:<NAME_WIDTH$}");
+        for at in fitting_columns(columns, room) {
+            line += &format!("{:>width$}", cells[at], width = columns[at].width);
+        }
+        self.line(line);
+    }
+
     /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line, and so does a
     /// command between backquotes.
     pub fn wrapped(
@@ -140,7 +231,7 @@ impl Page {
         let (mut line, rest, words) = (first.into(), rest.into(), words.into());
         let mut fresh = true;
         for word in unbreakable(&words.0) {
-            let long = columns(&line.0) + 1 + columns(&word) > WIDTH;
+            let long = columns(&line.0) + 1 + columns(&word) > self.paper.width;
             if !fresh && long {
                 self.line(line);
                 line = rest.clone();
@@ -162,7 +253,7 @@ impl Page {
 
     /// A word in a colour, by its number.
     pub fn painted(&self, code: &'static str, word: &'static str) -> Painted {
-        match self.color {
+        match self.paper.color {
             Color::Never => Painted(word.to_owned()),
             Color::Always => Painted(format!("\x1b[1;{code}m{word}\x1b[0m")),
         }
@@ -228,6 +319,32 @@ fn unbreakable(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn narrow_paper_has_fewer_figures() {
+        let columns = figure_columns(11, [0, 3, 1, 4, 2]);
+        let cells = ["1", "2", "3", "4", "5"].map(str::to_owned);
+        let row = |width| {
+            let mut page = Page::new(Paper::default().of_width(width));
+            page.figures("    read", &columns, &cells);
+            page.text
+        };
+        let shown = |width| {
+            let row = row(width);
+            assert!(row.trim_end().chars().count() <= width, "{row}");
+            row.split_whitespace().skip(1).collect::<Vec<_>>().concat()
+        };
+        assert_eq!(shown(80), "12345");
+        assert_eq!(shown(70), "1235");
+        assert_eq!(shown(60), "1235");
+        assert_eq!(row(80).trim_end().len(), 16 + 5 * 11);
+        // Sentences wrap at the width.
+        let mut page = Page::new(Paper::default().of_width(60));
+        page.wrapped("", "", "word ".repeat(40).as_str());
+        assert!(page.text.lines().all(|line| line.chars().count() <= 60));
+        assert_eq!(Paper::default().of_width(20).width, WIDTH_MIN);
+        assert_eq!(Paper::default().of_width(500).width, WIDTH_MAX);
+    }
 
     fn page() -> Page {
         Page::new(Color::Never)

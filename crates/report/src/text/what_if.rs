@@ -70,7 +70,7 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
         striped.class,
     );
     let words = format!(
-        "I/O touch more chunks than they need ({}; by chance {})",
+        "I/O touch more chunks than they need ({}; if spread evenly {})",
         share_within(tally.split, tally.ios),
         percent_within(striped.expected_split_share)
     );

@@ -128,9 +128,9 @@ pub(super) fn no_remedy(device: &str, plan: &str, obstacle: &Obstacle) -> String
         Obstacle::NotModelled => "the model of the stack does not describe the change".to_owned(),
         Obstacle::NotJudged => {
             return format!(
-                "No commands for it: too many remedies to prove at once. Run `plumb check` on {device} alone."
+                "Plumb prints no commands: too many remedies to prove at once. Run `plumb check` on {device} alone."
             );
         }
     };
-    format!("No commands for it: `plumb plan {plan}` would change {device}, and {why}.")
+    format!("Plumb prints no commands: `plumb plan {plan}` would change {device}, and {why}.")
 }

@@ -9,7 +9,7 @@ use crate::words::phrase::capital;
 pub(super) fn sentence(advice: &Advice) -> String {
     match advice {
         Advice::AttachImage => {
-            "No commands for it: attach the image as a device first, and check that device."
+            "Plumb prints no commands: attach the image as a device first, and check that device."
                 .to_owned()
         }
         Advice::AttachLoop => {
@@ -25,7 +25,7 @@ pub(super) fn sentence(advice: &Advice) -> String {
             "One layout covers all misplaced soft partitions of {component}: see {rule} of {}.",
             target(other)
         ),
-        Advice::NoPlan { why } => ended(format!("No commands for it: {why}")),
+        Advice::NoPlan { why } => ended(format!("Plumb prints no commands: {why}")),
         Advice::NoCommand { why } => ended(capital(why)),
         Advice::RunOn { host, changes } => {
             let host = host.as_deref().unwrap_or("this host");
@@ -36,7 +36,7 @@ pub(super) fn sentence(advice: &Advice) -> String {
         }
         Advice::Empty => "The partition holds no data.".to_owned(),
         Advice::NoneKeepsData { device, plan } => format!(
-            "No commands for it: every fix destroys the data on {device}. `plumb plan {plan}` prints the steps, which need a \
+            "Plumb prints no commands: every fix destroys the data on {device}. `plumb plan {plan}` prints the steps, which need a \
              backup."
         ),
         Advice::AssumedStart {

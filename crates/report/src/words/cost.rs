@@ -2,7 +2,7 @@
 
 use plumb_model::{Basis, Cost, CostOf};
 
-/// `1.50 cells touched per cell needed (estimated, not measured)`.
+/// `1.50 times as many blocks touched as needed (estimated, not measured)`.
 #[must_use]
 pub fn cost(cost: &Cost) -> String {
     let basis = match cost.basis {
@@ -19,7 +19,7 @@ pub fn cost(cost: &Cost) -> String {
 
 const fn of(of: CostOf) -> &'static str {
     match of {
-        CostOf::Cells => "cells touched per cell needed",
+        CostOf::Cells => "times as many blocks touched as needed",
         CostOf::Commands => "commands per command needed",
         CostOf::MovedBytes => "bytes moved per byte asked for",
         CostOf::CellBytes => "bytes touched per byte asked for, if all starts were on the grid",

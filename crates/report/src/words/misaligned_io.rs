@@ -57,7 +57,7 @@ fn of_offset(offset: &IoOffset, grid: &Grid) -> Vec<String> {
             of_phase(offset, second, known(1)),
         ],
         InferenceVerdict::NoGrid => vec![
-            "No one or two offsets hold most stream heads, on any grid: no single shift would align them.".to_owned(),
+            "No one or two offsets hold most random I/O, on any grid: no single shift would align them.".to_owned(),
         ],
         InferenceVerdict::NotEnoughData { why } => {
             vec![format!("The offset of the I/O is unknown: {why}.")]
@@ -69,7 +69,7 @@ fn of_offset(offset: &IoOffset, grid: &Grid) -> Vec<String> {
     sentences
 }
 
-/// `4 KiB blocks are at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the stream heads. …`
+/// `4 KiB blocks are at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the random I/O. …`
 fn of_phase(offset: &IoOffset, phase: &Phase, known: Option<KnownStart>) -> String {
     let of = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
     let cause = known.map_or_else(String::new, |known| {
@@ -79,7 +79,7 @@ fn of_phase(offset: &IoOffset, phase: &Phase, known: Option<KnownStart>) -> Stri
         )
     });
     format!(
-        "{} blocks are at {}: {:.1} % of the I/O, {:.1} % of the stream heads.{cause}",
+        "{} blocks are at {}: {:.1} % of the I/O, {:.1} % of the random I/O.{cause}",
         phase.granularity_bytes,
         position(phase),
         of(phase.ios, offset.ios),
@@ -125,7 +125,7 @@ fn other(other: &OtherOffset) -> String {
         format!("The {ios} I/O at {place} continue streams: they are no second layout.")
     } else {
         format!(
-            "{ios} more I/O, {} of them stream heads, are at {place}: few heads, but perhaps a second layout.",
+            "{ios} more I/O, {} of them random, are at {place}: too few to be sure of a second layout.",
             group_digits(other.heads)
         )
     }

@@ -29,6 +29,8 @@ mod parity_small_writes;
 mod phrase;
 mod problem;
 mod queue_setting;
+mod read_ahead_off;
+mod read_ahead_too_large;
 mod read_policy;
 mod reason;
 mod record_mismatch;
@@ -58,7 +60,7 @@ pub use obstacle::{doubt, obstacle};
 pub(crate) use phrase::capital;
 pub use reason::reason;
 pub use seen::latency;
-pub(crate) use seen::misaligned_through;
+pub(crate) use seen::{misaligned_through, move_does_not_help};
 pub(crate) use single_io::single_io;
 pub use target::{part, target};
 
@@ -160,6 +162,8 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::ImplausibleHint(facts) => implausible_hint::words(on, facts),
         Facts::MisstatedGrid(facts) => misstated_grid::words(on, facts),
         Facts::QueueSetting(facts) => queue_setting::words(on, facts),
+        Facts::ReadAheadOff(facts) => read_ahead_off::words(on, facts),
+        Facts::ReadAheadTooLarge(facts) => read_ahead_too_large::words(on, facts),
         Facts::TooFewDisks(facts) => too_few_disks::words(on, facts),
         Facts::SinglePath(facts) => single_path::words(on, facts),
         Facts::SoftwareStripeOnHardwareRaid(facts) => {

@@ -5,6 +5,7 @@ use plumb_model::{Facts, Finding, GridOf, Seen};
 use plumb_profile::latency_fit::LatencyByFit;
 
 use super::phrase::{part_of, place, rate, unit};
+use crate::format::percent;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -64,6 +65,24 @@ pub(crate) fn misaligned_through(finding: &Finding) -> Option<String> {
             part_of(fit.misaligned, fit.ios),
             through(seen),
             during(seen)
+        )
+    })
+}
+
+/// That a move of the start alone would leave nine of ten misaligned I/O as they are, if that was counted.
+pub(crate) fn move_does_not_help(finding: &Finding) -> Option<String> {
+    let seen = finding.seen.as_ref()?;
+    let (Facts::MisalignedPartition(_), Some(fit)) = (&finding.facts, &seen.fit) else {
+        return None;
+    };
+    let moved = fit.moved.as_ref()?;
+    let helps_few = fit.misaligned.low > 0
+        && moved.misaligned.low.saturating_mul(10) >= fit.misaligned.high.saturating_mul(9);
+    helps_few.then(|| {
+        format!(
+            "A later start alone does not help these I/O: {} of them would still start off the grid (exact). Look at the block \
+             size of the file system and at the offsets of the application; -v shows the commands for the start.",
+            part_of(moved.misaligned, moved.ios)
         )
     })
 }
@@ -138,10 +157,15 @@ fn senders(seen: &Seen) -> Option<String> {
 /// How much longer I/O off the grid took.
 #[must_use]
 pub fn latency(latency: &LatencyByFit) -> String {
-    let verdict = if latency.shows_no_cost() {
-        "No cost shows here: unaligned I/O were faster."
-    } else {
-        "It is a difference, not a measured cost."
+    let verdict = match latency.share_at_most() {
+        Some(share) if latency.shows_no_cost() && share < 0.0 => {
+            "No cost shows here: unaligned I/O were faster.".to_owned()
+        }
+        Some(share) if latency.shows_no_cost() => format!(
+            "No cost shows here: unaligned I/O took at most {} longer.",
+            percent(share)
+        ),
+        _ => "It is a difference, not a measured cost.".to_owned(),
     };
     match latency {
         LatencyByFit::Difference {

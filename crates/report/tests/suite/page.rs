@@ -198,7 +198,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
         "Starts within 4 KiB",
         "Starts within 1 MiB",
         "Best offset by granularity",
-        "by chance, 99 of 100 cases",
+        "if starts were spread evenly, 99 of 100 cases",
         ">Latency<",
         "Latency, cumulative",
         "insert to issue",

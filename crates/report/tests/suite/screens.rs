@@ -3,17 +3,22 @@
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::Accepted;
-use plumb_geometry::Bytes;
-use plumb_model::facts::{BadSetting, FailingIo, QueueSetting, SaturatedDevice, Stall, StalledIo};
-use plumb_model::{Confidence, Effect, Facts, Finding, Fix, Severity, Target};
+use plumb_geometry::{Bounds, Bytes};
+use plumb_model::facts::{
+    BadSetting, FailingIo, MisalignedPartition, QueueSetting, SaturatedDevice, Stall, StalledIo,
+    WantedStart,
+};
+use plumb_model::seen::{FitAfterMove, SeenFit};
+use plumb_model::{Confidence, Effect, Facts, Finding, Fix, GridOf, Seen, Severity, Target};
 use plumb_quoting::Command;
 use plumb_report::Report;
 use plumb_report::check::Check;
 use plumb_report::diagnose::{Diagnose, Unseen, WatchSummary, text};
+use plumb_report::format::count;
 use plumb_report::run::Run;
 use plumb_report::text::{Color, Detail};
 use plumb_report::verdict::{Outcome, WhyUnknown};
-use plumb_stack::{Builder, Kind, Source, Stack, Survey};
+use plumb_stack::{Builder, CellKind, Kind, Source, Stack, Survey};
 use plumb_trace::Layer;
 
 fn stack(disks: usize) -> Stack {
@@ -226,4 +231,91 @@ fn the_word_follows_the_outcome() {
             );
         }
     }
+}
+
+/// A partition 1 KiB past a block, whose I/O were counted with the present start and with an aligned one.
+fn misaligned(moved: u64) -> Finding {
+    let facts = MisalignedPartition {
+        grid: GridOf {
+            granularity_bytes: Bytes(4096),
+            offset_bytes: Bytes(0),
+            what: CellKind::PhysicalBlock,
+            source: Source::Kernel {
+                path: "sys/class/block".into(),
+            },
+            believed: true,
+            on: "sd0".to_owned(),
+        },
+        past_bytes: Some(Bytes(1024)),
+        varies_by_bytes: None,
+        byte: Bytes(0),
+        start_bytes: Some(Bytes(34 * 512)),
+        given_bytes: None,
+        grids_off: 1,
+        grids: 1,
+        movers: Vec::new(),
+        also_off: Vec::new(),
+        not_known: Vec::new(),
+        wanted: WantedStart::NoStart,
+    };
+    let fit = SeenFit {
+        ios: 1000,
+        misaligned: Bounds::exact(1000),
+        cells_ratio: None,
+        moved: Some(FitAfterMove {
+            by_bytes: Bytes(3072),
+            ios: 1000,
+            misaligned: Bounds::exact(moved),
+        }),
+        latency: None,
+    };
+    let seen = Seen {
+        on: "sd0p1".to_owned(),
+        is_below: false,
+        layer: Layer::Request,
+        seconds: Some(10.0),
+        reads: 1000,
+        writes: 0,
+        moved_bytes: Bounds::exact(8_192_000),
+        mean_ns: None,
+        fit: Some(fit),
+        senders: Vec::new(),
+        more_senders: 0,
+    };
+    let umount = Fix::new(
+        Command::new("umount").path("/srv"),
+        Effect::ChangesSetting,
+        "fails while a process uses the file system",
+        Command::new("mount").path("/srv"),
+    );
+    let preview = Fix::look(Command::new("plumb fix move").path("/dev/sd0p1"));
+    let finding = finding(
+        "sd0p1",
+        Facts::MisalignedPartition(facts),
+        Severity::Warning,
+    );
+    Finding {
+        seen: Some(seen),
+        ..finding.with_fix(umount).with_fix(preview)
+    }
+}
+
+/// The preview writes nothing, so it comes before the first step that disturbs anyone. A fix that helps none of the counted I/O
+/// is not recommended.
+#[test]
+fn a_fix_begins_with_its_preview_and_has_to_help() {
+    let helps = brief(1, vec![misaligned(0)], Outcome::Findings);
+    let preview =
+        "  Preview (reads only):\n      plumb fix move /dev/sd0p1\n      (1 more command: -v)\n";
+    assert!(helps.contains(preview), "{helps}");
+    assert!(!helps.contains("umount"), "{helps}");
+    for moved in [900, 1000] {
+        let text = brief(1, vec![misaligned(moved)], Outcome::Findings);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let share = format!("does not help these I/O: {} of 1,000", count(moved));
+        assert!(words.contains(&share), "{words}");
+        assert!(!text.contains("plumb fix move"), "{text}");
+    }
+    let some = brief(1, vec![misaligned(899)], Outcome::Findings);
+    assert!(some.contains(preview), "{some}");
 }

@@ -468,6 +468,24 @@ fn settings() -> Vec<Facts> {
         })
     };
     vec![
+        Facts::ReadAheadOff(ReadAheadOff {
+            reads: 30_754,
+            cached_reads: 30_754,
+            continuing_reads: 30_751,
+            short_bytes: Bytes(16 << 10),
+            better_bytes: Bytes(128 << 10),
+            source: None,
+        }),
+        Facts::ReadAheadTooLarge(ReadAheadTooLarge {
+            bytes: Bytes(4 << 20),
+            better_bytes: Bytes(128 << 10),
+            reads: 680,
+            cached_reads: 670,
+            jumps: 180,
+            read_bytes: 250 << 20,
+            faults: 180,
+            source: None,
+        }),
         Facts::QueueSetting(QueueSetting {
             settings: vec![
                 BadSetting::ReadAhead {
@@ -651,7 +669,7 @@ fn misaligned_io() -> Vec<Facts> {
         phases: [phase(7), phase(3)],
     };
     let few = InferenceVerdict::NotEnoughData {
-        why: "4 stream heads seen, 200 needed".to_owned(),
+        why: "4 random I/O seen, 200 needed".to_owned(),
     };
     let offsets = [
         (GridSource::User, Some(known)),

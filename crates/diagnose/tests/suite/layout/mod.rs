@@ -10,6 +10,7 @@ mod model;
 mod pages;
 mod paths;
 mod problems;
+mod read_ahead;
 mod real;
 mod seen;
 mod soft_partitions;

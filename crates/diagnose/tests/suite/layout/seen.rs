@@ -53,6 +53,7 @@ fn watched(lab: &mut Lab) {
         device: device.to_owned(),
         comm: "postgres".to_owned(),
         ios,
+        faults: 0,
     };
     lab.known.watch = Some(Watch {
         seconds: 10.0,

@@ -1,0 +1,437 @@
+//! The history of a host as text, JSON and CSV: its devices, the I/O of one over time, its size and its state.
+
+use plumb_model::Finding;
+use plumb_quoting::visible;
+use serde::Serialize;
+
+use crate::brief;
+use crate::exports::cell;
+use crate::format::{bytes, count, ns, percent};
+use crate::json::Document;
+use crate::run::Run;
+use crate::text::Paper;
+use crate::text::page::{FigureColumn, Page};
+
+/// A change of a finding over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingChange {
+    /// It was not there before.
+    Appeared,
+    /// It is more severe than before.
+    Worsened,
+    /// Its rule found nothing any more.
+    Gone,
+}
+
+/// The line of a log about a change of a finding, with the page that explains it.
+#[must_use]
+pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
+    let name = finding.rule().name();
+    let severity = finding.severity.word();
+    let device = visible(&finding.target.device);
+    match change {
+        FindingChange::Gone => format!("{name} is gone: the latest I/O on {device} do not show it"),
+        change => {
+            let change = match change {
+                FindingChange::Worsened => "worsened",
+                _ => "appeared",
+            };
+            format!(
+                "{name} {change} ({severity}): {} See: plumb explain {name}",
+                visible(&brief::summary(finding))
+            )
+        }
+    }
+}
+
+/// A device with a history.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryDevice {
+    /// Its last name.
+    pub device: String,
+    /// WWN, serial number or UUID; a name without them.
+    pub identity: String,
+    /// Layer at which its I/O were counted.
+    pub layer: &'static str,
+    /// Names with the time from which each was seen, in order.
+    pub names: Vec<NameSince>,
+    /// Begin of its first window; absent without any.
+    pub from: Option<String>,
+    /// End of its last window, excluded.
+    pub to: Option<String>,
+}
+
+/// A name of a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct NameSince {
+    /// The time from which it was seen.
+    pub since: String,
+    /// The name.
+    pub name: String,
+}
+
+/// The I/O of a device over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryCourse {
+    /// Its last name.
+    pub device: String,
+    /// WWN, serial number or UUID; a name without them.
+    pub identity: String,
+    /// Layer at which its I/O were counted.
+    pub layer: &'static str,
+    /// Length of a window.
+    pub window_seconds: u64,
+    /// The windows with I/O that are over, in order.
+    pub windows: Vec<HistoryWindow>,
+    /// The I/O since the last of them: of windows that are not over.
+    pub open: Option<HistoryWindow>,
+}
+
+/// Totals of a window.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryWindow {
+    /// Its begin.
+    pub from: String,
+    /// I/O of all operations.
+    pub ios: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Reads and writes that do not start on a 4 KiB boundary; absent if it is unknown.
+    pub misaligned_4k: Option<u64>,
+    /// Reads and writes with a known latency.
+    pub timed: u64,
+    /// Half of the latencies are at most this, ns.
+    pub p50_ns: Option<u64>,
+    /// The same for 99 %.
+    pub p99_ns: Option<u64>,
+    /// No latency is larger, ns.
+    pub max_ns: Option<u64>,
+    /// Reads and writes of up to 4, 16, 64 and 256 KiB, and longer ones.
+    pub lengths: [u64; 5],
+}
+
+/// The size of a history, now and later.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistorySize {
+    /// Bytes of its files.
+    pub used_bytes: u64,
+    /// The cap.
+    pub cap_bytes: u64,
+    /// Expected bytes once every tier is full, without the cap; absent for a history of less than a day.
+    pub full_bytes: Option<u64>,
+    /// The tiers.
+    pub tiers: Vec<HistoryTier>,
+}
+
+/// A tier of windows.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryTier {
+    /// Length of a window.
+    pub window_seconds: u64,
+    /// Days that it will reach back, within the cap.
+    pub reach_days: u64,
+    /// Begin of its oldest window; absent without any.
+    pub oldest: Option<String>,
+}
+
+/// A finding of the agent over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryFinding {
+    /// The time at which it appeared.
+    pub appeared: String,
+    /// The time of its last change.
+    pub changed: String,
+    /// The time at which it went; absent while it is present.
+    pub went: Option<String>,
+    /// Its last form.
+    pub finding: Finding,
+    summary: String,
+}
+
+impl HistoryFinding {
+    /// A finding with its times.
+    #[must_use]
+    pub fn new(finding: Finding, appeared: String, changed: String, went: Option<String>) -> Self {
+        HistoryFinding {
+            appeared,
+            changed,
+            went,
+            summary: brief::summary(&finding),
+            finding,
+        }
+    }
+}
+
+/// The state of a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryFile {
+    /// Its path.
+    pub file: String,
+    /// Faults of the file itself.
+    pub faults: Vec<String>,
+    /// Sound records.
+    pub sound: u64,
+    /// Damaged records.
+    pub damaged: u64,
+    /// Records whose totals are not those of their histograms.
+    pub differing: u64,
+}
+
+/// Everything that `plumb history` prints.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", content = "is", rename_all = "kebab-case")]
+pub enum HistoryAnswer {
+    /// The devices.
+    Devices(Vec<HistoryDevice>),
+    /// The I/O of a device, a course for each layer.
+    Courses(Vec<HistoryCourse>),
+    /// The findings, in the order in which they appeared.
+    Findings(Vec<HistoryFinding>),
+    /// Sizes.
+    Size(HistorySize),
+    /// The state of the files.
+    Files(Vec<HistoryFile>),
+}
+
+/// The document of `plumb history`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(run: &Run, answer: &HistoryAnswer) -> Result<String, serde_json::Error> {
+    plumb_quoting::json::pretty(&Document {
+        schema: "plumb.history/1",
+        run,
+        inputs: Vec::<()>::new(),
+        verdict: None,
+        findings: Vec::new(),
+        result: answer,
+    })
+}
+
+/// The same for a person.
+#[must_use]
+pub fn text(answer: &HistoryAnswer, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
+    match answer {
+        HistoryAnswer::Devices(devices) => list(&mut page, devices),
+        HistoryAnswer::Courses(courses) => courses.iter().for_each(|one| course(&mut page, one)),
+        HistoryAnswer::Findings(findings) => intervals(&mut page, findings),
+        HistoryAnswer::Size(size) => sizes(&mut page, size),
+        HistoryAnswer::Files(files) => files.iter().for_each(|one| state(&mut page, one)),
+    }
+    page.text
+}
+
+fn list(page: &mut Page, devices: &[HistoryDevice]) {
+    if devices.is_empty() {
+        page.line("no device has a history yet");
+    }
+    for one in devices {
+        let time = match (&one.from, &one.to) {
+            (Some(from), Some(to)) => format!("{from} to {to}"),
+            _ => "no window yet".to_owned(),
+        };
+        page.wrapped(
+            format!("{} ({} layer): ", visible(&one.device), one.layer),
+            "  ",
+            time,
+        );
+        if one.identity != one.device {
+            page.wrapped("  identity ", "    ", visible(&one.identity).into_owned());
+        }
+        for name in one.names.iter().filter(|name| name.name != one.device) {
+            page.wrapped(
+                "  was ",
+                "    ",
+                format!("{} from {} on", visible(&name.name), name.since),
+            );
+        }
+    }
+}
+
+/// Columns of a course: I/O/s, bytes/s, misaligned, median, 99 %, largest.
+const COLUMNS: [FigureColumn; 6] = [
+    FigureColumn { width: 11, rank: 0 },
+    FigureColumn { width: 12, rank: 2 },
+    FigureColumn { width: 11, rank: 1 },
+    FigureColumn { width: 10, rank: 4 },
+    FigureColumn { width: 10, rank: 3 },
+    FigureColumn { width: 10, rank: 5 },
+];
+
+fn course(page: &mut Page, course: &HistoryCourse) {
+    page.heading(&format!(
+        "{} ({} layer), windows of {}",
+        visible(&course.device),
+        course.layer,
+        span(course.window_seconds)
+    ));
+    let words = ["I/O/s", "bytes/s", "off 4 KiB", "median", "99 %", "largest"];
+    page.figures("UTC", &COLUMNS, &words.map(str::to_owned));
+    let seconds = course.window_seconds.max(1) as f64;
+    for window in &course.windows {
+        let placed = window.reads + window.writes;
+        let off = window.misaligned_4k.filter(|_| placed > 0);
+        let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), ns);
+        let cells = [
+            rate(window.ios as f64 / seconds),
+            bytes(((window.read_bytes + window.write_bytes) as f64 / seconds) as u64),
+            off.map_or_else(|| "-".to_owned(), |off| percent(off as f64 / placed as f64)),
+            time(window.p50_ns),
+            time(window.p99_ns),
+            time(window.max_ns),
+        ];
+        // A day, or a minute of it: `11-26 08:05`.
+        let from = window
+            .from
+            .get(5..16)
+            .unwrap_or(&window.from)
+            .replace('T', " ");
+        page.figures(&from, &COLUMNS, &cells);
+    }
+    if let Some(open) = &course.open {
+        let moved = bytes(open.read_bytes + open.write_bytes);
+        let words = format!("{} I/O, {moved}; its window is not over", count(open.ios));
+        page.wrapped(format!("since {}: ", open.from), "  ", words);
+    } else if course.windows.is_empty() {
+        page.line("no I/O in that time");
+    }
+}
+
+fn intervals(page: &mut Page, findings: &[HistoryFinding]) {
+    if findings.is_empty() {
+        page.line("no finding is stored");
+    }
+    for one in findings {
+        let time = match &one.went {
+            Some(went) => format!("{} to {went}", one.appeared),
+            None => format!("since {}", one.appeared),
+        };
+        let severity = one.finding.severity.word();
+        let name = one.finding.rule().name();
+        page.wrapped(
+            "",
+            "  ",
+            format!(
+                "{time}: {severity} {name} on {}",
+                visible(&one.finding.target.device)
+            ),
+        );
+        page.wrapped("  ", "  ", visible(&one.summary).into_owned());
+    }
+}
+
+fn rate(per_second: f64) -> String {
+    if per_second < 10.0 {
+        format!("{per_second:.2}")
+    } else {
+        count(per_second.round() as u64)
+    }
+}
+
+fn span(seconds: u64) -> &'static str {
+    match seconds {
+        300 => "5 minutes",
+        3600 => "an hour",
+        _ => "a day",
+    }
+}
+
+fn sizes(page: &mut Page, size: &HistorySize) {
+    page.wrapped(
+        "",
+        "  ",
+        format!(
+            "{} of at most {} in use",
+            bytes(size.used_bytes),
+            bytes(size.cap_bytes)
+        ),
+    );
+    match size.full_bytes {
+        Some(full) => page.wrapped(
+            "",
+            "  ",
+            format!("At today's rate a full history needs {}.", bytes(full)),
+        ),
+        None => page.wrapped(
+            "",
+            "  ",
+            "A day of history is needed to tell the size of a full one.",
+        ),
+    }
+    for tier in &size.tiers {
+        let since = match &tier.oldest {
+            Some(oldest) => format!("now from {oldest} on"),
+            None => "none stored yet".to_owned(),
+        };
+        page.wrapped(
+            format!("  windows of {}: ", span(tier.window_seconds)),
+            "    ",
+            format!("reach back {} days, {since}", count(tier.reach_days)),
+        );
+    }
+}
+
+fn state(page: &mut Page, file: &HistoryFile) {
+    let is_sound = file.faults.is_empty() && file.damaged == 0 && file.differing == 0;
+    let word = if is_sound { "sound" } else { "DAMAGED" };
+    page.wrapped(
+        format!("{}: ", visible(&file.file)),
+        "  ",
+        format!(
+            "{word}; {} sound records, {} damaged, {} with wrong totals",
+            count(file.sound),
+            count(file.damaged),
+            count(file.differing)
+        ),
+    );
+    for fault in &file.faults {
+        page.wrapped("  ", "    ", visible(fault).into_owned());
+    }
+}
+
+/// The windows of courses as comma-separated values (RFC 4180), a line each behind a line of names.
+#[must_use]
+pub fn csv(courses: &[HistoryCourse]) -> String {
+    let mut text = "device,layer,from,seconds,ios,reads,writes,read_bytes,write_bytes,misaligned_4k,timed,p50_ns,p99_ns,max_ns,\
+                    to_4k,to_16k,to_64k,to_256k,longer\r\n"
+        .to_owned();
+    let known = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+    for course in courses {
+        for window in &course.windows {
+            let mut cells = vec![
+                cell(&course.device),
+                course.layer.to_owned(),
+                window.from.clone(),
+                course.window_seconds.to_string(),
+            ];
+            cells.extend(
+                [
+                    window.ios,
+                    window.reads,
+                    window.writes,
+                    window.read_bytes,
+                    window.write_bytes,
+                ]
+                .map(|value| value.to_string()),
+            );
+            cells.extend([
+                known(window.misaligned_4k),
+                window.timed.to_string(),
+                known(window.p50_ns),
+                known(window.p99_ns),
+                known(window.max_ns),
+            ]);
+            cells.extend(window.lengths.map(|value| value.to_string()));
+            text += &(cells.join(",") + "\r\n");
+        }
+    }
+    text
+}
