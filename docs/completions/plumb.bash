@@ -16,6 +16,9 @@ _plumb() {
             ",$1")
                 cmd="plumb"
                 ;;
+            plumb,agent)
+                cmd="plumb__subcmd__agent"
+                ;;
             plumb,analyze)
                 cmd="plumb__subcmd__analyze"
                 ;;
@@ -45,6 +48,9 @@ _plumb() {
                 ;;
             plumb,help)
                 cmd="plumb__subcmd__help"
+                ;;
+            plumb,history)
+                cmd="plumb__subcmd__history"
                 ;;
             plumb,plan)
                 cmd="plumb__subcmd__plan"
@@ -88,6 +94,30 @@ _plumb() {
             plumb__subcmd__fix,undo)
                 cmd="plumb__subcmd__fix__subcmd__undo"
                 ;;
+            plumb__subcmd__history,backup)
+                cmd="plumb__subcmd__history__subcmd__backup"
+                ;;
+            plumb__subcmd__history,estimate)
+                cmd="plumb__subcmd__history__subcmd__estimate"
+                ;;
+            plumb__subcmd__history,export)
+                cmd="plumb__subcmd__history__subcmd__export"
+                ;;
+            plumb__subcmd__history,findings)
+                cmd="plumb__subcmd__history__subcmd__findings"
+                ;;
+            plumb__subcmd__history,import)
+                cmd="plumb__subcmd__history__subcmd__import"
+                ;;
+            plumb__subcmd__history,list)
+                cmd="plumb__subcmd__history__subcmd__list"
+                ;;
+            plumb__subcmd__history,show)
+                cmd="plumb__subcmd__history__subcmd__show"
+                ;;
+            plumb__subcmd__history,verify)
+                cmd="plumb__subcmd__history__subcmd__verify"
+                ;;
             plumb__subcmd__plan,disks)
                 cmd="plumb__subcmd__plan__subcmd__disks"
                 ;;
@@ -119,7 +149,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch probe bench replay plan fix help explain version generate"
+            opts="-h -V --help --version diagnose analyze check compare convert record watch agent history probe bench replay plan fix help explain version generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -132,13 +162,47 @@ _plumb() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        plumb__subcmd__analyze)
-            opts="-h -V --together --grid --chunk --members --record --shift --device --op --partition --range --layer --since --until --format --json --html --save --fail-on --color --help --version"
+        plumb__subcmd__agent)
+            opts="-h -V --state-dir --interval --duration --config --check-config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__analyze)
+            opts="-h -V --together --state-dir --grid --chunk --members --record --shift --device --op --partition --range --layer --since --until --format --json --html --save --fail-on --color --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --grid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -455,12 +519,16 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__compare)
-            opts="-h -V --device --force --grid --layer --format --first --margin --json --html --color --help --version"
+            opts="-h -V --state-dir --device --force --grid --layer --format --first --margin --json --html --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --device)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -613,7 +681,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__explain)
-            opts="-h -V --help --version misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+            opts="-h -V --help --version misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -881,6 +949,168 @@ _plumb() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history)
+            opts="-h -V --help --version list show findings export import backup verify estimate"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__backup)
+            opts="-h -V --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__estimate)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__export)
+            opts="-h -V --state-dir --as --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "csv json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__findings)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__import)
+            opts="-h -V --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__list)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__show)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__verify)
+            opts="-h -V --state-dir --json --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1467,12 +1697,20 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --interval --count --grid --layer --op --pid --comm --cgroup --app --sync --plain --json --save --fail-on --color --help --version"
+            opts="-h -V --from --speed --interval --count --grid --layer --op --pid --comm --cgroup --app --sync --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --speed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --interval)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1533,14 +1771,14 @@ _plumb_with_names() {
     local command="${COMP_WORDS[1]}" device
     _plumb "$@"
     if [[ $prev == --ignore ]]; then
-        COMPREPLY=($(compgen -W "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction" -- "$cur"))
+        COMPREPLY=($(compgen -W "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction" -- "$cur"))
         return
     fi
     case "$command" in plan|fix) command+=" ${COMP_WORDS[2]}" ;; esac
     [[ $cur == -* || $cur == */* || $prev == --* ]] && return
     case "$command" in
         help)
-            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch probe bench replay plan fix help explain version" -- "$cur"))
+            COMPREPLY=($(compgen -W "diagnose analyze check compare convert record watch agent history probe bench replay plan fix help explain version" -- "$cur"))
             ;;
         "diagnose"|"check"|"record"|"watch"|"probe"|"bench"|"replay"|"plan partition"|"plan filesystem"|"fix relabel"|"fix undo"|"fix backup-label"|"fix move")
             for device in /sys/class/block/*; do

@@ -33,6 +33,8 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "compare" -d 'Compare me
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Record every I/O of the disks to a file, with sender and latency'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show the I/O of the disks live: misalignment, latency, senders'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "agent" -d 'Count the I/O of all disks all the time, into a history'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "history" -d 'Print, check or copy the history of the disks'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure the block grid of a device and the cost of misaligned I/O'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files and measure their speed'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, as it was or as a plan places it'
@@ -40,7 +42,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Compute a lay
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Repair labels, and move partitions with their data, crash-safely'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "help" -d 'Print the help of a command, with all options and examples'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "explain" -d 'Explain a finding: its meaning, its cost, and its fix'
-complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version; --verbose also prints active protections'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "version" -d 'Print the version; --verbose also prints commit and protections'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages, shell completions and other generated files'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -63,6 +65,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l json -d 'Print 
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l chunk -d 'Chunk of a stripe: shows the I/O that it splits' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l members -d 'Members of that stripe: shows the load of each' -r
@@ -125,6 +128,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l full -d 'With --js
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s v -l verbose -d 'Print the evidence of each finding, the I/O and the stack; -vv prints everything'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l state-dir -d 'Folder of the history for history:DEVICE@SPAN' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and its name after the change; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid to judge the I/O by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
@@ -165,6 +169,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only I/O 
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l from -d 'Play a recording (any trace that `plumb analyze` reads) instead of watching this host; on a terminal in its own time' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l speed -d 'Play a recording N times as fast as it was recorded: 0.01 to 1000000' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'Stop after N intervals (default: until Ctrl-C)' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -189,6 +195,54 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print ea
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text; the last has the findings of the whole time'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -l state-dir -d 'Folder of the history (default: /var/lib/plumb-agent); it is made if it is missing' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -l interval -d 'Time between two readings of the counts: 1s to 60s (default: 10s)' -r
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -l duration -d 'End after this time; without it, at SIGTERM or Ctrl-C' -r
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -l config -d 'Read the configuration from this file (default: /etc/plumb/agent.toml if it is there); flags override it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -l check-config -d 'Check the configuration and print it; it starts nothing'
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand agent" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "list" -d 'List the devices, and the time that the history of each covers'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "show" -d 'Print the I/O of a device over time: rate, misfit, latency'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "findings" -d 'Print the findings of the agent: when each appeared, changed and went'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "export" -d 'Print the totals of each window for other programs'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "import" -d 'Add saved profiles, for instance those of `plumb watch --save`'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "backup" -d 'Copy the history to another folder while the agent runs'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "verify" -d 'Read all records and check them'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings export import backup verify estimate" -f -a "estimate" -d 'Print the size of the history, and the time that it will cover'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from findings" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l as -d 'Form of the output' -r -f -a "csv\t'Comma-separated values, a line for each window'
+json\t'One JSON document'"
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history; it is made if it is missing' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from estimate" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Measure only this part of the target, the end excluded: 1m-5g' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l cache -d 'Size of the cache before the medium, or 0 for none; without it, the probe looks for one. It reads at least twice that size' -r
@@ -293,7 +347,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_su
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l grid -d 'Grid for the start: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l alignment-offset -d 'Offset of the first aligned block, as sysfs states it; added to every grid' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l from -d 'Take the disk from the output of other tools: prtvtoc, sfdisk -d, …' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l label -d 'Kind of label' -r -f -a "gpt\t'GPT'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l label -d 'Kind of label; without it that of the disk if it is on this host, else gpt' -r -f -a "gpt\t'GPT'
 dos\t'DOS (MBR)'
 efi\t'EFI label of Solaris'
 smi\t'SMI label (VTOC) on SPARC'
@@ -304,7 +358,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l before -d 'First position that may not be used' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l number -d 'Number of the partition or slice' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Present start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Present start; without it that of the partition if it is on this host' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l geometry -d 'Heads and sectors of an SMI label, as prtvtoc prints them: 27x107' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l fdisk-start -d 'Start of the Solaris fdisk partition that holds an SMI label on x86' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l holds -d 'Content: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR' -r
@@ -467,7 +521,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand help" -s h -l help -d 'Print
 complete -c plumb -n "__fish_plumb_using_subcommand help" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand explain" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print the protections that this kernel enforces'
+complete -c plumb -n "__fish_plumb_using_subcommand version" -s v -l verbose -d 'Also print commit, target, features and the protections that this kernel enforces'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand version" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -l repository -d 'Source tree: write every generated file of it' -r -F
@@ -495,7 +549,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -a "(__fish_plumb_devices)" -d 'Device'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -a "(__fish_plumb_devices)" -d 'Device'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -a "(__fish_plumb_devices)" -d 'Device'
-complete -c plumb -n "__fish_plumb_using_subcommand help" -f -a "diagnose analyze check compare convert record watch probe bench replay plan fix help explain version"
-complete -c plumb -n "__fish_plumb_using_subcommand explain" -f -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
-complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+complete -c plumb -n "__fish_plumb_using_subcommand help" -f -a "diagnose analyze check compare convert record watch agent history probe bench replay plan fix help explain version"
+complete -c plumb -n "__fish_plumb_using_subcommand explain" -f -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l ignore -x -a "misaligned-io split-io record-mismatch odd-length-io small-random-writes looks-sequential member-skew throughput-inflation failing-io stalled-io saturated-device misaligned-target misaligned-partition soft-partition-drift narrow-stripe stripe-segment-mismatch parity-small-writes indirection-unit geometry-mismatch discard-misaligned implausible-hint misstated-grid queue-setting read-ahead-off read-ahead-too-large too-few-disks single-path software-stripe-on-hardware-raid software-raid5 read-policy mirror-write-copy small-resync-io small-maxphys no-direct-io no-logging small-segmap too-many-metadevices double-counted broken-label stranded-backup-label overlapping-partitions unfinished-move sector-size-mismatch broken-superblock hidden-sectors ashift-below-block beyond-device contradiction"

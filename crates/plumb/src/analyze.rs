@@ -11,6 +11,7 @@ use crate::cli::Analyze;
 use crate::collect::{Collected, collect};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::history::span::read_all;
 use crate::sandbox::{self, Files};
 use crate::{output, side_by_side};
 
@@ -27,12 +28,13 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
         .chain(&args.save)
         .map(PathBuf::as_path)
         .collect();
-    output::may_write(&args.files, &outputs)?;
+    let (spans, files) = read_all(&args.files, &args.state_dir)?;
+    output::may_write(&files, &outputs)?;
     sandbox::enter(&Files {
-        inputs: args.files.clone(),
+        inputs: files.clone(),
         outputs: outputs.iter().map(|path| path.to_path_buf()).collect(),
     })?;
-    let mut collected = collect(&args.files, &args.select, &settings, args.together);
+    let mut collected = collect(&files, spans, &args.select, &settings, args.together);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {
         return Err(
@@ -147,7 +149,7 @@ fn write_outputs(
             .map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
-        output::drawn(text::text(&report, output::color(args.color)))
+        output::drawn(text::text(&report, output::paper(args.color)))
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = write_files(args, &report, collected);

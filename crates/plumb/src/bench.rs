@@ -1,9 +1,11 @@
 //! `plumb bench`: loads devices and files, and says how fast they are.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use plumb_load::{
-    Hits, Job, LoadError, LoadPlan, Pace, RunOutcome, Spread, Starts, Workload, check, run as load,
+    Hits, IntervalReport, Job, LoadError, LoadPlan, Pace, RunOutcome, Spread, Starts, Workload,
+    check, run as load,
 };
 use plumb_report::bench as report;
 use plumb_report::verdict::{Outcome, WhyUnknown};
@@ -13,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals::stop_flag;
+use crate::status::StatusLine;
 
 mod cpu;
 pub mod measured;
@@ -55,20 +58,12 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     let plan = plan(args, &workload, &opened);
     check(&plan).map_err(refused)?;
     let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
-    let is_live = !args.json;
-    let columns = columns();
-    if is_live {
-        output::print(&output::drawn(report::heading(columns)))?;
-    }
+    let mut lines = IntervalLines::new(args);
+    lines.put(&report::heading(lines.columns))?;
     let mut course = BenchCourse::new();
-    let mut printed = Ok(());
     let outcome = {
-        let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
-            let shown = course.take(interval);
-            if is_live && printed.is_ok() {
-                printed =
-                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
-            }
+        let mut tell = |interval: &IntervalReport<'_>| {
+            lines.interval(course.take(interval), &plan, interval);
         };
         match &mut trace {
             Some(trace) => load(
@@ -80,7 +75,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
             None => load(&plan, &stop, &mut tell, None),
         }
     };
-    printed?;
+    lines.end_run()?;
     let outcome = outcome.map_err(refused)?;
     let mut notes = notes(&opened, &outcome);
     if let Some(trace) = trace {
@@ -93,8 +88,84 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         notes,
     };
     let ended = exit(&outcome);
-    show(args, &shown, ended)?;
+    show(args, &shown, ended, lines)?;
     Ok(ended)
+}
+
+/// Prints a line for each interval, and the time left on a terminal. A report that goes elsewhere than to a terminal begins with its
+/// verdict, so its lines are held until then.
+pub(crate) struct IntervalLines {
+    is_live: bool,
+    /// Lines that wait for the verdict; `None` on a terminal.
+    held: Option<String>,
+    columns: report::IntervalColumns,
+    line: StatusLine,
+    printed: Result<(), Failure>,
+}
+
+impl IntervalLines {
+    fn new(args: &Bench) -> IntervalLines {
+        IntervalLines {
+            is_live: !args.json,
+            held: (!std::io::stdout().is_terminal()).then(String::new),
+            columns: columns(),
+            line: StatusLine::new(),
+            printed: Ok(()),
+        }
+    }
+
+    /// Prints lines, or holds them.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    fn put(&mut self, text: &str) -> Result<(), Failure> {
+        match (&mut self.held, self.is_live) {
+            (_, false) => Ok(()),
+            (Some(held), true) => {
+                held.push_str(text);
+                Ok(())
+            }
+            (None, true) => output::print(&output::drawn(text.to_owned())),
+        }
+    }
+
+    fn interval(
+        &mut self,
+        shown: &report::BenchInterval,
+        plan: &LoadPlan<'_>,
+        interval: &IntervalReport<'_>,
+    ) {
+        if self.is_live && self.printed.is_ok() {
+            self.line.clear();
+            let words = report::interval_line(shown, self.columns) + "\n";
+            self.printed = self.put(&words);
+        }
+        self.line.show(|| measured::progress(plan, interval));
+    }
+
+    /// Takes the time left away.
+    ///
+    /// # Errors
+    /// When an interval could not be printed.
+    fn end_run(&mut self) -> Result<(), Failure> {
+        self.line.clear();
+        std::mem::replace(&mut self.printed, Ok(()))
+    }
+
+    /// The held lines, for the report.
+    fn take_held(mut self) -> String {
+        self.held.take().unwrap_or_default()
+    }
+}
+
+impl Drop for IntervalLines {
+    /// Prints the lines of a benchmark that failed before its report.
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            // The failure itself follows on standard error.
+            let _ = output::print(&output::drawn(held));
+        }
+    }
 }
 
 /// The columns for the width of the terminal.
@@ -102,7 +173,12 @@ fn columns() -> report::IntervalColumns {
     report::IntervalColumns::within(output::columns(&std::io::stdout()))
 }
 
-fn show(args: &Bench, bench: &report::Bench, ended: Exit) -> Result<(), Failure> {
+fn show(
+    args: &Bench,
+    bench: &report::Bench,
+    ended: Exit,
+    lines: IntervalLines,
+) -> Result<(), Failure> {
     let outcome = outcome(ended);
     if let Some(path) = &args.html {
         output::write_file(path, plumb_report::html::benched(bench).as_bytes())?;
@@ -113,7 +189,12 @@ fn show(args: &Bench, bench: &report::Bench, ended: Exit) -> Result<(), Failure>
                 .map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => output::drawn(report::summary(bench, outcome, output::color(args.color))),
+        false => output::drawn(report::summary(
+            bench,
+            outcome,
+            &lines.take_held(),
+            output::paper(args.color),
+        )),
     };
     output::print(&text)
 }

@@ -129,7 +129,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         output::drawn(text(
             &report,
             args.verbosity.detail(),
-            output::color(args.color),
+            output::paper(args.color),
         ))
     };
     output::print(&shown)?;
@@ -198,12 +198,12 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     // Gathering takes its time.
     output::must_be_new(path)?;
     output::write_private(path, &bytes)?;
-    output::print(&gathered_words(path, &found, bytes.len()))?;
+    output::print(&gathered_words(&found, bytes.len()))?;
     Ok(Exit::Clean)
 }
 
 /// The contents of a collection, for anyone who passes it on.
-fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) -> String {
+fn gathered_words(found: &collection::ArchiveCounts, len: usize) -> String {
     let held = [
         format!(
             "files of sysfs and procfs of {}",
@@ -222,9 +222,8 @@ fn gathered_words(path: &Path, found: &collection::ArchiveCounts, len: usize) ->
         plural(found.dumps, "output") + " of tools",
     ];
     format!(
-        "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
+        "collected {} bytes, with names, mount points and identities of disks\n  {}\n\
          no content of files and no keys; tar --zstd -tvf lists its files\n",
-        plumb_quoting::visible(&path.display().to_string()),
         group_digits(len as u64),
         held.join("\n  ")
     )

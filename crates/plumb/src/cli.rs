@@ -1,8 +1,10 @@
 //! The command line. Help, manual pages and completions are made from here and from nowhere else.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plumb_diagnose::Severity;
 use plumb_geometry::{Bytes, Grid, GridKind, parse_grid, parse_range, parse_shift};
 use plumb_model::rule::RULES;
@@ -18,6 +20,7 @@ mod check;
 mod compare;
 mod diagnose;
 pub mod fix;
+mod history;
 pub mod lines;
 pub mod manual;
 pub mod plan;
@@ -32,6 +35,10 @@ pub use beneath::Beneath;
 pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
+pub use history::{
+    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryFindings, HistoryImport,
+    STATE_DIR,
+};
 pub use probe::Probe;
 pub use record::Record;
 pub use replay::Replay;
@@ -68,6 +75,10 @@ pub enum Command {
     Record(Box<Record>),
     /// Show the I/O of the disks live: misalignment, latency, senders
     Watch(Box<Watch>),
+    /// Count the I/O of all disks all the time, into a history
+    Agent(Agent),
+    /// Print, check or copy the history of the disks
+    History(History),
     /// Measure the block grid of a device and the cost of misaligned I/O
     Probe(Box<Probe>),
     /// Load devices or files and measure their speed
@@ -82,15 +93,32 @@ pub enum Command {
     Help(HelpOf),
     /// Explain a finding: its meaning, its cost, and its fix
     Explain(Explain),
-    /// Print the version; --verbose also prints active protections
+    /// Print the version; --verbose also prints commit and protections
     Version(Version),
     /// Write manual pages, shell completions and other generated files
     #[command(hide = true)]
     Generate(Generate),
 }
 
+/// Reads a command line.
+///
+/// Only help shows the texts of the manual, and to make them takes longer than to parse: a command line without a mistake is
+/// parsed without them.
+///
+/// # Errors
+/// When the words are no command line, or ask for help or the version.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    match Cli::try_parse_from(&words) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => manual::command()
+            .try_get_matches_from(words)
+            .and_then(|matches| Cli::from_arg_matches(&matches)),
+        parsed => parsed,
+    }
+}
+
 /// Whether a command line that has a mistake asks for the line of a plugin.
-pub fn asks_for_plugin_line(words: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+pub fn asks_for_plugin_line(words: impl IntoIterator<Item = OsString>) -> bool {
     let mut is_value = false;
     for word in words {
         if word == "--" {
@@ -189,9 +217,9 @@ pub struct HelpOf {
 }
 
 /// Flags of `plumb version`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Version {
-    /// Also print the protections that this kernel enforces
+    /// Also print commit, target, features and the protections that this kernel enforces
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -203,13 +231,16 @@ pub struct Version {
 Exit status: 0 clean, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."
 )]
 pub struct Analyze {
-    /// Traces, saved profiles, a directory of blktrace files, or - for standard input
+    /// Traces, saved profiles, a directory of blktrace files, history:DEVICE@SPAN, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Take devices of equal names in several files for one device (default: only in pieces of one recording, which have one clock
     /// and times that do not overlap)
     #[arg(long)]
     pub together: bool,
+    /// Folder of the history for history:DEVICE@SPAN
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
+    pub state_dir: PathBuf,
 
     /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "Storage below")]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use plumb_profile::codec::Saved;
 use plumb_profile::profile::{Losses, ProfileSet};
@@ -14,12 +15,13 @@ use plumb_trace::{Batch, Fill, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
+use crate::history::span::ReadSpans;
 use crate::inputs;
-use crate::meter::Meter;
 use crate::notes::{notes_of, source_line};
 use crate::recordings::{ClockZero, Recordings};
 use crate::select::Filter;
 use crate::side_by_side;
+use crate::status::Meter;
 
 /// Why a selection cannot be made from sums.
 const NEED_EVENTS: &str = "--op, --partition, --range, --since and --until need the events";
@@ -68,6 +70,7 @@ struct Traced {
 /// if `are_all_one` says so.
 pub fn collect(
     files: &[PathBuf],
+    spans: ReadSpans,
     selection: &Selection,
     settings: &Settings,
     are_all_one: bool,
@@ -75,11 +78,22 @@ pub fn collect(
     let mut collected = Collected::default();
     collected.recordings.are_all_one = are_all_one;
     let files = without_repeats(files, &mut collected.failures);
+    for (name, (saved, is_partial)) in spans {
+        let name = name.display().to_string();
+        if selection.needs_events() {
+            let words = format!("{name} has sums: {NEED_EVENTS}");
+            collected.failures.push(Failure::usage(words));
+            continue;
+        }
+        collected.partial |= is_partial;
+        collected.add_saved(&name, saved);
+    }
     let pieces = open::pieces(&files);
-    let meter = Meter::start();
+    let progress = Arc::default();
+    let meter = Meter::of_reading(&progress);
     let options = ReadOptions {
         columns: Columns::PROFILE,
-        progress: Some(meter.progress()),
+        progress: Some(progress),
         ..selection.read_options()
     };
     let job = Job {

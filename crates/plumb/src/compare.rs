@@ -12,6 +12,7 @@ use crate::bench;
 use crate::cli::Compare;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::history::span::read_all;
 use crate::output;
 use crate::sandbox::{self, Files};
 
@@ -33,17 +34,18 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
         .chain(&args.after)
         .cloned()
         .collect();
+    let (spans, inputs) = read_all(&inputs, &args.state_dir)?;
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
     sandbox::enter(&Files {
         inputs,
         outputs: args.html.iter().cloned().collect(),
     })?;
-    let before = Side::read(&args.before, args)?;
+    let before = Side::read(&args.before, &spans, args)?;
     let Some(after) = &args.after else {
         return judge_sweep(args, &before);
     };
-    let mut sides = [before, Side::read(after, args)?];
+    let mut sides = [before, Side::read(after, &spans, args)?];
     let pairs = pairs::pair_devices(&sides, &args.device)?;
     let [before, after] = &mut sides;
     before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
@@ -88,7 +90,7 @@ fn judge_sweep(args: &Compare, side: &Side) -> Result<Exit, Failure> {
             .map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
-        sweep_text(&sweep, output::color(args.color))
+        sweep_text(&sweep, output::paper(args.color))
     };
     let written = args.html.as_ref().map_or(Ok(()), |path| {
         output::write_file(path, html::sweep(&sweep).as_bytes())
@@ -121,7 +123,7 @@ fn print(
     let shown = if args.json {
         json(&crate::this_run::now(), &compared).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        output::drawn(text(&compared, output::color(args.color)))
+        output::drawn(text(&compared, output::paper(args.color)))
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {

@@ -62,18 +62,8 @@ impl Config {
             None if of_host && is_there(Path::new(PATH)) => PathBuf::from(PATH),
             None => return Ok(Config::default()),
         };
-        let bytes = inputs::read(&path, BYTES_MAX)?;
-        let name = path.display().to_string();
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let before = &bytes[..error.valid_up_to()];
-            Failure::failed(&ConfigError {
-                file: name.clone(),
-                line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-                found: "bytes that are not UTF-8".to_owned(),
-                expected: "text in TOML".to_owned(),
-            })
-        })?;
-        Config::parse(&name, text).map_err(|error| Failure::failed(&error))
+        let (name, text) = read_text(&path)?;
+        Config::parse(&name, &text).map_err(|error| Failure::failed(&error))
     }
 
     /// Takes accepted findings out of a diagnosis.
@@ -88,12 +78,8 @@ impl Config {
     /// # Errors
     /// At its first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Config, ConfigError> {
-        let source = Text { file, text };
-        let root = DeTable::parse(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let found = error.message().replace('\n', ", ");
-            source.error(start, found, "text in TOML".to_owned())
-        })?;
+        let source = ConfigText { file, text };
+        let root = source.table()?;
         let mut config = Config::default();
         for (key, value) in root.get_ref().iter() {
             match key.get_ref().as_ref() {
@@ -106,8 +92,27 @@ impl Config {
     }
 }
 
+/// The name and the text of a file.
+///
+/// # Errors
+/// If it cannot be read, or is no text.
+pub fn read_text(path: &Path) -> Result<(String, String), Failure> {
+    let bytes = inputs::read(path, BYTES_MAX)?;
+    let name = path.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        Failure::failed(&ConfigError {
+            file: name.clone(),
+            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            found: "bytes that are not UTF-8".to_owned(),
+            expected: "text in TOML".to_owned(),
+        })
+    })?;
+    Ok((name, text))
+}
+
 /// A file of another user that cannot be read is there.
-fn is_there(path: &Path) -> bool {
+pub fn is_there(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(_) => true,
         Err(error) => !matches!(
@@ -118,12 +123,40 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// The text of a file with its name, for the place of a mistake.
-struct Text<'a> {
-    file: &'a str,
-    text: &'a str,
+pub struct ConfigText<'a> {
+    /// Its name.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
 }
 
-impl Text<'_> {
+impl<'a> ConfigText<'a> {
+    /// The keys and values of the text.
+    ///
+    /// # Errors
+    /// If it is not in TOML.
+    pub fn table(&self) -> Result<Spanned<DeTable<'a>>, ConfigError> {
+        DeTable::parse(self.text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let found = error.message().replace('\n', ", ");
+            self.error(start, found, "text in TOML".to_owned())
+        })
+    }
+
+    /// A value that a piece of text in quotes stands for.
+    ///
+    /// # Errors
+    /// If the value is no text, or the text stands for none.
+    pub fn read<T>(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let read = value.get_ref().as_str().and_then(read);
+        read.ok_or_else(|| self.wrong_type(value, expected))
+    }
+
     fn line(&self, start: usize) -> usize {
         let before = self.text.get(..start).unwrap_or_default();
         before.matches('\n').count() + 1
@@ -138,7 +171,8 @@ impl Text<'_> {
         }
     }
 
-    fn unknown_key(&self, start: usize, found: &str, keys: &[&str]) -> ConfigError {
+    /// The error of a key that is none of the keys of a file.
+    pub fn unknown_key(&self, start: usize, found: &str, keys: &[&str]) -> ConfigError {
         let expected = one_of("one of", keys, found);
         self.error(start, format!("key `{found}`"), expected)
     }
@@ -159,9 +193,9 @@ impl Text<'_> {
     }
 
     fn word(&self, value: &Spanned<DeValue<'_>>, expected: &str) -> Result<String, ConfigError> {
-        let word = value.get_ref().as_str().filter(|word| !word.is_empty());
-        let word = word.ok_or_else(|| self.wrong_type(value, expected))?;
-        Ok(word.to_owned())
+        self.read(value, expected, |word| {
+            Some(word.to_owned()).filter(|word| !word.is_empty())
+        })
     }
 
     fn acceptances(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<Acceptance>, ConfigError> {

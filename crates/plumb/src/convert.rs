@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use plumb_geometry::group_digits;
-use plumb_trace::open::{self, Piece};
+use plumb_trace::open;
+use plumb_trace::progress::Progress;
 use plumb_trace::write::{TraceWriter, Written};
 use plumb_trace::{Batch, Fill, Layer, LayerChoice, ReadOptions, Reader, SourceInfo, write};
 
 use crate::cli::Convert;
 use crate::exit::Exit;
 use crate::failure::{self, Failure};
+use crate::inputs;
 use crate::notes::notes_of;
 use crate::output;
 use crate::sandbox::{self, Files};
 use crate::select::Filter;
+use crate::status::Meter;
 
 /// Runs the command. Without `--layer` every layer of the trace is written where the output can tell them apart.
 ///
@@ -27,7 +31,10 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
         inputs: vec![args.input.clone()],
         outputs: vec![args.output.clone()],
     })?;
-    let mut reader = open::open(&one_piece(args)?, &read_options(args)).map_err(failed)?;
+    let progress = Arc::default();
+    let meter = Meter::of_reading(&progress);
+    let options = read_options(args, &progress);
+    let mut reader = open::open(&inputs::one_piece(&args.input)?, &options).map_err(failed)?;
     let mut writer =
         write::create(&args.output, args.to.as_deref(), reader.info()).map_err(failed)?;
     let mut filter = Filter::new(&args.select);
@@ -40,6 +47,7 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
         Err(error) if is_unread(&error) => return Ok(Exit::Clean),
         written => written.map_err(failed)?,
     };
+    drop(meter);
     missing.iter().for_each(Failure::print);
     tell(args, &info, &written, &layers);
     Ok(if info.is_whole() && missing.is_empty() {
@@ -49,12 +57,13 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
     })
 }
 
-fn read_options(args: &Convert) -> ReadOptions {
+fn read_options(args: &Convert, progress: &Arc<Progress>) -> ReadOptions {
     let target = args.to.as_deref().map_or_else(
         || write::OutputFormat::from_path(&args.output),
         write::OutputFormat::from_name,
     );
     let mut options = args.select.read_options();
+    options.progress = Some(Arc::clone(progress));
     if args.select.layer.is_none() && target == Some(write::OutputFormat::Parquet) {
         options.layer = LayerChoice::All;
     }
@@ -151,7 +160,11 @@ fn tell(args: &Convert, info: &SourceInfo, written: &Written, layers: &BTreeMap<
     };
     failure::tell(
         "",
-        &format!("{}: {events} I/O of {}", args.output.display(), info.path),
+        &format!(
+            "wrote {}: {events} I/O of {}",
+            args.output.display(),
+            info.path
+        ),
     );
     for loss in &written.losses {
         failure::tell("  not in it: ", &loss.to_string());
@@ -161,21 +174,4 @@ fn tell(args: &Convert, info: &SourceInfo, written: &Written, layers: &BTreeMap<
             .iter()
             .for_each(|note| failure::tell("  note: ", note));
     }
-}
-
-fn one_piece(args: &Convert) -> Result<Piece, Failure> {
-    let mut pieces = open::pieces(std::slice::from_ref(&args.input));
-    let Some(piece) = pieces.pop() else {
-        return Err(Failure::unknown(format!(
-            "{} holds no trace",
-            args.input.display()
-        )));
-    };
-    if pieces.is_empty() {
-        return Ok(piece);
-    }
-    Err(Failure::usage(format!(
-        "{} holds several recordings: name one",
-        args.input.display()
-    )))
 }

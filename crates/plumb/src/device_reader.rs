@@ -8,17 +8,22 @@
 //! or 0, 8 for a number, and the bytes read. The number is the size of the opened device. All are little-endian.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use plumb_geometry::group_digits;
 use plumb_label::Disk;
 use plumb_stack::devices;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::status::Meter;
 
 /// The only argument of a child.
 pub const ARGUMENT: &str = "__read-devices";
@@ -29,16 +34,60 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_LATER: Duration = Duration::from_secs(1);
 /// The longest single read; longer ones are cut.
 const READ_BYTES_MAX: usize = 1 << 20;
+/// Labels and superblocks take many short reads of a few places: one request brings the bytes around the first of them. The
+/// kernel reads as much at once for the first read of a place.
+const CHUNK_BYTES: u64 = 16 << 10;
+/// Chunks that are kept of a device.
+const CHUNKS_MAX: usize = 256;
+/// A device is read no further when this many reads failed and none succeeded: a dying disk takes seconds for each failure.
+/// The labels at both ends of a disk are within the first of them.
+const FAILED_MAX: u32 = 16;
 const REQUEST_BYTES: usize = 13;
 const ANSWER_BYTES: usize = 12;
 const OPEN: u8 = 1;
 const READ: u8 = 2;
 
 /// Devices and files of this host, with a limit on the time of each read.
-#[derive(Default)]
 pub struct DeviceReader {
     reader: RefCell<Option<Rc<Reader>>>,
     patience_later: Cell<bool>,
+    opened: Arc<Mutex<OpenedDevices>>,
+    _meter: Meter,
+}
+
+/// The devices that were opened so far.
+#[derive(Default)]
+struct OpenedDevices {
+    count: u64,
+    last: String,
+}
+
+impl Default for DeviceReader {
+    fn default() -> DeviceReader {
+        let opened = Arc::<Mutex<OpenedDevices>>::default();
+        let told = Arc::clone(&opened);
+        DeviceReader {
+            reader: RefCell::default(),
+            patience_later: Cell::default(),
+            opened,
+            _meter: Meter::start(move |elapsed| {
+                let opened = told.lock().unwrap_or_else(PoisonError::into_inner);
+                opened.words(elapsed)
+            }),
+        }
+    }
+}
+
+impl OpenedDevices {
+    /// `reading sdb, device 12, for 3 s so far`.
+    fn words(&self, elapsed: Duration) -> String {
+        format!(
+            "reading {}, device {}, for {:.0} s so far",
+            self.last,
+            group_digits(self.count),
+            elapsed.as_secs_f64()
+        )
+    }
 }
 
 /// A child and the pipes to it.
@@ -55,10 +104,21 @@ struct RemoteDisk<'a> {
     devices: &'a DeviceReader,
     reader: Rc<Reader>,
     size_bytes: u64,
+    /// Chunks by their start; the error number of one that cannot be read as a whole.
+    chunks: RefCell<BTreeMap<u64, Result<Vec<u8>, i32>>>,
+    /// Whether any read succeeded.
+    is_readable: Cell<bool>,
+    /// Reads that failed, and the error number of the last one.
+    failures: Cell<(u32, i32)>,
 }
 
 impl devices::Open for DeviceReader {
     fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>> {
+        {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.count += 1;
+            name.clone_into(&mut opened.last);
+        }
         let path = Path::new("/dev").join(name);
         let Some(reader) = self.reader() else {
             // Without a child there is no limit, and the device is read all the same.
@@ -70,12 +130,15 @@ impl devices::Open for DeviceReader {
             devices: self,
             reader,
             size_bytes,
+            chunks: RefCell::default(),
+            is_readable: Cell::new(false),
+            failures: Cell::default(),
         };
         // The first read tells whether it answers; an error of the medium is met again by those that need the bytes.
         let mut first = [0; 512];
         if size_bytes >= first.len() as u64
             && let Err(error) = disk.read_at(0, &mut first)
-            && error.kind() == io::ErrorKind::TimedOut
+            && disk.reader.is_stuck.get()
         {
             return Err(error);
         }
@@ -89,12 +152,68 @@ impl Disk for RemoteDisk<'_> {
     }
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let start = offset_bytes - offset_bytes % CHUNK_BYTES;
+        let within = (offset_bytes - start) as usize;
+        if buffer.len() <= CHUNK_BYTES as usize - within {
+            self.fill_chunk(start)?;
+            let chunks = self.chunks.borrow();
+            if let Some(Ok(chunk)) = chunks.get(&start)
+                && let Some(bytes) = chunk.get(within..within + buffer.len())
+            {
+                buffer.copy_from_slice(bytes);
+                return Ok(());
+            }
+        }
+        // A bad sector does not hide those beside it.
+        self.read_now(offset_bytes, buffer)
+    }
+}
+
+impl RemoteDisk<'_> {
+    /// Reads a chunk unless it was tried before.
+    ///
+    /// # Errors
+    /// When the child does not answer, or the device is not worth another read.
+    fn fill_chunk(&self, start: u64) -> io::Result<()> {
+        if self.chunks.borrow().contains_key(&start) {
+            return Ok(());
+        }
+        let len = CHUNK_BYTES.min(self.size_bytes.saturating_sub(start));
+        let mut chunk = vec![0; len as usize];
+        let read = match self.read_now(start, &mut chunk) {
+            Ok(()) => Ok(chunk),
+            Err(error) if self.reader.is_stuck.get() => return Err(error),
+            Err(error) => Err(errno_of(&error)),
+        };
+        let mut chunks = self.chunks.borrow_mut();
+        if chunks.len() >= CHUNKS_MAX {
+            chunks.clear();
+        }
+        chunks.insert(start, read);
+        Ok(())
+    }
+
+    /// Asks the child.
+    fn read_now(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let (failed, last) = self.failures.get();
+        if failed >= FAILED_MAX && !self.is_readable.get() {
+            return Err(io::Error::other(format!(
+                "Plumb tried no other place after {FAILED_MAX} failed reads; the last error: {}",
+                error_of(last)
+            )));
+        }
         let mut at = offset_bytes;
         for piece in buffer.chunks_mut(READ_BYTES_MAX) {
             let request = (READ, at, piece.len());
-            self.devices.ask(&self.reader, request, &[], piece)?;
+            let read = self.devices.ask(&self.reader, request, &[], piece);
+            if let Err(error) = read {
+                self.failures.set((failed + 1, errno_of(&error)));
+                return Err(error);
+            }
             at += piece.len() as u64;
         }
+        self.is_readable
+            .set(self.is_readable.get() || !buffer.is_empty());
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{output, watch};
 
+mod faults;
 mod observe;
 mod unseen;
 
@@ -160,6 +161,7 @@ impl HostStorage {
                     device: one.device.clone(),
                     comm: one.comm.clone(),
                     ios: one.ios,
+                    faults: seen.faults.of(one.pid),
                 })
                 .collect(),
         });
@@ -246,7 +248,7 @@ fn report(
         output::drawn(text(
             &page,
             args.verbosity.detail(),
-            output::color(args.color),
+            output::paper(args.color),
         ))
     };
     output::print(&shown)?;

@@ -274,6 +274,14 @@ impl Failure {
         }
     }
 
+    /// The advice that is a sentence.
+    pub fn advice(&self) -> Option<&str> {
+        self.help.iter().find_map(|help| match help {
+            Help::Words(words) => Some(words.as_str()),
+            Help::Run(..) => None,
+        })
+    }
+
     /// Prints it to standard error.
     pub fn print(&self) {
         self.shown(columns(&io::stderr())).lines().for_each(say);

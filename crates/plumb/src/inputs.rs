@@ -11,6 +11,7 @@ use plumb_profile::codec::{self, Saved};
 use plumb_stack::Builder;
 use plumb_stack::dump::{self, DumpError};
 use plumb_trace::input::Input;
+use plumb_trace::open::{self, Piece};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::failure::Failure;
@@ -109,6 +110,25 @@ pub fn dump(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<dump::Rea
         }
         DumpError::Empty { .. } | DumpError::Malformed { .. } => Failure::failed(&error),
     })
+}
+
+/// The recording that a path names.
+///
+/// # Errors
+/// If it names none, or several.
+pub fn one_piece(path: &Path) -> Result<Piece, Failure> {
+    let mut pieces = open::pieces(std::slice::from_ref(&path.to_owned()));
+    match (pieces.pop(), pieces.is_empty()) {
+        (Some(piece), true) => Ok(piece),
+        (None, _) => Err(Failure::unknown(format!(
+            "{} holds no trace",
+            path.display()
+        ))),
+        (Some(_), false) => Err(Failure::usage(format!(
+            "{} holds several recordings: name one",
+            path.display()
+        ))),
+    }
 }
 
 /// A saved profile, packed once more or not; `-` is standard input.

@@ -4,9 +4,9 @@
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
 use plumb_report::exports;
 
+mod agent;
 mod analyze;
 mod bench;
 mod check;
@@ -23,8 +23,8 @@ mod failure;
 mod fix;
 mod generate;
 mod help;
+mod history;
 mod inputs;
-mod meter;
 mod moment;
 mod notes;
 mod output;
@@ -38,16 +38,25 @@ mod sandbox;
 mod select;
 mod side_by_side;
 mod signals;
+mod status;
 mod this_run;
 mod typed;
 mod version;
 mod watch;
 
-use cli::{Cli, Command};
+use cli::Command;
+
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).as_deref() == Some(device_reader::ARGUMENT.as_ref()) {
         return device_reader::serve().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
+    // The parser takes longer than the answer.
+    if std::env::args_os().skip(1).eq(["--version"]) {
+        return status_of(version::run(&cli::Version::default()));
     }
     // Without it a signal leaves a file behind that is not whole, which is no reason not to work.
     let _ = plumb_sys::signals::remove_unfinished_at_the_end();
@@ -55,10 +64,7 @@ fn main() -> ExitCode {
     // Commands drop privileges later.
     this_run::is_by_root();
     // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
-    let parsed = cli::manual::command()
-        .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && cli::asks_for_plugin_line(std::env::args_os()) => {
             return end_as_plugin(&cli::lines::first(&error));
@@ -78,18 +84,28 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Agent(args) => agent::run(args),
+        Command::History(args) => history::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Help(args) => help::run(args),
         Command::Version(args) => version::run(args),
         Command::Generate(args) => generate::run(args),
     };
+    if let Err(failure) = &ended
+        && is_plugin(&cli.command)
+    {
+        failure.print();
+        return end_as_plugin(&failure.text(""));
+    }
+    status_of(ended)
+}
+
+/// The exit status of a command; a failure is printed.
+fn status_of(ended: Result<exit::Exit, failure::Failure>) -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(failure) => {
             failure.print();
-            if is_plugin(&cli.command) {
-                return end_as_plugin(&failure.text(""));
-            }
             failure.exit().into()
         }
     }

@@ -1,6 +1,6 @@
 //! Times as `--since` and `--until` take them: since the first I/O, or of the day in UTC.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plumb_trace::{Clock, SourceInfo};
 
@@ -28,10 +28,8 @@ impl Moment {
         if let Some(ns) = parse_duration(text) {
             return Ok(Moment::SinceFirst(ns));
         }
-        let time = humantime::parse_rfc3339_weak(text).ok();
-        let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let ns = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        ns.map(Moment::Unix)
+        parse_unix(text)
+            .map(Moment::Unix)
             .ok_or_else(|| format!("found `{text}`, expected {EXPECTED}"))
     }
 
@@ -56,6 +54,27 @@ impl std::fmt::Display for Moment {
             }
         }
     }
+}
+
+/// A UTC time as ns since 1970.
+pub(crate) fn parse_unix(text: &str) -> Option<i64> {
+    unix_ns(humantime::parse_rfc3339_weak(text).ok()?)
+}
+
+/// Now, in ns since 1970; `None` if the clock is set to a time before.
+pub(crate) fn now_ns() -> Option<i64> {
+    unix_ns(SystemTime::now())
+}
+
+fn unix_ns(time: SystemTime) -> Option<i64> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_nanos()).ok()
+}
+
+/// A time in ns since 1970 as reports print it, in seconds; `None` before 1970.
+pub(crate) fn unix_words(ns: i64) -> Option<String> {
+    let time = UNIX_EPOCH + Duration::from_nanos(u64::try_from(ns).ok()?);
+    Some(humantime::format_rfc3339_seconds(time).to_string())
 }
 
 /// A duration in ns; bare numbers are seconds.

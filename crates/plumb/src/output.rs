@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use plumb_quoting::visible;
-use plumb_report::text::{Color, ascii};
+use plumb_report::text::{Color, Paper, ascii};
 use plumb_trace::open;
 use plumb_trace::write::{Output, target_of, words_of};
 use ratatui::crossterm::terminal;
@@ -279,6 +279,12 @@ pub fn color(choice: ColorChoice) -> Color {
         }
     };
     if wanted { Color::Always } else { Color::Never }
+}
+
+/// The surface of standard output: its colour, and the width of its terminal.
+pub fn paper(choice: ColorChoice) -> Paper {
+    let paper = Paper::from(color(choice));
+    columns(&std::io::stdout()).map_or(paper, |columns| paper.of_width(columns))
 }
 
 #[cfg(test)]

@@ -112,16 +112,34 @@ impl PlanSubject {
 fn partition(args: &Partition) -> Result<Planned, Failure> {
     let asked = PlanSubject::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
-        let mut plan = asked.meet(partition::plan(&partition_request(args)?))?;
-        plan.warnings = device_state::warnings(&args.device)?;
+        let device = device_state::find(&args.device)?;
+        let is_stated = args.current.is_some() || args.new_label || args.label.is_some();
+        let existing = match is_stated {
+            true => None,
+            false => device.partition(args.number),
+        };
+        let request = match existing {
+            Some(request) => with_flags(request, args)?,
+            None => partition_request(args, device.label())?,
+        };
+        let mut plan = asked.meet(partition::plan(&request))?;
+        plan.warnings = device.warnings(&args.device);
         return Ok(plan.into());
     }
     let dumps = read_dumps(&args.from)?;
     let id = find(&dumps.stack, &args.device)?;
-    let mut request = match of_stack::partition(&dumps.stack, id) {
-        Ok(request) => request,
+    let request = match of_stack::partition(&dumps.stack, id) {
+        Ok(request) => with_flags(request, args)?,
         Err(why) => return Ok(planned(vec![asked.tell(Err(why))], dumps)),
     };
+    Ok(planned(vec![asked.meet(partition::plan(&request))?], dumps))
+}
+
+/// A partition that exists, with the wishes of the command line.
+fn with_flags(
+    mut request: partition::PartitionRequest,
+    args: &Partition,
+) -> Result<partition::PartitionRequest, Failure> {
     if !args.grid.is_empty() {
         request.grids.clone_from(&args.grid);
         request.are_grids_assumed = false;
@@ -132,7 +150,7 @@ fn partition(args: &Partition) -> Result<Planned, Failure> {
     request.size = args.size.or(request.size);
     request.disk_bytes = args.disk_size.or(request.disk_bytes);
     request.content = args.holds.clone().or(request.content);
-    Ok(planned(vec![asked.meet(partition::plan(&request))?], dumps))
+    Ok(request)
 }
 
 fn planned(plans: Vec<Plan>, dumps: Dumps) -> Planned {
@@ -149,7 +167,11 @@ fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
         .ok_or_else(|| Failure::missing(format!("nothing in these files is named {name}")))
 }
 
-fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Failure> {
+/// A partition as the command line states it, on a disk with this label.
+fn partition_request(
+    args: &Partition,
+    found: Option<LabelKind>,
+) -> Result<partition::PartitionRequest, Failure> {
     let is_assumed = args.grid.is_empty();
     // 1 MiB is the choice of today's tools, and a multiple of most units below.
     let grids = if is_assumed {
@@ -159,7 +181,7 @@ fn partition_request(args: &Partition) -> Result<partition::PartitionRequest, Fa
     };
     Ok(partition::PartitionRequest {
         device: args.device.clone(),
-        label: label(args)?,
+        label: label(args, found)?,
         is_new_label: args.new_label,
         sector_bytes: args.sector.0,
         disk_bytes: args.disk_size,
@@ -193,13 +215,13 @@ fn moved(grids: &[Grid], args: &Partition) -> Result<Vec<Grid>, Failure> {
     grids.iter().map(moved).collect()
 }
 
-fn label(args: &Partition) -> Result<LabelScheme, Failure> {
+fn label(args: &Partition, found: Option<LabelKind>) -> Result<LabelScheme, Failure> {
     let cylinder = || {
         let missing =
             "an SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both (tracks and sectors)";
         args.geometry.ok_or_else(|| Failure::usage(missing))
     };
-    Ok(match args.label {
+    Ok(match args.label.or(found).unwrap_or(LabelKind::Gpt) {
         LabelKind::Gpt => LabelScheme::Gpt,
         LabelKind::Dos => LabelScheme::Dos,
         LabelKind::Efi => LabelScheme::SolarisEfi,

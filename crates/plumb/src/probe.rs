@@ -1,5 +1,7 @@
 //! `plumb probe`: from a target to reads or writes, and from their times to a verdict.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_load::probe::beside as load_beside;
@@ -8,7 +10,7 @@ use plumb_load::probe::counters::{self, DiskCounters};
 use plumb_load::probe::media::MediaSurvey;
 use plumb_load::probe::session::ReadError;
 use plumb_load::probe::write_back::{self, WriteBack};
-use plumb_load::probe::{self, Broken, Settings};
+use plumb_load::probe::{self, Broken, ProbeReader, Settings, Watched};
 use plumb_load::{EngineChoice, Session, Target};
 use plumb_model::Finding;
 use plumb_report::probe as report;
@@ -20,6 +22,8 @@ use crate::cli::Probe;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::signals::stop_flag;
+use crate::status::Meter;
 use crate::typed;
 
 mod beside;
@@ -86,6 +90,7 @@ impl ProbeRun {
         writing: Option<Writing>,
     ) -> Result<ProbeRun, Failure> {
         let seed = args.seed.unwrap_or_else(seed_of_now);
+        let stop = stop_flag()?;
         let mut notes = Vec::new();
         let (stated, layer) = hints::collect(&args.target, &args.grid);
         let begin = Instant::now();
@@ -132,11 +137,11 @@ impl ProbeRun {
         let means = words::means(session.means());
         let mut lone_write_ns = None;
         let outcome = surveyed.and_then(|_| match &writing {
-            None => probe::probe(&mut session, &settings),
+            None => watched(&mut session, &settings, &stop, op_of(&writing)),
             Some(Writing { may_write, .. }) => {
                 let mut writes = WriteBack::new(&mut session, may_write);
                 lone_write_ns = writes.lone_ns(&settings.ranges)?;
-                probe::probe(&mut writes, &settings)
+                watched(&mut writes, &settings, &stop, op_of(&writing))
             }
         });
         let seconds = begin.elapsed().as_secs_f64();
@@ -285,6 +290,19 @@ impl ProbeRun {
     }
 }
 
+/// Probes until there is a result or a signal asks for the end, and shows how far it has come.
+fn watched<R: ProbeReader>(
+    reader: &mut R,
+    settings: &Settings,
+    stop: &AtomicBool,
+    op: report::Op,
+) -> Result<probe::Probed, Broken<R::Error>> {
+    let ios = Arc::new(AtomicU64::default());
+    let (told, limit) = (Arc::clone(&ios), settings.limit);
+    let _meter = Meter::start(move |elapsed| words::progress(&told, op, elapsed, limit));
+    probe::probe(&mut Watched::new(reader, stop, &ios), settings)
+}
+
 fn print(
     args: &Probe,
     shown: &report::ProbeReport<'_>,
@@ -307,7 +325,7 @@ fn print(
             shown,
             findings,
             outcome,
-            output::color(args.color),
+            output::paper(args.color),
         )),
     })
 }

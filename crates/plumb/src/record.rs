@@ -3,17 +3,17 @@
 //! One thread takes records from the kernel, another encodes and writes: while the second waits for a slow disk, the first
 //! goes on as long as there is room.
 
-use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
 };
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use plumb_capture::{Batches, DiskTally, PIDS_MAX, RecordOptions, Recorder};
 use plumb_geometry::group_digits;
 use plumb_quoting::Command;
+use plumb_report::format::bytes;
 use plumb_report::record::{self as report, Recorded, RecordedDevice};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};
@@ -21,7 +21,9 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::moment::now_ns;
 use crate::signals::stop_flag;
+use crate::status::{StatusLine, time_of};
 use crate::watch::{disk_at, refused, tell_of_processes};
 use crate::{output, privilege};
 
@@ -38,8 +40,6 @@ const WRITER_TICK: Duration = Duration::from_millis(500);
 const QUEUE: usize = 64;
 /// Lifetime of the source's description: asking for it reads sysfs.
 const TOLD_AGAIN: Duration = Duration::from_secs(1);
-/// How often the line on the terminal changes.
-const SHOWN: Duration = Duration::from_millis(500);
 
 /// A batch, with the description of the source at that time.
 struct RecordPart {
@@ -91,7 +91,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     let mut files = Files::begin(args, &session.info())?;
     let state = SharedState::default();
     let began = Instant::now();
-    let why = std::thread::scope(|scope| {
+    let mut why = std::thread::scope(|scope| {
         let (parts, taken) = sync_channel::<RecordPart>(QUEUE);
         let (spare, emptied) = channel::<Batch>();
         let (files, state) = (&mut files, &state);
@@ -103,6 +103,9 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.map(|()| why)
     })?;
+    if files.is_full() {
+        why = files.why_full();
+    }
     files.end(&session.info(), began.elapsed())?;
     session.report(args, files, why, began.elapsed())
 }
@@ -162,9 +165,7 @@ struct RecordSession {
 
 impl RecordSession {
     fn new(recorder: Recorder, is_of_all: bool) -> RecordSession {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-        let unix = unix.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
+        let unix_ns_at_zero = now_ns().map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
         let layers: Vec<&str> = recorder.layers().iter().map(|layer| layer.word()).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
         let how = format!(
@@ -203,7 +204,7 @@ impl RecordSession {
                     Some(part.batch)
                 }
             });
-            line.show(began.elapsed(), state, &self.recorder);
+            line.show(|| recorded(began.elapsed(), args.duration, state, self.recorder.lost()));
             if state.is_over.load(Ordering::Relaxed) {
                 break "as the file is full";
             } else if ended.load(Ordering::Relaxed) {
@@ -389,39 +390,16 @@ fn device(tally: DiskTally) -> RecordedDevice {
     }
 }
 
-/// A line on a terminal, rewritten in place.
-struct StatusLine {
-    is_shown: bool,
-    next: Duration,
-}
-
-impl StatusLine {
-    fn new() -> StatusLine {
-        StatusLine {
-            is_shown: std::io::stderr().is_terminal(),
-            next: Duration::ZERO,
-        }
-    }
-
-    fn show(&mut self, now: Duration, state: &SharedState, recorder: &Recorder) {
-        if !self.is_shown || now < self.next {
-            return;
-        }
-        self.next = now + SHOWN;
-        let events = group_digits(state.events.load(Ordering::Relaxed));
-        let mib = state.bytes.load(Ordering::Relaxed) as f64 / f64::from(1 << 20);
-        let lost = group_digits(recorder.lost());
-        eprint!(
-            "\r{:.0} s, {events} I/O, {mib:.1} MiB, {lost} lost\x1b[K",
-            now.as_secs_f64()
-        );
-        // A terminal that has gone away is no reason to end.
-        std::io::stderr().flush().ok();
-    }
-
-    fn clear(&self) {
-        if self.is_shown {
-            eprint!("\r\x1b[K");
-        }
-    }
+/// `12 of 30 s, 18 s left, 1,234 I/O, 0.4 MiB, 0 lost`.
+fn recorded(now: Duration, all: Option<Duration>, state: &SharedState, lost: u64) -> String {
+    let time = all.map_or_else(
+        || format!("{:.0} s", now.as_secs_f64()),
+        |all| time_of(now, all),
+    );
+    let events = group_digits(state.events.load(Ordering::Relaxed));
+    let written = bytes(state.bytes.load(Ordering::Relaxed));
+    format!(
+        "{time}, {events} I/O, {written}, {} lost",
+        group_digits(lost)
+    )
 }

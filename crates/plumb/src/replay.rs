@@ -1,8 +1,8 @@
 //! `plumb replay`: from a trace and a target to I/O, and to their results.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::notes::notes_of;
 use crate::output;
 use crate::signals::stop_flag;
+use crate::status::{StatusLine, count_of};
 
 mod shown;
 mod source;
@@ -135,12 +136,10 @@ fn send(
     let mut line = StatusLine::new();
     let all = survey.counts.sent();
     let mut tell = |progress: &Progress| {
-        let (ios, failed) = (group_digits(progress.ios), group_digits(progress.failed));
-        let of = group_digits(all);
-        line.show(&format!(
-            "{:.0} s, {ios} of {of} I/O, {failed} failed",
-            progress.at.as_secs_f64()
-        ));
+        line.show(|| {
+            let sent = count_of(progress.ios, all, "I/O", progress.at);
+            format!("{sent}, {} failed", group_digits(progress.failed))
+        });
     };
     let sent = match &mut file {
         None => load::replay(replay, survey, &mut source, stop, &mut tell, None),
@@ -175,7 +174,13 @@ fn compare(
         seed: args.seed,
     };
     let mut line = StatusLine::new();
-    let mut tell = |pairs: usize| line.show(&format!("{pairs} of up to {} pairs", args.pairs));
+    let began = Instant::now();
+    let mut tell = |pairs: usize| {
+        line.show(|| {
+            let made = count_of(pairs as u64, args.pairs as u64, "pairs", began.elapsed());
+            format!("{made}, fewer if they decide it")
+        });
+    };
     let mut source = TraceSource::open(args)?;
     let compared = load::compare(
         today,
@@ -221,7 +226,7 @@ fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
             report::json(&crate::this_run::now(), all).map_err(|error| Failure::failed(&error))?
                 + "\n"
         }
-        false => output::drawn(report::text(all, output::color(args.color))),
+        false => output::drawn(report::text(all, output::paper(args.color))),
     };
     // A file that could not be written is no reason to keep the answer back.
     let written = args.html.as_ref().map_or(Ok(()), |path| {
@@ -261,32 +266,5 @@ fn refused(error: ReplayError) -> Failure {
     match error {
         ReplayError::Nothing { .. } => Failure::unknown(error.to_string()),
         error => Failure::usage(error.to_string()),
-    }
-}
-
-/// A line on a terminal, rewritten in place.
-struct StatusLine {
-    is_shown: bool,
-}
-
-impl StatusLine {
-    fn new() -> StatusLine {
-        StatusLine {
-            is_shown: std::io::stderr().is_terminal(),
-        }
-    }
-
-    fn show(&mut self, words: &str) {
-        if self.is_shown {
-            eprint!("\r{words}\x1b[K");
-            // A terminal that has gone away is no reason to end.
-            std::io::stderr().flush().ok();
-        }
-    }
-
-    fn clear(&self) {
-        if self.is_shown {
-            eprint!("\r\x1b[K");
-        }
     }
 }

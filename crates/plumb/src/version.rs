@@ -1,10 +1,22 @@
-//! `plumb version`: the version, and the protections that commands which read files have on this host.
+//! `plumb version`: the version, the source and target of this build, and the protections that commands which read files have on this host.
 
 use crate::cli::Version;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::sandbox::{self, Enforced, Files};
+
+/// The commit of the source. The scripts that make packages state it; another build does not know it.
+const COMMIT: Option<&str> = option_env!("PLUMB_COMMIT");
+
+/// The C library that the program was linked with.
+const C_LIBRARY: &str = if cfg!(target_env = "musl") {
+    "musl"
+} else if cfg!(target_env = "gnu") {
+    "gnu"
+} else {
+    "other"
+};
 
 /// Runs the command.
 ///
@@ -29,10 +41,13 @@ pub fn run(args: &Version) -> Result<Exit, Failure> {
             false => "not active: this kernel has no seccomp filters",
         };
         text += &format!(
-            "\nwhile analyze, check --from and --image, compare, convert and plan read files:\n  \
+            "commit    {}\ntarget    {}-unknown-{}-{C_LIBRARY}\nfeatures  all; no feature is optional\n\nwhile analyze, check --from and --image, compare, convert and plan read files:\n  \
              capabilities        {capabilities}\n  \
              other files closed  {files}\n  \
-             system calls        {calls}\n"
+             system calls        {calls}\n",
+            COMMIT.unwrap_or("not stated by this build"),
+            std::env::consts::ARCH,
+            std::env::consts::OS,
         );
     }
     output::print(&text)?;

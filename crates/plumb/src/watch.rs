@@ -1,11 +1,12 @@
-//! `plumb watch`: the I/O of this host's disks, interval by interval.
+//! `plumb watch`: the I/O of this host's disks, or of a recording, interval by interval.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_capture::{BlockWatch, CaptureError, Filter, Misses, Options, Process, Reading};
+use plumb_capture::{ALIGNMENTS, BlockWatch, CaptureError, Filter, Misses, Options, Process};
 use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
 use plumb_quoting::Command;
@@ -13,6 +14,8 @@ use plumb_report::json::{self, WholeTime};
 use plumb_report::text::{self, Apart, SeenAgain, Sender, WatchInterval};
 
 use self::app::App;
+use self::feed::{FedInterval, Feed};
+use self::recorded::Recorded;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,8 +24,10 @@ use crate::{output, privilege, typed};
 
 mod app;
 mod below;
+mod feed;
 mod named;
 mod notes;
+mod recorded;
 mod screen;
 mod terminal;
 mod whole;
@@ -44,10 +49,40 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         .map_or(Ok(()), |path| output::may_write(&[], &[path]))?;
     let questions = Questions {
         grids: args.grids(),
+        command: args
+            .from
+            .as_ref()
+            .map(|path| Command::new("plumb analyze").path(path)),
         ..Questions::default()
     };
-    let options = options(args, &questions)?;
     let ended = stop_flag()?;
+    let (mut feed, mut whole) = match &args.from {
+        Some(path) => open_recording(args, path, &questions)?,
+        None => attach(args, &questions)?,
+    };
+    let began = Instant::now();
+    let on_screen = !args.json
+        && !args.plain
+        && std::io::stdout().is_terminal()
+        && std::io::stdin().is_terminal()
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let shown = if on_screen {
+        terminal::run(args, &mut feed, &mut whole, &ended)
+    } else {
+        print_intervals(args, &mut feed, &mut whole, &questions, &ended)
+    };
+    let span = match &args.from {
+        Some(_) => Duration::from_secs_f64(whole.seconds),
+        None => began.elapsed(),
+    };
+    // The counts are kept even if they could not be shown.
+    let exit = whole.end(args, &questions, span, on_screen);
+    shown.and(exit)
+}
+
+/// Begins to watch this host.
+fn attach(args: &Watch, questions: &Questions) -> Result<(Feed, Whole), Failure> {
+    let options = options(args, questions)?;
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
@@ -59,19 +94,30 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     if !args.app {
         privilege::drop_all(args.save.as_slice())?;
     }
-    let began = Instant::now();
-    let on_screen = !args.json
-        && !args.plain
-        && std::io::stdout().is_terminal()
-        && std::io::stdin().is_terminal();
-    let shown = if on_screen {
-        terminal::run(args, &mut block, &mut whole, &ended)
-    } else {
-        print_intervals(args, &mut block, &mut whole, &questions, &ended)
-    };
-    // The counts are kept even if they could not be shown.
-    let exit = whole.end(args, &questions, began.elapsed(), on_screen);
-    shown.and(exit)
+    Ok((Feed::live(block), whole))
+}
+
+fn open_recording(
+    args: &Watch,
+    path: &Path,
+    questions: &Questions,
+) -> Result<(Feed, Whole), Failure> {
+    let filter = filter(args);
+    let settings = questions.settings();
+    let disks = args.devices.clone();
+    let recorded = Recorded::open(path, disks, filter.clone(), &settings)?;
+    privilege::drop_all(args.save.as_slice())?;
+    let whole = Whole::of_recording(path, &recorded, &filter);
+    Ok((Feed::Recorded(Box::new(recorded)), whole))
+}
+
+fn filter(args: &Watch) -> Filter {
+    Filter {
+        ops: args.op.clone(),
+        pid: args.pid,
+        comm: args.comm.clone(),
+        cgroup: args.cgroup.clone(),
+    }
 }
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
@@ -82,43 +128,35 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
         .iter()
         .map(|name| disk_at(name, layers, &command));
     tell_of_processes(args.pid.as_slice());
-    let (ops, pid) = (args.op.clone(), args.pid);
-    let filter = Filter {
-        ops,
-        pid,
-        comm: args.comm.clone(),
-        cgroup: args.cgroup.clone(),
-    };
     Ok(Options {
         devices: devices.collect::<Result<_, Failure>>()?,
         modulus_bytes: questions.modulus_bytes(),
         layers,
-        filter,
+        filter: filter(args),
         ..Options::default()
     })
 }
 
 fn print_intervals(
     args: &Watch,
-    block: &mut BlockWatch,
+    feed: &mut Feed,
     whole: &mut Whole,
     questions: &Questions,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
     let began = Instant::now();
-    let mut last = began;
-    let mut next = last + args.interval;
+    let mut next = began + args.interval;
     for number in 1.. {
-        wait_until(next, ended, || block.keep_up());
+        // A recording is printed as fast as it can be read.
+        if feed.is_live() {
+            wait_until(next, ended, || feed.keep_up());
+        }
         let is_last = ended.load(Ordering::Relaxed) || args.count == Some(number);
-        whole.before_reading(block, is_last);
-        let reading = block.read();
-        whole.add(&reading);
-        let now = Instant::now();
-        let span = now - std::mem::replace(&mut last, now);
-        let told = (is_last && args.json).then(|| whole.summary(args, questions, began.elapsed()));
-        let is_read = show(args, &reading, whole, (questions, told.as_ref()), span)?;
-        if is_last || !is_read {
+        let fed = feed.next(args.interval, whole, is_last)?;
+        let told =
+            (fed.is_last || !args.json).then(|| whole.summary(args, questions, began.elapsed()));
+        let is_read = show(args, &fed, whole, (questions, told.as_ref()))?;
+        if fed.is_last || !is_read {
             break;
         }
         next = following(next, args.interval);
@@ -152,22 +190,48 @@ pub fn refused(error: CaptureError) -> Failure {
         CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => {
             Failure::missing(error.to_string())
         }
+        CaptureError::Types(_) | CaptureError::Refused { .. } | CaptureError::NoWay { .. } => {
+            let release = rustix::system::uname();
+            let release = release.release().to_string_lossy();
+            match is_before_atomics(&release) {
+                true => Failure::failed(&error).with_help(format!(
+                    "this kernel is Linux {release}; record, watch --app and watch --cgroup need {}.{} or later. plumb watch and plumb \
+                     diagnose work on it",
+                    WITH_ATOMICS.0, WITH_ATOMICS.1
+                )),
+                false => Failure::failed(&error),
+            }
+        }
         _ => Failure::failed(&error),
+    }
+}
+
+/// The first Linux whose BPF programs have atomic operations that return a value.
+const WITH_ATOMICS: (u32, u32) = (5, 12);
+
+/// Whether a release, as in `5.10.0-39-cloud-amd64`, is an earlier one. One that cannot be read is not.
+fn is_before_atomics(release: &str) -> bool {
+    let mut numbers = release
+        .split(|letter: char| !letter.is_ascii_digit())
+        .map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < WITH_ATOMICS,
+        _ => false,
     }
 }
 
 /// Prints an interval; tells whether anybody reads it.
 fn show(
     args: &Watch,
-    reading: &Reading,
+    fed: &FedInterval,
     whole: &Whole,
     (questions, told): (&Questions, Option<&WholeTime>),
-    span: Duration,
 ) -> Result<bool, Failure> {
+    let reading = &fed.reading;
     let devices: Vec<Analysis> = reading
         .profiles
         .iter()
-        .filter(|profile| profile.ios() > 0)
+        .filter(|profile| profile.has_io())
         .map(|profile| analyze(profile, None, questions))
         .collect();
     let grid = questions
@@ -187,11 +251,11 @@ fn show(
         .collect();
     let filter = whole.filter.text();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
-    let run = crate::this_run::now();
-    let seconds = span.as_secs_f64();
-    let heading = format!("{}, {seconds:.1} s", run.time);
+    let seconds = fed.seconds;
+    let heading = format!("{}, {seconds:.1} s", fed.time);
     let interval = WatchInterval {
         heading,
+        verdict: told.map(|whole| &whole.verdict),
         devices: &devices,
         senders: &senders,
         apart: &apart,
@@ -201,10 +265,11 @@ fn show(
         app: whole.app.as_ref().map(|app| &app.last),
     };
     let shown = if args.json {
+        let run = crate::this_run::now();
         let line = json::watch(&run, (seconds, told), &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        output::drawn(text::interval(&interval, output::color(args.color)))
+        output::drawn(text::interval(&interval, output::paper(args.color)))
     };
     output::print_if_read(&shown)
 }
@@ -249,9 +314,31 @@ pub(crate) fn sender<'a>(
     }
 }
 
-/// I/O of a process are counted by the power of two that divides their start, which tells of these grids only.
-fn misaligned(process: &Process, grid: &Grid) -> Option<u64> {
+/// I/O of a process that start off a grid; `None` for a grid that alignments do not judge.
+pub(crate) fn misaligned(process: &Process, grid: &Grid) -> Option<u64> {
+    alignment_power(grid).map(|power| process.misaligned(power))
+}
+
+/// The power of two of a grid in sectors. Starts are counted by the power of two that divides them, which judges grids of
+/// a power of two at offset 0 alone.
+fn alignment_power(grid: &Grid) -> Option<usize> {
     let sectors = grid.granularity().0 / 512;
-    let is_counted = grid.offset().0 == 0 && sectors.is_power_of_two() && sectors <= 1 << 11;
-    is_counted.then(|| process.misaligned(sectors.trailing_zeros() as usize))
+    let is_counted = grid.offset().0 == 0 && sectors.is_power_of_two();
+    let power = sectors.trailing_zeros() as usize;
+    (is_counted && power < ALIGNMENTS).then_some(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_before_atomics;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        for release in ["5.10.0-39-cloud-amd64", "5.11.22", "4.19.0", "5.4"] {
+            assert!(is_before_atomics(release), "{release}");
+        }
+        for release in ["5.12.0", "5.100.1", "6.1.0-1-amd64", "10.2", "x", ""] {
+            assert!(!is_before_atomics(release), "{release}");
+        }
+    }
 }

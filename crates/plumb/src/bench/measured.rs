@@ -10,6 +10,7 @@ use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
 
 use super::cpu::CpuMeter;
+use crate::status::time_of;
 
 /// The course of a run as it grows.
 pub struct BenchCourse {
@@ -39,6 +40,14 @@ impl BenchCourse {
         });
         self.intervals.last().expect("one was just taken in")
     }
+}
+
+/// The time of a run so far, and the time left.
+pub fn progress(plan: &LoadPlan<'_>, interval: &IntervalReport<'_>) -> String {
+    plan.duration.map_or_else(
+        || format!("{:.0} s so far", interval.at.as_secs_f64()),
+        |duration| time_of(interval.at, plan.warmup + duration),
+    )
 }
 
 /// The joint activity of some jobs in a period.

@@ -11,7 +11,7 @@ use plumb_report::bench as report;
 
 use super::measured::{BenchCourse, is_whole, shown_average, shown_run};
 use super::traced::{self, TraceFile};
-use super::{columns, medium, refused, show, sweep, targets};
+use super::{IntervalLines, medium, refused, show, sweep, targets};
 use crate::cli::Bench;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -56,7 +56,8 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
         run.interval = args.interval.unwrap_or(run.interval);
         run.warmup = args.warmup.unwrap_or(run.warmup);
     }
-    let made = Made::all(args, &series, &[path.to_owned()])?;
+    let mut lines = IntervalLines::new(args);
+    let made = Made::all(args, &series, &[path.to_owned()], &mut lines)?;
     let sweep = series::offsets(&series).map(|found| sweep::judge(&made, &series, found.unit));
     let exit = exit(&made, sweep.as_ref());
     let (runs, mut notes) = (made.shown, series.notes);
@@ -70,6 +71,7 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
             notes,
         },
         exit,
+        lines,
     )?;
     Ok(exit)
 }
@@ -91,7 +93,12 @@ pub struct Made {
 
 impl Made {
     /// Opens the targets and makes all runs; a signal ends the series and keeps the finished runs.
-    pub fn all(args: &Bench, series: &Series, inputs: &[PathBuf]) -> Result<Made, Failure> {
+    pub fn all(
+        args: &Bench,
+        series: &Series,
+        inputs: &[PathBuf],
+        lines: &mut IntervalLines,
+    ) -> Result<Made, Failure> {
         let outputs: Vec<_> = args.html.iter().map(PathBuf::as_path).collect();
         let paths = Targets::needed(series)
             .into_iter()
@@ -122,20 +129,21 @@ impl Made {
         }
         let mut last_max = None;
         for (at, run) in series.runs.iter().enumerate() {
-            if !args.json {
-                let many = series.runs.len();
-                output::print(&output::drawn(report::run_heading(
-                    at + 1,
-                    many,
-                    &title(run),
-                    columns(),
-                )))?;
-            }
+            let many = series.runs.len();
+            let heading = report::run_heading(at + 1, many, &title(run), lines.columns);
+            lines.put(&heading)?;
             let trace = traces
                 .get(at)
                 .map(|path| TraceFile::begin(path))
                 .transpose()?;
-            let rate = made.one(args, run, &targets, run.rate.limit(last_max), trace, &stop)?;
+            let rate = made.one(
+                args,
+                run,
+                &targets,
+                run.rate.limit(last_max),
+                trace,
+                (&stop, lines),
+            )?;
             if run.rate == series::Rate::Max {
                 last_max = Some(rate);
             }
@@ -168,14 +176,12 @@ impl Made {
         targets: &Targets,
         limit: Option<f64>,
         mut trace: Option<TraceFile>,
-        stop: &AtomicBool,
+        (stop, lines): (&AtomicBool, &mut IntervalLines),
     ) -> Result<f64, Failure> {
         let mut plan = series::plan(run, targets, limit, args.seed).map_err(unfit)?;
         plan.engine = args.engine.into();
-        let columns = columns();
         let mut course = BenchCourse::new();
         let mut average = Average::default();
-        let mut printed = Ok(());
         let mut tell = |interval: &plumb_load::IntervalReport<'_>| {
             average.add(
                 interval.number,
@@ -184,11 +190,7 @@ impl Made {
                 plan.interval,
                 interval.is_warmup,
             );
-            let shown = course.take(interval);
-            if !args.json && printed.is_ok() {
-                printed =
-                    output::print(&output::drawn(report::interval_line(shown, columns) + "\n"));
-            }
+            lines.interval(course.take(interval), &plan, interval);
         };
         let outcome = match &mut trace {
             Some(trace) => load(
@@ -199,13 +201,11 @@ impl Made {
             ),
             None => load(&plan, stop, &mut tell, None),
         };
-        printed?;
+        lines.end_run()?;
         let outcome = outcome.map_err(refused)?;
         let shown_average = shown_average(&average, &course);
-        if let (false, Some(average)) = (args.json, &shown_average) {
-            output::print(&output::drawn(
-                report::average_line(average, columns) + "\n",
-            ))?;
+        if let Some(average) = &shown_average {
+            lines.put(&(report::average_line(average, lines.columns) + "\n"))?;
         }
         self.remark(run, &outcome);
         if let Some(trace) = trace {

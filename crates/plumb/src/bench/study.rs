@@ -7,7 +7,7 @@ use plumb_load::series::gather::Gather;
 use plumb_report::bench as report;
 
 use super::series::Made;
-use super::{show, targets};
+use super::{IntervalLines, show, targets};
 use crate::cli::Bench;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -39,12 +39,13 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
         warmup: args.warmup.unwrap_or_default(),
         interval: args.interval.unwrap_or(INTERVAL),
     };
+    let mut lines = IntervalLines::new(args);
     let Made {
         shown,
         mut notes,
         is_broken,
         ..
-    } = Made::all(args, &study.series(target), &[])?;
+    } = Made::all(args, &study.series(target), &[], &mut lines)?;
     let rates: Vec<f64> = shown.iter().map(rate).collect();
     if study.record_bytes != args.record.0 {
         let found = group_digits(study.record_bytes);
@@ -67,6 +68,7 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
             notes,
         },
         ended,
+        lines,
     )?;
     Ok(ended)
 }

@@ -1,13 +1,13 @@
 //! Every I/O of a measurement in a file.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use plumb_geometry::group_digits;
 use plumb_trace::parquet::grow::GrowingWriter;
 use plumb_trace::{Batch, Clock, Error, SourceInfo};
 
 use crate::failure::Failure;
+use crate::moment::now_ns;
 use crate::output;
 
 /// Names for the traces of a number of runs: the requested one, or with the number of each run after its stem.
@@ -44,13 +44,12 @@ impl TraceFile {
     /// When the name is not free, or the file cannot be written.
     pub fn begin(path: &Path) -> Result<TraceFile, Failure> {
         output::must_be_new(path)?;
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let info = SourceInfo {
             format: "parquet",
             verified: true,
             one_layer_a_device: true,
             clock: Clock::Start,
-            unix_ns_at_zero: unix.and_then(|since| i64::try_from(since.as_nanos()).ok()),
+            unix_ns_at_zero: now_ns(),
             notes: vec![
                 "I/O of a measurement: queue_ns counts from the moment an I/O was due".to_owned(),
             ],
@@ -90,7 +89,11 @@ impl TraceFile {
                 group_digits(lost)
             ),
         };
-        Ok(format!("{}: {} I/O{lost}", self.path, group_digits(ios)))
+        Ok(format!(
+            "wrote {}: {} I/O{lost}",
+            self.path,
+            group_digits(ios)
+        ))
     }
 }
 

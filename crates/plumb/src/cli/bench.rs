@@ -17,7 +17,8 @@ use crate::moment::parse_duration;
 numbers are seconds; ms, s, m, h.\n\
 I/O go past the page cache where the target lets them. With --open, and with a rate, I/O are due at times: how long they \
 took counts from there, and from their issue as well. Columns of an interval are those of Vdbench, on a terminal as \
-many as it has room for; w before its number is the warm-up, which counts nowhere else.\n\
+many as it has room for; w before its number is the warm-up, which counts nowhere else. \
+Without a terminal the report begins with the verdict, so the lines of the intervals wait for it.\n\
 Ctrl-C ends with the summary.\n\
 Exit status: 0 measured, 1 a sweep of offsets found the grid at another one than 0, 2 usage, 3 some I/O failed \
 or a target went away, or a sweep is inconclusive, 4 not permitted, 5 nothing could be measured."

@@ -8,7 +8,7 @@ use plumb_stats::equivalence::Margin;
 use plumb_trace::Layer;
 use plumb_trace::series::FirstReport;
 
-use super::{ColorChoice, distinct, grid, layer};
+use super::{ColorChoice, STATE_DIR, distinct, grid, layer};
 
 /// Flags of `plumb compare`.
 #[derive(Debug, Args)]
@@ -20,12 +20,15 @@ Exit status: 0 better or no difference, 1 worse, 2 usage, 3 not comparable, inco
 permitted, 5 failed."
 )]
 pub struct Compare {
-    /// Before the change: a saved profile, a trace of any known format, or the output of iostat, sar, sadf, Vdbench, fio (JSON) or plumb bench --json
+    /// Before the change: a saved profile, a trace of any known format, history:DEVICE@SPAN, or the output of iostat, sar, sadf, Vdbench, fio (JSON) or plumb bench --json
     #[arg(value_name = "BEFORE")]
     pub before: PathBuf,
     /// After it: the same. Leave it out to judge one file with Vdbench's results of a sweep of offsets
     #[arg(value_name = "AFTER")]
     pub after: Option<PathBuf>,
+    /// Folder of the history for history:DEVICE@SPAN
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR, help_heading = "Comparison")]
+    pub state_dir: PathBuf,
 
     /// Only this device, and its name after the change; may be given several times
     #[arg(long, value_name = "NAME[=NAME]", value_parser = DevicePair::parse, help_heading = "Comparison")]

@@ -17,17 +17,25 @@ pub struct Manual {
     usual: &'static [&'static str],
 }
 
+/// The group whose commands need no explanation: a line has all of them.
+const OTHER: &str = "Other";
+
 /// Groups of commands, as `plumb -h` lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Look", &["diagnose", "check", "analyze"]),
-    ("Keep watching", &["watch", "record"]),
+    ("Look", &["diagnose", "check", "analyze", "explain"]),
+    ("Keep watching", &["watch", "record", "agent", "history"]),
     ("Measure", &["probe", "bench", "replay", "compare"]),
     ("Change", &["plan", "fix"]),
-    ("Other", &["explain", "convert", "help", "version"]),
+    (OTHER, &["convert", "help", "version"]),
 ];
 
 /// Files that more than one command reads or writes, with the first word of each such command.
-pub const FILES: [(&str, &str, &[&str]); 2] = [
+pub const FILES: [(&str, &str, &[&str]); 4] = [
+    (
+        "/etc/plumb/agent.toml",
+        "the configuration of the agent",
+        &["", "agent"],
+    ),
     (
         "/etc/plumb/config.toml",
         "findings that this host accepts",
@@ -37,6 +45,11 @@ pub const FILES: [(&str, &str, &[&str]); 2] = [
         "/var/lib/plumb",
         "journals of moves, and labels that were replaced",
         &["", "fix"],
+    ),
+    (
+        "/var/lib/plumb-agent",
+        "the history of the disks",
+        &["", "agent", "history", "analyze", "compare"],
     ),
 ];
 
@@ -119,6 +132,139 @@ const MANUALS: &[Manual] = &[
             (
                 "plumb compare before.txt after.txt --device sda=sdb",
                 "Compare iostat of a disk that got another name",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["agent"],
+        examples: &[
+            ("sudo plumb agent", "Count all I/O until SIGTERM"),
+            (
+                "sudo plumb agent --state-dir /srv/plumb --duration 1h",
+                "Count for an hour into another folder",
+            ),
+            (
+                "plumb agent --check-config",
+                "Check the configuration and print it",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history"],
+        examples: &[
+            (
+                "sudo plumb history list",
+                "List the devices and their times",
+            ),
+            (
+                "sudo plumb history show sda@2d",
+                "Print the I/O of the last two days",
+            ),
+            (
+                "sudo plumb compare history:sda@2026-11-01..2026-11-08 history:sda@2026-11-08..2026-11-15",
+                "Compare two weeks",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "list"],
+        examples: &[
+            (
+                "sudo plumb history list",
+                "List the devices and their times",
+            ),
+            (
+                "sudo plumb history list --json",
+                "List them for another program",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "show"],
+        examples: &[
+            ("sudo plumb history show sda", "Print the whole time"),
+            (
+                "sudo plumb history show sda@2026-11-01..2026-11-08",
+                "Print a week",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "findings"],
+        examples: &[
+            (
+                "sudo plumb history findings",
+                "Print all findings, with their times",
+            ),
+            (
+                "sudo plumb history findings sda@7d --json",
+                "Print those of a week for other programs",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "export"],
+        examples: &[
+            ("sudo plumb history export sda@7d", "Print a week as CSV"),
+            (
+                "sudo plumb history export sda@7d --as json",
+                "Print it as JSON",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "import"],
+        examples: &[
+            (
+                "sudo plumb history import monday.plumb",
+                "Add a profile that plumb watch has saved",
+            ),
+            (
+                "plumb history import monday.plumb --state-dir other",
+                "Add it to a history of your own",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "backup"],
+        examples: &[
+            (
+                "sudo plumb history backup /srv/backup",
+                "Copy the history while the agent runs",
+            ),
+            (
+                "plumb history list --state-dir /srv/backup",
+                "List the devices in the copy",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "verify"],
+        examples: &[
+            ("sudo plumb history verify", "Check all records"),
+            (
+                "sudo plumb history verify --json",
+                "Check them for another program",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "estimate"],
+        examples: &[
+            ("sudo plumb history estimate", "Print sizes and reach"),
+            (
+                "sudo plumb history estimate --json",
+                "Print them for another program",
             ),
         ],
         usual: &[],
@@ -516,7 +662,7 @@ const MANUALS: &[Manual] = &[
             ("plumb version", "Print the version"),
             (
                 "plumb version --verbose",
-                "Print the protections of this kernel as well",
+                "Also print commit, target and the protections of this kernel",
             ),
         ],
         usual: &[],
@@ -597,6 +743,10 @@ fn template(command: &Command) -> String {
             .to_owned();
     for (group, names) in GROUPS {
         text += &format!("\n{group}:");
+        if group == OTHER {
+            text += &format!(" {}", names.join(", "));
+            continue;
+        }
         for name in names {
             let sub = command
                 .get_subcommands()

@@ -87,9 +87,9 @@ pub struct Partition {
     /// Take the disk from the output of other tools: prtvtoc, sfdisk -d, …
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["label", "new_label", "geometry", "fdisk_start", "current", "number"])]
     pub from: Vec<PathBuf>,
-    /// Kind of label
-    #[arg(long, value_name = "KIND", default_value = "gpt")]
-    pub label: LabelKind,
+    /// Kind of label; without it that of the disk if it is on this host, else gpt
+    #[arg(long, value_name = "KIND")]
+    pub label: Option<LabelKind>,
     /// Make the label as well
     #[arg(long)]
     pub new_label: bool,
@@ -111,7 +111,7 @@ pub struct Partition {
     /// Number of the partition or slice
     #[arg(long, value_name = "N", default_value = "1")]
     pub number: u32,
-    /// Present start
+    /// Present start; without it that of the partition if it is on this host
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub current: Option<Bytes>,
     /// Heads and sectors of an SMI label, as prtvtoc prints them: 27x107

@@ -17,7 +17,8 @@ use super::{ColorChoice, FailOn, grid, range};
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare numbers are \
 seconds; ms, s, m, h.\n\
 Without --write, Plumb writes nothing and the verdict is on reads; it does not show the cost of writes. Reads bypass the \
-page cache. Other programs may use the target meanwhile; the less they do, the sooner the probe ends.\n\
+page cache. Other programs may use the target meanwhile; the less they do, the sooner the probe ends. Ctrl-C ends it early and \
+prints the results so far; the verdict is then inconclusive.\n\
 With --write the verdict is on writes. Each write stores the bytes that were read from the same place just before, so that \
 the target keeps its data even if the probe is killed. The target must not be mounted, held or open elsewhere meanwhile.\n\
 Exit status: 0 on the grid or without a penalty, 1 the grid has another offset than 0, 2 usage, 3 inconclusive, \

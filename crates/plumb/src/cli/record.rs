@@ -18,6 +18,7 @@ use crate::moment::{LONGEST, parse_duration};
 seconds; ms, s, m, h.\n\
 Ctrl-C ends the recording. The file can be read at any time, by every program that reads Parquet; when the recording \
 is killed it lacks the last 2 seconds, or the last 32nd of more than a minute.\n\
+Without --max-size the recording ends when its file has taken a quarter of the space that was free at its start.\n\
 Exit status: 0 all recorded, 2 usage, 3 some I/O were lost, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
 pub struct Record {

@@ -20,6 +20,7 @@ Threads are those with I/O in flight when the interval ends: a sample.\n\
 Disks that pass their I/O on (md, dm) are shown beside the disks below; do not add up their figures.\n\
 When the watch begins, it drops all capabilities and, under sudo, returns to the user that called it, unless only root may \
 write to the folder of --save.\n\
+With --plain, or without a terminal, Plumb prints the verdict on the time so far above each interval.\n\
 Ctrl-C ends with the totals.\n\
 Exit status: 0 clean, 1 findings, 2 usage, 3 unknown, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
@@ -28,6 +29,12 @@ pub struct Watch {
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
 
+    /// Play a recording (any trace that `plumb analyze` reads) instead of watching this host; on a terminal in its own time
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["app", "sync", "cgroup", "layer", "json"])]
+    pub from: Option<PathBuf>,
+    /// Play a recording N times as fast as it was recorded: 0.01 to 1000000
+    #[arg(long, value_name = "N", default_value = "1", requires = "from", value_parser = speed)]
+    pub speed: f64,
     /// How long an interval is
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = interval)]
     pub interval: Duration,
@@ -130,6 +137,15 @@ impl Watch {
     #[must_use]
     pub fn grids(&self) -> Vec<Grid> {
         distinct(&self.grid)
+    }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=1e6).contains(&speed) => Ok(speed),
+        _ => Err(format!(
+            "found `{text}`, expected a number from 0.01 to 1000000"
+        )),
     }
 }
 

@@ -12,6 +12,7 @@ use plumb_trace::series::{self, FirstReport, Series};
 use crate::cli::{Compare, Selection};
 use crate::collect::{Collected, collect};
 use crate::failure::Failure;
+use crate::history::span::ReadSpans;
 use crate::inputs::{self, DUMP_BYTES_MAX};
 
 use super::stretches::{self, Told};
@@ -38,14 +39,14 @@ impl Side {
     ///
     /// # Errors
     /// When it cannot be read, or is nothing that can be compared.
-    pub fn read(path: &Path, args: &Compare) -> Result<Side, Failure> {
+    pub fn read(path: &Path, spans: &ReadSpans, args: &Compare) -> Result<Side, Failure> {
         let questions = Questions {
             grids: args.grids(),
             ..Questions::default()
         };
         let contents = match printed(path)? {
             Some(contents) => contents,
-            None => Contents::Profiles(Box::new(profiles(path, args, &questions)?)),
+            None => Contents::Profiles(Box::new(profiles(path, spans, args, &questions)?)),
         };
         let percentiles = BTreeMap::new();
         Ok(Side {
@@ -259,10 +260,22 @@ fn selection(args: &Compare) -> Selection {
     }
 }
 
-fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
+fn profiles(
+    path: &Path,
+    spans: &ReadSpans,
+    args: &Compare,
+    questions: &Questions,
+) -> Result<Collected, Failure> {
     let selection = selection(args);
     let settings = questions.settings();
-    let mut collected = collect(&[PathBuf::from(path)], &selection, &settings, false);
+    let (files, mine) = match spans.get(path) {
+        Some(read) => (
+            Vec::new(),
+            ReadSpans::from([(path.to_owned(), read.clone())]),
+        ),
+        None => (vec![path.to_owned()], ReadSpans::new()),
+    };
+    let mut collected = collect(&files, mine, &selection, &settings, false);
     match Failure::first_of(std::mem::take(&mut collected.failures)) {
         Some(failure) => Err(failure),
         None => {

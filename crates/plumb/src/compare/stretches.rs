@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plumb_diagnose::compare::{Observed, SHARES, Stretch};
 use plumb_profile::Profile;
@@ -14,8 +15,8 @@ use plumb_trace::{Batch, Fill, Layer, Op, ReadOptions};
 use crate::cli::Selection;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::meter::Meter;
 use crate::select::Filter;
+use crate::status::Meter;
 
 /// Stretches that a trace is taken apart into: as many as windows are put together into.
 const STRETCHES: usize = 20;
@@ -157,7 +158,8 @@ pub fn read_percentiles<'p>(
     if courses.is_empty() || !(path.is_file() || path.is_dir()) {
         return Ok(BTreeMap::new());
     }
-    let meter = Meter::start();
+    let progress = Arc::default();
+    let _meter = Meter::of_reading(&progress);
     let columns = Columns {
         queue_ns: false,
         comm: false,
@@ -165,7 +167,7 @@ pub fn read_percentiles<'p>(
     };
     let options = ReadOptions {
         columns,
-        progress: Some(meter.progress()),
+        progress: Some(progress),
         ..selection.read_options()
     };
     for piece in open::pieces(&[PathBuf::from(path)]) {
@@ -219,7 +221,9 @@ fn add_events(batch: &Batch, courses: &mut Courses) {
             Op::Write => 1,
             _ => continue,
         };
-        let Ok(ns) = u64::try_from(batch.device_ns[row]) else {
+        // The column is absent if no latency is known.
+        let known = batch.device_ns.get(row).copied();
+        let Some(ns) = known.and_then(|ns| u64::try_from(ns).ok()) else {
             continue;
         };
         let of = (batch.device[row], batch.layer[row]);

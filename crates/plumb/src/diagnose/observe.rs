@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +15,10 @@ use plumb_trace::Layer;
 use crate::failure::Failure;
 use crate::privilege;
 use crate::signals::stop_flag;
+use crate::status::{StatusLine, time_of};
 use crate::watch::{Whole, wait_until};
+
+use super::faults::Faults;
 
 /// Time between two readings of the counts. Each reading looks up the partitions, so a partition that goes away loses at most
 /// the I/O of this time. A window of the course over time holds about four readings: ten windows in the usual 10 s.
@@ -44,6 +46,8 @@ pub struct Observation {
     pub seconds: f64,
     /// Senders of I/O, most first.
     pub processes: Vec<Process>,
+    /// Their page faults.
+    pub faults: Faults,
     /// Disks that handed their I/O on to others that were watched.
     pub seen_again: BTreeMap<String, Vec<String>>,
     /// Watched devices that have disappeared.
@@ -104,14 +108,10 @@ pub fn watch(
         Ok(block) => block,
         Err(why) => return Ok(Err(why)),
     };
+    let mut faults = Faults::begin();
     privilege::drop_all(outputs)?;
-    if std::io::stderr().is_terminal() {
-        let disks = plural(disks.len() as u64, "disk");
-        eprintln!(
-            "watching {disks} for {} s, Ctrl-C ends it early",
-            time.as_secs_f64()
-        );
-    }
+    let watched = plural(disks.len() as u64, "disk");
+    let mut line = StatusLine::new();
     let mut whole = Whole::new(&block, &options.filter);
     let mut senders: BTreeMap<(String, u32, String), Process> = BTreeMap::new();
     let mut seen_again = BTreeMap::new();
@@ -121,6 +121,10 @@ pub fn watch(
     // Once at least: I/O that were counted before an early end are reported as well.
     let mut is_over = false;
     while !is_over {
+        line.show(|| {
+            let time = time_of(began.elapsed(), time);
+            format!("watching {watched}: {time}; Ctrl-C ends it early")
+        });
         next = (next + WINDOW).min(end);
         wait_until(next, &ended, || block.keep_up());
         is_over = next >= end || ended.load(Ordering::Relaxed);
@@ -133,9 +137,14 @@ pub fn watch(
         seen_again.append(&mut reading.seen_again);
         reading
             .processes
+            .iter()
+            .for_each(|process| faults.look(process.pid));
+        reading
+            .processes
             .into_iter()
             .for_each(|process| add(&mut senders, process));
     }
+    line.clear();
     let span = began.elapsed();
     whole.close(span);
     let mut profiles = whole.saved.profiles.clone();
@@ -158,6 +167,7 @@ pub fn watch(
         profiles,
         seconds: span.as_secs_f64(),
         processes,
+        faults,
         seen_again,
         gone,
     }))

@@ -33,6 +33,11 @@ impl ProbeRun {
                 };
                 format!("time was over before a verdict{help}{}", appended(doubt))
             }
+            Why::Ended {
+                grid,
+                flat_bytes,
+                doubt,
+            } => format!("{}{}", words::ended(grid, flat_bytes), appended(doubt)),
             Why::TooSmall { space_bytes, doubt } => format!(
                 "{} are too few to measure in{}",
                 format::bytes(space_bytes),

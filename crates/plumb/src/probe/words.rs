@@ -1,5 +1,8 @@
 //! Texts of a probe beside its numbers: the way of I/O, notes, doubts, and useful commands.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use plumb_geometry::plural;
 use plumb_load::probe::media::Doubt;
 use plumb_load::probe::{Candidate, ProbeVerdict, Probed};
@@ -17,6 +20,18 @@ pub fn means(means: Means) -> String {
             format!("by blocking I/O: io_uring is refused ({why})")
         }
     }
+}
+
+/// `4,321 reads, 1,080/s, 4 of up to 30 s; Ctrl-C shows what is known so far`.
+pub fn progress(ios: &AtomicU64, op: report::Op, elapsed: Duration, limit: Duration) -> String {
+    let (made, seconds) = (ios.load(Ordering::Relaxed), elapsed.as_secs_f64());
+    format!(
+        "{} {}, {}/s, {seconds:.0} of up to {:.0} s; Ctrl-C shows what is known so far",
+        format::count(made),
+        op.all(),
+        format::count((made as f64 / seconds.max(0.001)) as u64),
+        limit.as_secs_f64()
+    )
 }
 
 /// Notes for a reader of a finished probe.
@@ -44,6 +59,27 @@ pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
 fn coarser_within(grid: Candidate, share: f64) -> String {
     let ([twice, most], cost) = (coarser_than(grid), format::percent(share));
     format!("boundaries of {twice} or {most} off 0 were not seen, but may cost up to {cost}")
+}
+
+/// The results of a probe that the user ended.
+pub fn ended(grid: Option<Candidate>, flat_bytes: u64) -> String {
+    let so_far = match grid {
+        Some(grid) => {
+            let (granularity, offset) = (
+                format::bytes(grid.granularity_bytes),
+                format::bytes(grid.offset_bytes),
+            );
+            format!("boundaries every {granularity} from {offset} on, not checked any further")
+        }
+        None if flat_bytes > 0 => {
+            let most = format::bytes(flat_bytes);
+            format!(
+                "no start costs more on grids of up to {most}; larger ones and caches are not checked"
+            )
+        }
+        None => "nothing is decided yet".to_owned(),
+    };
+    format!("ended early; so far {so_far}")
 }
 
 /// Why a grid at 0 alone does not make a target aligned.
@@ -116,6 +152,23 @@ pub fn scratch(target: &Target, op: report::Op) -> Result<[CommandLine; 2], NoCo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_of_an_ended_probe_are_named() {
+        let grid = Candidate {
+            granularity_bytes: 4096,
+            offset_bytes: 1024,
+        };
+        assert_eq!(
+            ended(Some(grid), 0),
+            "ended early; so far boundaries every 4 KiB from 1 KiB on, not checked any further"
+        );
+        assert_eq!(
+            ended(None, 16 << 10),
+            "ended early; so far no start costs more on grids of up to 16 KiB; larger ones and caches are not checked"
+        );
+        assert_eq!(ended(None, 0), "ended early; so far nothing is decided yet");
+    }
 
     #[test]
     fn what_is_open_beyond_a_grid_is_named() {

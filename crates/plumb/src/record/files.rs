@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plumb_geometry::Bytes;
 use plumb_report::record::File;
 use plumb_trace::parquet::grow::GrowingWriter;
 use plumb_trace::{Batch, SourceInfo};
@@ -16,10 +17,30 @@ use crate::output;
 /// A batch, with the growth of a footer, takes less than this.
 const MARGIN_BYTES: u64 = 320 << 10;
 
+/// Share of the free space that a recording without --max-size may take: others write to the file system as well.
+const SHARE_OF_FREE: u64 = 4;
+
+/// The limit of a file's size.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// The user gave it.
+    Given(u64),
+    /// A share of the space that was free at the start.
+    Free(u64),
+}
+
+impl Limit {
+    fn bytes(self) -> u64 {
+        match self {
+            Limit::Given(bytes) | Limit::Free(bytes) => bytes,
+        }
+    }
+}
+
 /// Writes batches to files.
 pub struct Files {
     output: PathBuf,
-    max_bytes: Option<u64>,
+    limit: Limit,
     keep: Option<u32>,
     number: u32,
     /// `None` between the last write and the end.
@@ -28,6 +49,8 @@ pub struct Files {
     identity: Option<(u64, u64)>,
     /// The source's facts at the start of the file: its counts are those since then.
     before: SourceInfo,
+    /// Those with the last I/O, and its time; only if files follow each other.
+    last: Option<(SourceInfo, Duration)>,
     began: Duration,
     done: Vec<File>,
     /// Places in `done` of files that are there.
@@ -42,14 +65,19 @@ impl Files {
     /// # Errors
     /// When it cannot be written.
     pub fn begin(args: &Record, info: &SourceInfo) -> Result<Files, Failure> {
+        let limit = match args.max_size {
+            Some(bytes) => Limit::Given(bytes),
+            None => Limit::Free(share_of_free(&args.output)?),
+        };
         let mut files = Files {
             output: args.output.clone(),
-            max_bytes: args.max_size,
+            limit,
             keep: args.files,
             number: 0,
             writer: None,
             identity: None,
             before: info.clone(),
+            last: None,
             began: Duration::ZERO,
             done: Vec::new(),
             kept: VecDeque::new(),
@@ -62,6 +90,14 @@ impl Files {
     /// Whether nothing more is taken.
     pub fn is_full(&self) -> bool {
         self.writer.is_none()
+    }
+
+    /// Why nothing more is taken.
+    pub fn why_full(&self) -> &'static str {
+        match self.limit {
+            Limit::Given(_) => "as the file is full",
+            Limit::Free(_) => "as the file has taken a quarter of the free space",
+        }
     }
 
     /// I/O in the files, and in those that were deleted.
@@ -95,6 +131,17 @@ impl Files {
         info: &SourceInfo,
         now: Duration,
     ) -> Result<(), Failure> {
+        // The next file begins with the next I/O, so that none is empty.
+        if self.keep.is_some() && self.has_no_room() && !batch.is_empty() {
+            // I/O that were lost since the last one count for the next file.
+            let (info, now) = self.last.take().unwrap_or_else(|| (info.clone(), now));
+            self.end(&info, now)?;
+            self.next(&info, now)?;
+            self.delete()?;
+        }
+        if self.keep.is_some() && !batch.is_empty() {
+            self.last = Some((info.clone(), now));
+        }
         let told = self.since_begun(info);
         let Some(writer) = &mut self.writer else {
             self.refused += batch.len() as u64;
@@ -102,17 +149,15 @@ impl Files {
         };
         let written = writer.write(batch, &told, now.saturating_sub(self.began));
         written.map_err(|error| self.failed(&error))?;
-        if self
-            .max_bytes
-            .is_some_and(|max| self.bytes() + MARGIN_BYTES > max)
-        {
+        if self.keep.is_none() && self.has_no_room() {
             self.end(info, now)?;
-            if self.keep.is_some() {
-                self.next(info, now)?;
-                self.delete()?;
-            }
         }
         Ok(())
+    }
+
+    /// Whether the present file has no room for another batch.
+    fn has_no_room(&self) -> bool {
+        self.bytes() + MARGIN_BYTES > self.limit.bytes()
     }
 
     /// Ends the present file.
@@ -216,6 +261,31 @@ impl Files {
     }
 }
 
+/// A quarter of the space that this user has left on the file system of a file.
+fn share_of_free(file: &Path) -> Result<u64, Failure> {
+    let directory = directory_of(file);
+    let free = rustix::fs::statvfs(directory)
+        .map_err(|error| Failure::failed(&std::io::Error::from(error)))?;
+    let free_bytes = free.f_bavail.saturating_mul(free.f_frsize);
+    let share = free_bytes / SHARE_OF_FREE;
+    if share > 2 * MARGIN_BYTES {
+        return Ok(share);
+    }
+    let (found, expected) = (Bytes(free_bytes), Bytes(2 * MARGIN_BYTES * SHARE_OF_FREE));
+    Err(Failure::failed(&std::io::Error::other(format!(
+        "{}: found {found} of free space, expected more than {expected}, since a recording takes at most a quarter",
+        directory.display()
+    )))
+    .with_help("write to another file system, or give a limit: --max-size"))
+}
+
+/// The directory of a file that may not exist yet.
+fn directory_of(file: &Path) -> &Path {
+    file.parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let file = path.symlink_metadata().ok()?;
     Some((file.dev(), file.ino()))
@@ -238,11 +308,7 @@ pub fn may_begin(args: &Record) -> Result<(), Failure> {
         ))
         .with_help("a recording grows in its file: give --output FILE.parquet"));
     };
-    let directory = args
-        .output
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = directory_of(&args.output);
     if !directory.is_dir() {
         let found = format!(
             "{}: found no such directory to record to",

@@ -11,6 +11,7 @@ use plumb_trace::{Batch, Columns, Fill, ReadOptions, Reader, SourceInfo};
 
 use crate::cli::Replay;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::select::{Filter, SelectError};
 
 /// Devices that are named when one must be chosen.
@@ -148,6 +149,7 @@ impl EventSource for TraceSource<'_> {
     }
 }
 
+/// The recording of a file that can be read twice.
 fn one_piece(path: &Path) -> Result<Piece, Failure> {
     if path == Path::new("-") {
         return Err(Failure::usage(
@@ -155,16 +157,5 @@ fn one_piece(path: &Path) -> Result<Piece, Failure> {
         )
         .with_help("`plumb convert - FILE.parquet` stores standard input in a file"));
     }
-    let mut pieces = open::pieces(std::slice::from_ref(&path.to_owned()));
-    match (pieces.pop(), pieces.is_empty()) {
-        (Some(piece), true) => Ok(piece),
-        (None, _) => Err(Failure::unknown(format!(
-            "{} holds no trace",
-            path.display()
-        ))),
-        (Some(_), false) => Err(Failure::usage(format!(
-            "{} holds several recordings: name one",
-            path.display()
-        ))),
-    }
+    inputs::one_piece(path)
 }

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use plumb_capture::BlockWatch;
 use plumb_report::text::{self, Color};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{
+    self, DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind,
+    KeyModifiers, MouseButton, MouseEventKind,
+};
+use ratatui::crossterm::execute;
 
+use super::feed::{FedInterval, Feed};
 use super::screen::{Screen, ShownInterval, ViewKey, WatchSubject, Wish};
 use super::{Whole, following, notes};
 use crate::cli::Watch;
@@ -18,30 +22,57 @@ use crate::output;
 /// How long a key may have to wait when a signal is to be noticed too.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// Lengths of an interval that the keys + and - step through, in ms.
+const INTERVALS_MS: [u64; 12] = [
+    100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 3_600_000,
+];
+
 /// Shows the view until it is quit, a signal comes, or the intervals are over.
 ///
 /// # Errors
 /// When the terminal cannot be used.
 pub(super) fn run(
     args: &Watch,
-    block: &mut BlockWatch,
+    feed: &mut Feed,
     whole: &mut Whole,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
-    let mut screen = Screen::new(watched(args, whole), &args.grids(), colored);
-    let mut terminal = ratatui::try_init().map_err(|error| {
+    let ascii = output::is_ascii_only(|name| std::env::var(name).ok());
+    let mut screen = Screen::new(watched(args, whole), &args.grids(), colored, ascii);
+    let mut terminal = take_terminal().map_err(|error| {
         // Some of it may have been done.
-        let _ = ratatui::try_restore();
+        let _ = give_back_terminal();
         Failure::failed(&error)
     })?;
-    let done = show(args, block, whole, ended, &mut screen, &mut terminal);
+    let mut view = Playing {
+        args,
+        feed,
+        whole,
+        ended,
+        interval: args.interval,
+        number: 1,
+        next: Instant::now(),
+        is_over: false,
+    };
+    let done = view.show(&mut screen, &mut terminal);
     // In any case, the terminal must be usable again.
-    if ratatui::try_restore().is_err() {
+    if give_back_terminal().is_err() {
         // It has hung up: ratatui would write of that to standard error, which is gone too, and panic.
         std::mem::forget(terminal);
     }
     done
+}
+
+fn take_terminal() -> std::io::Result<ratatui::DefaultTerminal> {
+    let terminal = ratatui::try_init()?;
+    execute!(std::io::stdout(), EnableMouseCapture)?;
+    Ok(terminal)
+}
+
+fn give_back_terminal() -> std::io::Result<()> {
+    let mouse = execute!(std::io::stdout(), DisableMouseCapture);
+    ratatui::try_restore().and(mouse)
 }
 
 fn watched(args: &Watch, whole: &Whole) -> WatchSubject {
@@ -54,62 +85,117 @@ fn watched(args: &Watch, whole: &Whole) -> WatchSubject {
     }
 }
 
-fn show(
-    args: &Watch,
-    block: &mut BlockWatch,
-    whole: &mut Whole,
-    ended: &AtomicBool,
-    screen: &mut Screen,
-    terminal: &mut ratatui::DefaultTerminal,
-) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::failed(&error);
-    let events = events();
-    let mut last = Instant::now();
-    let (mut next, mut number) = (last + args.interval, 1);
-    let mut saved_as = args.save.clone();
-    loop {
-        terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
-        let left = next.saturating_duration_since(Instant::now());
-        match events.recv_timeout(left.min(GLANCE)) {
-            Ok(event) if is_suspend(&event) => suspend(terminal).map_err(failed)?,
-            Ok(event) => match key_of(&event).map_or(Wish::None, |key| screen.press(key)) {
-                Wish::Quit => ended.store(true, Ordering::Relaxed),
-                Wish::Save => screen.notice = Some(save(&mut saved_as, whole)),
-                Wish::None => {}
-            },
-            Err(RecvTimeoutError::Timeout) => {}
-            // Nobody can press a key any more.
-            Err(RecvTimeoutError::Disconnected) => ended.store(true, Ordering::Relaxed),
-        }
-        block.keep_up();
-        let is_over = ended.load(Ordering::Relaxed);
-        let now = Instant::now();
-        if now >= next || is_over {
-            whole.before_reading(block, is_over || args.count == Some(number));
-            let reading = block.read();
-            whole.add(&reading);
-            let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();
-            let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let mut notes = notes(&reading, &whole.filter);
-            if let Some(filter) = whole.filter.text() {
-                notes.insert(0, format!("filtered: only {filter}"));
+/// A view that is open.
+struct Playing<'a> {
+    args: &'a Watch,
+    feed: &'a mut Feed,
+    whole: &'a mut Whole,
+    ended: &'a AtomicBool,
+    interval: Duration,
+    /// The number of the present interval, from 1.
+    number: u64,
+    /// When the present interval ends.
+    next: Instant,
+    /// Whether a recording has come to its end: the view stays open.
+    is_over: bool,
+}
+
+impl Playing<'_> {
+    fn show(
+        &mut self,
+        screen: &mut Screen,
+        terminal: &mut ratatui::DefaultTerminal,
+    ) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| Failure::failed(&error);
+        let events = events();
+        self.next = Instant::now() + self.pace();
+        let mut saved_as = self.args.save.clone();
+        let mut is_changed = true;
+        loop {
+            if std::mem::take(&mut is_changed) {
+                terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
             }
-            let asked = whole
-                .app
-                .as_ref()
-                .map(|app| text::asked(&app.last, Color::Never));
-            screen.see(ShownInterval {
-                time,
-                seconds,
-                reading,
-                notes,
-                asked,
-            });
-            if is_over || args.count == Some(number) {
+            let left = self.next.saturating_duration_since(Instant::now());
+            let left = if self.is_over {
+                GLANCE
+            } else {
+                left.min(GLANCE)
+            };
+            let event = events.recv_timeout(left);
+            is_changed |= event.is_ok();
+            match event {
+                Ok(event) if is_suspend(&event) => suspend(terminal).map_err(failed)?,
+                Ok(event) => match key_of(&event).map_or(Wish::None, |key| screen.press(key)) {
+                    Wish::Quit => self.ended.store(true, Ordering::Relaxed),
+                    Wish::Save => screen.notice = Some(save(&mut saved_as, self.whole)),
+                    Wish::Longer => screen.notice = Some(self.change_interval(true)),
+                    Wish::Shorter => screen.notice = Some(self.change_interval(false)),
+                    Wish::None => {}
+                },
+                Err(RecvTimeoutError::Timeout) => {}
+                // Nobody can press a key any more.
+                Err(RecvTimeoutError::Disconnected) => self.ended.store(true, Ordering::Relaxed),
+            }
+            self.feed.keep_up();
+            let is_ended = self.ended.load(Ordering::Relaxed);
+            if is_ended && (self.is_over || !self.feed.is_live()) {
                 return Ok(());
             }
-            number += 1;
-            next = following(next, args.interval);
+            if !self.is_over && (is_ended || Instant::now() >= self.next) {
+                let is_last = is_ended || self.args.count == Some(self.number);
+                let fed = self.feed.next(self.interval, self.whole, is_last)?;
+                let is_last = fed.is_last;
+                screen.see(self.shown(fed));
+                is_changed = true;
+                if is_last && self.feed.is_live() {
+                    return Ok(());
+                }
+                self.is_over = is_last;
+                self.number += 1;
+                self.next = following(self.next, self.pace());
+            }
+        }
+    }
+
+    /// How long an interval takes here.
+    fn pace(&self) -> Duration {
+        match self.feed.is_live() {
+            true => self.interval,
+            false => self.interval.div_f64(self.args.speed),
+        }
+    }
+
+    fn change_interval(&mut self, is_longer: bool) -> String {
+        let mut steps = INTERVALS_MS.map(Duration::from_millis).into_iter();
+        let found = match is_longer {
+            true => steps.find(|step| *step > self.interval),
+            false => steps.rfind(|step| *step < self.interval),
+        };
+        let Some(interval) = found else {
+            return format!("the interval stays at {} s", self.interval.as_secs_f64());
+        };
+        let before = self.pace();
+        self.interval = interval;
+        // The present interval has the new length too, unless it is already longer.
+        self.next = (self.next + self.pace())
+            .checked_sub(before)
+            .unwrap_or(self.next);
+        format!("intervals of {} s from now on", interval.as_secs_f64())
+    }
+
+    fn shown(&self, fed: FedInterval) -> ShownInterval {
+        let mut notes = notes(&fed.reading, &self.whole.filter);
+        if let Some(filter) = self.whole.filter.text() {
+            notes.insert(0, format!("filtered: only {filter}"));
+        }
+        let app = self.whole.app.as_ref();
+        ShownInterval {
+            time: fed.time,
+            seconds: fed.seconds,
+            position: fed.position,
+            reading: fed.reading,
+            notes,
+            asked: app.map(|app| text::asked(&app.last, Color::Never)),
         }
     }
 }
@@ -129,9 +215,9 @@ fn is_suspend(event: &Event) -> bool {
 
 /// Gives the terminal back and stops, as any program does at Ctrl-Z; continues at the shell's `fg`.
 fn suspend(terminal: &mut ratatui::DefaultTerminal) -> std::io::Result<()> {
-    ratatui::try_restore()?;
+    give_back_terminal()?;
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
-    *terminal = ratatui::try_init()?;
+    *terminal = take_terminal()?;
     Ok(())
 }
 
@@ -172,6 +258,14 @@ fn free_name(directory: &Path) -> PathBuf {
 }
 
 fn key_of(event: &Event) -> Option<ViewKey> {
+    if let Event::Mouse(mouse) = event {
+        return match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => Some(ViewKey::Click(mouse.row)),
+            MouseEventKind::ScrollUp => Some(ViewKey::Up),
+            MouseEventKind::ScrollDown => Some(ViewKey::Down),
+            _ => None,
+        };
+    }
     let Event::Key(KeyEvent {
         code,
         modifiers,
@@ -190,6 +284,11 @@ fn key_of(event: &Event) -> Option<ViewKey> {
         KeyCode::Char(letter) => ViewKey::Letter(*letter),
         KeyCode::Up => ViewKey::Up,
         KeyCode::Down => ViewKey::Down,
+        KeyCode::PageUp => ViewKey::PageUp,
+        KeyCode::PageDown => ViewKey::PageDown,
+        KeyCode::Left => ViewKey::Left,
+        KeyCode::Right => ViewKey::Right,
+        KeyCode::End => ViewKey::End,
         KeyCode::Enter => ViewKey::Enter,
         KeyCode::Backspace => ViewKey::Backspace,
         KeyCode::Esc => ViewKey::Escape,

@@ -14,6 +14,7 @@ use plumb_trace::Layer;
 
 use super::app::App;
 use super::notes::notes;
+use super::recorded::Recorded;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -22,8 +23,14 @@ use crate::output;
 /// The observations since the beginning.
 pub(crate) struct Whole {
     pub(crate) saved: Saved,
+    /// This host, or the file of a recording.
+    title: String,
     /// Layers, and how they are watched.
     pub(super) how: String,
+    /// The time of all readings, in seconds.
+    pub(super) seconds: f64,
+    /// Whether some of a recording could not be read.
+    pub(super) is_read_in_part: bool,
     pub(super) filter: Filter,
     /// Of all readings together, without their profiles.
     missed: Reading,
@@ -40,12 +47,24 @@ impl Whole {
             layers.join(" and "),
             block.attached().text()
         );
-        let (saved, missed) = (Saved::default(), Reading::default());
+        Whole::begin("this host".to_owned(), how, filter)
+    }
+
+    /// The observations of a recording.
+    pub(super) fn of_recording(path: &Path, recorded: &Recorded, filter: &Filter) -> Whole {
+        let how = format!("recording in the format {}", recorded.format());
+        Whole::begin(path.display().to_string(), how, filter)
+    }
+
+    fn begin(title: String, how: String, filter: &Filter) -> Whole {
         Whole {
-            saved,
+            saved: Saved::default(),
+            title,
             how,
+            seconds: 0.0,
+            is_read_in_part: false,
             filter: filter.clone(),
-            missed,
+            missed: Reading::default(),
             app: None,
         }
     }
@@ -75,7 +94,8 @@ impl Whole {
             .text()
             .map_or(String::new(), |words| format!(", only {words}"));
         let source = format!(
-            "this host: {}, {:.1} s{filter}",
+            "{}: {}, {:.1} s{filter}",
+            self.title,
             self.how,
             span.as_secs_f64()
         );
@@ -155,6 +175,8 @@ impl Whole {
             Outcome::Findings
         } else if self.is_partial() {
             Outcome::Unknown(WhyUnknown::NotWatched)
+        } else if self.is_read_in_part {
+            Outcome::Unknown(WhyUnknown::ReadInPart)
         } else if judged.profiles.is_empty() {
             Outcome::Unknown(WhyUnknown::TooFewIos)
         } else if judged.diagnosis.unknown.is_empty() {
@@ -173,7 +195,7 @@ impl Whole {
     ) -> Report<'a> {
         let sections = judged.profiles.iter().zip(&judged.analyses);
         Report {
-            title: "this host".to_owned(),
+            title: self.title.clone(),
             version: env!("CARGO_PKG_VERSION"),
             command: crate::typed::for_page(),
             sources,
@@ -228,16 +250,16 @@ impl Whole {
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
         let report = self.report(judged, &sources, &notes, outcome);
-        let color = output::color(args.color);
+        let paper = output::paper(args.color);
         if was_on_screen {
-            return output::print(&output::drawn(text::brief(&report, color)));
+            return output::print(&output::drawn(text::brief(&report, paper)));
         }
         let asked = self
             .app
             .as_ref()
-            .map(|app| text::asked(&app.whole(), color));
+            .map(|app| text::asked(&app.whole(), paper));
         output::print(&output::drawn(
-            text::text(&report, color) + &asked.unwrap_or_default(),
+            text::text(&report, paper) + &asked.unwrap_or_default(),
         ))
     }
 }

@@ -18,7 +18,7 @@ fn a_misaligned_guest() {
         .says("46,974 reads")
         .says("66,898 writes")
         .says("112,830 of 113,872 (99.1 %) I/O on 0 start off the grid of 4 KiB at offset 0, which is assumed")
-        .says("4 KiB blocks are at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the stream heads")
+        .says("4 KiB blocks are at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the random I/O")
         .says("consistent with a partition at sector 63")
         .says("but does not prove it")
         .says("The 17,736 I/O at sector 4 continue streams: they are no second layout")
@@ -347,7 +347,7 @@ fn latencies_of_a_torn_recording_are_not_known() {
         (
             "torn.txt",
             true,
-            "not known. 500 of 1,000 I/O (50.0 %) have one",
+            "not known: 500 of 1,000 I/O (50.0 %) timed",
         ),
     ] {
         let file = folder.file(name, text(is_torn));

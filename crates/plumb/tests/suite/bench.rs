@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::recording::read;
+use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, wait};
@@ -42,7 +43,26 @@ fn intervals_and_summary() {
         "--for 1s --interval 250ms --warmup 250ms --rate 1000 --size 4k:3,8k --threads 2",
     );
     ran.ends(0);
+    // Standard output is no terminal here: the verdict is printed above the intervals and below the summary.
     let lines: Vec<&str> = ran.out.lines().collect();
+    let [verdict, "", lines @ ..] = &lines[..] else {
+        panic!("no verdict above an empty line in\n{}", ran.out)
+    };
+    assert!(
+        verdict.starts_with("OK: ") && verdict.contains(" I/O in 1."),
+        "{}",
+        ran.out
+    );
+    assert!(
+        lines
+            .join(" ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .ends_with(verdict),
+        "{}",
+        ran.out
+    );
     assert!(
         lines[0].trim_start().starts_with("interval") && lines[1].contains("1024**2"),
         "{}",
@@ -69,6 +89,27 @@ fn intervals_and_summary() {
     ran.says("ended after its time")
         .says("reads, due to complete")
         .says("reads, issue to complete");
+}
+
+/// A person at a terminal sees each interval as it ends, and the verdict once, at the end.
+#[test]
+fn intervals_on_a_terminal() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("bench-terminal");
+    let target = file(&folder, "disk", 1 << 20);
+    let program = env!("CARGO_BIN_EXE_plumb");
+    let terminal = Terminal::open("bench", 110, 40, "LC_ALL=C.UTF-8");
+    let typed = format!(
+        "{program} bench {} --for 60s --interval 500ms --rate 200",
+        target.display()
+    );
+    terminal.press(&[&typed, "Enter"]);
+    let is_third = |line: &str| line.split_whitespace().next() == Some("3");
+    let screen = terminal.until("the third interval", |screen| screen.lines().any(is_third));
+    assert!(!screen.contains("OK: "), "{screen}");
+    terminal.press(&["C-c"]);
+    let screen = terminal.shows("OK: ");
+    assert_eq!(screen.matches("OK: ").count(), 1, "{screen}");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::recording::read;
-use crate::common::{Folder, Ran, plumb, unseen_aio};
+use crate::common::{Folder, Ran, plumb};
 use plumb_testkit::charging::ChargedCells;
-use plumb_testkit::require;
+use plumb_testkit::{Machine, require};
 use serde_json::Value;
 
 /// The published parameters on another device; nothing else of the file is changed.
@@ -64,7 +64,17 @@ fn swept(phase_bytes: u64, ratio: f64) -> (i32, Value) {
 fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     for (phase, offset, code) in [(0, 0, 0), (1024, 3072, 1)] {
+        let machine = Machine::watched();
         let (ended, sweep) = swept(phase, 2.0);
+        let penalty = sweep["penalty"]["estimate"].as_f64().unwrap_or(0.0);
+        let width = sweep["penalty"]["high"].as_f64().unwrap_or(0.0)
+            - sweep["penalty"]["low"].as_f64().unwrap_or(0.0);
+        // A machine without time makes reads of any offset slower, and some more than others.
+        if (ended == 3 || (penalty - 2.0).abs() >= 0.1 || width >= 0.4)
+            && let Some(why) = machine.was_busy()
+        {
+            plumb_testkit::undecided!(why);
+        }
         assert_eq!(
             (ended, &sweep["verdict"]),
             (code, &Value::from("grid")),
@@ -79,9 +89,7 @@ fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
             grid["offset_bytes"], offset,
             "the device begins {phase} bytes past a boundary"
         );
-        let penalty = number(&sweep["penalty"]["estimate"]);
         assert!((penalty - 2.0).abs() < 0.1, "{penalty}");
-        let width = number(&sweep["penalty"]["high"]) - number(&sweep["penalty"]["low"]);
         assert!(width > 0.0 && width < 0.4, "{sweep:#}");
     }
 }
@@ -436,7 +444,6 @@ fn a_job_file_measures_what_fio_measures() {
         Tool("fusermount3"),
         Tool("fio")
     );
-    let _aio = unseen_aio::submit();
     let folder = Folder::new("bench-fio");
     let device = ChargedCells::of_ratio(4096, 0, 2.0).up();
     let text = format!(

@@ -161,7 +161,7 @@ fn only_what_was_asked_about() {
     let ran = check(&files.each_ref(), "/dev/dsk/c2t1d0s0 --grid 8k");
     ran.ends(0);
     // The other disk is one line, and does not count.
-    ran.says("Other devices (not judged): 1 finding on c2t0d0s0 (plumb check).");
+    ran.says("Not asked about: 1 finding on c2t0d0s0; `plumb check` without a device shows them.");
     assert_eq!(ran.out.matches("c2t0d0s0").count(), 1, "{}", ran.out);
     check(&files.each_ref(), "c2t0d0 --grid 8k").ends(1);
     let ran = check(&files.each_ref(), "c9t9d9 --grid 8k");
@@ -220,7 +220,7 @@ fn what_does_not_fit_says_so() {
     let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");
     check(&[&label, &volumes], "")
         .ends(1)
-        .says("No commands for it: the last one would end 5 sectors beyond the component");
+        .says("Plumb prints no commands: the last one would end 5 sectors beyond the component");
 }
 
 /// The files of the recorded host: labels of fourteen disks, one of them empty, and `metastat -p`.

@@ -194,7 +194,7 @@ fn an_image_with_a_solaris_label_gets_no_commands() {
     found
         .ends(1)
         .says("misaligned-partition")
-        .says("No commands for it")
+        .says("Plumb prints no commands")
         .says("an image in a file");
     for words in ["rdsk", "format -e", "fmthard"] {
         assert!(!found.out.contains(words), "{words} in\n{}", found.out);

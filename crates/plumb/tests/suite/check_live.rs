@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
-use plumb_testkit::loop_device::run;
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
 
 #[test]
 fn this_host() {
@@ -153,7 +154,7 @@ fn devices_are_listed_as_people_count() {
     let ran = plumb(["check", "--root", path]);
     ran.ends(1)
         .says("The same on nvme2n1p1, nvme10n1p1")
-        .says("MISFIT: nvme1n1p1, nvme2n1p1, nvme10n1p1.");
+        .says("MISFIT: 3 findings on 3 devices: nvme1n1p1, nvme2n1p1, nvme10n1p1.");
     let document = plumb(["check", "--root", path, "--json"]).json();
     let findings = document["findings"].as_array().expect("findings");
     let devices: Vec<&str> = findings
@@ -236,11 +237,63 @@ fn only_the_target_counts() {
     check("sda")
         .ends(0)
         .says("OK: 1 device and 1 layer checked.")
-        .says("Other devices (not judged): 1 finding on sdb1 (plumb check).");
+        .says("Not asked about: 1 finding on sdb1; `plumb check` without a device shows them.");
     let own = check("sdb");
     own.ends(1).says("MISFIT: sdb1 starts");
     assert!(!own.out.contains("Other devices"), "{}", own.out);
     let document = plumb(["check", "--root", path, "sda", "--json"]).json();
     assert_eq!(document["result"]["elsewhere"]["warnings"], 1);
     assert_eq!(document["verdict"]["word"], "OK");
+}
+
+/// A chunk with a bad sector is read piece by piece, and a disk that answers no read is left alone after a few.
+#[test]
+fn disks_that_cannot_be_read() {
+    require!(Loop, Tool("sfdisk"));
+    let folder = Folder::new("unreadable");
+    let image = folder.file("disk", vec![0; 64 << 20]);
+    let label = folder.file("label", "label: dos\nstart=34, size=100000, type=83\n");
+    run(Command::new("sfdisk")
+        .arg("--quiet")
+        .arg(&image)
+        .stdin(std::fs::File::open(label).expect("the label")));
+    let disk = LoopDevice::attach(&image, &[]);
+    let file = std::fs::OpenOptions::new().write(true).open(&image);
+    let file = file.expect("the image");
+    let stat = Path::new("/sys/block").join(disk.name()).join("stat");
+    let reads = || -> u64 {
+        let text = std::fs::read_to_string(&stat).expect("counters of a disk");
+        let first = text.split_ascii_whitespace().next().expect("counters");
+        first.parse().expect("a number")
+    };
+    let check = || {
+        let before = reads();
+        let ran = plumb(["check", "--json", &disk.name()]);
+        (ran.json(), reads() - before)
+    };
+    // Notes on this disk.
+    let notes = |document: &serde_json::Value| -> String {
+        let all = document["result"]["notes"].as_array().expect("notes");
+        let words = all.iter().filter_map(serde_json::Value::as_str);
+        let own = words.filter(|note| note.starts_with(&disk.name()));
+        own.collect::<Vec<_>>().join("\n")
+    };
+    // The label is in the first 4 KiB; nothing behind 40 KiB can be read.
+    file.set_len(40 << 10).expect("a shorter file");
+    let (document, _) = check();
+    let nodes = document["result"]["stack"]["nodes"].as_array();
+    let node = nodes
+        .expect("nodes")
+        .iter()
+        .find(|node| node["name"] == disk.name());
+    assert_eq!(node.expect("the disk")["facts"]["label"]["value"], "dos");
+    assert!(!notes(&document).contains("byte 0 "), "{document}");
+
+    file.set_len(0).expect("an empty file");
+    run(Command::new("blockdev").arg("--flushbufs").arg(disk.path()));
+    let (document, few) = check();
+    let words = "byte 0 cannot be read: Input/output error (os error 5)";
+    assert!(notes(&document).contains(words), "{document}");
+    // Plumb stops after 16 reads; the kernel may try each of them twice. Without the limit it reads 90 times and more.
+    assert!(few <= 40, "{few} reads");
 }

@@ -11,7 +11,7 @@ use crate::common::{Ran, plumb};
 use plumb_testkit::charging::{Charging, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::tempdir::TempDir;
-use plumb_testkit::{Rng, require};
+use plumb_testkit::{Machine, Rng, require};
 use serde_json::Value;
 
 const MIB: usize = 1 << 20;
@@ -142,10 +142,18 @@ impl ThrottledDisk {
         })
     }
 
-    /// The blocks begin a number of bytes after the partition's start.
-    fn assert_offset(&self, offset: u64) {
+    /// Asserts that the blocks begin a number of bytes after the partition's start; the reason why a probe on a busy machine stayed
+    /// open.
+    fn open_offset(&self, offset: u64) -> Option<String> {
+        let machine = Machine::watched();
         let probed = probe_until_decided(&self.node(), "--limit 60s");
-        assert!(probed.is_right(4096, offset), "{:#}", probed.result);
+        let busy = machine.was_busy().filter(|_| probed.is_open());
+        assert!(
+            busy.is_some() || probed.is_right(4096, offset),
+            "{:#}",
+            probed.result
+        );
+        busy
     }
 
     /// The path of the journal: the disk is a file of this machine, which has only one.
@@ -237,7 +245,9 @@ fn a_plan_ends_with_a_probe() {
     );
     let disk = ThrottledDisk::new(63);
     // 63 · 512 = 7 · 4096 + 3584: the first boundary is 512 bytes later.
-    disk.assert_offset(512);
+    if let Some(why) = disk.open_offset(512) {
+        plumb_testkit::undecided!(why);
+    }
     let file = disk.dir.path().join("plan.json");
     let device = disk.loops.path().display().to_string();
     let flags = [
@@ -287,7 +297,9 @@ fn a_plan_ends_with_a_probe() {
         "{}",
         done.out
     );
-    disk.assert_offset(0);
+    if let Some(why) = disk.open_offset(0) {
+        plumb_testkit::undecided!(why);
+    }
     assert_eq!(disk.start(), 2048);
     disk.assert_whole();
 }
@@ -304,7 +316,9 @@ fn a_relabelled_partition_is_aligned() {
         Tool("partx")
     );
     let disk = ThrottledDisk::empty(63);
-    disk.assert_offset(512);
+    if let Some(why) = disk.open_offset(512) {
+        plumb_testkit::undecided!(why);
+    }
     let device = disk.loops.path().display().to_string();
     let saved = disk.dir.path().join("saved").display().to_string();
     let name = disk.loops.name();
@@ -313,5 +327,7 @@ fn a_relabelled_partition_is_aligned() {
     ];
     plumb(flags).ends(0);
     assert_eq!(disk.start(), 2048);
-    disk.assert_offset(0);
+    if let Some(why) = disk.open_offset(0) {
+        plumb_testkit::undecided!(why);
+    }
 }

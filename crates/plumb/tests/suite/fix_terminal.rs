@@ -105,9 +105,12 @@ fn progress_and_control_c() {
             screen.lines().any(is_it)
         }
     };
-    let screen = terminal.until("how far the reading is", measured("reading the partition "));
+    let screen = terminal.until(
+        "how far the reading is",
+        measured("reading the partition: "),
+    );
     assert!(screen.contains(" of 80 MiB, "), "{screen}");
-    terminal.until("how far the copying is", measured("copying "));
+    terminal.until("how far the copying is", measured("copying: "));
     terminal.press(&["C-c"]);
     let screen = terminal.shows("status 6");
     assert_no_progress(&screen);
@@ -127,7 +130,7 @@ fn progress_and_control_c() {
         ),
         "Enter",
     ]);
-    terminal.until("how far the verifying is", measured("verifying "));
+    terminal.until("how far the verifying is", measured("verifying: "));
     let screen = terminal.shows("status 0");
     assert_no_progress(&screen);
     assert!(screen.contains(", and verified in "), "{screen}");

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use plumb_testkit::{require, wait};
 
+use crate::common::terminal::Terminal;
 use crate::common::{Folder, Ran, command, msr, pages, plumb};
 
 /// A user that is neither root nor this one.
@@ -275,4 +276,57 @@ fn an_own_link_leads_to_another_directory() {
     plumb(args).ends(1);
     assert!(link.is_symlink());
     assert_eq!(names_in(&elsewhere), ["page.html"]);
+}
+
+/// Each written file is reported once, with the same words.
+#[test]
+fn every_file_is_reported_once() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("output-told");
+    folder.file("trace.csv", msr(pages(1000, 512, 8192)));
+    folder.file("target", vec![1; 1 << 20]);
+    let terminal = Terminal::open("told", 120, 50, "");
+    let within = format!("cd {}; clear", folder.path("").display());
+    terminal.press(&[&within, "Enter"]);
+    for (command, names) in [
+        (
+            "analyze trace.csv --html page.html --save sums.plumb",
+            &["page.html", "sums.plumb"][..],
+        ),
+        ("convert trace.csv one.parquet", &["one.parquet"]),
+        (
+            "compare trace.csv trace.csv --html both.html",
+            &["both.html"],
+        ),
+        ("check --collect host.tar.zst", &["host.tar.zst"]),
+        (
+            "check --root / --as junit --output junit.xml",
+            &["junit.xml"],
+        ),
+        (
+            "bench target --for 200ms --html bench.html --trace bench.parquet",
+            &["bench.html", "bench.parquet"],
+        ),
+    ] {
+        let command = format!(
+            "clear; tmux -L {} clear-history; {} {command}; echo 'sta''tus' $?",
+            terminal.server(),
+            env!("CARGO_BIN_EXE_plumb")
+        );
+        terminal.press(&[&command, "Enter"]);
+        terminal.shows("\nstatus ");
+        let all = terminal.tmux(&["capture-pane", "-p", "-J", "-S", "-1000"]);
+        for name in names {
+            assert!(folder.path(name).exists(), "{name}: {all}");
+            let told = all.lines().map(|line| line.trim_start());
+            let told = told.map(|line| line.strip_prefix("note: ").unwrap_or(line));
+            let told = told.filter(|line| {
+                let words = line
+                    .strip_prefix("wrote ")
+                    .and_then(|line| line.strip_prefix(name));
+                words.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            });
+            assert_eq!(told.count(), 1, "{name}: {all}");
+        }
+    }
 }

@@ -601,7 +601,7 @@ fn no_partition_is_moved_that_shares_bytes() {
     let check = plumb(format!("check -vv --from {dump}").split_whitespace());
     check
         .ends(1)
-        .says("No commands for it: sdb1 and sdb2 overlap")
+        .says("Plumb prints no commands: sdb1 and sdb2 overlap")
         .says("CRITICAL beyond-device: partition sdb3");
     assert!(!check.out.contains("sgdisk -d"), "{}", check.out);
 }
@@ -877,11 +877,49 @@ fn the_state_of_the_device_comes_first() {
     ran.ends(0)
         .says(&format!("WARNING {path}: mounted at {}.", at.display()))
         .says("has data: ");
+    // The plan is that of the partition as it is: it keeps the data first.
+    ran.says(&format!("Plan: partition 1 of {path} starts at 1 MiB"));
     let warnings = &document["result"]["plans"][0]["warnings"];
     assert_eq!(warnings[0]["kind"], "mounted");
     assert_eq!(warnings[0]["at"][0], at.to_str().expect("plain"));
     let faults = crate::common::schema::Schema::read("plan").faults(&document);
     assert_eq!(faults, [""; 0]);
+}
+
+/// A partition of this host is planned from its label: its start, its kind of label, and a way that keeps its data.
+#[test]
+fn a_partition_of_this_host_is_read_from_its_label() {
+    use plumb_testkit::loop_device::{LoopDevice, run};
+    use std::process::Command;
+    require!(Loop, Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("plan-label");
+    let image = folder.path("disk");
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("an image");
+    let disk = LoopDevice::attach(&image, &[]);
+    let path = disk.path().to_str().expect("a plain path").to_owned();
+    let script = folder.file("script", "label: dos\n63,32768,L\n");
+    run(Command::new("sh")
+        .arg("-c")
+        .arg(format!("sfdisk -q {path} < {}", script.display())));
+    disk.add_partitions();
+    for target in [path.clone(), format!("{path}p1")] {
+        let ran = plan(&format!("partition {target} --grid 4k"));
+        ran.ends(0)
+            .says("starts at 32,256 B (63 sectors) and should start at 32 KiB (64 sectors)");
+        // sgdisk makes a GPT of such a label.
+        assert!(!ran.out.contains("sgdisk"), "{}", ran.out);
+        let first = ran.out.find("Way 1 of ").expect("a way");
+        assert!(
+            ran.out[first..].contains("move the data crash-safely: with plumb fix move"),
+            "{}",
+            ran.out
+        );
+    }
+    // A new partition has the label that the disk has.
+    let second = plan(&format!("partition {path} --grid 4k --number 2"));
+    assert!(!second.ends(0).out.contains("sgdisk"), "{}", second.out);
 }
 
 /// The study that a plan of writes names measures the two rates of the plan.

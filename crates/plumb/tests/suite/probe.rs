@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::common::Ran;
 use crate::common::probed::{ProbeDocument, probe, probe_text, probe_until_decided};
+use crate::common::terminal::Terminal;
 use plumb_testkit::charging::{ChargedCells, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::slow_disk::SlowDisk;
@@ -532,4 +533,39 @@ fn false_alarms_over_many_runs() {
         "ratio 1.0: {runs} runs, {of_cells} false alarms; loop device: {runs} runs, {of_loop} false alarms"
     );
     assert!(of_cells + of_loop <= 1);
+}
+
+/// A terminal shows the progress of a probe, and Ctrl-C prints the results so far.
+#[test]
+fn progress_and_control_c() {
+    require!(
+        Tool("tmux"),
+        Tool("qemu-storage-daemon"),
+        Tool("fusermount3")
+    );
+    // Reads are so slow that the probe decides no granularity in its first seconds.
+    let device = ChargedCells {
+        units_per_second: 40,
+        ..ChargedCells::of_ratio(4096, 1024, 2.0)
+    }
+    .up();
+    let terminal = Terminal::open("probe", 80, 24, "");
+    let command = format!(
+        "clear; {} probe --limit 100s {}; echo status $?",
+        env!("CARGO_BIN_EXE_plumb"),
+        device.path().display()
+    );
+    terminal.press(&[&command, "Enter"]);
+    let is_progress = |line: &str| {
+        line.contains(" reads, ") && line.contains("/s, ") && line.contains(" of up to 100 s")
+    };
+    terminal.until("the progress", |screen| screen.lines().any(is_progress));
+    terminal.press(&["C-c"]);
+    let screen = terminal.shows("status 3");
+    assert!(!screen.lines().any(is_progress), "{screen}");
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("INCONCLUSIVE: reads of") && words.contains("ended early; so far "),
+        "{screen}"
+    );
 }

@@ -332,6 +332,36 @@ fn a_recording_whose_file_is_deleted_fails() {
     }
 }
 
+/// A small file system keeps three quarters of its free space; a smaller one takes no recording.
+#[test]
+fn a_recording_takes_at_most_a_quarter_of_the_free_space() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-quarter");
+    let disk = disk(&folder);
+    let place = folder.path("small");
+    std::fs::create_dir(&place).expect("a directory");
+    let _mounted = Mounted::tmpfs(8 << 20, &place);
+    let file = place.join("trace.parquet");
+    let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+    fio(disk.path(), "randread", 600_011);
+    let result = recording.ends(0);
+    assert_eq!(
+        result["ended"],
+        "as the file has taken a quarter of the free space"
+    );
+    let bytes = std::fs::metadata(&file).expect("it is there").len();
+    assert!((1 << 20..=2 << 20).contains(&bytes), "{bytes} of 8 MiB");
+    assert_eq!(read(&file).events.len() as u64, number(&result["ios"]));
+
+    let place = folder.path("smaller");
+    std::fs::create_dir(&place).expect("a directory");
+    let _mounted = Mounted::tmpfs(1 << 20, &place);
+    let file = place.join("trace.parquet");
+    plumb(["record", "-o", &file.display().to_string(), &disk.name()])
+        .ends(5)
+        .complains("of free space, expected more than 2,560 KiB");
+}
+
 #[test]
 fn a_full_disk_leaves_what_was_written() {
     require!(Bpf, Loop, Tool("fio"));
@@ -341,7 +371,8 @@ fn a_full_disk_leaves_what_was_written() {
     std::fs::create_dir(&place).expect("a directory");
     let _mounted = Mounted::tmpfs(1 << 20, &place);
     let file = place.join("trace.parquet");
-    let recording = Recording::begin(&file, &["-o", &file.display().to_string(), &disk.name()]);
+    let name = file.display().to_string();
+    let recording = Recording::begin(&file, &["-o", &name, "--max-size", "1g", &disk.name()]);
     let first = fio(disk.path(), "randread", 20_011);
     sleep(Duration::from_secs(4));
     fio(disk.path(), "randread", 600_011);

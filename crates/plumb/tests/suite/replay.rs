@@ -370,18 +370,16 @@ fn a_plan_that_fits_is_better() {
     };
     let machine = plumb_testkit::Machine::watched();
     let better = of("--shift=-2s --json");
-    if let Some(why) = machine.was_busy() {
+    let comparison = better.json()["result"]["comparison"].clone();
+    let end = |name: &str| comparison["gain"][name].as_f64().unwrap_or(f64::NAN);
+    let is_as_charged = end("low") <= 2.05 && end("high") >= 1.95 && end("high") - end("low") < 0.4;
+    // Only a wrong result needs the excuse of a busy machine.
+    if !is_as_charged && let Some(why) = machine.was_busy() {
         plumb_testkit::undecided!(why);
     }
-    let comparison = better.ends(0).json()["result"]["comparison"].clone();
-    let end = |name: &str| comparison["gain"][name].as_f64().expect("a ratio");
+    better.ends(0);
     assert_eq!(comparison["verdict"], "better", "{comparison}");
-    assert!(
-        end("low") <= 2.05 && end("high") >= 1.95,
-        "{}",
-        comparison["gain"]
-    );
-    assert!(end("high") - end("low") < 0.4, "{}", comparison["gain"]);
+    assert!(is_as_charged, "{}", comparison["gain"]);
     assert_eq!(comparison["pairs"].as_array().map(Vec::len), Some(30));
     of("--layout 0=1s --margin 10%")
         .ends(0)

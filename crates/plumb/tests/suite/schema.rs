@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common::attached::await_programs;
 use crate::common::collection::{LIO_IDENTITY, Lab};
 use crate::common::probed::{probe, probe_until_decided};
 use crate::common::schema::{Schema, list};
@@ -383,14 +384,14 @@ fn output_of_record_is_as_promised() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     command
-        .args(["record", "--json", "--duration", "1500ms", "--output"])
+        .args(["record", "--json", "--duration", "3s", "--output"])
         .arg(folder.path().join("all.parquet"));
     let recording = command
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("plumb runs");
     let file = folder.path().join("written");
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    await_programs(recording.id());
     std::fs::write(&file, vec![1; 1 << 20]).expect("room");
     std::fs::File::open(&file)
         .and_then(|file| file.sync_all())

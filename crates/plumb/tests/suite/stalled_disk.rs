@@ -153,6 +153,22 @@ fn a_hung_disk_is_reported_in_time() {
     assert!(reads.wait().expect("it ends").success());
 }
 
+/// `make test` has five runs, `PLUMB_ALARM_RUNS` says another number.
+#[test]
+fn a_stall_is_found_five_times() {
+    require!(Bpf, Loop, Tool("nbdkit"), Tool("nbdfuse"));
+    let served = ServedDisk::new();
+    let name = served.disk.name();
+    let mut reads = served.stop();
+    for _ in 0..crate::alarms::runs() {
+        let (output, _) = run(&served.disk, &["diagnose", &name, "--for", "3s", "--json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        stalled(&document, &name);
+    }
+    served.server.go_on();
+    assert!(reads.wait().expect("it ends").success());
+}
+
 /// A stall that is over by the end is a finding too, and names the I/O that waited: its place, its length and its sender.
 #[test]
 fn a_stall_that_is_over_names_the_io_that_waited() {
@@ -176,7 +192,7 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
     assert!(reads.wait().expect("it ends").success());
     let reader = reads.id();
     // One more interval, so that the end is seen.
-    lines.next().expect("an interval").expect("a line");
+    let mut documents = vec![lines.next().expect("an interval").expect("a line")];
     assert!(
         Command::new("kill")
             .args(["-INT", &watching.id().to_string()])
@@ -184,10 +200,25 @@ fn a_stall_that_is_over_names_the_io_that_waited() {
             .expect("kill")
             .success()
     );
-    let last = lines.last().expect("a line").expect("text");
+    documents.extend(lines.map(|line| line.expect("text")));
     assert_eq!(watching.wait().expect("it ends").code(), Some(1));
-    let last: Value = serde_json::from_str(&last).expect("JSON");
-    let finding = stalled(&last, &name);
+    let documents: Vec<Value> = documents
+        .iter()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    // It completed in an interval in which none was issued.
+    let answered = documents.iter().find_map(|document| {
+        let profile = &document["result"]["profiles"][0];
+        (profile["ios"] == 0 && profile["timed"] == 1).then(|| profile["ops"][0].clone())
+    });
+    let answered = answered.unwrap_or_else(|| panic!("no interval has it: {documents:?}"));
+    assert_eq!(answered["op"], "read");
+    // The histogram is read last, and may have it in the interval before.
+    let longest = documents.iter().filter_map(|document| {
+        document["result"]["profiles"][0]["ops"][0]["device"]["max_ns"].as_u64()
+    });
+    assert!(longest.max() >= Some(3_000_000_000), "{documents:?}");
+    let finding = stalled(documents.last().expect("a line"), &name);
     assert_eq!(finding["severity"], "warning");
     let stall = &finding["facts"]["stall"];
     assert_eq!(stall["kind"], "was-silent");

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Folder, plumb};
+use crate::common::attached::await_programs;
+use crate::common::{Folder, Ran, command, plumb};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, wait};
 use serde_json::Value;
@@ -219,14 +220,19 @@ fn text_for_80_columns() {
     let folder = Folder::new("watch-text");
     let disk = disk(&folder);
     let name = disk.name();
-    let reader = disk.path().to_owned();
-    let reading = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(1500));
-        read(&reader, 4096, 401, 512);
-    });
-    let ran = plumb(["watch", &name, "--interval", "4s", "--count", "1"]);
+    let watching = command()
+        .args(["watch", &name, "--interval", "4s", "--count", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("plumb runs");
+    await_programs(watching.id());
+    read(disk.path(), 4096, 401, 512);
+    let ran = Ran::from_output(wait::output("plumb watch", wait::PATIENCE, watching));
     ran.ends(1);
-    reading.join().expect("dd");
+    verdicts_stand_above_intervals(&ran.out, 1);
+    assert!(ran.out.starts_with("MISFIT: "), "{}", ran.out);
     for words in [
         "401 reads          1.57 MiB",
         "401 I/O misaligned (100 %), mean offset 512 bytes (1 sector)",
@@ -248,9 +254,24 @@ fn nothing_seen_is_not_clean() {
     require!(Bpf, Loop);
     let folder = Folder::new("watch-nothing");
     let disk = disk(&folder);
-    plumb(["watch", &disk.name(), "--interval", "200ms", "--count", "2"])
-        .ends(3)
-        .says("no I/O");
+    let ran = plumb(["watch", &disk.name(), "--interval", "200ms", "--count", "2"]);
+    ran.ends(3).says("no I/O");
+    verdicts_stand_above_intervals(&ran.out, 2);
+}
+
+/// Asserts that the output begins with a verdict, and that each interval follows one.
+fn verdicts_stand_above_intervals(out: &str, intervals: usize) {
+    let is_verdict = |line: &str| {
+        let word = line.split(": ").next().unwrap_or_default();
+        ["OK", "MISFIT", "PROBLEM", "UNKNOWN"].contains(&word)
+    };
+    assert!(out.lines().next().is_some_and(is_verdict), "{out}");
+    let blocks: Vec<&str> = out.split("\n\n").collect();
+    let above = blocks.windows(2).filter(|pair| {
+        let heading = pair[1].lines().next().unwrap_or_default();
+        is_verdict(pair[0]) && heading.starts_with("20") && heading.ends_with(" s")
+    });
+    assert_eq!(above.count(), intervals, "{out}");
 }
 
 #[test]

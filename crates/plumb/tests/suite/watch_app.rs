@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::common::{Folder, plumb, unseen_aio};
+use crate::common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::{require, wait};
 use serde_json::Value;
@@ -24,7 +24,8 @@ impl AppDisk {
         File::create(&image)
             .and_then(|file| file.set_len(64 << 20))
             .expect("room for a sparse file");
-        let device = LoopDevice::attach(&image, &[]);
+        // `plumb check` of another test reads the labels of all disks.
+        let device = LoopDevice::attach_hidden(&image, &[]);
         // Nothing is to be initialized later, while somebody counts.
         let now = [
             "-q",
@@ -94,20 +95,44 @@ impl Watching {
         (text.join("\n"), status.code())
     }
 
-    /// The entries of all intervals in a list of `app`, of those with this value for a key.
-    fn list(self, list: &str, key: &str, value: &str) -> Vec<Value> {
+    /// The documents of all intervals.
+    fn documents(self) -> Vec<Value> {
         let (text, _) = self.end();
-        let documents = text
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).expect("a document"));
-        let all = documents.flat_map(|document| {
-            document["result"]["app"][list]
-                .as_array()
-                .expect("a list")
-                .clone()
-        });
-        all.filter(|one| one[key] == value).collect()
+        documents(&text)
     }
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a document"))
+        .collect()
+}
+
+/// The entries of all intervals in a list of `app`.
+fn entries(documents: &[Value], list: &str) -> Vec<Value> {
+    let all = documents
+        .iter()
+        .map(|document| document["result"]["app"][list].as_array().expect("a list"));
+    all.flatten().cloned().collect()
+}
+
+/// The entries with this value for a key.
+fn list(documents: &[Value], list: &str, key: &str, value: &str) -> Vec<Value> {
+    let mut all = entries(documents, list);
+    all.retain(|one| one[key] == value);
+    all
+}
+
+/// Uncounted I/O of another program on a file system that is not known: they may belong to the watched one, so that its
+/// sums are unknown. Those of fio, which the tests start, are an error.
+fn uncounted_of_others(documents: &[Value]) -> Option<String> {
+    let mut all = entries(documents, "processes");
+    all.retain(|by| {
+        by["comm"] != "fio"
+            && by["file_system"].is_null()
+            && by["unknown_ways"] != serde_json::json!([])
+    });
+    (!all.is_empty()).then(|| format!("another program has I/O of an unknown file system: {all:?}"))
 }
 
 impl Drop for Watching {
@@ -141,12 +166,11 @@ fn fio(disk: &AppDisk, args: &[&str]) {
 #[test]
 fn direct_reads_are_as_many_bytes_at_the_device() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
-    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-direct");
     let disk = AppDisk::new(&folder);
     let bytes = 211 * 8192;
-    for engine in ["psync", "io_uring"] {
-        for list in ["file_systems", "processes"] {
+    for engine in ["psync", "io_uring", "libaio"] {
+        for of_what in ["file_systems", "processes"] {
             let watching = Watching::begin(&disk, &["--json"]);
             fio(
                 &disk,
@@ -158,8 +182,9 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
                     &format!("--ioengine={engine}"),
                 ],
             );
-            if list == "processes" {
-                let by: Vec<Value> = watching.list(list, "comm", "fio");
+            let heard = watching.documents();
+            if of_what == "processes" {
+                let by = list(&heard, of_what, "comm", "fio");
                 assert_eq!(sum(&by, "reads", "calls"), 211, "{engine}");
                 assert!(
                     by.iter()
@@ -170,7 +195,10 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
                 assert!(sent >= bytes, "{engine}: {sent}");
                 continue;
             }
-            let of = watching.list(list, "name", disk.at.to_str().expect("text"));
+            if let Some(why) = uncounted_of_others(&heard) {
+                plumb_testkit::undecided!(why);
+            }
+            let of = list(&heard, of_what, "name", disk.at.to_str().expect("text"));
             for (name, expected) in [
                 ("calls", 211),
                 ("asked_bytes", bytes),
@@ -199,48 +227,42 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
     }
 }
 
-/// A file that is mapped, or read by `io_submit`: the process is unknown, and no ratio is printed.
+/// A file that is mapped: the process is unknown, and no ratio is printed.
 #[test]
 fn what_is_not_counted_is_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
-    let _aio = unseen_aio::submit();
     let folder = Folder::new("app-mapped");
     let disk = AppDisk::new(&folder);
-    for (engine, way) in [("mmap", "mapped files"), ("libaio", "io_submit")] {
-        for list in ["file_systems", "processes"] {
-            let watching = Watching::begin(&disk, &["--json"]);
-            fio(
-                &disk,
-                &[
-                    "--rw=randread",
-                    "--bs=8k",
-                    "--io_size=1688k",
-                    &format!("--ioengine={engine}"),
-                ],
+    for of_what in ["file_systems", "processes"] {
+        let watching = Watching::begin(&disk, &["--json"]);
+        fio(
+            &disk,
+            &[
+                "--rw=randread",
+                "--bs=8k",
+                "--io_size=1688k",
+                "--ioengine=mmap",
+            ],
+        );
+        let heard = watching.documents();
+        if of_what == "processes" {
+            let by = list(&heard, of_what, "comm", "fio");
+            let unknown = |by: &Value| {
+                by["unknown_ways"]
+                    .as_array()
+                    .is_some_and(|ways| ways.contains(&"mapped files".into()))
+            };
+            assert!(by.iter().any(unknown), "{by:?}");
+            // An uncounted number is not 0.
+            let is_null = |by: &Value| by["reads"]["asked_bytes"].is_null();
+            assert!(by.iter().filter(|by| unknown(by)).all(is_null), "{by:?}");
+            continue;
+        }
+        for of in list(&heard, of_what, "name", disk.at.to_str().expect("text")) {
+            assert!(
+                of["reads"]["amplification"].is_null() && of["reads"]["ratio_with_cache"].is_null(),
+                "{of}"
             );
-            if list == "processes" {
-                let by = watching.list(list, "comm", "fio");
-                let unknown = |by: &Value| {
-                    by["unknown_ways"]
-                        .as_array()
-                        .is_some_and(|ways| ways.contains(&way.into()))
-                };
-                assert!(by.iter().any(unknown), "{engine}: {by:?}");
-                // An uncounted number is not 0.
-                let is_null = |by: &Value| by["reads"]["asked_bytes"].is_null();
-                assert!(
-                    by.iter().filter(|by| unknown(by)).all(is_null),
-                    "{engine}: {by:?}"
-                );
-                continue;
-            }
-            for of in watching.list(list, "name", disk.at.to_str().expect("text")) {
-                assert!(
-                    of["reads"]["amplification"].is_null()
-                        && of["reads"]["ratio_with_cache"].is_null(),
-                    "{of}"
-                );
-            }
         }
     }
 }
@@ -249,7 +271,6 @@ fn what_is_not_counted_is_unknown() {
 #[test]
 fn the_last_line_has_the_whole_time() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-whole");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json", "--sync"]);
@@ -263,10 +284,10 @@ fn the_last_line_has_the_whole_time() {
     });
     let (text, status) = watching.end();
     assert_eq!(status, Some(1), "{text}");
-    let documents: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a document"))
-        .collect();
+    let documents = documents(&text);
+    if let Some(why) = uncounted_of_others(&documents) {
+        plumb_testkit::undecided!(why);
+    }
     let (last, before) = documents.split_last().expect("a line");
     assert!(
         before
@@ -310,7 +331,6 @@ fn the_last_line_has_the_whole_time() {
 #[test]
 fn advice_asks_for_nothing() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-advice");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--json"]);
@@ -324,7 +344,16 @@ fn advice_asks_for_nothing() {
     let mut part = vec![0; 64 << 10];
     file.read_exact_at(&mut part, 0).expect("a read");
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let of = watching.list("file_systems", "name", disk.at.to_str().expect("text"));
+    let heard = watching.documents();
+    if let Some(why) = uncounted_of_others(&heard) {
+        plumb_testkit::undecided!(why);
+    }
+    let of = list(
+        &heard,
+        "file_systems",
+        "name",
+        disk.at.to_str().expect("text"),
+    );
     assert_eq!(sum(&of, "reads", "asked_bytes"), 64 << 10, "{of:?}");
     assert!(
         sum(&of, "reads", "device_bytes") >= 16 * (64 << 10),
@@ -340,7 +369,6 @@ fn advice_asks_for_nothing() {
 #[test]
 fn partial_writes_inflate() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
-    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-partial");
     let disk = AppDisk::new(&folder);
     let saved = folder.path("saved.profile");
@@ -358,6 +386,12 @@ fn partial_writes_inflate() {
             .expect("a write")
     });
     let (text, status) = watching.end();
+    // The test itself reads and writes by system calls alone.
+    if text.contains("not counted: ") {
+        plumb_testkit::undecided!(format!(
+            "another program has I/O of an unknown file system:\n{text}"
+        ));
+    }
     assert_eq!(status, Some(1), "{text}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
@@ -418,7 +452,6 @@ fn takes_the_profile(saved: &Path, at: &Path) {
 #[test]
 fn buffered_writes_without_a_sync_are_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    let _aio = unseen_aio::exclude();
     let folder = Folder::new("app-unsynced");
     let disk = AppDisk::new(&folder);
     let watching = Watching::begin(&disk, &["--plain"]);

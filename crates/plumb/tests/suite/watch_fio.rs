@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, command, unseen_aio};
+use crate::common::{Folder, command};
 use plumb_profile::codec;
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::{require, require::tool, wait};
@@ -65,7 +65,6 @@ fn rows_of_plumb(saved: &Path, device: &str) -> Counted {
 #[test]
 fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     require!(Bpf, Loop, Tool("fio"), Tool("bpftrace"));
-    let _aio = unseen_aio::submit();
     let folder = Folder::new("watch-fio");
     let image = folder.path("disk");
     File::create(&image)

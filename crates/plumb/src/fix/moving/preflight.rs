@@ -152,8 +152,13 @@ impl Prepared {
         let planned = survey.plan(&request);
         let mut planned = planned.map_err(|refusal| refused.failure(refusal))?;
         let obstacles = planned.take_obstacles().into_iter().map(|refusal| {
-            let text = refused.failure(refusal).text("");
-            text.replacen("nothing was written: ", "", 1)
+            let failure = refused.failure(refusal);
+            let text = failure.text("");
+            let text = text.replacen("nothing was written: ", "", 1);
+            match failure.advice() {
+                Some(advice) => format!("{text} ({advice})"),
+                None => text,
+            }
         });
         let obstacles = obstacles.collect();
         let mut notes = look.notes(&part, &planned);

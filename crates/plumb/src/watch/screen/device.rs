@@ -11,23 +11,22 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph, Sparkline, Wrap};
+use ratatui::widgets::{Block, Borders, Paragraph, Wrap};
 
 use super::Screen;
-use crate::watch::sender;
 
 impl Screen {
+    /// The selected device in short, below the list.
     pub(super) fn draw_device(&self, frame: &mut Frame<'_>, area: Rect, analysis: &Analysis) {
-        let block = Block::new()
-            .borders(Borders::TOP)
-            .title(format!(" {} ", words::target(&analysis.target)));
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = self.draw_border(frame, area, analysis);
+        // A low screen keeps room for the senders.
+        let high = (inner.height / 8).clamp(1, 4);
+        let graphs = (4 * high).min(inner.height / 2);
         let [course, rest] =
-            Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(inner);
-        self.draw_course(frame, course, &analysis.target.device);
+            Layout::vertical([Constraint::Length(graphs), Constraint::Min(0)]).areas(inner);
+        self.draw_graphs(frame, course, &analysis.target.device, high);
         let [left, right] =
-            Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)])
+            Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)])
                 .areas(rest);
         frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
         frame.render_widget(
@@ -36,26 +35,23 @@ impl Screen {
         );
     }
 
-    fn draw_course(&self, frame: &mut Frame<'_>, area: Rect, device: &str) {
-        let Some(past) = self.history.get(device) else {
-            return;
-        };
-        let [name, bars] =
-            Layout::horizontal([Constraint::Length(10), Constraint::Min(0)]).areas(area);
-        frame.render_widget(Paragraph::new("I/O"), name);
-        let shown = past.len().saturating_sub(self.behind);
-        let skipped = shown.saturating_sub(usize::from(bars.width));
-        let data: Vec<u64> = past.range(skipped..shown).copied().collect();
-        frame.render_widget(
-            Sparkline::default()
-                .data(data)
-                .style(self.paint(Color::Cyan)),
-            bars,
-        );
+    /// Draws the line with the name of a device and returns the area below it.
+    pub(super) fn draw_border(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        analysis: &Analysis,
+    ) -> Rect {
+        let block = Block::new()
+            .borders(Borders::TOP)
+            .title(format!(" {} ", words::target(&analysis.target)));
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        inner
     }
 
     /// Lengths: a bar of reads and one of writes for each power of two.
-    fn size_lines(&self, analysis: &Analysis, area: Rect) -> Vec<Line<'static>> {
+    pub(super) fn size_lines(&self, analysis: &Analysis, area: Rect) -> Vec<Line<'static>> {
         let mut sizes: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
         for (at, word) in ["read", "write"].into_iter().enumerate() {
             let op = analysis.ops.iter().find(|op| op.op == word);
@@ -84,7 +80,7 @@ impl Screen {
     }
 
     /// Latency by fit, streams, senders.
-    fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
+    pub(super) fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
         let bold = |words: &'static str| {
             Line::from(words).style(Style::new().add_modifier(Modifier::BOLD))
         };
@@ -117,26 +113,17 @@ impl Screen {
         );
         lines.push(Line::from(runs));
         lines.push(bold("process           PID    I/O     off thr"));
-        let grid = self.grids[self.grid];
-        let all = self.seen.iter().flat_map(|seen| {
-            seen.reading
-                .processes
-                .iter()
-                .map(|one| (&seen.reading, one))
-        });
-        let of_device = all.filter(|(_, process)| process.disk == analysis.target.device);
-        lines.extend(of_device.take(40).map(|(reading, process)| {
-            let sent = sender(process, &reading.seen_again, &grid);
-            let off = sent.misaligned.map_or_else(
-                || "unknown".to_owned(),
-                |off| percent(off as f64 / process.ios.max(1) as f64),
-            );
+        let of_device = self
+            .processes()
+            .filter(|process| process.disk == analysis.target.device);
+        lines.extend(of_device.take(40).map(|process| {
             Line::from(format!(
-                "{:<13} {:>7} {:>6} {off:>7} {:>3}",
-                visible(sent.comm),
-                sent.pid,
-                count(sent.ios),
-                sent.threads
+                "{:<13} {:>7} {:>6} {:>7} {:>3}",
+                visible(&process.comm),
+                process.pid,
+                count(process.ios),
+                self.off_words(process),
+                process.threads
             ))
         }));
         lines

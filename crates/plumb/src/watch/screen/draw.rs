@@ -3,23 +3,60 @@
 use plumb_diagnose::{Analysis, TargetLayer};
 use plumb_geometry::Bounds;
 use plumb_report::format::{bytes, count, ns, share_within};
+use plumb_report::text::{FigureColumn, ascii, fitting_columns};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Text;
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
-use super::{Screen, busiest, help, misfit};
+use super::{Screen, View, busiest, help, misfit};
 
 /// Columns from which the head has room for the name of the program and the date.
 const WIDE: u16 = 100;
 
+/// The titles of the columns behind the name of the device. The last one is the course.
+const TITLES: [&str; 10] = [
+    "layer", "I/O/s", "bytes/s", "off", "split", "odd", "median", "99 %", "depth", "",
+];
+
+const fn column(width: usize, rank: u8) -> FigureColumn {
+    FigureColumn { width, rank }
+}
+
+/// The columns themselves. The last one takes the room that is left, at least this.
+const COLUMNS: [FigureColumn; 10] = [
+    column(9, 8),
+    column(9, 0),
+    column(11, 1),
+    column(9, 0),
+    column(9, 6),
+    column(9, 7),
+    column(9, 3),
+    column(9, 2),
+    column(7, 5),
+    column(12, 9),
+];
+
 impl Screen {
     /// Draws the view.
     pub fn draw(&self, frame: &mut Frame<'_>) {
+        self.draw_parts(frame);
+        if self.ascii {
+            for cell in &mut frame.buffer_mut().content {
+                if !cell.symbol().is_ascii() {
+                    // A sign that needs several letters keeps the first one, so that columns stay in place.
+                    let plain = ascii(cell.symbol());
+                    cell.set_symbol(plain.get(..1).unwrap_or("?"));
+                }
+            }
+        }
+    }
+
+    fn draw_parts(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let listed = (self.ranked.len() as u16 + 2).clamp(3, (area.height / 3).max(3));
-        let note = self.seen.as_ref().and_then(|seen| seen.notes.first());
+        let note = self.seen().and_then(|seen| seen.notes.first());
         // No sentence of a note is longer than two lines of 80 columns.
         let told = note.map_or(0, |note| {
             note.chars()
@@ -37,30 +74,26 @@ impl Screen {
         .areas(area);
         self.draw_head(frame, head);
         self.draw_foot(frame, foot);
-        if self.helps {
-            return frame.render_widget(
-                Paragraph::new(help::lines()),
-                list.union(detail).union(told),
-            );
-        }
-        self.draw_list(frame, list);
-        let asked = self
-            .seen
-            .as_ref()
-            .and_then(|seen| seen.asked.as_deref())
-            .filter(|_| self.asks);
-        match (asked, self.ranked.get(self.selected)) {
-            (Some(asked), _) => frame.render_widget(Paragraph::new(asked), detail),
-            (None, Some(analysis)) => self.draw_device(frame, detail, analysis),
-            (None, None) => {
-                let idle = Paragraph::new(self.idle_lines()).wrap(Wrap { trim: false });
-                frame.render_widget(idle, detail);
+        let note = Paragraph::new(note.cloned().unwrap_or_default()).wrap(Wrap { trim: true });
+        frame.render_widget(note, told);
+        let whole = list.union(detail);
+        match (self.view, self.ranked.get(self.selected)) {
+            (View::Help, _) => frame.render_widget(Paragraph::new(help::lines()), whole),
+            (View::Processes, _) => self.draw_processes(frame, whole),
+            (View::Device, Some(analysis)) => self.draw_page(frame, whole, analysis),
+            (view, analysis) => {
+                self.draw_list(frame, list);
+                let asked = self.seen().and_then(|seen| seen.asked.as_deref());
+                match (asked.filter(|_| view == View::Applications), analysis) {
+                    (Some(asked), _) => frame.render_widget(Paragraph::new(asked), detail),
+                    (None, Some(analysis)) => self.draw_device(frame, detail, analysis),
+                    (None, None) => {
+                        let idle = Paragraph::new(self.idle_lines()).wrap(Wrap { trim: false });
+                        frame.render_widget(idle, detail);
+                    }
+                }
             }
         }
-        frame.render_widget(
-            Paragraph::new(note.cloned().unwrap_or_default()).wrap(Wrap { trim: true }),
-            told,
-        );
     }
 
     pub(super) fn paint(&self, color: Color) -> Style {
@@ -73,9 +106,8 @@ impl Screen {
 
     fn draw_head(&self, frame: &mut Frame<'_>, area: Rect) {
         let (time, seconds) = self
-            .seen
-            .as_ref()
-            .map_or(("waiting", 0.0), |seen| (&seen.time, seen.seconds));
+            .seen()
+            .map_or(("waiting", 0.0), |seen| (seen.time.as_str(), seen.seconds));
         let begin = if area.width >= WIDE {
             format!("plumb watch  {time}")
         } else {
@@ -83,6 +115,8 @@ impl Screen {
                 .map_or(time, |(_, of_day)| of_day)
                 .to_owned()
         };
+        let position = self.seen().and_then(|seen| seen.position.as_deref());
+        let position = position.map_or(String::new(), |place| format!("  {place}"));
         let assumed = if self.assumed { ", assumed" } else { "" };
         let filter = if self.filter.is_empty() {
             String::new()
@@ -91,7 +125,7 @@ impl Screen {
         };
         let frozen = if self.frozen { "  FROZEN" } else { "" };
         let words = format!(
-            "{begin}{frozen}{filter}  {seconds:.1} s  grid {}{assumed}  by {}",
+            "{begin}{position}{frozen}{filter}  {seconds:.1} s  grid {}{assumed}  by {}",
             self.grids[self.grid],
             self.sort.word()
         );
@@ -102,13 +136,24 @@ impl Screen {
     }
 
     fn draw_list(&self, frame: &mut Frame<'_>, area: Rect) {
-        let seconds = self
-            .seen
-            .as_ref()
-            .map_or(1.0, |seen| seen.seconds.max(1e-9));
         let shown = usize::from(area.height.saturating_sub(1)).max(1);
         // The device that is selected stays in sight.
         let first = self.selected.saturating_sub(shown - 1);
+        self.listed.set((area.y + 1, shown as u16, first));
+        let names = self
+            .ranked
+            .iter()
+            .map(|one| one.target.device.chars().count());
+        let name_width = names.max().unwrap_or(0).clamp(9, 20) as u16 + 1;
+        let room = area.width.saturating_sub(name_width);
+        let columns = fitting_columns(&COLUMNS, usize::from(room));
+        let last = COLUMNS.len() - 1;
+        let used: u16 = columns
+            .iter()
+            .filter(|&&at| at != last)
+            .map(|&at| COLUMNS[at].width as u16)
+            .sum();
+        let history = room.saturating_sub(used + 2);
         let rows = self
             .ranked
             .iter()
@@ -116,27 +161,37 @@ impl Screen {
             .skip(first)
             .take(shown)
             .map(|(at, analysis)| {
-                let row = self.device_row(analysis, seconds);
+                let mut cells = self.device_cells(analysis, usize::from(history));
+                let name = Cell::from(analysis.target.device.clone());
+                let shown = columns.iter().map(|&at| std::mem::take(&mut cells[at]));
+                let row = Row::new(std::iter::once(name).chain(shown));
                 if at == self.selected {
                     row.style(Style::new().add_modifier(Modifier::REVERSED))
                 } else {
                     row
                 }
             });
-        let widths = [10, 8, 7, 9, 8, 8, 8, 8, 8, 6].map(Constraint::Length);
-        let titles = [
-            "I/O/s", "bytes/s", "off", "split", "odd", "median", "99 %", "depth",
-        ];
-        let names = ["device", "layer"].map(Cell::from);
-        let head = Row::new(names.into_iter().chain(titles.map(figure)));
+        let widths = columns.iter().map(|&at| match at {
+            at if at == last => history + 2,
+            at => COLUMNS[at].width as u16,
+        });
+        let widths = std::iter::once(name_width).chain(widths);
+        let span = self.span_words(usize::from(history));
+        let titles = columns.iter().map(|&at| match TITLES[at] {
+            "layer" => Cell::from("layer"),
+            "" => Cell::from(format!("  {span}")),
+            title => figure(title),
+        });
+        let head = Row::new(std::iter::once(Cell::from("device")).chain(titles));
         let head = head.style(Style::new().add_modifier(Modifier::BOLD));
-        frame.render_widget(
-            Table::new(rows, widths).header(head).column_spacing(0),
-            area,
-        );
+        let table = Table::new(rows, widths.map(Constraint::Length)).header(head);
+        frame.render_widget(table.column_spacing(0), area);
     }
 
-    fn device_row(&self, analysis: &Analysis, seconds: f64) -> Row<'static> {
+    /// The cells of all [`COLUMNS`] for a device.
+    fn device_cells(&self, analysis: &Analysis, history: usize) -> Vec<Cell<'static>> {
+        let seen = self.seen();
+        let seconds = seen.map_or(1.0, |seen| seen.seconds.max(1e-9));
         let share = |of: fn(&plumb_profile::FitTally) -> (Bounds<u64>, u64)| {
             let tally = analysis
                 .device()
@@ -171,8 +226,7 @@ impl Screen {
             .in_flight
             .as_ref()
             .map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.depth_mean));
-        Row::new([
-            Cell::from(analysis.target.device.clone()),
+        vec![
             Cell::from(layer),
             figure(count((analysis.ios as f64 / seconds).round() as u64)),
             figure(bytes((analysis.bytes as f64 / seconds) as u64)),
@@ -182,7 +236,8 @@ impl Screen {
             figure(time(|quantiles| quantiles.p50_ns)),
             figure(time(|quantiles| quantiles.p99_ns)),
             figure(depth),
-        ])
+            Cell::from(format!("  {}", self.bars(&analysis.target.device, history))),
+        ]
     }
 
     fn draw_foot(&self, frame: &mut Frame<'_>, area: Rect) {
@@ -190,7 +245,8 @@ impl Screen {
             (Some(notice), _) => notice.clone(),
             (None, true) => format!("filter: {}_   Enter keeps it, Esc drops it", self.filter),
             (None, false) => {
-                help::foot(self.seen.as_ref().is_some_and(|seen| seen.asked.is_some()))
+                let asked = self.seen().is_some_and(|seen| seen.asked.is_some());
+                help::foot(asked, usize::from(area.width))
             }
         };
         frame.render_widget(Paragraph::new(words), area);
@@ -198,6 +254,6 @@ impl Screen {
 }
 
 /// A number in its column.
-fn figure(words: impl Into<String>) -> Cell<'static> {
+pub(super) fn figure(words: impl Into<String>) -> Cell<'static> {
     Cell::from(Text::from(words.into()).alignment(Alignment::Right))
 }

@@ -16,35 +16,63 @@ const fn taught(key: &'static str, word: &'static str, does: &'static str) -> Ta
     Taught { key, word, does }
 }
 
-/// All keys, in the order of the last line. Those without a word are in the help alone.
-const KEYS: [Taught; 11] = [
-    taught("q", "quit", "end, and print the totals"),
-    taught("?", "help", "these lines, and back; h does the same"),
+/// All keys, in the order of the last line, which shows as many as fit. Those without a word are in the help alone.
+const KEYS: [Taught; 15] = [
+    taught("q", "quit", "end, and print the verdict"),
+    taught("?", "help", "show these lines, or go back; h does the same"),
     taught(
         "s",
         "sort",
         "sort by misfit, I/O, bytes, latency, name in turn",
     ),
     taught(
+        "Enter",
+        "device",
+        "show the page of the selected device, or go back",
+    ),
+    taught("p", "processes", "show all processes, or go back"),
+    taught(
         "g",
         "grid",
-        "judge by the next granularity; G by the one before",
-    ),
-    taught("o", "offset", "move the grid on by a sector"),
-    taught(
-        "/",
-        "filter",
-        "show only disks whose name contains the typed text; Esc drops it",
+        "judge by the next granularity; G: by the one before",
     ),
     taught(
         "f",
         "freeze",
         "freeze the screen, or resume; counting goes on meanwhile",
     ),
+    taught(
+        "←→",
+        "time",
+        "show the interval before, or the next one; End: the newest",
+    ),
+    taught(
+        "+-",
+        "interval",
+        "make the next intervals longer or shorter",
+    ),
+    taught(
+        "z",
+        "zoom",
+        "show more time in the graphs, in turn; Z: less",
+    ),
+    taught(
+        "/",
+        "filter",
+        "show only disks whose name contains the typed text",
+    ),
     taught("w", "save", "save the profile of the whole time so far"),
-    taught("↑↓", "device", "select a device; k and j do the same"),
-    taught("a", "", "show I/O of applications, and back (with --app)"),
-    taught("Esc", "", "drop the filter, or leave this help"),
+    taught("o", "offset", "move the grid by a sector"),
+    taught(
+        "↑↓",
+        "",
+        "select a device, or scroll; also k, j, PgUp, PgDn, the mouse",
+    ),
+    taught(
+        "Esc",
+        "",
+        "go back, or drop the filter; a: I/O of applications (--app)",
+    ),
 ];
 
 /// Columns of the list that need words.
@@ -52,7 +80,7 @@ const COLUMNS: [(&str, &str); 5] = [
     ("off", "share of the I/O that start off the grid"),
     (
         "split",
-        "share of the I/O that touch more cells of it than they need",
+        "share of the I/O that touch more blocks than needed",
     ),
     ("odd", "share of the I/O that are no multiple of it long"),
     (
@@ -62,20 +90,23 @@ const COLUMNS: [(&str, &str); 5] = [
     ("depth", "I/O in flight, on average"),
 ];
 
-/// The keys, as the last line has them; `asked` where there is something to be asked for.
-pub(super) fn foot(asked: bool) -> String {
-    let shown = KEYS
-        .iter()
-        .filter(|one| !one.word.is_empty() && (!asked || one.word != "device"));
-    let shown: Vec<String> = shown
-        .map(|one| format!("{} {}", one.key, one.word))
-        .collect();
-    let shown = shown.join("  ");
+/// The keys that fit the last line; `asked` if I/O of applications can be shown.
+pub(super) fn foot(asked: bool, width: usize) -> String {
+    let applications = taught("a", "applications", "");
+    let mut keys: Vec<&Taught> = KEYS.iter().filter(|one| !one.word.is_empty()).collect();
     if asked {
-        format!("{shown}  a asked")
-    } else {
-        shown
+        keys.insert(3, &applications);
     }
+    let mut foot = String::new();
+    for key in keys {
+        let gap = if foot.is_empty() { "" } else { "  " };
+        let more = format!("{gap}{} {}", key.key, key.word);
+        if foot.chars().count() + more.chars().count() > width {
+            break;
+        }
+        foot += &more;
+    }
+    foot
 }
 
 /// All effects of the keys, and the meaning of the columns.
@@ -99,7 +130,7 @@ impl Screen {
                 .iter()
                 .any(|profile| profile.ios() > 0)
         };
-        let first = match &self.seen {
+        let first = match self.seen() {
             None => format!(
                 "waiting for the first interval to end: {} s",
                 self.watched.interval_s

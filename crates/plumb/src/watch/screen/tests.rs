@@ -17,7 +17,7 @@ fn view(grids: &[Grid], colored: bool) -> Screen {
         filter,
         interval_s: 2.5,
     };
-    Screen::new(watched, grids, colored)
+    Screen::new(watched, grids, colored, false)
 }
 
 /// Reads of 4 KiB at these sectors modulo 1 MiB, with their numbers.
@@ -57,6 +57,7 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> ShownInterval {
     ShownInterval {
         time: "noon".to_owned(),
         seconds: 2.0,
+        position: None,
         reading,
         notes: Vec::new(),
         asked: None,
@@ -76,7 +77,8 @@ fn what_was_asked_takes_the_place_of_a_device() {
             .iter()
             .any(|line| line.contains("/srv"))
     };
-    assert!(!has_asked(&screen) && line(&drawn(&screen, 80, 24), "q quit").contains("a asked"));
+    let foot = |screen: &Screen| line(&drawn(screen, 80, 24), "q quit").to_owned();
+    assert!(!has_asked(&screen) && foot(&screen).contains("a applications"));
     press(&mut screen, "a");
     assert!(has_asked(&screen));
     press(&mut screen, "a");
@@ -84,7 +86,7 @@ fn what_was_asked_takes_the_place_of_a_device() {
     // Without a viewer there is nothing to show.
     screen.see(seen(&[SDA]));
     press(&mut screen, "a");
-    assert!(line(&drawn(&screen, 80, 24), "q quit").contains("device"));
+    assert!(!foot(&screen).contains("a applications"));
 }
 
 fn terminal(width: u16, height: u16) -> Terminal<TestBackend> {
@@ -126,7 +128,7 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
     assert!(lines[2].starts_with("sdb"), "{lines:#?}");
     assert!(line(&lines, "sdb").contains("25.0 %"), "{lines:#?}");
     assert!(
-        line(&lines, "sdb").starts_with("sdb       request "),
+        line(&drawn(&screen, 100, 24), "sdb").starts_with("sdb       request "),
         "{lines:#?}"
     );
     assert!(line(&lines, "sda").contains(" 0 %"), "{lines:#?}");
@@ -332,4 +334,219 @@ fn the_help_tells_all_keys() {
                 .any(|line| line.starts_with("sda"))
         );
     }
+}
+
+/// Narrow screens have fewer columns, and no number is cut.
+#[test]
+fn columns_of_the_list_fit_the_width() {
+    let mut screen = view(&[], false);
+    let many = |sector| (sector, 6_006_900);
+    let starts = [many(0), many(7)];
+    screen.see(seen(&[("sda", &starts)]));
+    let shown = |width| {
+        let lines = drawn(&screen, width, 24);
+        let head = line(&lines, "device").trim_end().to_owned();
+        (head, line(&lines, "sda").trim_end().to_owned())
+    };
+    let (head, row) = shown(60);
+    assert_eq!(
+        head.split_whitespace().collect::<Vec<_>>(),
+        ["device", "I/O/s", "bytes/s", "off", "median", "99", "%"]
+    );
+    // 6,006,900 I/O/s of 4 KiB are 22.9 GiB/s.
+    let figures: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(figures[1..6], ["6,006,900", "22.9", "GiB", "50.0", "%"]);
+    for (width, added) in [(80, "split"), (100, "layer"), (200, "last 2 s")] {
+        assert!(shown(width).0.contains(added), "{:?}", shown(width));
+    }
+    assert!(!shown(80).0.contains("layer") && !shown(100).0.contains("last"));
+}
+
+#[test]
+fn the_view_goes_back_in_time() {
+    let mut screen = view(&[], false);
+    for ios in 1..=5 {
+        let mut interval = seen(&[("sda", &[(0, ios * 100)])]);
+        interval.time = format!("2026-11-22T06:38:0{ios}Z");
+        screen.see(interval);
+    }
+    let rate = |screen: &Screen| {
+        let lines = drawn(screen, 80, 24);
+        let row = line(&lines, "sda").to_owned();
+        (
+            lines[0].clone(),
+            row.split_whitespace().nth(1).expect("a rate").to_owned(),
+        )
+    };
+    assert_eq!(rate(&screen).1, "250");
+    screen.press(ViewKey::Left);
+    screen.press(ViewKey::Left);
+    let (head, ios) = rate(&screen);
+    assert!(head.starts_with("06:38:03Z  FROZEN"), "{head}");
+    assert_eq!(ios, "150");
+    // A new interval leaves it there.
+    screen.see(seen(&[("sda", &[(0, 700)])]));
+    assert_eq!(rate(&screen).1, "150");
+    screen.press(ViewKey::Right);
+    assert_eq!(rate(&screen).1, "200");
+    screen.press(ViewKey::End);
+    let (head, ios) = rate(&screen);
+    assert!(!head.contains("FROZEN") && ios == "350", "{head} {ios}");
+    for _ in 0..2 * KEPT {
+        screen.press(ViewKey::Left);
+    }
+    assert_eq!(rate(&screen).1, "50");
+    for _ in 0..2 * KEPT {
+        screen.press(ViewKey::Right);
+    }
+    assert!(!rate(&screen).0.contains("FROZEN"));
+}
+
+#[test]
+fn the_page_of_a_device_shows_its_course() {
+    let mut screen = view(&[], false);
+    for _ in 0..30 {
+        screen.see(seen(&[SDA, SDB]));
+    }
+    screen.press(ViewKey::Enter);
+    for (width, height) in [(60, 20), (80, 24), (120, 40), (200, 50)] {
+        let lines = drawn(&screen, width, height);
+        let text = lines.join("\n");
+        assert!(text.contains("device sdb (request layer)"), "{text}");
+        assert!(!lines.iter().any(|line| line.starts_with("sda")), "{text}");
+        for words in ["I/O/s", "off grid", "phases", "length up to"] {
+            assert!(text.contains(words), "no {words:?} at {width} in\n{text}");
+        }
+        // 4 KiB in each of 30 intervals, or in all that fit.
+        let sizes = lines.iter().find(|line| line.contains("4 KiB █"));
+        let cells = sizes.map_or(0, |line| line.matches('█').count());
+        assert_eq!(cells, 30, "{text}");
+        assert_eq!(
+            lines
+                .iter()
+                .filter(|line| line.contains(&"r".repeat(30)))
+                .count(),
+            1
+        );
+    }
+    // Two intervals to a column.
+    press(&mut screen, "z");
+    let zoomed = drawn(&screen, 80, 24).join("\n");
+    assert!(zoomed.contains(&"r".repeat(15)) && !zoomed.contains(&"r".repeat(16)));
+    screen.press(ViewKey::Escape);
+    assert!(drawn(&screen, 80, 24)[2].starts_with("sdb"));
+}
+
+#[test]
+fn processes_scroll() {
+    let mut screen = view(&[], false);
+    let mut interval = seen(&[SDA]);
+    let one = interval.reading.processes[0].clone();
+    interval.reading.processes = (0..50)
+        .map(|pid| plumb_capture::Process { pid, ..one.clone() })
+        .collect();
+    screen.see(interval);
+    press(&mut screen, "p");
+    let first = |screen: &Screen| {
+        let lines = drawn(screen, 80, 24);
+        let row = line(&lines, "postgres").split_whitespace().nth(1);
+        row.expect("a PID").to_owned()
+    };
+    assert_eq!(first(&screen), "0");
+    // 3 of 9 I/O start at odd sectors.
+    assert!(line(&drawn(&screen, 80, 24), "postgres").contains("33.3 %"));
+    assert!(line(&drawn(&screen, 80, 24), "process").starts_with("process (1 of 50)"));
+    press(&mut screen, "jjj");
+    assert_eq!(first(&screen), "3");
+    screen.press(ViewKey::PageDown);
+    assert_eq!(first(&screen), "13");
+    for _ in 0..10 {
+        screen.press(ViewKey::PageDown);
+    }
+    assert_eq!(first(&screen), "49");
+    screen.press(ViewKey::Up);
+    assert_eq!(first(&screen), "48");
+}
+
+#[test]
+fn a_click_selects_and_opens_a_device() {
+    let mut screen = view(&[], false);
+    screen.see(seen(&[SDA, SDB]));
+    let title = |screen: &Screen| {
+        let lines = drawn(screen, 80, 24);
+        let title = lines.iter().find(|line| line.contains("device sd"));
+        title.expect("a device").clone()
+    };
+    assert!(title(&screen).starts_with(" device sdb"));
+    screen.press(ViewKey::Click(3));
+    assert!(title(&screen).starts_with(" device sda"));
+    for row in [0, 1, 4, 23] {
+        screen.press(ViewKey::Click(row));
+        assert!(drawn(&screen, 80, 24)[2].starts_with("sdb"), "{row}");
+    }
+    screen.press(ViewKey::Click(3));
+    assert!(!drawn(&screen, 80, 24)[2].starts_with("sdb"));
+}
+
+#[test]
+fn plus_and_minus_change_the_interval() {
+    let mut screen = view(&[], false);
+    assert_eq!(screen.press(ViewKey::Letter('+')), Wish::Longer);
+    assert_eq!(screen.press(ViewKey::Letter('-')), Wish::Shorter);
+    press(&mut screen, "/");
+    assert_eq!(screen.press(ViewKey::Letter('+')), Wish::None);
+}
+
+/// A terminal without UTF-8 gets ASCII alone, in the same places.
+#[test]
+fn a_plain_terminal_has_plain_signs() {
+    let watched = WatchSubject {
+        disks: Vec::new(),
+        how: "request layer".to_owned(),
+        filter: None,
+        interval_s: 1.0,
+    };
+    let mut screen = Screen::new(watched, &[], false, true);
+    for _ in 0..3 {
+        screen.see(seen(&[SDA, SDB]));
+    }
+    for view in ["", "p", "p?", "?"] {
+        press(&mut screen, view);
+        let lines = drawn(&screen, 120, 40);
+        assert!(lines.iter().all(|line| line.is_ascii()), "{lines:#?}");
+    }
+    screen.press(ViewKey::Enter);
+    let page = drawn(&screen, 120, 40).join("\n");
+    assert!(page.is_ascii() && page.contains("4 KiB ###"), "{page}");
+}
+
+/// Large tables are kept for fewer intervals, and a frozen view stays at the oldest one that is left.
+#[test]
+fn kept_intervals_have_a_limit_in_rows() {
+    const ROWS: usize = 1 << 16;
+    let mut screen = view(&[], false);
+    for number in 0..12 {
+        let mut interval = seen(&[]);
+        interval.time = format!("interval {number}");
+        let profile = interval
+            .reading
+            .profiles
+            .entry("sda", Layer::Request, Residues::default);
+        for row in 0..ROWS as u64 {
+            let (sector, length) = (row % 2048, 512 * (1 + row / 2048));
+            let sums = Sums {
+                ios: 1,
+                ..Sums::default()
+            };
+            profile.add_residue(Op::Read, sector * 512, length, false, &sums);
+        }
+        assert_eq!(interval.rows(), ROWS);
+        screen.see(interval);
+        if number == 0 {
+            press(&mut screen, "f");
+        }
+    }
+    assert_eq!(screen.kept.len(), KEPT_ROWS / ROWS);
+    let oldest = drawn(&screen, 80, 24).remove(0);
+    assert!(oldest.starts_with("interval 4  FROZEN"), "{oldest}");
 }

@@ -2,13 +2,14 @@
 
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
+pub mod attached;
 pub mod collection;
 pub mod direct;
+pub mod picture;
 pub mod probed;
 pub mod recording;
 pub mod schema;
 pub mod terminal;
-pub mod unseen_aio;
 
 use std::ffi::OsStr;
 use std::io::Write;

@@ -32,6 +32,11 @@ impl Terminal {
         terminal
     }
 
+    /// The name of the server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
     pub fn tmux(&self, args: &[&str]) -> String {
         run(Command::new("tmux")
             .args(["-L", &self.server, "-f", "/dev/null"])
@@ -71,7 +76,11 @@ impl Terminal {
 
     /// Whether the shell has its terminal back: the first screen, its cursor, and typed text shows and is run.
     pub fn is_restored(&self) {
-        self.shows("status ");
+        // Not the command line with these words: the shell has run it, and its next prompt is there.
+        self.until("the prompt after the status", |screen| {
+            screen.lines().any(|line| line.starts_with("status "))
+                && screen.trim_end().ends_with("ready:")
+        });
         self.press(&["echo $((40+2))now", "Enter"]);
         self.until("the shell", |screen| {
             screen.contains("echo $((40+2))now") && screen.contains("\n42now")

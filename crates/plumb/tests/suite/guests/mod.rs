@@ -4,6 +4,7 @@
 mod check;
 mod driven;
 mod faults;
+mod kernels;
 mod move_cut;
 mod move_phases;
 mod plan;

@@ -1,0 +1,364 @@
+//! `plumb agent`: counts the I/O of all disks all the time, and stores them in a history.
+//!
+//! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory; every 60 s these are
+//! stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A full or read-only file system is
+//! reported once and tried again each time; the I/O stay in memory until then.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use plumb_capture::{BlockWatch, Options, Process};
+use plumb_diagnose::Questions;
+use plumb_history::{DeviceIncrement, Notice, Sender, Senders, Span, Writer};
+use plumb_profile::top::ProcessShare;
+use plumb_quoting::Command;
+use plumb_report::history::finding_change;
+use sd_notify::NotifyState;
+
+use crate::cli::{Agent, STATE_DIR};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::history::{make_folder, now_ns};
+use crate::signals::{service_flags, stop_flag};
+use crate::watch::{refused, wait_until};
+use crate::{output, privilege};
+
+mod config;
+pub mod judge;
+
+use config::AgentConfig;
+use judge::Judge;
+
+/// Time between two checkpoints: a kill loses at most the I/O since the last one.
+const CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// A clock that went further than this within a reading was set, or the host slept: the I/O count at the present time.
+const JUMP_NS: i64 = 5_000_000_000;
+
+/// Runs the command.
+///
+/// # Errors
+/// When the configuration has a mistake, the disks cannot be watched, or the history cannot be opened.
+pub fn run(args: &Agent) -> Result<Exit, Failure> {
+    let mut config = AgentConfig::read(args)?;
+    if args.check_config {
+        output::print(&checked(&config))?;
+        return Ok(Exit::Clean);
+    }
+    // A person who closes the terminal wants the agent to end; systemd asks for a reload by the same signal.
+    let (ended, reload) = match std::io::stdin().is_terminal() {
+        true => (stop_flag()?, Arc::default()),
+        false => service_flags()?,
+    };
+    make_folder(&config.state_dir)?;
+    let mut writer = Writer::open(&config.state_dir, config.history.clone())
+        .map_err(|error| Failure::failed(&error))?;
+    let options = Options {
+        modulus_bytes: Questions::default().modulus_bytes(),
+        ..Options::default()
+    };
+    let mut block = BlockWatch::attach(&options).map_err(refused)?;
+    privilege::drop_all(&[config.state_dir.join("history.db")])?;
+    output::say(&format!(
+        "counting the I/O of all disks into {}",
+        config.state_dir.display()
+    ));
+    tell_systemd(&[NotifyState::Ready]);
+    let earlier = writer
+        .present_findings()
+        .map_err(|error| Failure::failed(&error))?;
+    let mut agent = RunningAgent {
+        identities: BTreeMap::new(),
+        fault: None,
+        judge: Judge::resume(&earlier),
+    };
+    agent.report(&mut writer);
+    let has_watchdog = sd_notify::watchdog_enabled().is_some();
+    let mut judged = Instant::now();
+    let end = args.duration.map(|duration| Instant::now() + duration);
+    let mut stored = Instant::now();
+    let mut from_ns = now_ns();
+    let mut is_over = false;
+    while !is_over {
+        let next = Instant::now() + config.interval;
+        let next = end.map_or(next, |end| next.min(end));
+        wait_until(next, &ended, || block.keep_up());
+        is_over = ended.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end);
+        if is_over {
+            tell_systemd(&[NotifyState::Stopping]);
+            block.end();
+        }
+        let reading = block.read();
+        let to_ns = now_ns();
+        let span = span_of(from_ns, to_ns, config.interval);
+        agent.add(&mut writer, span, &reading);
+        from_ns = to_ns;
+        if is_over || judged.elapsed() >= config.judge_every {
+            judged = Instant::now();
+            agent.judge(&mut writer, to_ns);
+        }
+        if is_over || stored.elapsed() >= CHECKPOINT {
+            stored = Instant::now();
+            let done = writer.checkpoint(to_ns);
+            agent.note_fault(done.err().map(|error| Failure::failed(&error).text("")));
+            agent.report(&mut writer);
+        }
+        if reload.swap(false, Ordering::Relaxed) {
+            config = read_again(args, config, &mut writer);
+        }
+        if has_watchdog {
+            tell_systemd(&[NotifyState::Watchdog]);
+        }
+    }
+    match agent.fault {
+        None => Ok(Exit::Clean),
+        Some(fault) => Err(Failure::unknown(format!(
+            "the I/O since the last checkpoint are not stored: {fault}"
+        ))),
+    }
+}
+
+/// The configuration, and the drop-in that the unit needs for it.
+fn checked(config: &AgentConfig) -> String {
+    let text = config.text();
+    if config.state_dir == Path::new(STATE_DIR) {
+        return text;
+    }
+    let install = Command::new("install -d -m 700 -o plumb-agent")
+        .path(&config.state_dir)
+        .line();
+    let install = install.map_or_else(|_| String::new(), |line| line.to_string());
+    // A percent sign begins a specifier of systemd.
+    let folder = config.state_dir.display().to_string().replace('%', "%%");
+    let hidden = [
+        ("/home", "ProtectHome"),
+        ("/root", "ProtectHome"),
+        ("/run/user", "ProtectHome"),
+        ("/tmp", "PrivateTmp"),
+        ("/var/tmp", "PrivateTmp"),
+    ];
+    let hidden = hidden
+        .iter()
+        .filter(|(above, _)| config.state_dir.starts_with(above));
+    let seen: String = hidden.map(|(_, key)| format!("# {key}=no\n")).collect();
+    format!(
+        "{text}
+# For this state_dir the unit needs a user that keeps its number, and a drop-in (systemctl edit plumb-agent):
+#
+#   useradd --system plumb-agent
+#   {install}
+#
+# [Service]
+# DynamicUser=no
+# User=plumb-agent
+{seen}# ReadWritePaths=\"{folder}\"
+"
+    )
+}
+
+/// The configuration after SIGHUP. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration
+/// before it stays.
+fn read_again(args: &Agent, before: AgentConfig, writer: &mut Writer) -> AgentConfig {
+    let reloading = NotifyState::monotonic_usec_now().ok();
+    let states: Vec<NotifyState<'_>> = [NotifyState::Reloading]
+        .into_iter()
+        .chain(reloading)
+        .collect();
+    tell_systemd(&states);
+    let taken = AgentConfig::read(args).and_then(|mut config| {
+        if config.state_dir != before.state_dir {
+            output::say(&format!(
+                "state_dir: the history stays in {} until the agent starts again",
+                before.state_dir.display()
+            ));
+            config.state_dir.clone_from(&before.state_dir);
+        }
+        writer
+            .set_settings(config.history.clone())
+            .map_err(|error| Failure::failed(&error))?;
+        Ok(config)
+    });
+    tell_systemd(&[NotifyState::Ready]);
+    match taken {
+        Ok(config) => {
+            output::say("read the configuration again");
+            config
+        }
+        Err(failure) => {
+            let why = failure.text("");
+            output::say(&format!(
+                "the configuration stays as it was: {}",
+                why.trim_end()
+            ));
+            before
+        }
+    }
+}
+
+/// Tells systemd the state of the service; without systemd it does nothing.
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    // A manager that does not listen is no reason to stop counting.
+    let _ = sd_notify::notify(states);
+}
+
+/// The time of a reading. If the clock was set meanwhile, it is the interval before the present time.
+fn span_of(from_ns: i64, to_ns: i64, interval: Duration) -> Span {
+    let expected_ns = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+    let is_near = (0..=expected_ns.saturating_add(JUMP_NS)).contains(&(to_ns - from_ns));
+    Span {
+        from_ns: if is_near {
+            from_ns
+        } else {
+            to_ns.saturating_sub(expected_ns)
+        },
+        to_ns,
+    }
+}
+
+struct RunningAgent {
+    /// Identities by name.
+    identities: BTreeMap<String, String>,
+    /// The fault of the last checkpoint, which was reported.
+    fault: Option<String>,
+    judge: Judge,
+}
+
+impl RunningAgent {
+    fn add(&mut self, writer: &mut Writer, span: Span, reading: &plumb_capture::Reading) {
+        for profile in reading.profiles.iter() {
+            let name = &profile.device;
+            let identity = self.identity(name);
+            self.judge.add(&identity, profile);
+            if !profile.has_io() {
+                continue;
+            }
+            let senders = senders(&reading.processes, name);
+            let increment = DeviceIncrement {
+                identity: &identity,
+                name,
+                profile,
+                senders: Some(&senders),
+            };
+            if let Err(error) = writer.add(span, &increment) {
+                let why = Failure::failed(&error).text("");
+                output::say(&format!(
+                    "{name}: {} I/O are not stored: {why}",
+                    profile.ios()
+                ));
+            }
+        }
+    }
+
+    /// Reports and stores the findings that have appeared, changed or gone since the last call.
+    fn judge(&mut self, writer: &mut Writer, at_ns: i64) {
+        for change in self.judge.end_period() {
+            output::say(&finding_change(change.kind, &change.finding));
+            if let Some((key, step)) = change.step() {
+                writer.note_finding(at_ns, key, step);
+            }
+        }
+    }
+
+    /// The identity of a disk; of one that has gone away the last known.
+    fn identity(&mut self, name: &str) -> String {
+        // The name may be that of another disk by now.
+        let found = identity(name).or_else(|| self.identities.get(name).cloned());
+        let identity = found.unwrap_or_else(|| name.to_owned());
+        self.identities.insert(name.to_owned(), identity.clone());
+        identity
+    }
+
+    /// Reports a fault when it appears, and its end.
+    fn note_fault(&mut self, fault: Option<String>) {
+        match (&self.fault, &fault) {
+            (None, Some(fault)) => output::say(&format!(
+                "the history cannot be stored: {fault}; the I/O stay in memory, and the next try follows in 60 s"
+            )),
+            (Some(_), None) => output::say("the history is stored again"),
+            _ => {}
+        }
+        self.fault = fault;
+    }
+
+    fn report(&mut self, writer: &mut Writer) {
+        for notice in writer.take_notices() {
+            output::say(&match notice {
+                Notice::SetAside { aside } => format!(
+                    "a damaged file of the history is {} now, and a new one was begun",
+                    aside.display()
+                ),
+                Notice::DamagedWindow { series, window } => format!(
+                    "a damaged open window is lost: device {series}, {} from {}",
+                    window.tier.word(),
+                    crate::history::span::time_words(window.span().from_ns)
+                ),
+                Notice::Evicted { windows } => {
+                    format!(
+                        "{windows} of the oldest windows were deleted: the history is at its cap"
+                    )
+                }
+                Notice::Dropped { windows } => format!(
+                    "{windows} windows are lost: too many had to wait for the file system; coarser windows have their I/O"
+                ),
+            });
+        }
+    }
+}
+
+/// The identity of a disk in sysfs: WWN, UUID or serial number.
+fn identity(name: &str) -> Option<String> {
+    let folder = Path::new("/sys/class/block").join(name.replace('/', "!"));
+    let files = [
+        "wwid",
+        "device/wwid",
+        "dm/uuid",
+        "md/uuid",
+        "serial",
+        "device/serial",
+    ];
+    files
+        .into_iter()
+        .filter_map(|file| fs::read_to_string(folder.join(file)).ok())
+        .map(|text| text.trim().to_owned())
+        .find(|text| !text.is_empty())
+}
+
+/// The senders of the I/O of a device.
+fn senders(processes: &[Process], device: &str) -> Senders {
+    let mut senders = Senders::default();
+    for process in processes.iter().filter(|process| process.disk == device) {
+        let sender = Sender {
+            command: process.comm.clone(),
+            cgroup: String::new(),
+        };
+        let share = ProcessShare {
+            ios: process.ios,
+            bytes: process.bytes,
+        };
+        senders.add(sender, share);
+    }
+    senders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumps_does_not_stretch_a_reading() {
+        let ten = Duration::from_secs(10);
+        let second = 1_000_000_000;
+        let from = |from_ns, to_ns| span_of(from_ns, to_ns, ten).from_ns;
+        assert_eq!(from(100 * second, 110 * second), 100 * second);
+        // A busy host reads late.
+        assert_eq!(from(100 * second, 114 * second), 100 * second);
+        // The clock was set back, or the host slept for a day.
+        assert_eq!(from(100 * second, 50 * second), 40 * second);
+        assert_eq!(from(100 * second, 86_500 * second), 86_490 * second);
+    }
+}

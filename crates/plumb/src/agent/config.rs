@@ -1,0 +1,261 @@
+//! The configuration of the agent, `/etc/plumb/agent.toml`.
+//!
+//! A mistake is an error with its line, since an agent that guesses would store something else than the administrator asked for.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plumb_geometry::{Bytes, parse_size};
+use plumb_history::{Settings, Tier};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::cli::{Agent, STATE_DIR};
+use crate::config::{ConfigError, ConfigText, is_there, read_text};
+use crate::failure::Failure;
+use crate::moment::parse_duration;
+
+/// The file of the host.
+pub const PATH: &str = "/etc/plumb/agent.toml";
+
+/// Keys of the file, in the order of the documentation.
+const KEYS: [&str; 7] = [
+    "state_dir",
+    "interval",
+    "judge_every",
+    "history_max",
+    "keep_5_minutes",
+    "keep_hours",
+    "keep_days",
+];
+
+/// Longest time between two readings: counters of a device that goes away are lost with it.
+const INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Longest time between two judgements.
+const JUDGE_EVERY_MAX: Duration = Duration::from_secs(86_400);
+/// Least bytes of a history: each file needs room for its log.
+const HISTORY_MIN: u64 = 64 << 20;
+/// Longest time that a tier keeps its windows.
+const KEEP_DAYS_MAX: u64 = 3660;
+
+const HOUR_NS: i64 = 3_600_000_000_000;
+const DAY_NS: i64 = 24 * HOUR_NS;
+
+/// The work of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// Folder of the history.
+    pub state_dir: PathBuf,
+    /// Time between two readings.
+    pub interval: Duration,
+    /// Time between two judgements.
+    pub judge_every: Duration,
+    /// The bounds of the history.
+    pub history: Settings,
+}
+
+impl Default for AgentConfig {
+    fn default() -> AgentConfig {
+        AgentConfig {
+            state_dir: PathBuf::from(STATE_DIR),
+            interval: Duration::from_secs(10),
+            judge_every: Duration::from_secs(300),
+            history: Settings::default(),
+        }
+    }
+}
+
+impl AgentConfig {
+    /// The configuration for these arguments: a flag overrides the file, and the file the defaults. Without `--config` the file
+    /// of the host counts if it is there.
+    ///
+    /// # Errors
+    /// If a named file is absent, or a file has a mistake.
+    pub fn read(args: &Agent) -> Result<AgentConfig, Failure> {
+        let named = args.config.as_deref();
+        let path = named.or_else(|| is_there(Path::new(PATH)).then_some(Path::new(PATH)));
+        let mut config = match path {
+            Some(path) => {
+                let (name, text) = read_text(path)?;
+                AgentConfig::parse(&name, &text)
+                    .map_err(|error| Failure::usage(error.to_string()))?
+            }
+            None => AgentConfig::default(),
+        };
+        if let Some(state_dir) = &args.state_dir {
+            config.state_dir.clone_from(state_dir);
+        }
+        config.interval = args.interval.unwrap_or(config.interval);
+        Ok(config)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// At its first mistake.
+    pub fn parse(file: &str, text: &str) -> Result<AgentConfig, ConfigError> {
+        let source = ConfigText { file, text };
+        let mut config = AgentConfig::default();
+        for (key, value) in source.table()?.get_ref().iter() {
+            let keep = match key.get_ref().as_ref() {
+                "state_dir" => {
+                    config.state_dir = folder(&source, value)?;
+                    continue;
+                }
+                "interval" => {
+                    let expected = "a time from \"1s\" to \"60s\"";
+                    config.interval =
+                        source.read(value, expected, |text| time(text, INTERVAL_MAX))?;
+                    continue;
+                }
+                "judge_every" => {
+                    let expected = "a time from \"1s\" to \"24h\"";
+                    config.judge_every =
+                        source.read(value, expected, |text| time(text, JUDGE_EVERY_MAX))?;
+                    continue;
+                }
+                "history_max" => {
+                    let expected = "a size of \"64m\" or more";
+                    let bytes = |text: &str| parse_size(text).ok().map(|Bytes(bytes)| bytes);
+                    let is_fitting = |bytes: &u64| *bytes >= HISTORY_MIN;
+                    config.history.bytes_max =
+                        source.read(value, expected, |text| bytes(text).filter(is_fitting))?;
+                    continue;
+                }
+                "keep_5_minutes" => Tier::FiveMinutes,
+                "keep_hours" => Tier::Hour,
+                "keep_days" => Tier::Day,
+                other => return Err(source.unknown_key(key.span().start, other, &KEYS)),
+            };
+            let expected = "a time in days or hours from \"1h\" to \"3660d\"";
+            config.history.tiers[keep as usize].keep_ns = source.read(value, expected, days_ns)?;
+        }
+        Ok(config)
+    }
+
+    /// The configuration as a file.
+    pub fn text(&self) -> String {
+        let keep = |tier: Tier| match self.history.tier(tier).keep_ns {
+            ns if ns % DAY_NS == 0 => format!("{}d", ns / DAY_NS),
+            ns => format!("{}h", ns / HOUR_NS),
+        };
+        let lines = [
+            ("state_dir", self.state_dir.display().to_string()),
+            ("interval", format!("{}ms", self.interval.as_millis())),
+            ("judge_every", format!("{}ms", self.judge_every.as_millis())),
+            ("history_max", format!("{}m", self.history.bytes_max >> 20)),
+            ("keep_5_minutes", keep(Tier::FiveMinutes)),
+            ("keep_hours", keep(Tier::Hour)),
+            ("keep_days", keep(Tier::Day)),
+        ];
+        lines
+            .map(|(key, value)| format!("{key} = {}\n", serde_json::Value::from(value)))
+            .concat()
+    }
+}
+
+/// A folder by its whole path: an agent has no folder of its own that a path could begin at.
+fn folder(source: &ConfigText<'_>, value: &Spanned<DeValue<'_>>) -> Result<PathBuf, ConfigError> {
+    let expected = "the whole path of a folder, such as \"/var/lib/plumb-agent\"";
+    source.read(value, expected, |text| {
+        let is_plain = !text.chars().any(char::is_control);
+        Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
+    })
+}
+
+/// A time from a second to a limit.
+fn time(text: &str, longest: Duration) -> Option<Duration> {
+    let ns = u64::try_from(parse_duration(text)?).ok()?;
+    let limits = Duration::from_secs(1)..=longest;
+    Some(Duration::from_nanos(ns)).filter(|time| limits.contains(time))
+}
+
+/// Days or whole hours, in ns.
+fn days_ns(text: &str) -> Option<i64> {
+    let (number, unit_ns) = match text.split_at_checked(text.len().checked_sub(1)?)? {
+        (number, "d") => (number, DAY_NS),
+        (number, "h") => (number, HOUR_NS),
+        _ => return None,
+    };
+    let number: i64 = number.parse().ok()?;
+    let longest_ns = i64::try_from(KEEP_DAYS_MAX).ok()?.checked_mul(DAY_NS)?;
+    let ns = number.checked_mul(unit_ns)?;
+    (HOUR_NS..=longest_ns).contains(&ns).then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read() {
+        let text = "state_dir = \"/srv/plumb\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n";
+        let config = AgentConfig::parse("agent.toml", text).expect("a file without mistakes");
+        assert_eq!(config.state_dir, Path::new("/srv/plumb"));
+        assert_eq!(config.interval, Duration::from_secs(5));
+        assert_eq!(config.history.bytes_max, 512 << 20);
+        let kept = config.history.tiers.map(|tier| tier.keep_ns / HOUR_NS);
+        assert_eq!(kept, [12, 35 * 24, 365 * 24]);
+        let again =
+            AgentConfig::parse("printed", &config.text()).expect("what is printed is a file");
+        assert_eq!(again, config);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, message) in [
+            (
+                "\nintervall = \"5s\"",
+                "a:2: found key `intervall`, expected one of state_dir, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
+                 keep_days; did you mean `interval`?",
+            ),
+            (
+                "interval = \"5min\"",
+                "a:1: found `\"5min\"`, expected a time from \"1s\" to \"60s\"",
+            ),
+            (
+                "interval = 5",
+                "a:1: found `5`, expected a time from \"1s\" to \"60s\"",
+            ),
+            (
+                "state_dir = \"history\"",
+                "a:1: found `\"history\"`, expected the whole path of a folder, such as \"/var/lib/plumb-agent\"",
+            ),
+            (
+                "history_max = \"1m\"",
+                "a:1: found `\"1m\"`, expected a size of \"64m\" or more",
+            ),
+            (
+                "keep_days = \"2y\"",
+                "a:1: found `\"2y\"`, expected a time in days or hours from \"1h\" to \"3660d\"",
+            ),
+            (
+                "keep_days = \"30m\"",
+                "a:1: found `\"30m\"`, expected a time in days or hours from \"1h\" to \"3660d\"",
+            ),
+        ] {
+            let error = AgentConfig::parse("a", text).expect_err(text);
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    /// The file of the packages is all comments, and shows the defaults.
+    #[test]
+    fn the_packaged_file_shows_the_defaults() {
+        let packaged = include_str!("../../../../packaging/agent.toml");
+        let default = AgentConfig::default();
+        assert_eq!(
+            AgentConfig::parse("agent.toml", packaged),
+            Ok(default.clone())
+        );
+        let shown = packaged.lines().filter_map(|line| line.strip_prefix('#'));
+        let shown: Vec<&str> = shown
+            .filter(|line| {
+                KEYS.iter()
+                    .any(|key| line.starts_with(&format!("{key} = ")))
+            })
+            .collect();
+        assert_eq!(shown.len(), KEYS.len(), "{packaged}");
+        assert_eq!(AgentConfig::parse("shown", &shown.join("\n")), Ok(default));
+    }
+}

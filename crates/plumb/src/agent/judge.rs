@@ -1,0 +1,393 @@
+//! Findings over time: the agent judges the I/O of each period, and reports a finding when it appears, worsens, or goes.
+//!
+//! The history keeps each finding from the time at which it appeared to that at which it went, also across a restart of the agent.
+//!
+//! A finding goes when its rule looked at the I/O of the same place and found nothing. A device without I/O, a rule that could not tell,
+//! and a weaker finding at the same place leave it as it is: a share near a threshold would otherwise come and go all day.
+
+use std::collections::BTreeMap;
+
+use plumb_capture::Recorder;
+use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose, diagnose_answers};
+use plumb_history::{FindingInterval, FindingKey, FindingStep};
+use plumb_model::{Finding, Part, Reason, RuleId, Severity};
+use plumb_profile::Profile;
+use plumb_profile::answers::SingleIo;
+use plumb_profile::profile::ProfileSet;
+use plumb_report::history::FindingChange;
+use serde::{Deserialize, Serialize};
+
+/// Cap on the rows of a table, so that 200 busy devices take no more than 15 MB. Figures of a full table are ranges.
+const ROWS_MAX: usize = 1024;
+/// I/O without a failure after which a device fails no more.
+const IOS_WITHOUT_FAILURE: u64 = 1000;
+
+/// The findings that are present.
+#[derive(Default)]
+pub struct Judge {
+    /// The I/O of the period.
+    profiles: ProfileSet,
+    /// Identities of the devices, by name.
+    identities: BTreeMap<String, String>,
+    /// The begin of the period on the clock of the programs.
+    from_ns: u64,
+    present: Vec<(Place, Finding)>,
+}
+
+/// The place of a finding. A name may be that of another disk by now.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place {
+    rule: RuleId,
+    on: Location,
+}
+
+/// The part of a place that the history stores as words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// WWN, serial number or UUID; a name without them.
+    pub identity: String,
+    layer: String,
+    part: Option<Part>,
+}
+
+impl Location {
+    /// Reads the words of the history; `None` for those of another version.
+    #[must_use]
+    pub fn parse(words: &str) -> Option<Location> {
+        serde_json::from_str(words).ok()
+    }
+}
+
+/// A finding that appeared, worsened or went.
+pub struct Change {
+    /// The kind of change.
+    pub kind: FindingChange,
+    /// The finding; one that went as it was last.
+    pub finding: Finding,
+    place: Place,
+}
+
+impl Change {
+    /// The step for the history; `None` if it cannot be written as JSON.
+    pub fn step(&self) -> Option<(FindingKey, FindingStep)> {
+        let key = FindingKey {
+            rule: self.place.rule.name().to_owned(),
+            place: serde_json::to_string(&self.place.on).ok()?,
+        };
+        let step = match self.kind {
+            FindingChange::Gone => FindingStep::Gone,
+            FindingChange::Appeared | FindingChange::Worsened => FindingStep::Found {
+                severity: self.finding.severity.word().to_owned(),
+                facts: serde_json::to_string(&self.finding).ok()?,
+            },
+        };
+        Some((key, step))
+    }
+}
+
+impl Judge {
+    /// A judge that knows the findings of an earlier run: it reports them when they worsen or go. Findings of a newer version are left out.
+    pub fn resume(earlier: &[FindingInterval]) -> Judge {
+        let present = earlier.iter().filter_map(|interval| {
+            let finding: Finding = serde_json::from_str(&interval.facts).ok()?;
+            let on = Location::parse(&interval.key.place)?;
+            let rule = finding.rule();
+            Some((Place { rule, on }, finding))
+        });
+        Judge {
+            present: present.collect(),
+            ..Judge::default()
+        }
+    }
+
+    /// Adds the I/O of a device since the last reading.
+    pub fn add(&mut self, identity: &str, profile: &Profile) {
+        let mut profile = profile.clone();
+        profile.limit_rows(ROWS_MAX);
+        self.profiles.add(&profile);
+        let name = profile.device.clone();
+        self.identities.insert(name, identity.to_owned());
+    }
+
+    /// Ends a period: judges its I/O, and returns the changes.
+    pub fn end_period(&mut self) -> Vec<Change> {
+        let profiles = std::mem::take(&mut self.profiles);
+        let from_ns = std::mem::replace(&mut self.from_ns, Recorder::now_ns());
+        let mut changes = Vec::new();
+        for profile in profiles.iter() {
+            let mut profile = profile.clone();
+            forget_earlier(&mut profile, from_ns);
+            let found = judge(&profile);
+            self.remove_gone(&profile, &found, &mut changes);
+            for finding in found.findings {
+                changes.extend(self.find(&profile, finding));
+            }
+        }
+        changes
+    }
+
+    fn place(&self, profile: &Profile, finding: &Finding) -> Place {
+        let identity = self.identities.get(&profile.device);
+        Place {
+            rule: finding.rule(),
+            on: Location {
+                identity: identity.unwrap_or(&profile.device).clone(),
+                layer: profile.layer.word().to_owned(),
+                part: finding.target.part.clone(),
+            },
+        }
+    }
+
+    fn remove_gone(&mut self, profile: &Profile, found: &Diagnosis, changes: &mut Vec<Change>) {
+        let again: Vec<Place> = found
+            .findings
+            .iter()
+            .map(|finding| self.place(profile, finding))
+            .collect();
+        let Some(identity) = self.identities.get(&profile.device) else {
+            return;
+        };
+        self.present.retain(|(place, finding)| {
+            let is_judged =
+                place.on.identity == *identity && place.on.layer == profile.layer.word();
+            let is_gone =
+                is_judged && !again.contains(place) && finds_nothing(profile, found, place);
+            if is_gone {
+                changes.push(Change {
+                    kind: FindingChange::Gone,
+                    finding: finding.clone(),
+                    place: place.clone(),
+                });
+            }
+            !is_gone
+        });
+    }
+
+    fn find(&mut self, profile: &Profile, finding: Finding) -> Option<Change> {
+        let place = self.place(profile, &finding);
+        let known = self.present.iter_mut().find(|(known, _)| *known == place);
+        let kind = match known {
+            Some((_, known)) if finding.severity > known.severity => {
+                known.clone_from(&finding);
+                FindingChange::Worsened
+            }
+            None if finding.severity >= Severity::Warning => {
+                self.present.push((place.clone(), finding.clone()));
+                FindingChange::Appeared
+            }
+            _ => return None,
+        };
+        Some(Change {
+            kind,
+            finding,
+            place,
+        })
+    }
+}
+
+/// Judges a device, also one that completes nothing.
+fn judge(profile: &Profile) -> Diagnosis {
+    let questions = Questions::default();
+    let analysis = analyze(profile, None, &questions);
+    match profile.ios() {
+        0 => diagnose_answers(profile, &analysis, &questions),
+        _ => diagnose(profile, &analysis, &questions),
+    }
+}
+
+/// The programs keep single I/O since the agent began; the period has only those that ended in it.
+fn forget_earlier(profile: &mut Profile, from_ns: u64) {
+    if let Some(answers) = &mut profile.answers {
+        let is_later = |io: &SingleIo| io.at_ns >= from_ns;
+        answers.slowest.retain(is_later);
+        answers.failed.retain(is_later);
+    }
+}
+
+/// Whether the rule of a place looked and found nothing there.
+fn finds_nothing(profile: &Profile, found: &Diagnosis, place: &Place) -> bool {
+    if place.rule == RuleId::FailingIo {
+        return profile.ios() >= IOS_WITHOUT_FAILURE;
+    }
+    // I/O that fit the assumed grid show no misfit on that grid, whatever the real one is.
+    let fits_assumed = found.unknown.iter().any(|one| {
+        one.rule == place.rule
+            && one.target.part == place.on.part
+            && matches!(one.reason, Reason::BeyondAssumed { .. })
+    });
+    fits_assumed || found.silent.contains(&place.rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_profile::{Collector, Settings};
+    use plumb_trace::{Batch, Clock, Event, Layer, Names, Op, SourceInfo};
+
+    use super::*;
+
+    /// Reads of 8 KiB in random order, this far past a page, and slower for it.
+    fn period(device: &str, ios: u64, past: u64) -> ProfileSet {
+        let mut names = Names::default();
+        let number = names.device(device);
+        let mut batch = Batch::default();
+        for at in 0..ios {
+            let start = at * 7919 % 65_536 * 8192 + past;
+            let time_ns = at as i64 * 1_000_000;
+            let mut event = Event::new(time_ns, number, Layer::Request, Op::Read, start, 8192);
+            event.device_ns = Some(100_000 + past as i64 * 100 + at as i64 % 7);
+            batch.push(&event);
+        }
+        batch.names = std::sync::Arc::new(names);
+        let mut collector = Collector::new(&Settings::default()).expect("a modulus");
+        collector.set_clock(Clock::Boot);
+        collector.fold(&batch);
+        collector.finish(&SourceInfo::default())
+    }
+
+    fn changes(judge: &mut Judge, profiles: &ProfileSet) -> Vec<(FindingChange, RuleId)> {
+        for profile in profiles.iter() {
+            judge.add(&format!("wwn of {}", profile.device), profile);
+        }
+        let changes = judge.end_period().into_iter();
+        let changes = changes.map(|change| (change.kind, change.finding.rule()));
+        changes
+            .filter(|(_, rule)| *rule == RuleId::MisalignedIo)
+            .collect()
+    }
+
+    #[test]
+    fn a_finding_is_reported_when_it_appears_and_goes() {
+        let mut judge = Judge::default();
+        let (bad, good) = (period("sda", 2000, 512), period("sda", 2000, 0));
+        assert_eq!(changes(&mut judge, &good), []);
+        assert_eq!(
+            changes(&mut judge, &bad),
+            [(FindingChange::Appeared, RuleId::MisalignedIo)]
+        );
+        assert_eq!(changes(&mut judge, &bad), [], "once");
+        // No I/O, and too few of them, say nothing; nor does another device.
+        assert_eq!(changes(&mut judge, &ProfileSet::default()), []);
+        assert_eq!(changes(&mut judge, &period("sda", 3, 0)), []);
+        assert_eq!(changes(&mut judge, &period("sdb", 2000, 0)), []);
+        assert_eq!(
+            changes(&mut judge, &good),
+            [(FindingChange::Gone, RuleId::MisalignedIo)]
+        );
+        assert_eq!(changes(&mut judge, &good), []);
+        assert_eq!(
+            changes(&mut judge, &bad),
+            [(FindingChange::Appeared, RuleId::MisalignedIo)]
+        );
+        // Another disk with this name.
+        let [profile] = &bad.iter().collect::<Vec<_>>()[..] else {
+            panic!("one profile")
+        };
+        judge.add("another", profile);
+        let again = judge.end_period();
+        let of_rule = |change: &&Change| change.finding.rule() == RuleId::MisalignedIo;
+        let kinds: Vec<FindingChange> = again.iter().filter(of_rule).map(|one| one.kind).collect();
+        assert_eq!(kinds, [FindingChange::Appeared]);
+    }
+
+    /// The findings that steps leave behind in a store.
+    fn stored(changes: &[Change]) -> Vec<FindingInterval> {
+        let steps = changes.iter().map(|change| change.step().expect("JSON"));
+        let found = steps.map(|(key, step)| match step {
+            FindingStep::Found { severity, facts } => FindingInterval {
+                key,
+                severity,
+                facts,
+                appeared_ns: 1,
+                changed_ns: 1,
+                went_ns: None,
+            },
+            FindingStep::Gone => panic!("nothing went"),
+        });
+        found.collect()
+    }
+
+    /// After a restart a finding that is still there is no news, and its end is.
+    #[test]
+    fn a_restart_keeps_the_findings() {
+        let (bad, good) = (period("sda", 2000, 512), period("sda", 2000, 0));
+        let mut judge = Judge::default();
+        for profile in bad.iter() {
+            judge.add("wwn of sda", profile);
+        }
+        let earlier = stored(&judge.end_period());
+        assert!(!earlier.is_empty());
+        let mut judge = Judge::resume(&earlier);
+        assert_eq!(changes(&mut judge, &bad), []);
+        let mut judge = Judge::resume(&earlier);
+        assert_eq!(
+            changes(&mut judge, &good),
+            [(FindingChange::Gone, RuleId::MisalignedIo)]
+        );
+        // A finding that this version does not know is left alone.
+        let mut newer = earlier;
+        newer[0].facts = "{\"rule\": \"rule-of-2030\"}".to_owned();
+        assert_eq!(Judge::resume(&newer[..1]).present.len(), 0);
+    }
+
+    /// A device that completes nothing has no I/O to judge, but its answers.
+    #[test]
+    fn a_device_that_completes_nothing_is_judged() {
+        use plumb_profile::answers::Answers;
+        let mut judge = Judge::default();
+        let mut profile = period("sda", 1, 0).iter().next().expect("a device").clone();
+        profile.ops = <[_; 6]>::default();
+        profile.answers = Some(Box::new(Answers {
+            in_flight: 1,
+            longest_silence_ns: 30_000_000_000,
+            present_silence_ns: 30_000_000_000,
+            ..Answers::default()
+        }));
+        judge.add("wwn", &profile);
+        let rules: Vec<RuleId> = judge
+            .end_period()
+            .iter()
+            .map(|change| change.finding.rule())
+            .collect();
+        assert_eq!(rules, [RuleId::StalledIo]);
+    }
+
+    /// A share on both sides of the threshold of a warning is one line.
+    #[test]
+    fn a_share_near_a_threshold_does_not_come_and_go() {
+        let mut judge = Judge::default();
+        let part = |off: u64| {
+            let mut profiles = period("sda", 2000 - off, 0);
+            profiles.merge(&period("sda", off, 512));
+            profiles
+        };
+        let mut all = Vec::new();
+        for off in [220, 180, 230, 170, 220] {
+            all.extend(changes(&mut judge, &part(off)));
+        }
+        assert_eq!(all, [(FindingChange::Appeared, RuleId::MisalignedIo)]);
+        let gone = changes(&mut judge, &part(0));
+        assert_eq!(gone, [(FindingChange::Gone, RuleId::MisalignedIo)]);
+    }
+
+    /// A failure is in the log again if it comes back after a time without one.
+    #[test]
+    fn failures_go_and_come_back() {
+        let mut judge = Judge::default();
+        let mut seen = Vec::new();
+        for failed in [0, 3, 2, 0, 0, 1] {
+            for profile in period("sda", 2000, 0).iter() {
+                let mut profile = profile.clone();
+                profile.ops[Op::Read as usize].failed = failed;
+                judge.add("wwn", &profile);
+            }
+            let changes = judge.end_period().into_iter();
+            let of_rule = changes.filter(|change| change.finding.rule() == RuleId::FailingIo);
+            seen.push(of_rule.map(|change| change.kind).collect::<Vec<_>>());
+        }
+        let (appeared, gone) = (vec![FindingChange::Appeared], vec![FindingChange::Gone]);
+        assert_eq!(
+            seen,
+            [vec![], appeared.clone(), vec![], gone, vec![], appeared]
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! Flags of `plumb agent` and `plumb history`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::record::duration;
+
+/// The folder of a host's history.
+pub const STATE_DIR: &str = "/var/lib/plumb-agent";
+
+/// Flags of `plumb agent`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "The agent counts the I/O of all disks and stores them: 5 minutes by 5 minutes for two days, by hour for five weeks, by \
+day for two years, in at most 2 GiB. It runs in the foreground; SIGTERM or Ctrl-C ends it in good order, and a kill loses at most \
+60 s. One agent writes to a folder.\n\
+SIGHUP makes it read its configuration again (on a terminal it ends the agent). Packages contain a unit for systemd, not enabled: \
+systemctl enable --now plumb-agent.\n\
+Durations: bare numbers are seconds; ms, s, m, h.\n\
+Exit status: 0 ended in good order, 2 usage, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
+)]
+pub struct Agent {
+    /// Folder of the history (default: /var/lib/plumb-agent); it is made if it is missing
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Time between two readings of the counts: 1s to 60s (default: 10s)
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub interval: Option<Duration>,
+    /// End after this time; without it, at SIGTERM or Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Read the configuration from this file (default: /etc/plumb/agent.toml if it is there); flags override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Check the configuration and print it; it starts nothing
+    #[arg(long)]
+    pub check_config: bool,
+}
+
+/// Flags of `plumb history`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "A span is DEVICE@FROM..TO: times are UTC (2026-11-01, 2026-11-01T08:00:00Z), an absent one is the beginning or the \
+end of the history, and the end is excluded. DEVICE@2h is the last two hours. Whole windows are read: a span is widened to them, and the \
+output shows the time that it has.\n\
+Give a span as history:DEVICE@FROM..TO to plumb analyze and plumb compare.\n\
+Exit status: 0 printed or written, 2 usage, 3 damaged or incomplete, 4 not permitted, 5 failed."
+)]
+pub struct History {
+    /// The question, or the work
+    #[command(subcommand)]
+    pub command: HistoryCommand,
+}
+
+/// The commands of `plumb history`.
+#[derive(Debug, Subcommand)]
+pub enum HistoryCommand {
+    /// List the devices, and the time that the history of each covers
+    List(HistoryStore),
+    /// Print the I/O of a device over time: rate, misfit, latency
+    Show(HistorySpan),
+    /// Print the findings of the agent: when each appeared, changed and went
+    Findings(HistoryFindings),
+    /// Print the totals of each window for other programs
+    Export(HistoryExport),
+    /// Add saved profiles, for instance those of `plumb watch --save`
+    Import(HistoryImport),
+    /// Copy the history to another folder while the agent runs
+    Backup(HistoryBackup),
+    /// Read all records and check them
+    Verify(HistoryStore),
+    /// Print the size of the history, and the time that it will cover
+    Estimate(HistoryStore),
+}
+
+/// The folder of a history.
+#[derive(Debug, Args)]
+pub struct StateDir {
+    /// Folder of the history
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
+    pub state_dir: PathBuf,
+}
+
+/// The history to read.
+#[derive(Debug, Args)]
+pub struct HistoryStore {
+    #[command(flatten)]
+    pub folder: StateDir,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A device and a time.
+#[derive(Debug, Args)]
+pub struct HistorySpan {
+    /// Device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
+    #[arg(value_name = "DEVICE[@SPAN]")]
+    pub span: String,
+    #[command(flatten)]
+    pub store: HistoryStore,
+}
+
+/// Flags of `plumb history findings`.
+#[derive(Debug, Args)]
+pub struct HistoryFindings {
+    /// Only findings of this device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
+    #[arg(value_name = "DEVICE[@SPAN]")]
+    pub span: Option<String>,
+    #[command(flatten)]
+    pub store: HistoryStore,
+}
+
+/// Flags of `plumb history export`.
+#[derive(Debug, Args)]
+pub struct HistoryExport {
+    /// Device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
+    #[arg(value_name = "DEVICE[@SPAN]")]
+    pub span: String,
+    #[command(flatten)]
+    pub folder: StateDir,
+    /// Form of the output
+    #[arg(long = "as", value_name = "FORM", default_value = "csv")]
+    pub form: ExportForm,
+}
+
+/// Forms of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// Comma-separated values, a line for each window
+    Csv,
+    /// One JSON document
+    Json,
+}
+
+/// Flags of `plumb history import`.
+#[derive(Debug, Args)]
+pub struct HistoryImport {
+    /// Saved profiles with the time of day
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Folder of the history; it is made if it is missing
+    #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
+    pub state_dir: PathBuf,
+}
+
+/// Flags of `plumb history backup`.
+#[derive(Debug, Args)]
+pub struct HistoryBackup {
+    /// Folder for the copy; it has to exist and must not have a history
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub folder: StateDir,
+}
+
+/// A time between two readings: systemd expects a sign of life in between.
+fn interval(text: &str) -> Result<Duration, String> {
+    let limits = Duration::from_secs(1)..=Duration::from_secs(60);
+    match duration(text) {
+        Ok(time) if limits.contains(&time) => Ok(time),
+        _ => Err(format!("found `{text}`, expected a time from 1s to 60s")),
+    }
+}

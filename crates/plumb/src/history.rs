@@ -1,0 +1,382 @@
+//! `plumb history`: questions to the history that `plumb agent` writes, and its care.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use plumb_history::{
+    DeviceIncrement, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Settings, Span, Tier,
+    Window, Writer,
+};
+use plumb_profile::Profile;
+use plumb_profile::profile::TimeBase;
+use plumb_report::history as report;
+use plumb_report::history::{
+    HistoryAnswer, HistoryCourse, HistoryDevice, HistoryFinding, HistoryWindow,
+};
+use plumb_trace::input::Input;
+
+use crate::agent::judge;
+use crate::cli::{
+    ExportForm, History, HistoryBackup, HistoryCommand, HistoryFindings, HistoryImport,
+};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::{inputs, moment, output};
+
+pub mod span;
+
+use span::{DeviceSpan, time_words};
+
+/// Windows that a person still reads; finer ones are added up to coarser ones.
+const ROWS: i64 = 60;
+
+/// Runs the command.
+///
+/// # Errors
+/// When the history cannot be read or written.
+pub fn run(args: &History) -> Result<Exit, Failure> {
+    match &args.command {
+        HistoryCommand::List(store) => {
+            let answer = HistoryAnswer::Devices(list(&span::open(&store.folder.state_dir)?)?);
+            print(&answer, store.json, Exit::Clean)
+        }
+        HistoryCommand::Show(shown) => {
+            let courses = courses(&shown.span, &shown.store.folder.state_dir, ROWS)?;
+            print(
+                &HistoryAnswer::Courses(courses),
+                shown.store.json,
+                Exit::Clean,
+            )
+        }
+        HistoryCommand::Findings(wanted) => {
+            let answer = HistoryAnswer::Findings(findings(wanted)?);
+            print(&answer, wanted.store.json, Exit::Clean)
+        }
+        HistoryCommand::Export(export) => {
+            let courses = courses(&export.span, &export.folder.state_dir, i64::MAX)?;
+            match export.form {
+                ExportForm::Csv => output::print(&report::csv(&courses)).map(|()| Exit::Clean),
+                ExportForm::Json => print(&HistoryAnswer::Courses(courses), true, Exit::Clean),
+            }
+        }
+        HistoryCommand::Import(import) => import_files(import),
+        HistoryCommand::Backup(backup) => back_up(backup),
+        HistoryCommand::Verify(store) => {
+            let state = span::open(&store.folder.state_dir)?
+                .verify()
+                .map_err(failed)?;
+            let exit = match state.files.iter().all(plumb_history::FileState::is_sound) {
+                true => Exit::Clean,
+                false => Exit::Unknown,
+            };
+            let files = state.files.into_iter().map(|file| report::HistoryFile {
+                file: file.file.display().to_string(),
+                faults: file.faults,
+                sound: file.sound,
+                damaged: file.damaged,
+                differing: file.differing,
+            });
+            print(&HistoryAnswer::Files(files.collect()), store.json, exit)
+        }
+        HistoryCommand::Estimate(store) => {
+            let answer = HistoryAnswer::Size(estimate(&span::open(&store.folder.state_dir)?)?);
+            print(&answer, store.json, Exit::Clean)
+        }
+    }
+}
+
+fn failed(error: HistoryError) -> Failure {
+    Failure::failed(&error)
+}
+
+fn print(answer: &HistoryAnswer, is_json: bool, exit: Exit) -> Result<Exit, Failure> {
+    let text = match is_json {
+        true => {
+            report::json(&crate::this_run::now(), answer)
+                .map_err(|error| Failure::failed(&error))?
+                + "\n"
+        }
+        false => output::drawn(report::text(
+            answer,
+            output::paper(crate::cli::ColorChoice::Auto),
+        )),
+    };
+    output::print(&text)?;
+    Ok(exit)
+}
+
+fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
+    let mut devices: Vec<HistoryDevice> = reader
+        .series()
+        .map_err(failed)?
+        .iter()
+        .map(|series| HistoryDevice {
+            device: series.name().to_owned(),
+            identity: series.identity.clone(),
+            layer: series.layer.word(),
+            names: series
+                .names
+                .iter()
+                .map(|(since, name)| report::NameSince {
+                    since: time_words(*since),
+                    name: name.clone(),
+                })
+                .collect(),
+            from: series.span.map(|span| time_words(span.from_ns)),
+            to: series.span.map(|span| time_words(span.to_ns)),
+        })
+        .collect();
+    devices.sort_by(|one, other| plumb_geometry::natural(&one.device, &other.device));
+    Ok(devices)
+}
+
+/// The findings of the agent, or those of a device in a time.
+fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
+    let reader = span::open(&wanted.store.folder.state_dir)?;
+    let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
+    let only = span
+        .map_err(Failure::usage)?
+        .map(|span| Ok::<_, Failure>((span.series(&reader)?, span.within(span::EVER))))
+        .transpose()?;
+    let mut found = Vec::new();
+    for interval in reader.findings().map_err(failed)? {
+        let is_wanted = only.as_ref().is_none_or(|(series, time)| {
+            let place = judge::Location::parse(&interval.key.place);
+            let is_there =
+                place.is_some_and(|place| series.iter().any(|one| one.identity == place.identity));
+            let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
+            is_there && !ends_before && interval.appeared_ns < time.to_ns
+        });
+        if !is_wanted {
+            continue;
+        }
+        let finding = serde_json::from_str(&interval.facts).map_err(|error| {
+            Failure::unknown(format!(
+                "the finding {} of {} is not one that this version knows: {error}",
+                interval.key.rule,
+                time_words(interval.appeared_ns)
+            ))
+        })?;
+        found.push(HistoryFinding::new(
+            finding,
+            time_words(interval.appeared_ns),
+            time_words(interval.changed_ns),
+            interval.went_ns.map(time_words),
+        ));
+    }
+    Ok(found)
+}
+
+/// The I/O of a device in windows of the finest tier that has all of the time and at most `rows` windows in it.
+fn courses(text: &str, state_dir: &Path, rows: i64) -> Result<Vec<HistoryCourse>, Failure> {
+    let wanted = DeviceSpan::parse(text).map_err(Failure::usage)?;
+    let reader = span::open(state_dir)?;
+    let series = wanted.series(&reader)?;
+    series
+        .iter()
+        .map(|series| course(&reader, series, &wanted, rows))
+        .collect()
+}
+
+fn course(
+    reader: &Reader,
+    series: &SeriesFacts,
+    wanted: &DeviceSpan,
+    rows: i64,
+) -> Result<HistoryCourse, Failure> {
+    let known = series.span.unwrap_or(Span {
+        from_ns: 0,
+        to_ns: 0,
+    });
+    let span = wanted.within(known).common(known);
+    let mut oldest = [None; 3];
+    for tier in Tier::ALL {
+        oldest[tier as usize] = reader.oldest(tier).map_err(failed)?;
+    }
+    let is_fine = |tier: &Tier| {
+        let windows = (span.to_ns - span.from_ns) / tier.width_ns();
+        windows <= rows && has_all(*tier, &oldest, span.from_ns)
+    };
+    let fitting = Tier::ALL.into_iter().find(is_fine);
+    // Of a young history only the fine windows are closed.
+    let stored = |tier: &Tier| oldest[*tier as usize].is_some();
+    let tier = fitting
+        .or_else(|| Tier::ALL.into_iter().rev().find(stored))
+        .unwrap_or(Tier::FiveMinutes);
+    let windows = reader
+        .glance(tier, span, Some(series.number))
+        .map_err(failed)?;
+    Ok(HistoryCourse {
+        device: series.name().to_owned(),
+        identity: series.identity.clone(),
+        layer: series.layer.word(),
+        window_seconds: seconds(tier),
+        windows: windows
+            .iter()
+            .map(|row| window(row.window.span().from_ns, &row.glance))
+            .collect(),
+        open: open_window(reader, series, span, &windows)?,
+    })
+}
+
+/// Whether a tier has everything since a time: its oldest window begins before it, or within the window of the next coarser tier
+/// in which the history begins.
+fn has_all(tier: Tier, oldest: &[Option<i64>; 3], from_ns: i64) -> bool {
+    let Some(own) = oldest[tier as usize] else {
+        return false;
+    };
+    let in_first = |coarser: Tier| {
+        let begin = oldest[coarser as usize].unwrap_or(own).max(from_ns);
+        has_all(coarser, oldest, from_ns) && own < Window::at(coarser, begin).span().to_ns
+    };
+    own <= from_ns || tier.coarser().is_some_and(in_first)
+}
+
+/// The I/O of a span behind the last window that is over.
+fn open_window(
+    reader: &Reader,
+    series: &SeriesFacts,
+    span: Span,
+    closed: &[GlanceRow],
+) -> Result<Option<HistoryWindow>, Failure> {
+    let end = closed
+        .last()
+        .map_or(span.from_ns, |row| row.window.span().to_ns);
+    let rest = Span {
+        from_ns: end,
+        to_ns: span.to_ns,
+    };
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let found = reader.profile(series, rest).map_err(failed)?;
+    let found = found.filter(|found| found.profile.ios() > 0);
+    Ok(found.map(|found| window(rest.from_ns, &Glance::of(&found.profile))))
+}
+
+fn window(from_ns: i64, glance: &Glance) -> HistoryWindow {
+    HistoryWindow {
+        from: time_words(from_ns),
+        ios: glance.ios,
+        reads: glance.reads,
+        writes: glance.writes,
+        read_bytes: glance.read_bytes,
+        write_bytes: glance.write_bytes,
+        misaligned_4k: glance.off_4k,
+        timed: glance.timed,
+        p50_ns: glance.p50_ns,
+        p99_ns: glance.p99_ns,
+        max_ns: glance.max_ns,
+        lengths: glance.mix,
+    }
+}
+
+fn estimate(reader: &Reader) -> Result<report::HistorySize, Failure> {
+    let estimate = reader.estimate(&Settings::default()).map_err(failed)?;
+    let tiers = Tier::ALL.map(|tier| report::HistoryTier {
+        window_seconds: seconds(tier),
+        reach_days: (estimate.reach_ns[tier as usize] / Tier::Day.width_ns()) as u64,
+        oldest: estimate.oldest_ns[tier as usize].map(time_words),
+    });
+    Ok(report::HistorySize {
+        used_bytes: estimate.used_bytes,
+        cap_bytes: estimate.cap_bytes,
+        full_bytes: estimate.full_bytes,
+        tiers: tiers.to_vec(),
+    })
+}
+
+/// Length of a window.
+const fn seconds(tier: Tier) -> u64 {
+    (tier.width_ns() / 1_000_000_000) as u64
+}
+
+/// Adds saved profiles. Each is added whole or not at all: the first failure ends the command.
+fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
+    let mut profiles = Vec::new();
+    for file in &args.files {
+        let mut input = Input::open(file).map_err(|error| Failure::failed(&error))?;
+        if !inputs::is_profile(&mut input)? {
+            return Err(
+                Failure::usage(format!("{}: no saved profile", file.display()))
+                    .with_help("`plumb analyze TRACE --save FILE` makes one of a trace"),
+            );
+        }
+        for profile in inputs::saved(input)?.profiles.iter() {
+            let span = time_of(profile, &file.display().to_string())?;
+            profiles.push((span, profile.clone()));
+        }
+    }
+    let kept_ns = Settings::default().tier(Tier::Day).keep_ns;
+    let oldest_ns = now_ns().saturating_sub(kept_ns);
+    if let Some((span, profile)) = profiles.iter().find(|(span, _)| span.to_ns < oldest_ns) {
+        return Err(Failure::usage(format!(
+            "the profile of {} ends at {}; expected one of the last {} days, which the history keeps",
+            profile.device,
+            time_words(span.to_ns),
+            kept_ns / Tier::Day.width_ns()
+        )));
+    }
+    // Older ones first: names are stored with the time from which they were seen.
+    profiles.sort_by_key(|(span, _)| span.from_ns);
+    make_folder(&args.state_dir)?;
+    let mut writer = Writer::open(&args.state_dir, Settings::default()).map_err(failed)?;
+    for (span, profile) in &profiles {
+        let increment = DeviceIncrement {
+            identity: &profile.device,
+            name: &profile.device,
+            profile,
+            senders: None,
+        };
+        writer.import(*span, &increment).map_err(failed)?;
+    }
+    writer.checkpoint(now_ns()).map_err(failed)?;
+    output::say(&format!(
+        "added {} to the history in {}",
+        plumb_geometry::plural(profiles.len() as u64, "profile"),
+        args.state_dir.display()
+    ));
+    Ok(Exit::Clean)
+}
+
+/// The time of a profile, if it has the time of day.
+fn time_of(profile: &Profile, file: &str) -> Result<Span, Failure> {
+    match (profile.time_base, profile.first_ns, profile.last_ns) {
+        (TimeBase::Unix, Some(first), Some(last)) => Ok(Span {
+            from_ns: first,
+            to_ns: last.saturating_add(1),
+        }),
+        _ => Err(Failure::usage(format!(
+            "{file}: the profile of {} has no time of day, expected one to store it at its time",
+            profile.device
+        ))),
+    }
+}
+
+/// Makes the folder of a history for its owner alone.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| Failure::failed(&error).at(&format!("cannot make {}", folder.display())))
+}
+
+fn back_up(args: &HistoryBackup) -> Result<Exit, Failure> {
+    let made = span::open(&args.folder.state_dir)?
+        .back_up(&args.to)
+        .map_err(failed)?;
+    for file in made {
+        output::say(&format!("wrote {}", file.display()));
+    }
+    Ok(Exit::Clean)
+}
+
+/// Now, in ns since 1970; 0 if the clock is set to a time before.
+pub fn now_ns() -> i64 {
+    moment::now_ns().unwrap_or(0)
+}

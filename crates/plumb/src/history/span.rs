@@ -1,0 +1,281 @@
+//! A device and a time, as `history:sda@2026-11-01..2026-11-08` names them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plumb_history::{Reader, SeriesFacts, Settings, Span};
+use plumb_profile::codec::Saved;
+
+use super::now_ns;
+use crate::failure::Failure;
+use crate::moment::{parse_duration, parse_unix, unix_words};
+
+/// Spans of the history that a command line names, each with whether damaged records are missing in it.
+pub type ReadSpans = BTreeMap<PathBuf, (Saved, bool)>;
+
+/// The beginning of an argument that names a span.
+const PREFIX: &str = "history:";
+
+/// All time.
+pub const EVER: Span = Span {
+    from_ns: 0,
+    to_ns: i64::MAX,
+};
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// A device and a time of its history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSpan {
+    /// Name or identity.
+    pub device: String,
+    time: SpanTime,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SpanTime {
+    /// Everything.
+    All,
+    /// This number of ns before now, or before the end of a history that is older.
+    Last(i64),
+    /// From and to, ns since 1970.
+    Fixed(Span),
+}
+
+impl DeviceSpan {
+    /// Reads the words behind `history:`.
+    ///
+    /// # Errors
+    /// When they name no device or no time.
+    pub fn parse(text: &str) -> Result<DeviceSpan, String> {
+        let (device, time) = match text.rsplit_once('@') {
+            None => (text, SpanTime::All),
+            Some((device, time)) => (device, parse_time(time)?),
+        };
+        if device.is_empty() {
+            return Err(format!(
+                "found `{text}`, expected DEVICE or DEVICE@FROM..TO"
+            ));
+        }
+        Ok(DeviceSpan {
+            device: device.to_owned(),
+            time,
+        })
+    }
+
+    /// The span that a path stands for; `None` for the path of a file.
+    ///
+    /// # Errors
+    /// When it begins like a span and is none.
+    pub fn of_path(path: &Path) -> Option<Result<DeviceSpan, Failure>> {
+        let text = path.to_str()?.strip_prefix(PREFIX)?;
+        Some(
+            DeviceSpan::parse(text).map_err(|why| Failure::usage(format!("{PREFIX}{text}: {why}"))),
+        )
+    }
+
+    /// The time within the history of a device.
+    pub fn within(&self, known: Span) -> Span {
+        match self.time {
+            SpanTime::All => known,
+            // The last window ends in the future while it is open.
+            SpanTime::Last(ns) => {
+                let to_ns = known.to_ns.min(now_ns());
+                Span {
+                    from_ns: to_ns.saturating_sub(ns),
+                    to_ns,
+                }
+            }
+            SpanTime::Fixed(span) => span,
+        }
+    }
+
+    /// The series of the device: one for each layer.
+    ///
+    /// # Errors
+    /// When the history has no such device.
+    pub fn series(&self, reader: &Reader) -> Result<Vec<SeriesFacts>, Failure> {
+        let all = reader.series().map_err(|error| Failure::failed(&error))?;
+        let name = self.device.trim_start_matches("/dev/");
+        let is_it = |series: &&SeriesFacts| {
+            series.identity == self.device || series.names.iter().any(|(_, known)| known == name)
+        };
+        let found: Vec<SeriesFacts> = all.iter().filter(is_it).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let names: Vec<&str> = all.iter().map(SeriesFacts::name).collect();
+        let known = match names.as_slice() {
+            [] => "it has no device yet".to_owned(),
+            names => format!("it has {}", names.join(", ")),
+        };
+        Err(Failure::missing(format!(
+            "the history has no device {}; {known}",
+            self.device
+        )))
+    }
+}
+
+fn parse_time(text: &str) -> Result<SpanTime, String> {
+    let expected = "expected FROM..TO in UTC (2026-11-01..2026-11-08), or a duration (2h, 7d)";
+    let Some((from, to)) = text.split_once("..") else {
+        let days = text
+            .strip_suffix('d')
+            .and_then(|days| days.parse::<i64>().ok());
+        let ns = match days {
+            Some(days) => days.checked_mul(DAY_NS),
+            None => parse_duration(text),
+        };
+        return ns
+            .filter(|ns| *ns > 0)
+            .map(SpanTime::Last)
+            .ok_or_else(|| format!("found `{text}`, {expected}"));
+    };
+    let moment = |text: &str, open: i64| -> Result<i64, String> {
+        if text.is_empty() {
+            return Ok(open);
+        }
+        let whole = if text.len() == "2026-11-01".len() {
+            format!("{text}T00:00:00Z")
+        } else {
+            text.to_owned()
+        };
+        parse_unix(&whole).ok_or_else(|| format!("found `{text}`, {expected}"))
+    };
+    let span = Span {
+        from_ns: moment(from, 0)?,
+        to_ns: moment(to, i64::MAX)?,
+    };
+    if span.is_empty() {
+        return Err(format!("found `{text}`, expected a FROM before TO"));
+    }
+    Ok(SpanTime::Fixed(span))
+}
+
+/// A time as reports print it.
+pub fn time_words(ns: i64) -> String {
+    unix_words(ns.max(0)).unwrap_or_default()
+}
+
+/// The profiles of a span, as if they had been saved; and whether damaged records are missing in them.
+///
+/// # Errors
+/// When the history cannot be read, or has nothing of that device and time.
+pub fn saved(span: &DeviceSpan, state_dir: &Path) -> Result<(Saved, bool), Failure> {
+    let reader = open(state_dir)?;
+    let (mut saved, mut is_partial) = (Saved::default(), false);
+    for series in span.series(&reader)? {
+        let Some(known) = series.span else { continue };
+        let found = reader
+            .profile(&series, span.within(known))
+            .map_err(|error| Failure::failed(&error))?;
+        let Some(found) = found else { continue };
+        let (from, to) = (time_words(found.span.from_ns), time_words(found.span.to_ns));
+        saved.sources.insert(format!(
+            "history of {} in {}: {from} to {to}",
+            series.name(),
+            state_dir.display()
+        ));
+        if found.damaged > 0 {
+            is_partial = true;
+            saved.notes.insert(format!(
+                "{} damaged records of {} are left out",
+                found.damaged,
+                series.name()
+            ));
+        }
+        if found.untabled_ios > 0 {
+            saved.notes.insert(format!(
+                "{} I/O of {} are of quiet windows, which have totals and no places",
+                plumb_geometry::group_digits(found.untabled_ios),
+                series.name()
+            ));
+        }
+        saved.profiles.add(&found.profile);
+    }
+    if saved.sources.is_empty() {
+        return Err(Failure::unknown(format!(
+            "the history has no I/O of {} in that time",
+            span.device
+        )));
+    }
+    Ok((saved, is_partial))
+}
+
+/// Reads all spans among the inputs of a command, before it gives up the right to open the history; the other inputs are files.
+///
+/// # Errors
+/// As [`saved`], and for a span that is none.
+pub fn read_all(
+    inputs: &[PathBuf],
+    state_dir: &Path,
+) -> Result<(ReadSpans, Vec<PathBuf>), Failure> {
+    let (mut spans, mut files) = (ReadSpans::new(), Vec::new());
+    for path in inputs {
+        match DeviceSpan::of_path(path) {
+            Some(span) => {
+                spans.insert(path.clone(), saved(&span?, state_dir)?);
+            }
+            None => files.push(path.clone()),
+        }
+    }
+    Ok((spans, files))
+}
+
+/// Opens a history to read it.
+///
+/// # Errors
+/// When it is missing or cannot be read.
+pub fn open(state_dir: &Path) -> Result<Reader, Failure> {
+    Reader::open(state_dir, &Settings::default()).map_err(|error| {
+        let failure = Failure::failed(&error);
+        match error {
+            plumb_history::HistoryError::Missing { .. } => {
+                failure.with_help("`plumb agent` writes it; --state-dir names another folder")
+            }
+            _ => failure,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_device_and_a_time() {
+        let parse = |text| DeviceSpan::parse(text).expect(text);
+        let day = 20_758 * DAY_NS;
+        let span = |from_ns, to_ns| SpanTime::Fixed(Span { from_ns, to_ns });
+        for (text, time) in [
+            ("sda", SpanTime::All),
+            ("sda@2h", SpanTime::Last(7_200_000_000_000)),
+            ("sda@7d", SpanTime::Last(7 * DAY_NS)),
+            ("sda@2026-11-01..2026-11-08", span(day, day + 7 * DAY_NS)),
+            (
+                "sda@2026-11-01T00:00:10Z..",
+                span(day + 10_000_000_000, i64::MAX),
+            ),
+            ("sda@..2026-11-01", span(0, day)),
+        ] {
+            let parsed = parse(text);
+            assert_eq!(
+                (parsed.device.as_str(), parsed.time),
+                ("sda", time),
+                "{text}"
+            );
+        }
+        assert_eq!(parse("a@b@1h").device, "a@b");
+        for bad in [
+            "",
+            "@2h",
+            "sda@",
+            "sda@0",
+            "sda@x",
+            "sda@2026-11-08..2026-11-01",
+            "sda@monday..",
+        ] {
+            assert!(DeviceSpan::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! `plumb agent` as a service: its configuration, its messages to systemd, and its rights.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::{require, wait};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::attached::await_programs;
+use crate::common::direct::DirectReader;
+use crate::common::{Folder, Ran, plumb};
+
+/// Time for the agent to do something.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn check(file: &Path) -> Ran {
+    plumb([
+        "agent",
+        "--check-config",
+        "--config",
+        &file.display().to_string(),
+    ])
+}
+
+#[test]
+fn a_configuration_is_checked() {
+    let folder = Folder::new("agent-config");
+    let good = folder.file("good.toml", "interval = \"5s\"\nhistory_max = \"1g\"\n");
+    let ran = check(&good);
+    ran.ends(0)
+        .says("state_dir = \"/var/lib/plumb-agent\"")
+        .says("interval = \"5000ms\"")
+        .says("history_max = \"1024m\"")
+        .says("keep_days = \"730d\"");
+    assert!(!ran.out.contains("[Service]"), "{}", ran.out);
+    // The output is a configuration.
+    let printed = folder.file("printed.toml", &ran.out);
+    assert_eq!(check(&printed).ends(0).out, ran.out);
+    let elsewhere = folder.file("elsewhere.toml", "state_dir = \"/srv/plumb\"\n");
+    let ran = check(&elsewhere);
+    ran.ends(0).says("ReadWritePaths=\"/srv/plumb\"");
+    assert!(!ran.out.contains("ProtectHome"), "{}", ran.out);
+    // Comments are no part of a configuration.
+    let printed = folder.file("printed-elsewhere.toml", &ran.out);
+    assert_eq!(check(&printed).ends(0).out, ran.out);
+    let hidden = folder.file("hidden.toml", "state_dir = \"/home/plumb/5%\"\n");
+    check(&hidden)
+        .ends(0)
+        .says("# ProtectHome=no")
+        .says("ReadWritePaths=\"/home/plumb/5%%\"");
+    let control = folder.file("control.toml", "state_dir = \"/srv/a\\nb\"\n");
+    check(&control)
+        .ends(2)
+        .complains("the whole path of a folder");
+    plumb(["agent", "--interval", "10m"])
+        .ends(2)
+        .complains("expected a time from 1s to 60s");
+    let bad = folder.file(
+        "bad.toml",
+        "# the disks of the database\nintervall = \"5s\"\n",
+    );
+    check(&bad)
+        .ends(2)
+        .complains("bad.toml:2: found key `intervall`")
+        .complains("did you mean `interval`?");
+    check(&folder.path("absent.toml"))
+        .ends(5)
+        .complains("absent.toml");
+    // An agent does not start with a mistake.
+    plumb(["agent", "--config", &bad.display().to_string()])
+        .ends(2)
+        .complains("did you mean `interval`?");
+}
+
+/// An agent whose messages go to a file, and whose states go to a socket.
+struct Service {
+    child: Child,
+    /// The states that it sent, each in a line, and the number of bytes of them that a test has waited for.
+    states: Arc<Mutex<(String, usize)>>,
+    is_over: Arc<AtomicBool>,
+    messages: PathBuf,
+}
+
+impl Service {
+    fn begin(folder: &Folder, command: &mut Command) -> Service {
+        let address = folder.path("notify");
+        let socket = UnixDatagram::bind(&address).expect("a socket");
+        let glance = Duration::from_millis(100);
+        socket.set_read_timeout(Some(glance)).expect("a limit");
+        // A sender waits while nobody reads, so everything is read at once, as systemd does.
+        let (states, is_over) = (
+            Arc::<Mutex<(String, usize)>>::default(),
+            Arc::<AtomicBool>::default(),
+        );
+        let (received, ends) = (Arc::clone(&states), Arc::clone(&is_over));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while !ends.load(Ordering::Relaxed) {
+                if let Ok(length) = socket.recv(&mut bytes) {
+                    let sent = String::from_utf8_lossy(&bytes[..length]);
+                    let mut received = received.lock().expect("the lock");
+                    received.0.push_str(sent.trim_end());
+                    received.0.push('\n');
+                }
+            }
+        });
+        let messages = folder.path("messages");
+        let child = command
+            .env("NOTIFY_SOCKET", &address)
+            .env("WATCHDOG_USEC", "300000000")
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(&messages).expect("room"))
+            .spawn()
+            .expect("the command starts");
+        Service {
+            child,
+            states,
+            is_over,
+            messages,
+        }
+    }
+
+    /// Waits until the agent sends this state, after those that a test has waited for before.
+    fn sends(&self, state: &str) {
+        wait::until(state, LIMIT, || {
+            let mut states = self.states.lock().expect("the lock");
+            let line = format!("{state}\n");
+            let found = states.0[states.1..].find(&line);
+            states.1 += found.map_or(0, |at| at + line.len());
+            found.is_some()
+        });
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.messages).expect("messages")
+    }
+
+    fn says(&self, words: &str) {
+        wait::until(words, LIMIT, || self.said().contains(words));
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        kill_process(pid, signal).expect("it runs");
+    }
+
+    fn end(mut self) -> String {
+        self.signal(Signal::TERM);
+        self.sends("STOPPING=1");
+        let status = wait::exit("the agent", LIMIT, &mut self.child);
+        assert_eq!(status.code(), Some(0), "{}", self.said());
+        self.said()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads of a device that the history of a folder has.
+fn stored(store: &Path, disk: &LoopDevice) -> u64 {
+    let span = format!("history:{}", disk.name());
+    let store = store.display().to_string();
+    let document = plumb(["analyze", "--json", &span, "--state-dir", &store]).json();
+    let ios = &document["result"]["profiles"][0]["ios"];
+    ios.as_u64()
+        .unwrap_or_else(|| panic!("no count in {document}"))
+}
+
+/// SIGHUP makes the agent read its configuration again. A mistake leaves the old one in force, and no I/O is lost meanwhile.
+#[test]
+fn a_reload_loses_no_io() {
+    require!(Bpf, Loop, Root);
+    let folder = Folder::new("agent-reload");
+    let image = folder.file("disk", vec![1; 8 << 20]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
+    let store = folder.path("store");
+    let first = format!("state_dir = \"{}\"\ninterval = \"1s\"\n", store.display());
+    let file = folder.file("agent.toml", &first);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["agent", "--config"]).arg(&file);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    let mut reader = DirectReader::open(disk.path(), 4096);
+    let mut read = |count: u64| {
+        for number in 0..count {
+            reader.read_at(number * 4096).expect("a read");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    read(200);
+    fs::write(&file, format!("{first}keep_day = \"1d\"\n")).expect("room");
+    service.signal(Signal::HUP);
+    read(200);
+    service.says("the configuration stays as it was");
+    service.says("did you mean `keep_days`?");
+    fs::write(&file, format!("{first}keep_days = \"1d\"\n")).expect("room");
+    service.signal(Signal::HUP);
+    service.sends("RELOADING=1");
+    service.sends("READY=1");
+    service.sends("WATCHDOG=1");
+    service.says("read the configuration again");
+    fs::write(&file, "state_dir = \"/srv/another\"\ninterval = \"1s\"\n").expect("room");
+    service.signal(Signal::HUP);
+    service.says("the history stays in");
+    read(200);
+    service.end();
+    assert_eq!(stored(&store, &disk), 600);
+}
+
+/// A misaligned load is in the log once, whatever its length, and so is its end.
+#[test]
+fn findings_are_logged_once() {
+    require!(Bpf, Loop, Root);
+    let folder = Folder::new("agent-findings");
+    let image = folder.file("disk", vec![1; 64 << 20]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
+    let text = format!(
+        "state_dir = \"{}\"\ninterval = \"1s\"\njudge_every = \"2s\"\n",
+        folder.path("store").display()
+    );
+    let file = folder.file("agent.toml", text);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["agent", "--config"]).arg(&file);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    let mut reader = DirectReader::open(disk.path(), 8192);
+    // Reads in random order until the log has these words, and as long again.
+    let mut read = |past: u64, words: &str| {
+        let begun = std::time::Instant::now();
+        let mut needed = None;
+        for number in 0u64.. {
+            reader
+                .read_at(number * 7919 % 8191 * 8192 + past)
+                .expect("a read");
+            if number % 100 == 0 {
+                std::thread::sleep(Duration::from_millis(20));
+                let elapsed = begun.elapsed();
+                assert!(
+                    elapsed < wait::PATIENCE,
+                    "no {words:?} in {}",
+                    service.said()
+                );
+                if needed.is_none() && service.said().contains(words) {
+                    needed = Some(elapsed + Duration::from_secs(5));
+                }
+                if needed.is_some_and(|needed| elapsed > needed) {
+                    return;
+                }
+            }
+        }
+    };
+    // The agent watches the disks of other tests, too.
+    let name = format!(" on {} ", disk.name());
+    let lines_of_disk = |said: &str| {
+        let lines = said.lines();
+        let of_disk = lines.filter(|line| line.contains("misaligned-io") && line.contains(&name));
+        of_disk.count()
+    };
+    read(0, "counting the I/O");
+    let said = service.said();
+    assert_eq!(lines_of_disk(&said), 0, "{said}");
+    read(512, &format!("I/O{name}start off the grid of 4 KiB"));
+    read(
+        0,
+        &format!("misaligned-io is gone: the latest I/O{name}do not show it"),
+    );
+    let said = service.end();
+    assert_eq!(lines_of_disk(&said), 2, "{said}");
+
+    // The history has it as one interval that is over.
+    let store = folder.path("store").display().to_string();
+    let findings = |span: &str| {
+        let args = ["history", "findings", span, "--json", "--state-dir", &store];
+        let document = plumb(args).ends(0).json();
+        let all = document["result"]["is"].as_array().expect("findings");
+        let of_rule = all
+            .iter()
+            .filter(|one| one["finding"]["rule"] == "misaligned-io");
+        of_rule.cloned().collect::<Vec<_>>()
+    };
+    let [one] = &findings(&disk.name())[..] else {
+        panic!("one finding: {:?}", findings(&disk.name()));
+    };
+    assert_eq!(one["finding"]["target"]["device"], disk.name());
+    let time = |name: &str| one[name].as_str().expect("a time").to_owned();
+    assert!(time("appeared") <= time("changed") && time("changed") <= time("went"));
+    assert_eq!(findings(&format!("{}@..2020-01-01", disk.name())).len(), 0);
+    let args = ["history", "findings", &disk.name(), "--state-dir", &store];
+    let text = plumb(args).ends(0).out.clone();
+    let line = format!(
+        " to {}: warning misaligned-io on {}",
+        time("went"),
+        disk.name()
+    );
+    assert!(text.contains(&line), "{text}");
+}
+
+/// The two capabilities of the unit are enough, without any other right.
+#[test]
+fn two_capabilities_are_enough() {
+    require!(Bpf, Loop, Root, Tool("setpriv"));
+    let folder = Folder::new("agent-capabilities");
+    let image = folder.file("disk", vec![1; 8 << 20]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
+    let store = folder.path("store");
+    fs::create_dir(&store).expect("room");
+    let nobody = Some(65_534);
+    for path in [folder.path(""), store.clone()] {
+        std::os::unix::fs::chown(&path, nobody, nobody).expect("root may");
+    }
+    // The user must reach the program.
+    let program = folder.path("plumb");
+    fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("room");
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--no-new-privs",
+        ])
+        .args([
+            "--inh-caps=-all,+bpf,+perfmon",
+            "--ambient-caps=-all,+bpf,+perfmon",
+        ])
+        .arg("--bounding-set=-all,+bpf,+perfmon")
+        .arg(&program)
+        .args(["agent", "--interval", "1s", "--state-dir"])
+        .arg(&store);
+    let service = Service::begin(&folder, &mut command);
+    let socket = folder.path("notify");
+    std::os::unix::fs::chown(&socket, nobody, nobody).expect("root may");
+    service.says("counting the I/O of all disks");
+    await_programs(service.child.id());
+    let status =
+        fs::read_to_string(format!("/proc/{}/status", service.child.id())).expect("it runs");
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        let line = status.lines().find(|line| line.starts_with(set));
+        let bits = line.and_then(|line| line.split_whitespace().nth(1));
+        assert_eq!(
+            bits,
+            Some("0000000000000000"),
+            "{set} after the start: {status}"
+        );
+    }
+    let mut reader = DirectReader::open(disk.path(), 4096);
+    for number in 0..300 {
+        reader.read_at(number * 4096).expect("a read");
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    service.end();
+    assert_eq!(stored(&store, &disk), 300);
+}
+
+/// The unit has no mistake, and systemd's own review puts its exposure below 2.0 of 10.
+#[test]
+fn the_unit_is_confined() {
+    require!(Tool("systemd-analyze"));
+    let folder = Folder::new("agent-unit");
+    let unit = include_str!("../../../../packaging/systemd/plumb-agent.service");
+    let unit = unit
+        .replace("@BINDIR@", "/bin")
+        .replace("/bin/plumb", "/bin/true");
+    let file = folder.file("plumb-agent.service", unit);
+    let review = |args: &[&str]| {
+        let done = wait::output_of(Command::new("systemd-analyze").args(args).arg(&file));
+        let said =
+            [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(done.status.success(), "{args:?}: {}", said.concat());
+        said.concat()
+    };
+    let said = review(&["security", "--offline=yes", "--threshold=20", "--no-pager"]);
+    assert!(said.contains("Overall exposure level"), "{said}");
+    let said = review(&["verify", "--man=no"]);
+    assert!(!said.contains("plumb-agent.service"), "{said}");
+}

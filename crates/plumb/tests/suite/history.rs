@@ -1,0 +1,215 @@
+//! `plumb agent` and `plumb history`: I/O that are counted are stored once, and found again by their time.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::{Rng, require, wait};
+use serde_json::Value;
+
+use crate::common::attached::await_programs;
+use crate::common::direct::DirectReader;
+use crate::common::{Folder, Ran, plumb};
+
+/// Seconds between the epochs of Windows and Unix.
+const FILETIME_ZERO: u64 = 11_644_473_600;
+
+/// Yesterday at 10:00 UTC, in seconds since 1970.
+fn yesterday() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .expect("a clock");
+    (now.as_secs() / 86_400 - 1) * 86_400 + 36_000
+}
+
+/// Reads of 8 KiB that start a sector past a page, one each second from a time on, in the MSR format.
+fn trace(folder: &Folder, name: &str, from: u64, count: u64) -> String {
+    let mut rng = Rng::new(from);
+    let line = |at: u64| {
+        let time = (FILETIME_ZERO + from + at) * 10_000_000;
+        let start = rng.below(1 << 20) * 8192 + 512;
+        format!("{time},host,0,Read,{start},8192,{}\n", 1000 + at % 7)
+    };
+    let lines: String = (0..count).map(line).collect();
+    folder.file(name, lines).display().to_string()
+}
+
+fn history(folder: &Folder, args: &[&str]) -> Ran {
+    let store = folder.path("store").display().to_string();
+    let args: Vec<&str> = [&["history"], args, &["--state-dir", &store]].concat();
+    plumb(args)
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+/// Saves the profile of a trace and adds it to the history.
+fn import(folder: &Folder, name: &str, from: u64, count: u64) {
+    let trace = trace(folder, &format!("{name}.csv"), from, count);
+    let saved = folder.path(name).display().to_string();
+    plumb(["analyze", &trace, "--save", &saved]).ends(1);
+    history(folder, &["import", &saved]).ends(0);
+}
+
+#[test]
+fn imported_profiles_are_found_by_their_time() {
+    let folder = Folder::new("history-import");
+    let begin = yesterday();
+    import(&folder, "first", begin, 200);
+    import(&folder, "second", begin + 7_200, 250);
+    let list = history(&folder, &["list", "--json"]).json();
+    let devices = &list["result"]["is"];
+    assert_eq!(list["result"]["kind"], "devices");
+    assert_eq!(devices.as_array().map(Vec::len), Some(1), "{list}");
+    assert_eq!(devices[0]["device"], "host_0");
+    // The whole time, and each of the two windows alone.
+    let time = |seconds: u64| {
+        humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    };
+    let hour = |from: u64| format!("history:host_0@{}..{}", time(from), time(from + 3_600));
+    let analyzed = |span: &str| {
+        let store = folder.path("store").display().to_string();
+        let document = plumb(["analyze", "--json", span, "--state-dir", &store]).json();
+        number(&document["result"]["profiles"][0]["ios"])
+    };
+    assert_eq!(analyzed("history:host_0"), 450);
+    assert_eq!(analyzed(&hour(begin)), 200);
+    assert_eq!(analyzed(&hour(begin + 7_200)), 250);
+    // The totals over time, for a person and for another program.
+    let csv = history(&folder, &["export", "host_0"]).ends(0).out.clone();
+    let columns: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let sum = |name: &str| -> u64 {
+        let at = columns[0]
+            .iter()
+            .position(|column| *column == name)
+            .expect(name);
+        columns[1..]
+            .iter()
+            .map(|row| row[at].parse::<u64>().expect("a count"))
+            .sum()
+    };
+    let open = history(&folder, &["show", "host_0", "--json"]).json();
+    let course = &open["result"]["is"][0];
+    let open = course["open"]["ios"].as_u64().unwrap_or(0);
+    assert_eq!(sum("ios") + open, 450, "{csv}{course}");
+    assert_eq!(sum("ios"), sum("misaligned_4k"), "all start off 4 KiB");
+    assert_eq!(columns[1][3], "300", "the finest windows: {csv}");
+    let faults = crate::common::schema::Schema::read("history").faults(&list);
+    assert_eq!(faults, [""; 0]);
+    history(&folder, &["verify"]).ends(0).says("sound");
+    history(&folder, &["estimate"])
+        .ends(0)
+        .says("of at most 2 GiB in use");
+    // A copy is as good.
+    let copy = folder.path("copy");
+    std::fs::create_dir(&copy).expect("room");
+    let to = copy.display().to_string();
+    history(&folder, &["backup", &to]).ends(0);
+    let copied = plumb(["analyze", "--json", "history:host_0", "--state-dir", &to]).json();
+    assert_eq!(number(&copied["result"]["profiles"][0]["ios"]), 450);
+    // The same time on both sides.
+    let store = folder.path("store").display().to_string();
+    let same = plumb(["compare", &hour(begin), &hour(begin), "--state-dir", &store]);
+    assert!(
+        !same.out.contains("BETTER") && !same.out.contains("WORSE"),
+        "{}",
+        same.out
+    );
+    assert!(same.out.contains("host_0"), "{}{}", same.out, same.err);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = Folder::new("history-mistakes");
+    history(&folder, &["list"]).ends(5).complains("plumb agent");
+    import(&folder, "first", yesterday(), 200);
+    history(&folder, &["show", "sdx"])
+        .ends(5)
+        .complains("it has host_0");
+    history(&folder, &["show", "host_0@monday"])
+        .ends(2)
+        .complains("expected FROM..TO");
+    let old = trace(&folder, "old.csv", 1_000_000_000, 200);
+    let saved = folder.path("old").display().to_string();
+    plumb(["analyze", &old, "--save", &saved]).ends(1);
+    history(&folder, &["import", &saved])
+        .ends(2)
+        .complains("expected one of the last 730 days");
+    history(&folder, &["import", &old])
+        .ends(2)
+        .complains("no saved profile");
+    let store = folder.path("store").display().to_string();
+    plumb([
+        "analyze",
+        "history:host_0@3d",
+        "--since",
+        "10s",
+        "--state-dir",
+        &store,
+    ])
+    .ends(2)
+    .complains("need the events");
+}
+
+fn agent(store: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["agent", "--interval", "1s", "--state-dir"])
+        .arg(store)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("plumb runs")
+}
+
+/// An agent stores every I/O once: those before the signal that ends it too. A second agent on the same folder is refused.
+#[test]
+fn an_agent_stores_every_io() {
+    require!(Bpf, Loop, Root);
+    let folder = Folder::new("history-agent");
+    let image = folder.file("disk", vec![1; 8 << 20]);
+    let disk = LoopDevice::attach_hidden(&image, &[]);
+    let store = folder.path("store");
+    let running = agent(&store);
+    await_programs(running.id());
+    wait::until("the history is open", wait::PATIENCE, || {
+        store.join("history.db").exists()
+    });
+    let second = wait::output("the second agent", wait::PATIENCE, agent(&store));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("another process writes to this history"),
+        "{said}"
+    );
+    let mut reader = DirectReader::open(disk.path(), 4096);
+    for number in 0..500 {
+        reader.read_at(number % 1024 * 4096).expect("a read");
+        if number % 100 == 0 {
+            // Over several readings of the counts.
+            std::thread::sleep(Duration::from_millis(700));
+        }
+    }
+    let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    let done = wait::output("the agent", wait::PATIENCE, running);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let span = format!("history:{}", disk.name());
+    let document = plumb([
+        "analyze",
+        "--json",
+        &span,
+        "--state-dir",
+        &store.display().to_string(),
+    ])
+    .json();
+    let profile = &document["result"]["profiles"][0];
+    // Partition tables are looked for when a disk appears, which is before the agent.
+    assert_eq!(number(&profile["ios"]), 500, "{profile}");
+    let shown = history(&folder, &["show", &disk.name()]);
+    shown.ends(0).says("its window is not over");
+    history(&folder, &["verify"]).ends(0);
+}

@@ -1,0 +1,299 @@
+//! The first screen of a new user, on terminals of four sizes, with UTF-8, without it, and without any control of the screen. tmux
+//! is the terminal: it joins the lines that it had to wrap, so a line that is too long shows.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use crate::common::Folder;
+use crate::common::terminal::Terminal;
+use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
+
+const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (200, 50)];
+
+/// Runs a command as a user without rights.
+const USER: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+
+/// Findings that depend on the settings of this host or on the reads of a test.
+const IGNORED: &str = "--ignore queue-setting --ignore read-ahead-off --ignore looks-sequential";
+
+const ENVIRONMENTS: [&str; 3] = [
+    "LC_ALL=C.UTF-8 TERM=screen",
+    "LC_ALL=C LANG=C TERM=screen",
+    "LC_ALL=C.UTF-8 TERM=dumb",
+];
+
+/// Shows a command on each terminal: it has to begin and end with the verdict, stay within the width, and use only signs that
+/// the terminal has.
+#[track_caller]
+fn show(name: &str, command: &str, verdict: &str, status: i32) {
+    let program = env!("CARGO_BIN_EXE_plumb");
+    let command = command.replace("plumb ", &format!("{program} "));
+    for (width, height) in SIZES {
+        for (at, environment) in ENVIRONMENTS.into_iter().enumerate() {
+            let terminal =
+                Terminal::open(&format!("{name}-{width}-{at}"), width, height, environment);
+            // The marks are no words of the command line that is shown.
+            let typed = format!("clear; echo 'be''gin'; {command}; echo 'sta''tus' $?");
+            terminal.press(&[&typed, "Enter"]);
+            terminal.until("the end of the command", |screen| {
+                screen.contains("\nstatus ")
+            });
+            let all = terminal.tmux(&["capture-pane", "-p", "-J", "-S", "-1000"]);
+            let all = all.trim_end();
+            let what = format!("{width} x {height}, {environment}:\n{all}");
+            let (_, shown) = all.split_once("begin\n").expect("the mark");
+            let (shown, ended) = shown.rsplit_once("\nstatus ").expect("the other mark");
+            let ended = ended.lines().next().map(str::trim);
+            assert_eq!(ended, Some(status.to_string().as_str()), "{what}");
+            let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+            assert!(lines[0].starts_with(verdict), "{what}");
+            let last = lines.iter().rfind(|line| !line.starts_with("  "));
+            assert!(
+                lines.len() < 10 || last.is_some_and(|line| line.starts_with(verdict)),
+                "{what}"
+            );
+            // A command is never broken.
+            let is_command = |line: &&&str| {
+                let line = line.trim_start();
+                ["plumb ", "sudo ", "echo ", "/"]
+                    .iter()
+                    .any(|first| line.starts_with(first))
+            };
+            for line in lines.iter().filter(|line| !is_command(line)) {
+                assert!(line.chars().count() <= usize::from(width), "{line}\n{what}");
+            }
+            assert!(at == 0 || shown.is_ascii(), "{what}");
+        }
+    }
+}
+
+/// A disk with partitions that start at these sectors.
+struct PartitionedDisk {
+    disk: LoopDevice,
+    folder: Folder,
+}
+
+impl PartitionedDisk {
+    fn new(name: &str, sector: u64) -> PartitionedDisk {
+        PartitionedDisk::with(name, &[sector], 32_768)
+    }
+
+    fn with(name: &str, sectors: &[u64], length: u64) -> PartitionedDisk {
+        let folder = Folder::new(name);
+        let image = folder.path("disk");
+        // A hole has no place on the disk below, and is rightly unknown.
+        let mut file = File::create(&image).expect("room for a file");
+        file.write_all(&vec![1; 20 << 20])
+            .and_then(|()| file.sync_all())
+            .expect("room for 20 MiB");
+        let partitions = sectors
+            .iter()
+            .map(|sector| format!("{sector},{length},L\n"));
+        let partitions: String = partitions.collect();
+        let script = folder.file("script", format!("label: dos\n{partitions}"));
+        run(Command::new("sh").arg("-c").arg(format!(
+            "sfdisk -q {} < {}",
+            image.display(),
+            script.display()
+        )));
+        let disk = LoopDevice::attach_hidden(&image, &[]);
+        disk.add_partitions();
+        PartitionedDisk { disk, folder }
+    }
+
+    fn path(&self) -> String {
+        self.disk.path().display().to_string()
+    }
+
+    /// Reads 8 KiB at a time from the first partition until the result is dropped.
+    fn read(&self) -> Reads {
+        let script = format!(
+            "while :; do dd if={}p1 of=/dev/null bs=8k count=500 iflag=direct status=none; done",
+            self.path()
+        );
+        let shell = Command::new("sh").args(["-c", &script]).spawn();
+        Reads(shell.expect("a shell starts"))
+    }
+}
+
+/// A shell that reads.
+struct Reads(Child);
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        // A dd in flight ends by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_misaligned_partition() {
+    require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-misfit", 34);
+    let command = format!("plumb check --ignore queue-setting {}", disk.path());
+    show("misfit", &command, "MISFIT: ", 1);
+}
+
+/// A disk in a file is on the disk of this machine, and layers below that may not be visible.
+#[test]
+fn a_disk_that_fits_what_is_visible() {
+    require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-visible", 2048);
+    let config = disk.folder.file("config.toml", "accept_unseen = true\n");
+    let command = format!(
+        "plumb check --ignore queue-setting --config {} {}",
+        config.display(),
+        disk.path()
+    );
+    show("visible", &command, "OK: ", 0);
+}
+
+#[test]
+fn a_healthy_host() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("screen-healthy");
+    let mut host = FakeHost::new(&folder.path("host"));
+    for name in ["sda", "sdb"] {
+        host.disk(&FakeDisk::named(name));
+        host.partition(name, 1, 2048, 1 << 20);
+    }
+    let command = format!("plumb check --root {}", folder.path("host").display());
+    show("healthy", &command, "OK: ", 0);
+}
+
+#[test]
+fn a_user_without_rights() {
+    require!(
+        Loop,
+        Root,
+        Tool("tmux"),
+        Tool("sfdisk"),
+        Tool("partx"),
+        Tool("setpriv")
+    );
+    let disk = PartitionedDisk::new("screen-user", 34);
+    // The partition is in sysfs, which all may read.
+    let command = format!("{USER} plumb check --ignore queue-setting {}", disk.path());
+    show("user", &command, "MISFIT: ", 1);
+}
+
+/// A short watch without I/O of the disk: the layout alone decides.
+#[test]
+fn a_live_diagnosis() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-live", 63);
+    let command = format!(
+        "plumb diagnose --for 200ms --ignore queue-setting {} 2>/dev/null",
+        disk.path()
+    );
+    show("live", &command, "MISFIT: ", 1);
+}
+
+#[test]
+fn a_trace_with_findings() {
+    require!(Tool("tmux"));
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/traces/postgres-sector34.txt.gz");
+    let command = format!("plumb analyze {}", trace.display());
+    show("trace", &command, "MISFIT: ", 1);
+}
+
+/// Three disks that a host states to be wrong in three ways.
+#[test]
+fn three_findings_of_a_host() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("screen-three");
+    let mut host = FakeHost::new(&folder.path("host"));
+    for (name, start) in [("sda", 34), ("sdb", 63), ("sdc", 2048)] {
+        host.disk(&FakeDisk {
+            // A hint that no array means: 65,535 sectors.
+            optimal_io: if name == "sdc" { 65_535 * 512 } else { 0 },
+            ..FakeDisk::named(name)
+        });
+        host.partition(name, 1, start, 1 << 20);
+    }
+    let command = format!("plumb check --root {}", folder.path("host").display());
+    show("three", &command, "MISFIT: ", 1);
+}
+
+/// The layers below the disk of a guest are not visible.
+#[test]
+fn a_guest() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("screen-guest");
+    let mut host = FakeHost::new(&folder.path("host"));
+    host.disk(&FakeDisk::named("vda"));
+    host.partition("vda", 1, 2048, 1 << 20);
+    let command = format!("plumb check --root {}", folder.path("host").display());
+    show("guest", &command, "UNKNOWN: ", 3);
+}
+
+#[test]
+fn forty_disks() {
+    require!(Tool("tmux"));
+    let folder = Folder::new("screen-forty");
+    let mut host = FakeHost::new(&folder.path("host"));
+    for number in 0..40 {
+        let name = format!("sd{number}x");
+        host.disk(&FakeDisk::named(&name));
+        host.partition(&name, 1, if number % 4 == 0 { 34 } else { 2048 }, 1 << 20);
+    }
+    let command = format!("plumb check --root {}", folder.path("host").display());
+    show("forty", &command, "MISFIT: ", 1);
+}
+
+#[test]
+fn three_findings_of_a_disk() {
+    require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::with("screen-three-live", &[34, 8_227, 16_387], 8_000);
+    let command = format!("plumb check --ignore queue-setting {}", disk.path());
+    show("three-live", &command, "MISFIT: 3 findings on 3 devices", 1);
+}
+
+#[test]
+fn a_diagnosis_with_io() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-io", 63);
+    let _reads = disk.read();
+    let command = format!("plumb diagnose --for 300ms {IGNORED} {}", disk.path());
+    show("io", &command, "MISFIT: ", 1);
+}
+
+/// A user without rights sees the layout, and reads the command that shows the rest.
+#[test]
+fn a_diagnosis_without_rights() {
+    require!(
+        Loop,
+        Root,
+        Tool("tmux"),
+        Tool("sfdisk"),
+        Tool("partx"),
+        Tool("setpriv")
+    );
+    let disk = PartitionedDisk::new("screen-user-live", 34);
+    let command = format!(
+        "{USER} plumb diagnose --for 200ms --ignore queue-setting {}",
+        disk.path()
+    );
+    show("user-live", &command, "MISFIT: ", 1);
+}
+
+/// All I/O fit the visible layers.
+#[test]
+fn a_diagnosis_of_io_that_fit() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-fit", 2048);
+    let _reads = disk.read();
+    let config = disk.folder.file("config.toml", "accept_unseen = true\n");
+    let command = format!(
+        "plumb diagnose --for 300ms {IGNORED} --config {} {}",
+        config.display(),
+        disk.path()
+    );
+    show("fit", &command, "OK: ", 0);
+}
