@@ -7,11 +7,12 @@ PREFIX ?= /usr/local
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run demo build static install uninstall check test bench soak torture fuzz docs clean
+.PHONY: help run demo build static dist apt-tree yum-tree dist-check test-ship test-foreign test-reproducible install uninstall check test bench soak torture \
+  fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 run: build ## Build Plumb and diagnose this machine: its layout, and 10 s of its I/O; as the present user, and read-only
 	@mkdir -p $(REPORT)
@@ -30,9 +31,36 @@ build: ## Build target/release/plumb
 	cargo build --release --locked -p plumb
 
 static: ## Build a binary that needs no libraries, for any Linux of this processor
-	@scripts/setup static
-	cargo build --profile dist --locked -p plumb --target $$(uname -m)-unknown-linux-musl
-	@echo "target/$$(uname -m)-unknown-linux-musl/dist/plumb"
+	@scripts/static
+
+dist: ## Make the packages of a release: tarball, .deb, .rpm, image, source, list of libraries, sums
+	@scripts/dist
+
+apt-tree: ## Make a signed repository for apt of the packages in target/packages: make apt-tree KEY=FILE
+	@scripts/setup repository
+	@scripts/repository apt "$(KEY)"
+
+yum-tree: ## The same for dnf and yum
+	@scripts/setup repository
+	@scripts/repository yum "$(KEY)"
+
+dist-check: ## Check the libraries and the workflows; installs cargo-deny and actionlint
+	@scripts/setup supply
+	@scripts/supply
+
+test-ship: static ## Install the packages in small systems of Debian: install, upgrade, remove, purge; needs root
+	@scripts/setup ship
+	@scripts/test-ship target/$$(uname -m)-unknown-linux-musl/dist/plumb
+
+test-foreign: ## Compare the static binary of the other processor, emulated, with that of this one: help, and answers from files
+	@scripts/setup foreign
+	@scripts/static x86_64
+	@scripts/static aarch64
+	@case $$(uname -m) in x86_64) set -- aarch64 x86_64 ;; *) set -- x86_64 aarch64 ;; esac; \
+	 scripts/test-foreign qemu-$$1-static target/$$1-unknown-linux-musl/dist/plumb target/$$2-unknown-linux-musl/dist/plumb
+
+test-reproducible: ## Build the static binary of this commit twice, in two folders, and compare the bytes
+	@scripts/test-reproducible
 
 install: build ## Install the binary, manual pages and completions below PREFIX (/usr/local); DESTDIR goes before it
 	@scripts/install $(PLUMB) $(PREFIX)
@@ -54,6 +82,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	cargo build --profile dist --locked -p plumb-trace --example synthetic_parquet
 	cargo build --profile dist --locked -p plumb-stack --example collect
 	cargo build --profile dist --locked -p plumb-capture --example cost
+	@scripts/static
 	python3 bench/run.py
 
 soak: ## Long proofs: how often probes are right, memory over 500 million events, kills of moves

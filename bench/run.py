@@ -120,6 +120,18 @@ def table(title, head, rows):
         print("| " + " | ".join(row) + " |", flush=True)
 
 
+def beside_btt(base, runs):
+    """Runs of plumb, and of blkparse and btt, in turn on one processor, over the files of `base/host`."""
+    merged = DATA / "merged.bin"
+    peer = shell(f"cd {base}", f"blkparse -i host -d {merged} -O -q >/dev/null 2>&1", f"btt -i {merged} >/dev/null")
+    ours, theirs = [], []
+    for _ in range(runs):
+        ours.append(check(Run(plumb([base]), {0}), "plumb"))
+        theirs.append(check(Run(peer, {0}), "blkparse and btt"))
+    merged.unlink(missing_ok=True)
+    return ours, theirs
+
+
 def bench_blktrace(runs, events):
     base = DATA / "blktrace"
     if not base.exists():
@@ -130,13 +142,7 @@ def bench_blktrace(runs, events):
     files = sorted(base.glob("host.blktrace.*"))
     size = sum(file.stat().st_size for file in files)
     warm(files)
-    merged = DATA / "merged.bin"
-    peer = shell(f"cd {base}", f"blkparse -i host -d {merged} -O -q >/dev/null 2>&1", f"btt -i {merged} >/dev/null")
-    ours, theirs = [], []
-    for _ in range(runs):
-        ours.append(check(Run(plumb([base]), {0}), "plumb"))
-        theirs.append(check(Run(peer, {0}), "blkparse and btt"))
-    merged.unlink(missing_ok=True)
+    ours, theirs = beside_btt(base, runs)
     both = [check(Run(plumb([base]), {0, 1}), "plumb") for _ in range(runs)]
     ratios = [b.wall / a.wall for a, b in zip(ours, theirs)]
     head = ["command", "processors", "wall s, median (spread)", "MB/s", "peak MiB"]
@@ -259,7 +265,7 @@ def bench_jumps(runs, events):
     for count, recordings in (("once", 1), ("thrice", 3)):
         (base / count).mkdir()
         subprocess.run([SYNTHETIC, str(base / count), str(events), str(recordings)], check=True, stderr=subprocess.DEVNULL)
-    pairs.append(("Parquet, 16 files", [base / "once"], [base / "thrice"]))
+    pairs.append(("Parquet, 16 files", *(sorted((base / count).iterdir()) for count in ("once", "thrice"))))
     for count, part_events in (("blktrace-part", events // 3), ("blktrace-once", events // 3 * 3)):
         (base / count).mkdir()
         subprocess.run([TESTKIT, "generate", "blktrace", "--events", str(part_events), "--cpus", "16", "--devices", "1",
@@ -287,6 +293,11 @@ def bench_jumps(runs, events):
     table(f"Three recordings in one file, {events:,} I/O, to the full profile on one processor",
           ["format", "one recording, MB/s, median (spread)", "million I/O/s", "three recordings, million I/O/s", "ratio",
            "peak MiB"], rows)
+    for folder, what in (("blktrace-once", "one recording"), ("blktrace-thrice", "three recordings in each file")):
+        ours, theirs = beside_btt(base / folder, runs)
+        ratios = [b.wall / a.wall for a, b in zip(ours, theirs)]
+        print(f"\nBinary blktrace, {what}: plumb {spread([run.wall for run in ours])} s, blkparse and btt "
+              f"{spread([run.wall for run in theirs])} s, {spread(ratios, 1)} times as long.", flush=True)
     shutil.rmtree(base)
 
 
@@ -302,6 +313,32 @@ def bench_check(runs):
         rows.append([f"plumb check, {name}", spread([run.wall * 1e3 for run in found], 0),
                      f"{max(run.mib for run in found):.0f}"])
     table("Check", ["command", "wall ms, median (spread)", "peak MiB"], rows)
+
+
+def bench_start(runs):
+    """Short commands of the static binary, each beside a peer: warm, and without the cost of a fork of this program."""
+    static = ROOT / "target" / f"{os.uname().machine}-unknown-linux-musl" / "dist" / "plumb"
+    if not static.exists():
+        raise SystemExit(f"found no {static}, expected the binary of make static")
+    commands = {
+        "plumb --version (static)": [str(static), "--version"],
+        "lsblk --version": [shutil.which("lsblk"), "--version"],
+        "plumb check, this host (static)": [str(static), "check", "--fail-on", "none"],
+        "lsblk --topology, this host": [shutil.which("lsblk"), "--topology"],
+        "true": [shutil.which("true")],
+    }
+    silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    walls = {name: [] for name in commands}
+    for _ in range(runs * 40):
+        for name, command in commands.items():
+            started = time.perf_counter()
+            child = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
+            _, status = os.waitpid(child, 0)
+            walls[name].append((time.perf_counter() - started) * 1e3)
+            if os.waitstatus_to_exitcode(status) not in (0, 3):
+                raise SystemExit(f"{name} ended with status {status}")
+    table(f"Start, {runs * 40} runs each in turn", ["command", "wall ms, median (spread)"],
+          [[name, spread(found, 1)] for name, found in walls.items()])
 
 
 class LoopDisk:
@@ -798,10 +835,10 @@ def main():
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
     parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
     parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, record, load, probe, move, "
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, text, jumps, check, start, record, load, probe, move, "
                         "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "watch", "record", "load", "probe", "move"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "text", "jumps", "check", "start", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -811,6 +848,8 @@ def main():
         bench_parquet(arguments.runs, arguments.events)
     if "check" in wanted:
         bench_check(arguments.runs)
+    if "start" in wanted:
+        bench_start(arguments.runs)
     if "record" in wanted:
         bench_record(arguments.runs)
     if "probe" in wanted:

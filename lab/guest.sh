@@ -110,6 +110,7 @@ guest_modules() {
 }
 
 # A processor without AVX: its instructions are slow to emulate, and programs choose them where they find them.
+guest_emulator=qemu-system-x86_64
 guest_options=(-accel tcg,thread=multi -cpu Westmere -no-reboot -display none -monitor none)
 # On a busy machine the timer's interrupts come too late for the kernel's check of them.
 # Nobody attacks a guest: without mitigations every system call takes less.
@@ -139,7 +140,7 @@ guest_run() {
     guest_initrd "$work/initrd"
     while ((tries--)); do
         status=0
-        timeout "$seconds" qemu-system-x86_64 "${guest_options[@]}" -m "$mib" -serial "file:$work/serial" \
+        timeout "$seconds" "$guest_emulator" "${guest_options[@]}" -m "$mib" -serial "file:$work/serial" \
             -kernel "$vmlinuz" -initrd "$work/initrd" -append "$guest_append" "$@" &
         qemu=$!
         wait "$qemu" || status=$?
