@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs Plumb from this folder: the program, manual pages, completions and the unit of the agent. It needs no network.
+# Installs Plumb from this folder: the program, manual pages, completions and the units of agent and survey. It
+# needs no network.
 #
 #   ./install.sh [--prefix DIR]               default: /usr/local
 #   ./install.sh --uninstall [--prefix DIR]   removes the same files
@@ -18,7 +19,7 @@ while [ $# -gt 0 ]; do
     --prefix) [ $# -ge 2 ] || usage "$1"; prefix=$2; shift 2 ;;
     --prefix=*) prefix=${1#--prefix=}; shift ;;
     --uninstall) action=uninstall; shift ;;
-    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) usage "$1" ;;
   esac
 done
@@ -38,7 +39,7 @@ if [ "$action" = uninstall ]; then
     # The unit may be that of another installation.
     unit=$root/lib/systemd/system/plumb-agent.service
     if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && [ "$(systemctl show -p FragmentPath --value plumb-agent.service)" = "$unit" ]; then
-      systemctl disable --now plumb-agent.service || true
+      systemctl disable --now plumb-agent.service plumb-survey.timer || true
     fi
   fi
   find bin lib share -type f | while IFS= read -r file; do
@@ -60,4 +61,4 @@ find bin lib share -type f | while IFS= read -r file; do
   esac
   mv -f "$root/$file.new" "$root/$file"
 done
-echo "installed $root/bin/plumb with its manual pages, completions and unit"
+echo "installed $root/bin/plumb with its manual pages, completions and units"

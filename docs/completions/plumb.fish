@@ -114,7 +114,7 @@ junit\t'The report of a test run'
 csv\t'A line for each finding'
 markdown\t'The verdict and a table'
 prometheus\t'Metrics for node_exporter'"
-complete -c plumb -n "__fish_plumb_using_subcommand check" -l output -d 'With --as: write the result to FILE, whole or not at all, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l output -d 'With --json or --as: write the result to FILE, whole or not at all, in the place of a file that has the name' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'

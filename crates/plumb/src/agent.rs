@@ -1,7 +1,8 @@
 //! `plumb agent`: counts the I/O of all disks all the time, and stores them in a history.
 //!
 //! Flow: the programs in the kernel count; every 10 s the counts are read and added to the open windows in memory; every 60 s these are
-//! stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A full or read-only file system is
+//! stored; every 5 min the I/O since the last time are judged, and changes of findings are reported. A new survey of the layout is judged as soon as
+//! it is there. A full or read-only file system is
 //! reported once and tried again each time; the I/O stay in memory until then.
 
 use std::collections::BTreeMap;
@@ -30,12 +31,17 @@ use crate::{output, privilege};
 
 mod config;
 pub mod judge;
+mod survey;
 
 use config::AgentConfig;
-use judge::Judge;
+use judge::{Change, Judge};
+use survey::SurveyFile;
 
 /// Time between two checkpoints: a kill loses at most the I/O since the last one.
 const CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// Changes of findings after which a survey stores them: the history keeps a limited number in memory.
+const CHANGES_AT_ONCE: usize = 500;
 
 /// A clock that went further than this within a reading was set, or the host slept: the I/O count at the present time.
 const JUMP_NS: i64 = 5_000_000_000;
@@ -76,6 +82,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         identities: BTreeMap::new(),
         fault: None,
         judge: Judge::resume(&earlier),
+        survey: SurveyFile::default(),
     };
     agent.report(&mut writer);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
@@ -102,11 +109,12 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             judged = Instant::now();
             agent.judge(&mut writer, to_ns);
         }
+        if !is_over {
+            agent.survey(&mut writer, &config.survey, to_ns);
+        }
         if is_over || stored.elapsed() >= CHECKPOINT {
             stored = Instant::now();
-            let done = writer.checkpoint(to_ns);
-            agent.note_fault(done.err().map(|error| Failure::failed(&error).text("")));
-            agent.report(&mut writer);
+            agent.store(&mut writer, to_ns);
         }
         if reload.swap(false, Ordering::Relaxed) {
             config = read_again(args, config, &mut writer);
@@ -226,6 +234,7 @@ struct RunningAgent {
     /// The fault of the last checkpoint, which was reported.
     fault: Option<String>,
     judge: Judge,
+    survey: SurveyFile,
 }
 
 impl RunningAgent {
@@ -257,11 +266,33 @@ impl RunningAgent {
     /// Reports and stores the findings that have appeared, changed or gone since the last call.
     fn judge(&mut self, writer: &mut Writer, at_ns: i64) {
         for change in self.judge.end_period() {
-            output::say(&finding_change(change.kind, &change.finding));
-            if let Some((key, step)) = change.step() {
-                writer.note_finding(at_ns, key, step);
+            note(writer, at_ns, &change);
+        }
+    }
+
+    /// Judges the layout by a survey that is new.
+    fn survey(&mut self, writer: &mut Writer, path: &Path, at_ns: i64) {
+        let survey = match self.survey.read_new(path) {
+            Ok(Some(survey)) => survey,
+            Ok(None) => return,
+            Err(why) => return output::say(&format!("the survey cannot be read: {why}")),
+        };
+        let changes = self.judge.survey(survey);
+        for changes in changes.chunks(CHANGES_AT_ONCE) {
+            for change in changes {
+                note(writer, at_ns, change);
+            }
+            if changes.len() == CHANGES_AT_ONCE {
+                self.store(writer, at_ns);
             }
         }
+    }
+
+    /// Stores everything that is in memory.
+    fn store(&mut self, writer: &mut Writer, at_ns: i64) {
+        let done = writer.checkpoint(at_ns);
+        self.note_fault(done.err().map(|error| Failure::failed(&error).text("")));
+        self.report(writer);
     }
 
     /// The identity of a disk; of one that has gone away the last known.
@@ -307,6 +338,14 @@ impl RunningAgent {
                 ),
             });
         }
+    }
+}
+
+/// Logs a change of a finding, and notes it for the history.
+fn note(writer: &mut Writer, at_ns: i64, change: &Change) {
+    output::say(&finding_change(change.kind, &change.finding));
+    if let Some((key, step)) = change.step() {
+        writer.note_finding(at_ns, key, step);
     }
 }
 

@@ -40,7 +40,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     }
     some_are_asked(args)?;
     check(args).or_else(|failure| {
-        if args.json && failure.exit() == Exit::Unknown {
+        if args.json && args.output.is_none() && failure.exit() == Exit::Unknown {
             output::print(&refusal(&failure)?)?;
         }
         Err(failure)
@@ -61,6 +61,7 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
         diagnosis: &diagnosis,
         accepted: &Accepted::default(),
         elsewhere: &[],
+        unread: &[],
         notes: &[failure.text("")],
         outcome: Outcome::Unknown(WhyUnknown::ReadInPart),
     };
@@ -106,6 +107,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     advice::with_commands(&args.beneath, args.image, judged, &mut diagnosis);
     let accepted = config.apply(&mut diagnosis, &stack);
     let run = crate::this_run::now();
+    let unread = gathered.unread_names();
     let mut report = Report {
         run: &run,
         is_full: args.full,
@@ -116,6 +118,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         diagnosis: &diagnosis,
         accepted: &accepted,
         elsewhere: &elsewhere,
+        unread: &unread,
         notes: stack.notes(),
         outcome: Outcome::Clean,
     };
@@ -132,7 +135,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
             output::paper(args.color),
         ))
     };
-    output::print(&shown)?;
+    give(args, &shown)?;
     Ok(report.outcome.into())
 }
 
@@ -150,11 +153,16 @@ fn export(args: &Check, format: Export, report: &Report<'_>) -> Result<Exit, Fai
         Export::Markdown => exports::markdown(report),
         Export::Prometheus => exports::prometheus(report),
     };
-    match &args.output {
-        Some(path) => output::write_file(path, shown.as_bytes())?,
-        None => output::print(&shown)?,
-    }
+    give(args, &shown)?;
     Ok(exit)
+}
+
+/// Prints a result, or writes it to the file that was named.
+fn give(args: &Check, shown: &str) -> Result<(), Failure> {
+    match &args.output {
+        Some(path) => output::write_file(path, shown.as_bytes()),
+        None => output::print(shown),
+    }
 }
 
 /// Whether nothing of this host is looked at but the files that are named.

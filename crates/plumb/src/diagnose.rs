@@ -218,6 +218,7 @@ fn report(
         // The verdict of a diagnosis is that of the whole page.
         outcome: Outcome::Clean,
     };
+    let unread = host.gathered.unread_names();
     let check = Check {
         run: &run,
         is_full: false,
@@ -228,6 +229,7 @@ fn report(
         diagnosis,
         accepted: &aside.accepted,
         elsewhere: &aside.elsewhere,
+        unread: &unread,
         notes: &notes,
         outcome: Outcome::Clean,
     };

@@ -5,9 +5,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use plumb_history::{
-    DeviceIncrement, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Settings, Span, Tier,
-    Window, Writer,
+    DeviceIncrement, FindingKey, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Settings,
+    Span, Tier, Window, Writer,
 };
+use plumb_model::Finding;
 use plumb_profile::Profile;
 use plumb_profile::profile::TimeBase;
 use plumb_report::history as report;
@@ -135,29 +136,38 @@ fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
 fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
     let reader = span::open(&wanted.store.folder.state_dir)?;
     let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
-    let only = span
-        .map_err(Failure::usage)?
-        .map(|span| Ok::<_, Failure>((span.series(&reader)?, span.within(span::EVER))))
-        .transpose()?;
-    let mut found = Vec::new();
+    let span = span.map_err(Failure::usage)?;
+    // A partition and a disk without I/O have findings about the layout, and no series.
+    let series = span.as_ref().map(|span| span.series(&reader));
+    let is_on_device = |span: &DeviceSpan, key: &FindingKey, finding: &Finding| {
+        let place = judge::Location::parse(&key.place);
+        let is_of_series = |place: judge::Location| {
+            let all = series.iter().flatten().flatten();
+            all.into_iter().any(|one| place.is_on(&one.identity))
+        };
+        span.device.trim_start_matches("/dev/") == finding.target.device
+            || place.is_some_and(|place| place.is_on(&span.device) || is_of_series(place))
+    };
+    let (mut found, mut is_known) = (Vec::new(), false);
     for interval in reader.findings().map_err(failed)? {
-        let is_wanted = only.as_ref().is_none_or(|(series, time)| {
-            let place = judge::Location::parse(&interval.key.place);
-            let is_there =
-                place.is_some_and(|place| series.iter().any(|one| one.identity == place.identity));
-            let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
-            is_there && !ends_before && interval.appeared_ns < time.to_ns
-        });
-        if !is_wanted {
-            continue;
-        }
-        let finding = serde_json::from_str(&interval.facts).map_err(|error| {
+        let finding: Finding = serde_json::from_str(&interval.facts).map_err(|error| {
             Failure::unknown(format!(
                 "the finding {} of {} is not one that this version knows: {error}",
                 interval.key.rule,
                 time_words(interval.appeared_ns)
             ))
         })?;
+        if let Some(span) = &span {
+            if !is_on_device(span, &interval.key, &finding) {
+                continue;
+            }
+            is_known = true;
+            let time = span.within(span::EVER);
+            let ends_before = interval.went_ns.is_some_and(|went| went <= time.from_ns);
+            if ends_before || interval.appeared_ns >= time.to_ns {
+                continue;
+            }
+        }
         found.push(HistoryFinding::new(
             finding,
             time_words(interval.appeared_ns),
@@ -165,7 +175,10 @@ fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
             interval.went_ns.map(time_words),
         ));
     }
-    Ok(found)
+    match series {
+        Some(Err(unknown)) if !is_known => Err(unknown),
+        _ => Ok(found),
+    }
 }
 
 /// The I/O of a device in windows of the finest tier that has all of the time and at most `rows` windows in it.

@@ -31,6 +31,9 @@ pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
     let severity = finding.severity.word();
     let device = visible(&finding.target.device);
     match change {
+        FindingChange::Gone if finding.target.is_layer() || finding.target.is_host() => {
+            format!("{name} is gone: the latest survey does not show it on {device}")
+        }
         FindingChange::Gone => format!("{name} is gone: the latest I/O on {device} do not show it"),
         change => {
             let change = match change {

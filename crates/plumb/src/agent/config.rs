@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use plumb_geometry::{Bytes, parse_size};
 use plumb_history::{Settings, Tier};
-use toml::Spanned;
-use toml::de::DeValue;
 
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::{ConfigError, ConfigText, is_there, read_text};
@@ -18,9 +16,13 @@ use crate::moment::parse_duration;
 /// The file of the host.
 pub const PATH: &str = "/etc/plumb/agent.toml";
 
+/// The file that plumb-survey.service writes.
+const SURVEY: &str = "/run/plumb-survey/check.json";
+
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "state_dir",
+    "survey",
     "interval",
     "judge_every",
     "history_max",
@@ -46,6 +48,8 @@ const DAY_NS: i64 = 24 * HOUR_NS;
 pub struct AgentConfig {
     /// Folder of the history.
     pub state_dir: PathBuf,
+    /// File of the survey: a document of `plumb check --json`.
+    pub survey: PathBuf,
     /// Time between two readings.
     pub interval: Duration,
     /// Time between two judgements.
@@ -58,6 +62,7 @@ impl Default for AgentConfig {
     fn default() -> AgentConfig {
         AgentConfig {
             state_dir: PathBuf::from(STATE_DIR),
+            survey: PathBuf::from(SURVEY),
             interval: Duration::from_secs(10),
             judge_every: Duration::from_secs(300),
             history: Settings::default(),
@@ -99,7 +104,14 @@ impl AgentConfig {
         for (key, value) in source.table()?.get_ref().iter() {
             let keep = match key.get_ref().as_ref() {
                 "state_dir" => {
-                    config.state_dir = folder(&source, value)?;
+                    let expected = "the whole path of a folder, such as \"/var/lib/plumb-agent\"";
+                    config.state_dir = source.read(value, expected, whole_path)?;
+                    continue;
+                }
+                "survey" => {
+                    let expected =
+                        "the whole path of a file, such as \"/run/plumb-survey/check.json\"";
+                    config.survey = source.read(value, expected, whole_path)?;
                     continue;
                 }
                 "interval" => {
@@ -141,6 +153,7 @@ impl AgentConfig {
         };
         let lines = [
             ("state_dir", self.state_dir.display().to_string()),
+            ("survey", self.survey.display().to_string()),
             ("interval", format!("{}ms", self.interval.as_millis())),
             ("judge_every", format!("{}ms", self.judge_every.as_millis())),
             ("history_max", format!("{}m", self.history.bytes_max >> 20)),
@@ -154,13 +167,10 @@ impl AgentConfig {
     }
 }
 
-/// A folder by its whole path: an agent has no folder of its own that a path could begin at.
-fn folder(source: &ConfigText<'_>, value: &Spanned<DeValue<'_>>) -> Result<PathBuf, ConfigError> {
-    let expected = "the whole path of a folder, such as \"/var/lib/plumb-agent\"";
-    source.read(value, expected, |text| {
-        let is_plain = !text.chars().any(char::is_control);
-        Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
-    })
+/// A whole path: an agent has no folder of its own that a path could begin at.
+fn whole_path(text: &str) -> Option<PathBuf> {
+    let is_plain = !text.chars().any(char::is_control);
+    Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
 }
 
 /// A time from a second to a limit.
@@ -189,9 +199,10 @@ mod tests {
 
     #[test]
     fn a_file_is_read() {
-        let text = "state_dir = \"/srv/plumb\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n";
+        let text = "state_dir = \"/srv/plumb\"\nsurvey = \"/srv/check.json\"\ninterval = \"5s\"\nhistory_max = \"512m\"\nkeep_5_minutes = \"12h\"\nkeep_days = \"365d\"\n";
         let config = AgentConfig::parse("agent.toml", text).expect("a file without mistakes");
         assert_eq!(config.state_dir, Path::new("/srv/plumb"));
+        assert_eq!(config.survey, Path::new("/srv/check.json"));
         assert_eq!(config.interval, Duration::from_secs(5));
         assert_eq!(config.history.bytes_max, 512 << 20);
         let kept = config.history.tiers.map(|tier| tier.keep_ns / HOUR_NS);
@@ -206,7 +217,7 @@ mod tests {
         for (text, message) in [
             (
                 "\nintervall = \"5s\"",
-                "a:2: found key `intervall`, expected one of state_dir, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
+                "a:2: found key `intervall`, expected one of state_dir, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
                  keep_days; did you mean `interval`?",
             ),
             (
@@ -220,6 +231,10 @@ mod tests {
             (
                 "state_dir = \"history\"",
                 "a:1: found `\"history\"`, expected the whole path of a folder, such as \"/var/lib/plumb-agent\"",
+            ),
+            (
+                "survey = \"check.json\"",
+                "a:1: found `\"check.json\"`, expected the whole path of a file, such as \"/run/plumb-survey/check.json\"",
             ),
             (
                 "history_max = \"1m\"",

@@ -1,24 +1,30 @@
-//! Findings over time: the agent judges the I/O of each period, and reports a finding when it appears, worsens, or goes.
+//! Findings over time: the agent judges the I/O of each period and each survey of the layout, and reports a finding when it appears, worsens, or goes.
 //!
 //! The history keeps each finding from the time at which it appeared to that at which it went, also across a restart of the agent.
 //!
 //! A finding goes when its rule looked at the I/O of the same place and found nothing. A device without I/O, a rule that could not tell,
-//! and a weaker finding at the same place leave it as it is: a share near a threshold would otherwise come and go all day.
+//! and a weaker finding at the same place leave it as it is: a share near a threshold would otherwise come and go all day. A finding about
+//! the layout goes when a survey that could read its disk no longer has it.
 
 use std::collections::BTreeMap;
 
 use plumb_capture::Recorder;
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose, diagnose_answers};
 use plumb_history::{FindingInterval, FindingKey, FindingStep};
-use plumb_model::{Finding, Part, Reason, RuleId, Severity};
+use plumb_model::{Finding, Part, Reason, RuleId, Severity, Target};
 use plumb_profile::Profile;
 use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
 use plumb_report::history::FindingChange;
+use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
+
+use super::survey::LayoutSurvey;
 
 /// Cap on the rows of a table, so that 200 busy devices take no more than 15 MB. Figures of a full table are ranges.
 const ROWS_MAX: usize = 1024;
+/// The layer of findings about the layout, in place of one at which I/O were seen.
+const LAYOUT: &str = "layout";
 /// I/O without a failure after which a device fails no more.
 const IOS_WITHOUT_FAILURE: u64 = 1000;
 
@@ -45,7 +51,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// WWN, serial number or UUID; a name without them.
-    pub identity: String,
+    identity: String,
     layer: String,
     part: Option<Part>,
 }
@@ -55,6 +61,13 @@ impl Location {
     #[must_use]
     pub fn parse(words: &str) -> Option<Location> {
         serde_json::from_str(words).ok()
+    }
+
+    /// Whether it is a device, or a partition of a device.
+    #[must_use]
+    pub fn is_on(&self, identity: &str) -> bool {
+        let behind = self.identity.strip_prefix(identity);
+        behind.is_some_and(|behind| behind.is_empty() || behind.starts_with("-part"))
     }
 }
 
@@ -120,8 +133,37 @@ impl Judge {
             let found = judge(&profile);
             self.remove_gone(&profile, &found, &mut changes);
             for finding in found.findings {
-                changes.extend(self.find(&profile, finding));
+                changes.extend(self.find(self.place(&profile, &finding), finding));
             }
+        }
+        changes
+    }
+
+    /// Judges the layout by a survey, and returns the changes.
+    pub fn survey(&mut self, survey: LayoutSurvey) -> Vec<Change> {
+        let mut changes = Vec::new();
+        // An accepted finding is no news, and still there.
+        let there = survey.findings.iter().chain(&survey.accepted);
+        let there: Vec<Place> = there.map(place_in_layout).collect();
+        self.present.retain(|(place, finding)| {
+            let is_unknown = survey.unknown.iter().any(|unknown| {
+                unknown.rule == place.rule
+                    && !fits_so_far(&unknown.reason)
+                    && (unknown.target.is_host() || on_layout(&unknown.target) == place.on)
+            });
+            let is_open = is_unknown || survey.unread.contains(&finding.target.device);
+            let is_gone = place.on.layer == LAYOUT && !there.contains(place) && !is_open;
+            if is_gone {
+                changes.push(Change {
+                    kind: FindingChange::Gone,
+                    finding: finding.clone(),
+                    place: place.clone(),
+                });
+            }
+            !is_gone
+        });
+        for finding in survey.findings {
+            changes.extend(self.find(place_in_layout(&finding), finding));
         }
         changes
     }
@@ -163,8 +205,7 @@ impl Judge {
         });
     }
 
-    fn find(&mut self, profile: &Profile, finding: Finding) -> Option<Change> {
-        let place = self.place(profile, &finding);
+    fn find(&mut self, place: Place, finding: Finding) -> Option<Change> {
         let known = self.present.iter_mut().find(|(known, _)| *known == place);
         let kind = match known {
             Some((_, known)) if finding.severity > known.severity => {
@@ -182,6 +223,40 @@ impl Judge {
             finding,
             place,
         })
+    }
+}
+
+/// Whether a rule found no defect on all grids that are visible, and could not tell for those beyond them alone.
+fn fits_so_far(reason: &Reason) -> bool {
+    match reason {
+        Reason::NothingBeyond { .. } => true,
+        Reason::Stack { because, more } => {
+            let is_beyond = |why: &Obstacle| {
+                matches!(
+                    why,
+                    Obstacle::BelowVirtualDisk { .. } | Obstacle::NothingBeyond { .. }
+                )
+            };
+            *more == 0 && because.iter().all(is_beyond)
+        }
+        _ => false,
+    }
+}
+
+/// The place of a finding about the layout.
+fn place_in_layout(finding: &Finding) -> Place {
+    Place {
+        rule: finding.rule(),
+        on: on_layout(&finding.target),
+    }
+}
+
+/// A target in the layout. Two paths to one LUN have one identity, and are one place.
+fn on_layout(target: &Target) -> Location {
+    Location {
+        identity: target.identity.as_ref().unwrap_or(&target.device).clone(),
+        layer: LAYOUT.to_owned(),
+        part: target.part.clone(),
     }
 }
 
@@ -327,6 +402,91 @@ mod tests {
         let mut newer = earlier;
         newer[0].facts = "{\"rule\": \"rule-of-2030\"}".to_owned();
         assert_eq!(Judge::resume(&newer[..1]).present.len(), 0);
+    }
+
+    /// A finding about the layout of a partition.
+    fn in_layout(device: &str, identity: Option<&str>) -> Finding {
+        use plumb_model::TargetLayer;
+        let mut judge = Judge::default();
+        for profile in period("sda", 2000, 512).iter() {
+            judge.add("wwn of sda", profile);
+        }
+        let of_rule = |change: &Change| change.finding.rule() == RuleId::MisalignedIo;
+        let found = judge.end_period().into_iter().find(of_rule);
+        let mut finding = found.expect("misaligned I/O").finding;
+        finding.target = Target {
+            host: None,
+            device: device.to_owned(),
+            part: None,
+            layer: TargetLayer::Stack(plumb_stack::Kind::Partition),
+            identity: identity.map(str::to_owned),
+            node: None,
+        };
+        finding
+    }
+
+    #[test]
+    fn findings_about_the_layout_are_followed() {
+        let survey = |findings: &[Finding]| LayoutSurvey {
+            findings: findings.to_vec(),
+            ..LayoutSurvey::default()
+        };
+        let steps = |judge: &mut Judge, survey: LayoutSurvey| -> Vec<(FindingChange, String)> {
+            let changes = judge.survey(survey).into_iter();
+            let steps = changes.map(|change| (change.kind, change.finding.target.device));
+            steps.collect()
+        };
+        let (one, other) = (
+            in_layout("sda1", Some("wwn-part1")),
+            in_layout("dm-3", None),
+        );
+        let appeared = |name: &str| (FindingChange::Appeared, name.to_owned());
+        let gone = |name: &str| (FindingChange::Gone, name.to_owned());
+        let mut judge = Judge::default();
+        let both = [one.clone(), other.clone()];
+        assert_eq!(
+            steps(&mut judge, survey(&both)),
+            [appeared("sda1"), appeared("dm-3")]
+        );
+        // The disk has another name after a boot, and is a second path to the LUN.
+        let renamed = in_layout("sdq1", Some("wwn-part1"));
+        let again = [one.clone(), renamed, other.clone()];
+        assert_eq!(steps(&mut judge, survey(&again)), []);
+        // A disk that was not read says nothing.
+        let mut unread = survey(&[]);
+        unread.unread = ["sda1", "dm-3"].map(str::to_owned).into();
+        assert_eq!(steps(&mut judge, unread), []);
+        // Nor does a rule that could not judge the place, or an accepted finding.
+        let unknown = plumb_model::Unjudged {
+            rule: one.rule(),
+            target: one.target.clone(),
+            reason: Reason::NoGrid,
+        };
+        let mut open = survey(&[]);
+        open.unknown.push(unknown.clone());
+        open.accepted.push(other.clone());
+        assert_eq!(steps(&mut judge, open), []);
+        // I/O that fit are no statement about the layout.
+        let good = period("sda1", 2000, 0);
+        assert_eq!(changes(&mut judge, &good), []);
+        // In a guest, layers below the virtual disk are never visible.
+        let mut guest = survey(std::slice::from_ref(&other));
+        let disk = "sda".to_owned();
+        let why = Obstacle::BelowVirtualDisk { disk, target: None };
+        guest.unknown.push(plumb_model::Unjudged {
+            reason: Reason::Stack {
+                because: vec![why],
+                more: 0,
+            },
+            ..unknown
+        });
+        assert_eq!(steps(&mut judge, guest), [gone("sda1")]);
+        // Across a restart, with the words of the history.
+        let mut judge = Judge::default();
+        let earlier = stored(&judge.survey(survey(&both)));
+        let mut judge = Judge::resume(&earlier);
+        assert_eq!(steps(&mut judge, survey(&both)), []);
+        assert_eq!(steps(&mut judge, survey(&[])), [gone("sda1"), gone("dm-3")]);
     }
 
     /// A device that completes nothing has no I/O to judge, but its answers.

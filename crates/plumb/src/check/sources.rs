@@ -31,7 +31,7 @@ pub struct GatheredHost {
     pub is_partial: bool,
     /// The target, where it is not found by its name alone.
     pub target: Option<NodeId>,
-    /// Devices of this host that could not be opened to read their contents.
+    /// Devices whose contents could not be read.
     pub unread: Vec<(String, std::io::Error)>,
 }
 
@@ -230,6 +230,7 @@ impl GatheredHost {
         let refused = devices::of_host(builder, &collected.disks);
         let advice = "collect as root on that host";
         devices::note(builder, &refused, Some(advice));
+        self.unread.extend(refused);
         if contents.form() == collection::Form::Files {
             builder.note(format!(
                 "{name} is of an older form, without labels, superblocks and places of files"
@@ -250,6 +251,11 @@ impl GatheredHost {
             }
         }
         Ok(contents.own_name().as_deref().and_then(hosts::plain_name))
+    }
+
+    /// Names of the devices whose contents could not be read.
+    pub fn unread_names(&self) -> Vec<String> {
+        self.unread.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Notes an unusable input.

@@ -79,19 +79,25 @@ pub struct Check {
     pub response: Option<f64>,
 
     /// Print one JSON document instead of text
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, group = "document", help_heading = "Output")]
     pub json: bool,
     /// Print the result for another program
     ///
     /// A plugin line of Nagios, XML of JUnit, CSV, Markdown, or metrics for the textfile collector of node_exporter. As nagios
     /// the exit status is 0, 1, 2 or 3, and 3 for every failure.
-    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["json", "verbose"], help_heading = "Output")]
+    #[arg(
+        long = "as",
+        value_name = "FORMAT",
+        group = "document",
+        conflicts_with = "verbose",
+        help_heading = "Output"
+    )]
     pub export: Option<Export>,
-    /// With --as: write the result to FILE, whole or not at all, in the place of a file that has the name
+    /// With --json or --as: write the result to FILE, whole or not at all, in the place of a file that has the name
     #[arg(
         long,
         value_name = "FILE",
-        requires = "export",
+        requires = "document",
         help_heading = "Output"
     )]
     pub output: Option<PathBuf>,

@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Files that more than one command reads or writes, with the first word of each such command.
-pub const FILES: [(&str, &str, &[&str]); 4] = [
+pub const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "/etc/plumb/agent.toml",
         "the configuration of the agent",
@@ -40,6 +40,11 @@ pub const FILES: [(&str, &str, &[&str]); 4] = [
         "/etc/plumb/config.toml",
         "findings that this host accepts",
         &["", "diagnose", "check"],
+    ),
+    (
+        "/run/plumb-survey/check.json",
+        "the survey of the layout that the agent reads",
+        &["agent"],
     ),
     (
         "/var/lib/plumb",

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plumb_testkit::loop_device::LoopDevice;
+use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::{require, wait};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -306,6 +306,103 @@ fn findings_are_logged_once() {
     assert!(text.contains(&line), "{text}");
 }
 
+/// Runs `plumb check` as the unit of the survey does: with its capabilities alone.
+fn survey(file: &Path, disk: &LoopDevice) {
+    let unit = include_str!("../../../../packaging/systemd/plumb-survey.service");
+    let kept = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="))
+        .expect("the capabilities of the unit");
+    let kept = kept.replace("CAP_", "+").replace(' ', ",").to_lowercase();
+    let done = wait::output_of(
+        Command::new("setpriv")
+            .arg("--no-new-privs")
+            .arg(format!("--bounding-set=-all,{kept}"))
+            .arg(env!("CARGO_BIN_EXE_plumb"))
+            .args(["check", &disk.name(), "--json", "--fail-on", "none"])
+            .arg("--output")
+            .arg(file),
+    );
+    // A loop device has layers below that are not visible.
+    let status = done.status.code();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(matches!(status, Some(0 | 3)), "{status:?}: {said}");
+    let text = fs::read_to_string(file).expect("a survey");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let unread = document["result"]["unread"].as_array().expect("a list");
+    let is_unread = unread.iter().any(|name| name == disk.name().as_str());
+    assert!(!is_unread, "{unread:?}");
+}
+
+/// A partition that begins off the grid is in the log once, and so is its end; the history has both.
+#[test]
+fn a_survey_is_judged() {
+    require!(Bpf, Loop, Root, Tool("setpriv"), Tool("sfdisk"));
+    let folder = Folder::new("agent-survey");
+    let image = folder.file("disk", vec![0; 64 << 20]);
+    let disk = LoopDevice::attach(&image, &[]);
+    let partition = |start: u32| {
+        let label = format!("label: dos\nstart={start}, size=60000, type=83\n");
+        let label = fs::File::open(folder.file("label", label)).expect("the label");
+        let mut sfdisk = Command::new("sfdisk");
+        sfdisk.args(["--quiet", "--no-reread", "--no-tell-kernel"]);
+        run(sfdisk.arg(disk.path()).stdin(label));
+        assert_eq!(disk.add_partitions(), 1);
+    };
+    partition(63);
+    let surveyed = folder.path("check.json");
+    let text = format!(
+        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
+        folder.path("store").display(),
+        surveyed.display()
+    );
+    let file = folder.file("agent.toml", text);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["agent", "--config"]).arg(&file);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    survey(&surveyed, &disk);
+    service.says(&format!(
+        "misaligned-partition appeared (warning): {}p1 starts",
+        disk.name()
+    ));
+    // The same is no news. The agent has read it before the next file, which is broken.
+    survey(&surveyed, &disk);
+    std::thread::sleep(Duration::from_secs(3));
+    fs::write(&surveyed, "{").expect("room");
+    service.says("the survey cannot be read: ");
+    run(Command::new("partx").arg("--delete").arg(disk.path()));
+    partition(2048);
+    survey(&surveyed, &disk);
+    service.says(&format!(
+        "misaligned-partition is gone: the latest survey does not show it on {}p1",
+        disk.name()
+    ));
+    let said = service.end();
+    let lines = said
+        .lines()
+        .filter(|line| line.contains("misaligned-partition"));
+    assert_eq!(lines.count(), 2, "{said}");
+
+    let store = folder.path("store").display().to_string();
+    let span = format!("{}p1", disk.name());
+    let args = [
+        "history",
+        "findings",
+        &span,
+        "--json",
+        "--state-dir",
+        &store,
+    ];
+    let document = plumb(args).ends(0).json();
+    let all = document["result"]["is"].as_array().expect("findings");
+    let [one] = &all[..] else {
+        panic!("one finding: {all:?}");
+    };
+    assert_eq!(one["finding"]["rule"], "misaligned-partition");
+    assert!(one["went"].is_string(), "{one}");
+}
+
 /// The two capabilities of the unit are enough, without any other right.
 #[test]
 fn two_capabilities_are_enough() {
@@ -363,25 +460,50 @@ fn two_capabilities_are_enough() {
     assert_eq!(stored(&store, &disk), 300);
 }
 
-/// The unit has no mistake, and systemd's own review puts its exposure below 2.0 of 10.
+/// The units have no mistake. systemd's own review puts the exposure of the agent below 2.0 of 10, and that of the survey, which
+/// runs as root and needs the disks and the mounts of the host, below 5.0.
 #[test]
-fn the_unit_is_confined() {
+fn the_units_are_confined() {
     require!(Tool("systemd-analyze"));
     let folder = Folder::new("agent-unit");
-    let unit = include_str!("../../../../packaging/systemd/plumb-agent.service");
-    let unit = unit
-        .replace("@BINDIR@", "/bin")
-        .replace("/bin/plumb", "/bin/true");
-    let file = folder.file("plumb-agent.service", unit);
-    let review = |args: &[&str]| {
-        let done = wait::output_of(Command::new("systemd-analyze").args(args).arg(&file));
+    let units = [
+        (
+            "plumb-agent.service",
+            include_str!("../../../../packaging/systemd/plumb-agent.service"),
+        ),
+        (
+            "plumb-survey.service",
+            include_str!("../../../../packaging/systemd/plumb-survey.service"),
+        ),
+        (
+            "plumb-survey.timer",
+            include_str!("../../../../packaging/systemd/plumb-survey.timer"),
+        ),
+    ];
+    for (name, unit) in units {
+        let unit = unit
+            .replace("@BINDIR@", "/bin")
+            .replace("/bin/plumb", "/bin/true");
+        folder.file(name, unit);
+    }
+    let review = |name: &str, args: &[&str]| {
+        let mut command = Command::new("systemd-analyze");
+        let done = wait::output_of(command.args(args).arg(folder.path(name)));
         let said =
             [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert!(done.status.success(), "{args:?}: {}", said.concat());
+        assert!(done.status.success(), "{args:?} {name}: {}", said.concat());
         said.concat()
     };
-    let said = review(&["security", "--offline=yes", "--threshold=20", "--no-pager"]);
-    assert!(said.contains("Overall exposure level"), "{said}");
-    let said = review(&["verify", "--man=no"]);
-    assert!(!said.contains("plumb-agent.service"), "{said}");
+    for (name, threshold) in [("plumb-agent.service", 20), ("plumb-survey.service", 50)] {
+        let threshold = format!("--threshold={threshold}");
+        let said = review(
+            name,
+            &["security", "--offline=yes", &threshold, "--no-pager"],
+        );
+        assert!(said.contains("Overall exposure level"), "{said}");
+    }
+    for (name, _) in units {
+        let said = review(name, &["verify", "--man=no"]);
+        assert!(!said.contains("plumb-"), "{said}");
+    }
 }

@@ -38,7 +38,7 @@ fn run_parts(parts: &[&str], steps: usize) {
 #[test]
 fn a_deb_in_a_system_of_its_own() {
     require!(Root, Tool("debootstrap"), Tool("dpkg-deb"), Tool("strip"));
-    run_parts(&["deb-bookworm"], 28);
+    run_parts(&["deb-bookworm"], 31);
 }
 
 #[test]
@@ -50,13 +50,13 @@ fn an_rpm_in_a_system_of_its_own() {
         Tool("strip"),
         Patience
     );
-    run_parts(&["rpm"], 20);
+    run_parts(&["rpm"], 23);
 }
 
 #[test]
 fn a_tarball_in_a_home_directory() {
     require!(Root, Tool("setpriv"), Tool("strip"));
-    run_parts(&["tarball"], 9);
+    run_parts(&["tarball"], 10);
 }
 
 #[test]

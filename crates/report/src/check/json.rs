@@ -135,6 +135,7 @@ pub(crate) struct CheckResult<'a> {
     accepted: AcceptedOut<'a>,
     elsewhere: ElsewhereOut,
     silent: &'a [RuleId],
+    unread: &'a [String],
     notes: &'a [String],
 }
 
@@ -190,6 +191,7 @@ pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
         accepted: AcceptedOut::new(check.accepted),
         elsewhere: ElsewhereOut::count(check.elsewhere),
         silent: &check.diagnosis.silent,
+        unread: check.unread,
         notes: check.notes,
     }
 }

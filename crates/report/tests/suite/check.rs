@@ -107,6 +107,7 @@ fn report_of(
         diagnosis: &Diagnosis::default(),
         accepted: &Accepted::default(),
         elsewhere: &[],
+        unread: &[],
         notes: stack.notes(),
         outcome: Outcome::Unknown(WhyUnknown::Layout),
     };

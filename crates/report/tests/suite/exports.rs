@@ -51,6 +51,7 @@ fn export<T>(make: impl FnOnce(&Check<'_>) -> T) -> T {
         diagnosis: &diagnosis,
         accepted: &Accepted::default(),
         elsewhere: &[],
+        unread: &[],
         notes: &[],
         outcome: Outcome::Findings,
     })

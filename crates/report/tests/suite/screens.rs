@@ -106,6 +106,7 @@ fn screen(
         diagnosis: &diagnosis,
         accepted: &Accepted::default(),
         elsewhere: &[],
+        unread: &[],
         notes: &[],
         outcome,
     };
