@@ -18,7 +18,6 @@ use plumb_diagnose::Questions;
 use plumb_history::{DeviceIncrement, Notice, Sender, Senders, Span, Writer};
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::Command;
-use plumb_report::history::finding_change;
 use sd_notify::NotifyState;
 
 use crate::cli::{Agent, STATE_DIR};
@@ -31,10 +30,12 @@ use crate::{output, privilege};
 
 mod config;
 pub mod judge;
+mod log;
 mod survey;
 
 use config::AgentConfig;
 use judge::{Change, Judge};
+use log::ChangeLog;
 use survey::SurveyFile;
 
 /// Time between two checkpoints: a kill loses at most the I/O since the last one.
@@ -83,6 +84,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         fault: None,
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
+        log: ChangeLog::open(),
     };
     agent.report(&mut writer);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
@@ -235,6 +237,7 @@ struct RunningAgent {
     fault: Option<String>,
     judge: Judge,
     survey: SurveyFile,
+    log: ChangeLog,
 }
 
 impl RunningAgent {
@@ -266,7 +269,7 @@ impl RunningAgent {
     /// Reports and stores the findings that have appeared, changed or gone since the last call.
     fn judge(&mut self, writer: &mut Writer, at_ns: i64) {
         for change in self.judge.end_period() {
-            note(writer, at_ns, &change);
+            self.note(writer, at_ns, &change);
         }
     }
 
@@ -280,11 +283,19 @@ impl RunningAgent {
         let changes = self.judge.survey(survey);
         for changes in changes.chunks(CHANGES_AT_ONCE) {
             for change in changes {
-                note(writer, at_ns, change);
+                self.note(writer, at_ns, change);
             }
             if changes.len() == CHANGES_AT_ONCE {
                 self.store(writer, at_ns);
             }
+        }
+    }
+
+    /// Logs a change of a finding, and notes it for the history.
+    fn note(&self, writer: &mut Writer, at_ns: i64, change: &Change) {
+        self.log.note(change);
+        if let Some((key, step)) = change.step() {
+            writer.note_finding(at_ns, key, step);
         }
     }
 
@@ -338,14 +349,6 @@ impl RunningAgent {
                 ),
             });
         }
-    }
-}
-
-/// Logs a change of a finding, and notes it for the history.
-fn note(writer: &mut Writer, at_ns: i64, change: &Change) {
-    output::say(&finding_change(change.kind, &change.finding));
-    if let Some((key, step)) = change.step() {
-        writer.note_finding(at_ns, key, step);
     }
 }
 

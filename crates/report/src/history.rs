@@ -24,6 +24,18 @@ pub enum FindingChange {
     Gone,
 }
 
+impl FindingChange {
+    /// The word for logs.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            FindingChange::Appeared => "appeared",
+            FindingChange::Worsened => "worsened",
+            FindingChange::Gone => "gone",
+        }
+    }
+}
+
 /// The line of a log about a change of a finding, with the page that explains it.
 #[must_use]
 pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
@@ -35,16 +47,11 @@ pub fn finding_change(change: FindingChange, finding: &Finding) -> String {
             format!("{name} is gone: the latest survey does not show it on {device}")
         }
         FindingChange::Gone => format!("{name} is gone: the latest I/O on {device} do not show it"),
-        change => {
-            let change = match change {
-                FindingChange::Worsened => "worsened",
-                _ => "appeared",
-            };
-            format!(
-                "{name} {change} ({severity}): {} See: plumb explain {name}",
-                visible(&brief::summary(finding))
-            )
-        }
+        FindingChange::Appeared | FindingChange::Worsened => format!(
+            "{name} {} ({severity}): {} See: plumb explain {name}",
+            change.word(),
+            visible(&brief::summary(finding))
+        ),
     }
 }
 

@@ -81,6 +81,11 @@ pub struct Change {
 }
 
 impl Change {
+    /// The identity of the place.
+    pub fn identity(&self) -> &str {
+        &self.place.on.identity
+    }
+
     /// The step for the history; `None` if it cannot be written as JSON.
     pub fn step(&self) -> Option<(FindingKey, FindingStep)> {
         let key = FindingKey {

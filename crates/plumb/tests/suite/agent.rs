@@ -1,5 +1,6 @@
 //! `plumb agent` as a service: its configuration, its messages to systemd, and its rights.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -401,6 +402,89 @@ fn a_survey_is_judged() {
     };
     assert_eq!(one["finding"]["rule"], "misaligned-partition");
     assert!(one["went"].is_string(), "{one}");
+}
+
+/// The values of the fields of a message to journald, by its native protocol.
+fn fields(message: &[u8]) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    let mut rest = message;
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| *byte == b'\n').expect("a line");
+        let line = String::from_utf8(rest[..end].to_vec()).expect("text");
+        rest = &rest[end + 1..];
+        if let Some((name, value)) = line.split_once('=') {
+            fields.insert(name.to_owned(), value.to_owned());
+            continue;
+        }
+        let (len, behind) = rest.split_first_chunk::<8>().expect("a length");
+        let len = usize::try_from(u64::from_le_bytes(*len)).expect("a length");
+        let value = String::from_utf8(behind[..len].to_vec()).expect("text");
+        assert_eq!(behind[len], b'\n');
+        fields.insert(line, value);
+        rest = &behind[len + 1..];
+    }
+    fields
+}
+
+/// If standard error is the stream that systemd named, the findings go to journald with fields, and else they are lines.
+#[test]
+fn the_journal_has_fields() {
+    require!(Bpf, Loop, Root, Tool("unshare"), Tool("sfdisk"));
+    let folder = Folder::new("agent-journal");
+    let image = folder.file("disk", vec![0; 64 << 20]);
+    let disk = LoopDevice::attach(&image, &[]);
+    let label = fs::File::open(folder.file("label", "label: dos\nstart=63, size=60000, type=83\n"));
+    let mut sfdisk = Command::new("sfdisk");
+    sfdisk.args(["--quiet", "--no-reread", "--no-tell-kernel"]);
+    run(sfdisk.arg(disk.path()).stdin(label.expect("the label")));
+    assert_eq!(disk.add_partitions(), 1);
+    let surveyed = folder.path("check.json");
+    survey(&surveyed, &disk);
+    // The agent sees a /run of its own, in which the test is journald.
+    let own = folder.path("run");
+    fs::create_dir_all(own.join("systemd/journal")).expect("room");
+    let journal = UnixDatagram::bind(own.join("systemd/journal/socket")).expect("a socket");
+    journal.set_read_timeout(Some(LIMIT)).expect("a limit");
+    let text = format!(
+        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
+        folder.path("store").display(),
+        surveyed.display()
+    );
+    let file = folder.file("agent.toml", text);
+    let mut command = Command::new("unshare");
+    let script = "mount --bind \"$1\" /run && JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$2\" agent --config \"$3\"";
+    command.args(["--mount", "sh", "-c", script, "-"]).args([
+        &own,
+        Path::new(env!("CARGO_BIN_EXE_plumb")),
+        &file,
+    ]);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    let mut bytes = vec![0; 1 << 20];
+    let found = loop {
+        let len = journal.recv(&mut bytes).expect("a message");
+        let found = fields(&bytes[..len]);
+        // The agent watches the disks of other tests, too.
+        if found["PLUMB_RULE"] == "misaligned-partition" {
+            break found;
+        }
+    };
+    let device = format!("{}p1", disk.name());
+    let begin = format!("misaligned-partition appeared (warning): {device} starts");
+    assert!(found["MESSAGE"].starts_with(&begin), "{found:?}");
+    for (name, value) in [
+        ("PRIORITY", "4"),
+        ("SYSLOG_IDENTIFIER", "plumb"),
+        ("PLUMB_CHANGE", "appeared"),
+        ("PLUMB_SEVERITY", "warning"),
+        ("PLUMB_DEVICE", &device),
+    ] {
+        assert_eq!(found[name], value, "{name}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&found["PLUMB_FINDING"]).expect("JSON");
+    assert_eq!(json["target"]["device"], device.as_str());
+    let said = service.end();
+    assert!(!said.contains("misaligned-partition"), "{said}");
 }
 
 /// The two capabilities of the unit are enough, without any other right.
