@@ -40,6 +40,8 @@ if [ "$action" = uninstall ]; then
     unit=$root/lib/systemd/system/plumb-agent.service
     if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && [ "$(systemctl show -p FragmentPath --value plumb-agent.service)" = "$unit" ]; then
       systemctl disable --now plumb-agent.service plumb-survey.timer || true
+      systemctl stop plumb-survey.service || true
+      rm -rf /run/plumb-survey
     fi
   fi
   find bin lib share -type f | while IFS= read -r file; do

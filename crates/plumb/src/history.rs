@@ -139,26 +139,22 @@ fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
     let span = span.map_err(Failure::usage)?;
     // A partition and a disk without I/O have findings about the layout, and no series.
     let series = span.as_ref().map(|span| span.series(&reader));
-    let is_on_device = |span: &DeviceSpan, key: &FindingKey, finding: &Finding| {
+    let is_on_device = |span: &DeviceSpan, key: &FindingKey, finding: Option<&Finding>| {
         let place = judge::Location::parse(&key.place);
         let is_of_series = |place: judge::Location| {
             let all = series.iter().flatten().flatten();
             all.into_iter().any(|one| place.is_on(&one.identity))
         };
-        span.device.trim_start_matches("/dev/") == finding.target.device
+        let name = span.device.trim_start_matches("/dev/");
+        finding.is_some_and(|finding| finding.target.device == name)
             || place.is_some_and(|place| place.is_on(&span.device) || is_of_series(place))
     };
     let (mut found, mut is_known) = (Vec::new(), false);
     for interval in reader.findings().map_err(failed)? {
-        let finding: Finding = serde_json::from_str(&interval.facts).map_err(|error| {
-            Failure::unknown(format!(
-                "the finding {} of {} is not one that this version knows: {error}",
-                interval.key.rule,
-                time_words(interval.appeared_ns)
-            ))
-        })?;
+        // A finding of a newer version is an error only where it is asked for.
+        let finding = serde_json::from_str::<Finding>(&interval.facts);
         if let Some(span) = &span {
-            if !is_on_device(span, &interval.key, &finding) {
+            if !is_on_device(span, &interval.key, finding.as_ref().ok()) {
                 continue;
             }
             is_known = true;
@@ -168,6 +164,13 @@ fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
                 continue;
             }
         }
+        let finding = finding.map_err(|error| {
+            Failure::unknown(format!(
+                "the finding {} of {} is not one that this version knows: {error}",
+                interval.key.rule,
+                time_words(interval.appeared_ns)
+            ))
+        })?;
         found.push(HistoryFinding::new(
             finding,
             time_words(interval.appeared_ns),

@@ -156,7 +156,7 @@ impl Judge {
                     && !fits_so_far(&unknown.reason)
                     && (unknown.target.is_host() || on_layout(&unknown.target) == place.on)
             });
-            let is_open = is_unknown || survey.unread.contains(&finding.target.device);
+            let is_open = is_unknown || survey.unread.contains(&place.on.identity);
             let is_gone = place.on.layer == LAYOUT && !there.contains(place) && !is_open;
             if is_gone {
                 changes.push(Change {
@@ -216,6 +216,11 @@ impl Judge {
             Some((_, known)) if finding.severity > known.severity => {
                 known.clone_from(&finding);
                 FindingChange::Worsened
+            }
+            Some((_, known)) => {
+                // A disk may have another name by now.
+                known.target = finding.target;
+                return None;
             }
             None if finding.severity >= Severity::Warning => {
                 self.present.push((place.clone(), finding.clone()));
@@ -459,7 +464,7 @@ mod tests {
         assert_eq!(steps(&mut judge, survey(&again)), []);
         // A disk that was not read says nothing.
         let mut unread = survey(&[]);
-        unread.unread = ["sda1", "dm-3"].map(str::to_owned).into();
+        unread.unread = ["wwn-part1", "dm-3"].map(str::to_owned).into();
         assert_eq!(steps(&mut judge, unread), []);
         // Nor does a rule that could not judge the place, or an accepted finding.
         let unknown = plumb_model::Unjudged {
@@ -485,7 +490,7 @@ mod tests {
             },
             ..unknown
         });
-        assert_eq!(steps(&mut judge, guest), [gone("sda1")]);
+        assert_eq!(steps(&mut judge, guest), [gone("sdq1")]);
         // Across a restart, with the words of the history.
         let mut judge = Judge::default();
         let earlier = stored(&judge.survey(survey(&both)));

@@ -6,13 +6,15 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use plumb_model::{Finding, Unjudged};
 use serde::Deserialize;
-use serde_json::Value;
 
-/// Most bytes of a document; one of 10,000 layers has 20 MB.
-const BYTES_MAX: u64 = 64 << 20;
+/// Most bytes of a document.
+const BYTES_MAX: u64 = 32 << 20;
+/// Age of a survey after which the daily one is missing.
+const AGE_MAX: Duration = Duration::from_secs(50 * 3600);
 /// The schema of the document.
 const SCHEMA: &str = "plumb.check/2";
 
@@ -25,7 +27,7 @@ pub struct LayoutSurvey {
     pub accepted: Vec<Finding>,
     /// Subjects that a rule could not judge.
     pub unknown: Vec<Unjudged>,
-    /// Devices that could not be read, with their partitions and file systems.
+    /// Devices that could not be read, with their partitions and file systems: identities, or names without one.
     pub unread: BTreeSet<String>,
 }
 
@@ -54,11 +56,50 @@ struct DocumentNode {
     id: u64,
     name: String,
     kind: String,
-    placing: Value,
+    placing: DocumentPlacing,
+    facts: DocumentFacts,
+}
+
+#[derive(Deserialize)]
+struct DocumentPlacing {
+    #[serde(default)]
+    parts: Vec<DocumentPart>,
+}
+
+#[derive(Deserialize)]
+struct DocumentPart {
+    node: u64,
+}
+
+#[derive(Deserialize)]
+struct DocumentFacts {
+    identity: Option<DocumentFact<String>>,
+    uuid: Option<DocumentFact<String>>,
+    serial: Option<DocumentFact<String>>,
+    partition_number: Option<DocumentFact<u64>>,
+}
+
+#[derive(Deserialize)]
+struct DocumentFact<T> {
+    value: T,
+}
+
+impl DocumentNode {
+    /// The identity of a device as [`plumb_stack::Stack::identity`] has it.
+    fn identity(&self, disk: Option<&DocumentNode>) -> Option<String> {
+        let facts = &self.facts;
+        let own = [&facts.identity, &facts.uuid, &facts.serial];
+        if let Some(own) = own.into_iter().flatten().next() {
+            return Some(own.value.clone());
+        }
+        let number = facts.partition_number.as_ref()?.value;
+        let disk = disk.filter(|disk| disk.kind != "partition")?;
+        Some(format!("{}-part{number}", disk.identity(None)?))
+    }
 }
 
 impl DocumentResult {
-    /// The devices that could not be read, with the layers that are known from their contents.
+    /// The devices that could not be read, with the layers that are known from their contents: identities, or names without one.
     fn unread(&self) -> BTreeSet<String> {
         let by_id: BTreeMap<u64, &DocumentNode> = self
             .stack
@@ -67,23 +108,24 @@ impl DocumentResult {
             .map(|node| (node.id, node))
             .collect();
         let below = |node: &DocumentNode| {
+            let part = node.placing.parts.first()?;
+            by_id.get(&part.node).copied()
+        };
+        let by_contents = |node: &DocumentNode| {
             let is_by_contents = matches!(node.kind.as_str(), "partition" | "file-system");
-            let part = node
-                .placing
-                .pointer("/parts/0/node")
-                .and_then(Value::as_u64);
-            part.filter(|_| is_by_contents)
-                .and_then(|id| by_id.get(&id))
-                .copied()
+            is_by_contents.then(|| below(node)).flatten()
         };
         let is_unread = |node: &&DocumentNode| {
-            let disk = std::iter::successors(Some(*node), |node| below(node));
-            disk.take(by_id.len())
-                .any(|node| self.unread.contains(&node.name))
+            let layers = std::iter::successors(Some(*node), |node| by_contents(node));
+            let mut layers = layers.take(by_id.len());
+            layers.any(|node| self.unread.contains(&node.name))
         };
         let layers = self.stack.nodes.iter().filter(is_unread);
-        let layers = layers.map(|node| node.name.clone());
-        layers.chain(self.unread.iter().cloned()).collect()
+        let place = |node: &DocumentNode| {
+            let identity = node.identity(below(node));
+            identity.unwrap_or_else(|| node.name.clone())
+        };
+        layers.map(place).collect()
     }
 }
 
@@ -102,13 +144,15 @@ struct DocumentAcceptedFinding {
 pub struct SurveyFile {
     /// File number and time of the version that was read last.
     seen: Option<(u64, i64, i64)>,
+    /// Whether the age of this version was reported.
+    is_old: bool,
 }
 
 impl SurveyFile {
     /// The survey, if the file is a new one since the last call; `None` also without a file.
     ///
     /// # Errors
-    /// If the file cannot be read or is no survey; once for each version of it.
+    /// If the file cannot be read, is no survey or is more than two days old; once for each version of it.
     pub fn read_new(&mut self, path: &Path) -> Result<Option<LayoutSurvey>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let metadata = match std::fs::metadata(path) {
@@ -118,8 +162,17 @@ impl SurveyFile {
         };
         let version = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
         if self.first(Some(version)).is_none() {
+            let age = metadata.modified().ok();
+            let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
+            let is_old = age.is_some_and(|age| age > AGE_MAX);
+            if is_old && !std::mem::replace(&mut self.is_old, true) {
+                let found = "found a survey of more than 50 hours ago, expected one a day";
+                let help = "`systemctl status plumb-survey` shows the last run";
+                return Err(failed(&format!("{found}; {help}")));
+            }
             return Ok(None);
         }
+        self.is_old = false;
         if !metadata.is_file() || metadata.len() > BYTES_MAX {
             let found = match metadata.is_file() {
                 true => format!("found {} bytes", metadata.len()),
@@ -159,10 +212,13 @@ mod tests {
     fn document(findings: &str, unread: &str) -> String {
         format!(
             r#"{{"schema": "plumb.check/2", "version": "1", "findings": [{findings}], "result": {{"stack": {{"nodes": [
-            {{"id": 1, "name": "sdb", "kind": "disk", "placing": {{"kind": "leaf"}}}},
-            {{"id": 3, "name": "/srv", "kind": "file-system", "placing": {{"kind": "parts", "parts": [{{"node": 2}}]}}}},
-            {{"id": 2, "name": "sdb1", "kind": "partition", "placing": {{"kind": "parts", "parts": [{{"node": 1}}]}}}},
-            {{"id": 4, "name": "/srv/disk", "kind": "file", "placing": {{"kind": "parts", "parts": [{{"node": 3}}]}}}}]}},
+            {{"id": 1, "name": "sdb", "kind": "disk", "placing": {{"kind": "leaf"}},
+              "facts": {{"serial": {{"value": "S1"}}, "identity": {{"value": "naa.1"}}}}}},
+            {{"id": 3, "name": "/srv", "kind": "file-system", "placing": {{"kind": "parts", "parts": [{{"node": 2}}]}}, "facts": {{}}}},
+            {{"id": 2, "name": "sdb1", "kind": "partition", "placing": {{"kind": "parts", "parts": [{{"node": 1}}]}},
+              "facts": {{"partition_number": {{"value": 1}}}}}},
+            {{"id": 4, "name": "/srv/disk", "kind": "file", "placing": {{"kind": "parts", "parts": [{{"node": 3}}]}}, "facts": {{}}}},
+            {{"id": 5, "name": "sdc", "kind": "disk", "placing": {{"kind": "leaf"}}, "facts": {{}}}}]}},
             "unknown": [], "accepted": {{"findings": [], "expired": []}}, "unread": [{unread}]}}}}"#
         )
     }
@@ -182,11 +238,11 @@ mod tests {
         let survey = file.read_new(&path).expect("a survey").expect("a new one");
         assert!(survey.unread.is_empty());
         assert!(file.read_new(&path).expect("a survey").is_none());
-        write(&document("", "\"sdb\""));
+        write(&document("", "\"sdb\", \"sdc\""));
         let survey = file.read_new(&path).expect("a survey").expect("a new one");
         // The layers of a file are known from the file.
         let unread: Vec<&str> = survey.unread.iter().map(String::as_str).collect();
-        assert_eq!(unread, ["/srv", "sdb", "sdb1"]);
+        assert_eq!(unread, ["/srv", "naa.1", "naa.1-part1", "sdc"]);
         for (text, message) in [
             ("{", "EOF while parsing"),
             (
@@ -208,6 +264,16 @@ mod tests {
         }
         write(&document("", ""));
         assert!(file.read_new(&path).expect("a survey").is_some());
+        // A survey that is missing for days is reported once.
+        let old = SystemTime::now() - Duration::from_secs(51 * 3600);
+        let opened = File::options().write(true).open(&path);
+        opened
+            .and_then(|file| file.set_modified(old))
+            .expect("its owner may");
+        assert!(file.read_new(&path).expect("a new version").is_some());
+        let why = file.read_new(&path).expect_err("an old survey");
+        assert!(why.contains("more than 50 hours ago"), "{why}");
+        assert!(file.read_new(&path).expect("reported once").is_none());
         std::fs::remove_file(&path).expect("removed");
         std::fs::create_dir(&path).expect("a folder");
         let why = file.read_new(&path).expect_err("a folder");

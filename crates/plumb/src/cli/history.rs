@@ -16,8 +16,8 @@ pub const STATE_DIR: &str = "/var/lib/plumb-agent";
     after_long_help = "The agent counts the I/O of all disks and stores them: 5 minutes by 5 minutes for two days, by hour for five weeks, by \
 day for two years, in at most 2 GiB. It runs in the foreground; SIGTERM or Ctrl-C ends it in good order, and a kill loses at most \
 60 s. One agent writes to a folder.\n\
-SIGHUP makes it read its configuration again (on a terminal it ends the agent). Packages contain a unit for systemd, not enabled: \
-systemctl enable --now plumb-agent.\n\
+SIGHUP makes it read its configuration again (on a terminal it ends the agent). Packages contain units for systemd, not enabled: \
+systemctl enable --now plumb-agent. The agent starts the timer of plumb-survey, a daily check of the layout.\n\
 Durations: bare numbers are seconds; ms, s, m, h.\n\
 Exit status: 0 ended in good order, 2 usage, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]

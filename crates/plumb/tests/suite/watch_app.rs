@@ -218,9 +218,12 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
                 let asked = reads["asked_bytes"].as_f64().filter(|asked| *asked > 0.0);
                 let times =
                     asked.map(|asked| reads["device_bytes"].as_f64().expect("a number") / asked);
+                // Reading a number may change its last bit: this one is written and read, too.
+                let times = serde_json::to_string(&times).expect("a number");
+                let times: Value = serde_json::from_str(&times).expect("JSON");
                 assert_eq!(
-                    (reads["amplification"].as_f64(), &reads["ratio_with_cache"]),
-                    (times, &Value::Null)
+                    (&reads["amplification"], &reads["ratio_with_cache"]),
+                    (&times, &Value::Null)
                 );
             }
         }

@@ -70,7 +70,7 @@ pub struct Check<'a> {
     pub accepted: &'a Accepted,
     /// Findings on other devices than those asked about: counted, and without influence on the outcome.
     pub elsewhere: &'a [Finding],
-    /// Devices that were not read, or only in part.
+    /// Devices whose labels and superblocks could not be read.
     pub unread: &'a [String],
     /// Sentences that a reader must know.
     pub notes: &'a [String],
