@@ -1,6 +1,6 @@
 //! The finished graph: nodes, the neighbours above and below each, and the problems noticed while building it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plumb_geometry::natural;
 use serde::Serialize;
@@ -156,7 +156,7 @@ impl Stack {
     #[must_use]
     pub fn under(&self, top: NodeId) -> Vec<NodeId> {
         let (mut seen, mut next) = (vec![top], 0);
-        let mut known = std::collections::HashSet::from([top]);
+        let mut known = HashSet::from([top]);
         while let Some(id) = seen.get(next).copied() {
             next += 1;
             seen.extend(
@@ -168,6 +168,23 @@ impl Stack {
             );
         }
         seen
+    }
+
+    /// Nodes, and the partitions and file systems on them: the layers that are known from the contents of the nodes.
+    #[must_use]
+    pub fn with_contents(&self, nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+        let mut found: Vec<NodeId> = nodes.into_iter().collect();
+        let (mut known, mut next) = (HashSet::new(), 0);
+        found.retain(|id| known.insert(*id));
+        while let Some(id) = found.get(next).copied() {
+            next += 1;
+            let is_by_contents = |above: &&NodeId| {
+                matches!(self.node(**above).kind, Kind::Partition | Kind::FileSystem)
+            };
+            let above = self.above(id).iter().filter(is_by_contents).copied();
+            found.extend(above.filter(|above| known.insert(*above)));
+        }
+        found
     }
 
     /// Whether bytes end here, on a layer with sectors: a file does if it is read as a disk, and a disk does not if it

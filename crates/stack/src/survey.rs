@@ -202,6 +202,37 @@ mod tests {
     }
 
     #[test]
+    fn contents_are_partitions_and_file_systems() {
+        let mut builder = Builder::default();
+        disk(&mut builder, "sda", true, &[2048, 4096]);
+        disk(&mut builder, "sdb", true, &[2048]);
+        let whole = |node| Placing::Parts {
+            parts: vec![Part {
+                upper: Bytes(0),
+                node,
+                start: Bytes(0),
+                len: None,
+            }],
+        };
+        for (name, kind, below) in [
+            ("/srv", Kind::FileSystem, "sda2"),
+            ("/srv/disk", Kind::File, "/srv"),
+            ("/", Kind::FileSystem, "sdb1"),
+        ] {
+            let (id, below) = (builder.node(name), builder.node(below));
+            builder.kind(id, kind, &FROM);
+            builder.place(id, whole(below), &FROM);
+        }
+        let stack = builder.finish();
+        let sda = stack.find("sda").expect("named");
+        let found = stack.with_contents([sda, sda]);
+        let mut names: Vec<&str> = found.iter().map(|id| &*stack.node(*id).name).collect();
+        names.sort_unstable();
+        // The bytes of a file are known from the file.
+        assert_eq!(names, ["/srv", "sda", "sda1", "sda2"]);
+    }
+
+    #[test]
     fn unknown_is_never_counted_as_aligned() {
         let mut builder = Builder::default();
         disk(&mut builder, "sda", true, &[63, 2048]);
