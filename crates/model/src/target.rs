@@ -1,7 +1,8 @@
 //! The target of a rule: a device, a part of it, or the host.
 
 use plumb_geometry::Bytes;
-use plumb_stack::{Kind, NodeId};
+use plumb_stack::graph::HOST;
+use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,36 @@ impl Target {
             device: device.to_owned(),
             part,
             layer: TargetLayer::Seen(layer),
+            identity: None,
+            node: None,
+        }
+    }
+
+    /// A layer of a stack; the node of the host's facts is the host.
+    #[must_use]
+    pub fn layer(stack: &Stack, id: NodeId) -> Target {
+        let node = stack.node(id);
+        if node.name == HOST {
+            return Target::host();
+        }
+        Target {
+            host: node.host.clone(),
+            device: node.name.clone(),
+            part: None,
+            layer: TargetLayer::Stack(node.kind),
+            identity: stack.identity(id),
+            node: Some(id),
+        }
+    }
+
+    /// The host as a whole.
+    #[must_use]
+    pub fn host() -> Target {
+        Target {
+            host: None,
+            device: HOST.to_owned(),
+            part: None,
+            layer: TargetLayer::Host(HostLayer::Host),
             identity: None,
             node: None,
         }
