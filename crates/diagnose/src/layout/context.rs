@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid};
 use plumb_model::facts::ArrayEvidence;
-use plumb_model::{Confidence, Facts, Finding, HostLayer, Reason, Severity, Target, TargetLayer};
+use plumb_model::{Confidence, Facts, Finding, Reason, Severity, Target};
 use plumb_profile::{Profile, ProfileSet};
-use plumb_stack::graph::HOST;
 use plumb_stack::node::{Fact, FactKey, keys};
 use plumb_stack::node_facts::ContentKind;
 use plumb_stack::{
@@ -137,36 +136,6 @@ impl<'a> Context<'a> {
         self.profiles.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The target of a finding about a node.
-    #[must_use]
-    pub fn target(&self, id: NodeId) -> Target {
-        let node = self.stack.node(id);
-        if node.name == HOST {
-            return self.host_target();
-        }
-        Target {
-            host: node.host.clone(),
-            device: node.name.clone(),
-            part: None,
-            layer: TargetLayer::Stack(node.kind),
-            identity: self.stack.identity(id),
-            node: Some(id),
-        }
-    }
-
-    /// The target of a finding about the host.
-    #[must_use]
-    pub fn host_target(&self) -> Target {
-        Target {
-            host: None,
-            device: HOST.to_owned(),
-            part: None,
-            layer: TargetLayer::Host(HostLayer::Host),
-            identity: None,
-            node: None,
-        }
-    }
-
     /// A finding about a node.
     #[must_use]
     pub fn finding(
@@ -174,7 +143,7 @@ impl<'a> Context<'a> {
         facts: Facts,
         (id, severity, confidence): (NodeId, Severity, Confidence),
     ) -> Finding {
-        Finding::new(facts, self.target(id), severity, confidence)
+        Finding::new(facts, Target::layer(self.stack, id), severity, confidence)
     }
 
     /// A finding about the host.
@@ -185,13 +154,24 @@ impl<'a> Context<'a> {
         severity: Severity,
         confidence: Confidence,
     ) -> Finding {
-        Finding::new(facts, self.host_target(), severity, confidence)
+        Finding::new(facts, Target::host(), severity, confidence)
+    }
+
+    /// The outcomes of a rule that judges each node by itself. `None` is no outcome: the rule does not apply to the node.
+    pub fn judge_nodes(
+        &self,
+        judge: impl Fn(&Self, NodeId, &'a Node) -> Option<Outcome>,
+    ) -> Vec<Outcome> {
+        let nodes = self.stack.nodes();
+        nodes
+            .filter_map(|(id, node)| judge(self, id, node))
+            .collect()
     }
 
     /// The answer that a rule cannot tell of a node.
     #[must_use]
     pub fn unknown(&self, id: NodeId, reason: Reason) -> Outcome {
-        Outcome::UnknownOf(self.target(id), reason)
+        Outcome::UnknownOf(Target::layer(self.stack, id), reason)
     }
 
     /// The source of a node's placing.

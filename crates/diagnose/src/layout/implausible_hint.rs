@@ -19,7 +19,7 @@ pub const RULE: LayoutRule = LayoutRule {
             BRIDGE_BYTES.to_string(),
         ]
     },
-    judge,
+    judge: |context| context.judge_nodes(judge_node),
 };
 
 /// 65,535 sectors: USB bridges state it if they do not know the size (util-linux 1221 and 1224).
@@ -27,14 +27,6 @@ pub const BRIDGE_BYTES: u64 = 65_535 * SECTOR;
 
 /// No drive has an optimal I/O size above this; arrays state whole stripes, which are smaller too.
 pub const OPTIMAL_BYTES_MAX: u64 = 16 << 20;
-
-fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context
-        .stack
-        .nodes()
-        .filter_map(|(id, node)| judge_node(context, id, node))
-        .collect()
-}
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let mut hints = node

@@ -1,6 +1,7 @@
 //! The rules about layouts. Each reads a stack, the user's facts and, if there are any, profiles of its devices. Their
 //! common input, the positions of the bytes of each top layer, is computed once.
 
+use plumb_model::Target;
 use plumb_profile::ProfileSet;
 use plumb_stack::Stack;
 
@@ -105,7 +106,7 @@ pub(crate) fn diagnose_in(context: &Context<'_>) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for rule in RULES {
         for outcome in (rule.judge)(context) {
-            diagnosis.take(rule.id, &context.host_target(), outcome);
+            diagnosis.take(rule.id, &Target::host(), outcome);
         }
     }
     if context.known.watch.is_some() {

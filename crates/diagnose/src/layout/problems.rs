@@ -2,7 +2,7 @@
 //! below, sources that contradict each other, and other named reports of a source.
 
 use plumb_model::facts::NoticedProblem;
-use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
+use plumb_model::{Confidence, Facts, Finding, RuleId, Severity, Target};
 use plumb_stack::{Problem, ProblemId};
 
 use super::LayoutRule;
@@ -99,7 +99,7 @@ fn noticed(context: &Context<'_>, id: ProblemId) -> Vec<Outcome> {
 fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
     let target = problem
         .node
-        .map_or_else(|| context.host_target(), |id| context.target(id));
+        .map_or_else(Target::host, |id| Target::layer(context.stack, id));
     let facts = NoticedProblem {
         text: problem.text.clone(),
         source: problem.source.clone(),

@@ -22,7 +22,7 @@ pub const RULE: LayoutRule = LayoutRule {
             SEEK_SCHEDULERS.join(" or "),
         ]
     },
-    judge,
+    judge: |context| context.judge_nodes(judge_node),
 };
 
 /// A reader that stops early does not use read-ahead above this: 64 MiB, taken from a hint, slowed a volume from its
@@ -46,14 +46,6 @@ pub const REQUEST_RATIO: u64 = 4;
 
 /// Schedulers that order I/O for a head that a flash drive does not have.
 pub const SEEK_SCHEDULERS: [&str; 2] = ["bfq", "cfq"];
-
-fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context
-        .stack
-        .nodes()
-        .filter_map(|(id, node)| judge_node(context, id, node))
-        .collect()
-}
 
 /// A setting that does harm, and how bad it is.
 type Point = (BadSetting, Severity);

@@ -34,7 +34,7 @@ pub const RULE: LayoutRule = LayoutRule {
             ),
         ]
     },
-    judge,
+    judge: |context| context.judge_nodes(judge_node),
 };
 
 /// From this share on the load reads in order. Random reads continue a stream by chance in a few percent.
@@ -42,13 +42,6 @@ const STREAM_SHARE_MIN: f64 = 0.5;
 
 /// A page of x86 is 4 KiB, one of some arm64 and POWER hosts 16 KiB or 64 KiB. With 64 KiB reads little is lost.
 const SHORT_BYTES: u64 = 16 << 10;
-
-fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let nodes = context.stack.nodes();
-    nodes
-        .filter_map(|(id, node)| judge_node(context, id, node))
-        .collect()
-}
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let Bytes(set) = node.number(keys::READ_AHEAD)?;

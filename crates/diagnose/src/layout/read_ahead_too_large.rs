@@ -16,6 +16,7 @@ use super::cached_reads::{CACHED_SHARE_MIN, cached_reads};
 use super::context::Context;
 use super::queue_setting::{READ_AHEAD_BYTES, READ_AHEAD_BYTES_MAX};
 use super::{LayoutRule, sizes};
+use crate::rules::context::too_few_ios;
 use crate::rules::{IOS_MIN, Outcome, share_words};
 
 /// The rule.
@@ -38,7 +39,7 @@ pub const RULE: LayoutRule = LayoutRule {
             "at most 1.5 times the read-ahead between two jumps".to_owned(),
         ]
     },
-    judge,
+    judge: |context| context.judge_nodes(judge_node),
 };
 
 /// Eight times the kernel's default. Streams of one disk are at full speed below this.
@@ -53,13 +54,6 @@ const BYTES_PER_FAULT_MIN: u64 = 4 * READ_AHEAD_BYTES;
 /// Reads that go on for longer than this share of the read-ahead are streams, which use it.
 const RUN_RATIO_MAX: f64 = 1.5;
 
-fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let nodes = context.stack.nodes();
-    nodes
-        .filter_map(|(id, node)| judge_node(context, id, node))
-        .collect()
-}
-
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let Bytes(bytes) = node.number(keys::READ_AHEAD)?;
     let seen = cached_reads(context, id)?;
@@ -68,7 +62,7 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         return Some(Outcome::Silent);
     }
     if seen.reads < IOS_MIN {
-        return Some(context.unknown(id, crate::rules::context::too_few_ios(seen.reads)));
+        return Some(context.unknown(id, too_few_ios(seen.reads)));
     }
     let jumps = seen.profile.places.table.count(Select {
         op: Some(Op::Read),
