@@ -107,7 +107,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     advice::with_commands(&args.beneath, args.image, judged, &mut diagnosis);
     let accepted = config.apply(&mut diagnosis, &stack);
     let run = crate::this_run::now();
-    let unread = gathered.unread_names();
+    let unread = gathered.unread_layers(&stack);
     let mut report = Report {
         run: &run,
         is_full: args.full,

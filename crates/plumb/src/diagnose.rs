@@ -218,7 +218,7 @@ fn report(
         // The verdict of a diagnosis is that of the whole page.
         outcome: Outcome::Clean,
     };
-    let unread = host.gathered.unread_names();
+    let unread = host.gathered.unread_layers(&host.stack);
     let check = Check {
         run: &run,
         is_full: false,

@@ -208,7 +208,7 @@ mod tests {
         let kept = config.history.tiers.map(|tier| tier.keep_ns / HOUR_NS);
         assert_eq!(kept, [12, 35 * 24, 365 * 24]);
         let again =
-            AgentConfig::parse("printed", &config.text()).expect("what is printed is a file");
+            AgentConfig::parse("printed", &config.text()).expect("the printed text is a file");
         assert_eq!(again, config);
     }
 

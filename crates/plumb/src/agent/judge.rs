@@ -136,7 +136,7 @@ impl Judge {
             let mut profile = profile.clone();
             forget_earlier(&mut profile, from_ns);
             let found = judge(&profile);
-            self.remove_gone(&profile, &found, &mut changes);
+            changes.extend(self.end_of_findings(&profile, &found));
             for finding in found.findings {
                 changes.extend(self.find(self.place(&profile, &finding), finding));
             }
@@ -146,26 +146,20 @@ impl Judge {
 
     /// Judges the layout by a survey, and returns the changes.
     pub fn survey(&mut self, survey: LayoutSurvey) -> Vec<Change> {
-        let mut changes = Vec::new();
         // An accepted finding is no news, and still there.
         let there = survey.findings.iter().chain(&survey.accepted);
         let there: Vec<Place> = there.map(place_in_layout).collect();
-        self.present.retain(|(place, finding)| {
+        let is_open = |place: &Place| {
+            let is_of_place = |target: &Target| on_layout(target) == place.on;
             let is_unknown = survey.unknown.iter().any(|unknown| {
                 unknown.rule == place.rule
                     && !fits_so_far(&unknown.reason)
-                    && (unknown.target.is_host() || on_layout(&unknown.target) == place.on)
+                    && (unknown.target.is_host() || is_of_place(&unknown.target))
             });
-            let is_open = is_unknown || survey.unread.contains(&place.on.identity);
-            let is_gone = place.on.layer == LAYOUT && !there.contains(place) && !is_open;
-            if is_gone {
-                changes.push(Change {
-                    kind: FindingChange::Gone,
-                    finding: finding.clone(),
-                    place: place.clone(),
-                });
-            }
-            !is_gone
+            is_unknown || survey.unread.iter().any(is_of_place)
+        };
+        let mut changes = self.remove_gone(|place| {
+            place.on.layer == LAYOUT && !there.contains(place) && !is_open(place)
         });
         for finding in survey.findings {
             changes.extend(self.find(place_in_layout(&finding), finding));
@@ -185,29 +179,28 @@ impl Judge {
         }
     }
 
-    fn remove_gone(&mut self, profile: &Profile, found: &Diagnosis, changes: &mut Vec<Change>) {
-        let again: Vec<Place> = found
-            .findings
-            .iter()
-            .map(|finding| self.place(profile, finding))
-            .collect();
-        let Some(identity) = self.identities.get(&profile.device) else {
-            return;
+    /// The findings on a device that its I/O of a period no longer show.
+    fn end_of_findings(&mut self, profile: &Profile, found: &Diagnosis) -> Vec<Change> {
+        let again = found.findings.iter();
+        let again: Vec<Place> = again.map(|finding| self.place(profile, finding)).collect();
+        let Some(identity) = self.identities.get(&profile.device).cloned() else {
+            return Vec::new();
         };
-        self.present.retain(|(place, finding)| {
-            let is_judged =
-                place.on.identity == *identity && place.on.layer == profile.layer.word();
-            let is_gone =
-                is_judged && !again.contains(place) && finds_nothing(profile, found, place);
-            if is_gone {
-                changes.push(Change {
-                    kind: FindingChange::Gone,
-                    finding: finding.clone(),
-                    place: place.clone(),
-                });
-            }
-            !is_gone
+        self.remove_gone(|place| {
+            let is_judged = place.on.identity == identity && place.on.layer == profile.layer.word();
+            is_judged && !again.contains(place) && finds_nothing(profile, found, place)
+        })
+    }
+
+    /// Removes findings, and returns their ends as changes.
+    fn remove_gone(&mut self, is_gone: impl Fn(&Place) -> bool) -> Vec<Change> {
+        let gone = self.present.extract_if(.., |(place, _)| is_gone(place));
+        let changes = gone.map(|(place, finding)| Change {
+            kind: FindingChange::Gone,
+            finding,
+            place,
         });
+        changes.collect()
     }
 
     fn find(&mut self, place: Place, finding: Finding) -> Option<Change> {
@@ -464,7 +457,7 @@ mod tests {
         assert_eq!(steps(&mut judge, survey(&again)), []);
         // A disk that was not read says nothing.
         let mut unread = survey(&[]);
-        unread.unread = ["wwn-part1", "dm-3"].map(str::to_owned).into();
+        unread.unread = vec![one.target.clone(), other.target.clone()];
         assert_eq!(steps(&mut judge, unread), []);
         // Nor does a rule that could not judge the place, or an accepted finding.
         let unknown = plumb_model::Unjudged {

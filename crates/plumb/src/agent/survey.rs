@@ -1,14 +1,13 @@
 //! The survey: a document of `plumb check --json` that a unit with the rights of root writes once a day. The agent, which may open no
 //! disk, reads it and follows the findings in it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use plumb_model::{Finding, Unjudged};
+use plumb_model::{Finding, Target, Unjudged};
 use serde::Deserialize;
 
 /// Most bytes of a document.
@@ -27,8 +26,8 @@ pub struct LayoutSurvey {
     pub accepted: Vec<Finding>,
     /// Subjects that a rule could not judge.
     pub unknown: Vec<Unjudged>,
-    /// Devices that could not be read, with their partitions and file systems: identities, or names without one.
-    pub unread: BTreeSet<String>,
+    /// Devices that could not be read, with the partitions and file systems on them.
+    pub unread: Vec<Target>,
 }
 
 #[derive(Deserialize)]
@@ -42,91 +41,7 @@ struct Document {
 struct DocumentResult {
     unknown: Vec<Unjudged>,
     accepted: DocumentAccepted,
-    unread: BTreeSet<String>,
-    stack: DocumentStack,
-}
-
-#[derive(Deserialize)]
-struct DocumentStack {
-    nodes: Vec<DocumentNode>,
-}
-
-#[derive(Deserialize)]
-struct DocumentNode {
-    id: u64,
-    name: String,
-    kind: String,
-    placing: DocumentPlacing,
-    facts: DocumentFacts,
-}
-
-#[derive(Deserialize)]
-struct DocumentPlacing {
-    #[serde(default)]
-    parts: Vec<DocumentPart>,
-}
-
-#[derive(Deserialize)]
-struct DocumentPart {
-    node: u64,
-}
-
-#[derive(Deserialize)]
-struct DocumentFacts {
-    identity: Option<DocumentFact<String>>,
-    uuid: Option<DocumentFact<String>>,
-    serial: Option<DocumentFact<String>>,
-    partition_number: Option<DocumentFact<u64>>,
-}
-
-#[derive(Deserialize)]
-struct DocumentFact<T> {
-    value: T,
-}
-
-impl DocumentNode {
-    /// The identity of a device as [`plumb_stack::Stack::identity`] has it.
-    fn identity(&self, disk: Option<&DocumentNode>) -> Option<String> {
-        let facts = &self.facts;
-        let own = [&facts.identity, &facts.uuid, &facts.serial];
-        if let Some(own) = own.into_iter().flatten().next() {
-            return Some(own.value.clone());
-        }
-        let number = facts.partition_number.as_ref()?.value;
-        let disk = disk.filter(|disk| disk.kind != "partition")?;
-        Some(format!("{}-part{number}", disk.identity(None)?))
-    }
-}
-
-impl DocumentResult {
-    /// The devices that could not be read, with the layers that are known from their contents: identities, or names without one.
-    fn unread(&self) -> BTreeSet<String> {
-        let by_id: BTreeMap<u64, &DocumentNode> = self
-            .stack
-            .nodes
-            .iter()
-            .map(|node| (node.id, node))
-            .collect();
-        let below = |node: &DocumentNode| {
-            let part = node.placing.parts.first()?;
-            by_id.get(&part.node).copied()
-        };
-        let by_contents = |node: &DocumentNode| {
-            let is_by_contents = matches!(node.kind.as_str(), "partition" | "file-system");
-            is_by_contents.then(|| below(node)).flatten()
-        };
-        let is_unread = |node: &&DocumentNode| {
-            let layers = std::iter::successors(Some(*node), |node| by_contents(node));
-            let mut layers = layers.take(by_id.len());
-            layers.any(|node| self.unread.contains(&node.name))
-        };
-        let layers = self.stack.nodes.iter().filter(is_unread);
-        let place = |node: &DocumentNode| {
-            let identity = node.identity(below(node));
-            identity.unwrap_or_else(|| node.name.clone())
-        };
-        layers.map(place).collect()
-    }
+    unread: Vec<Target>,
 }
 
 #[derive(Deserialize)]
@@ -158,10 +73,15 @@ impl SurveyFile {
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return self.first(None).map_or(Ok(None), |()| Err(failed(&error))),
+            Err(error) => {
+                return match self.is_new(None) {
+                    true => Err(failed(&error)),
+                    false => Ok(None),
+                };
+            }
         };
         let version = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
-        if self.first(Some(version)).is_none() {
+        if !self.is_new(Some(version)) {
             let age = metadata.modified().ok();
             let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
             let is_old = age.is_some_and(|age| age > AGE_MAX);
@@ -188,20 +108,19 @@ impl SurveyFile {
             let found = format!("found schema `{}`, expected `{SCHEMA}`", document.schema);
             return Err(failed(&found));
         }
-        let unread = document.result.unread();
         let accepted = document.result.accepted.findings.into_iter();
         Ok(Some(LayoutSurvey {
             findings: document.findings,
             accepted: accepted.map(|one| one.finding).collect(),
             unknown: document.result.unknown,
-            unread,
+            unread: document.result.unread,
         }))
     }
 
-    /// Notes a version; `None` if it is that of the last call. A file that cannot be asked for one has the version 0.
-    fn first(&mut self, version: Option<(u64, i64, i64)>) -> Option<()> {
+    /// Notes a version, and tells whether it is another than that of the last call. A file without a known version has the version 0.
+    fn is_new(&mut self, version: Option<(u64, i64, i64)>) -> bool {
         let version = version.unwrap_or_default();
-        (self.seen.replace(version) != Some(version)).then_some(())
+        self.seen.replace(version) != Some(version)
     }
 }
 
@@ -211,14 +130,7 @@ mod tests {
 
     fn document(findings: &str, unread: &str) -> String {
         format!(
-            r#"{{"schema": "plumb.check/2", "version": "1", "findings": [{findings}], "result": {{"stack": {{"nodes": [
-            {{"id": 1, "name": "sdb", "kind": "disk", "placing": {{"kind": "leaf"}},
-              "facts": {{"serial": {{"value": "S1"}}, "identity": {{"value": "naa.1"}}}}}},
-            {{"id": 3, "name": "/srv", "kind": "file-system", "placing": {{"kind": "parts", "parts": [{{"node": 2}}]}}, "facts": {{}}}},
-            {{"id": 2, "name": "sdb1", "kind": "partition", "placing": {{"kind": "parts", "parts": [{{"node": 1}}]}},
-              "facts": {{"partition_number": {{"value": 1}}}}}},
-            {{"id": 4, "name": "/srv/disk", "kind": "file", "placing": {{"kind": "parts", "parts": [{{"node": 3}}]}}, "facts": {{}}}},
-            {{"id": 5, "name": "sdc", "kind": "disk", "placing": {{"kind": "leaf"}}, "facts": {{}}}}]}},
+            r#"{{"schema": "plumb.check/2", "version": "1", "findings": [{findings}], "result": {{"stack": {{"nodes": []}},
             "unknown": [], "accepted": {{"findings": [], "expired": []}}, "unread": [{unread}]}}}}"#
         )
     }
@@ -238,11 +150,16 @@ mod tests {
         let survey = file.read_new(&path).expect("a survey").expect("a new one");
         assert!(survey.unread.is_empty());
         assert!(file.read_new(&path).expect("a survey").is_none());
-        write(&document("", "\"sdb\", \"sdc\""));
+        let target = r#"{"host": null, "device": "sdb", "part": null, "layer": "disk", "identity": "naa.1"}"#;
+        write(&document("", target));
         let survey = file.read_new(&path).expect("a survey").expect("a new one");
-        // The layers of a file are known from the file.
-        let unread: Vec<&str> = survey.unread.iter().map(String::as_str).collect();
-        assert_eq!(unread, ["/srv", "naa.1", "naa.1-part1", "sdc"]);
+        let [unread] = &survey.unread[..] else {
+            panic!("found {:?}, expected one device", survey.unread);
+        };
+        assert_eq!(
+            (unread.device.as_str(), unread.identity.as_deref()),
+            ("sdb", Some("naa.1"))
+        );
         for (text, message) in [
             ("{", "EOF while parsing"),
             (

@@ -5,11 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
 
+use plumb_model::Target;
 use plumb_report::check::CheckInput;
 use plumb_stack::catalogue::Catalogue;
 use plumb_stack::collection::{self, Contents};
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
-use plumb_stack::{Builder, NodeId, devices, dump};
+use plumb_stack::{Builder, Node, NodeId, Stack, devices, dump};
 
 use super::hosts::{self, Hosts};
 use super::image::{self, NoDisk};
@@ -253,9 +254,19 @@ impl GatheredHost {
         Ok(contents.own_name().as_deref().and_then(hosts::plain_name))
     }
 
-    /// Names of the devices whose contents could not be read.
-    pub fn unread_names(&self) -> Vec<String> {
-        self.unread.iter().map(|(name, _)| name.clone()).collect()
+    /// The devices whose contents could not be read, with the partitions and file systems on them. A device of another host has the name
+    /// of that host before its own: all devices of one name count.
+    pub fn unread_layers(&self, stack: &Stack) -> Vec<Target> {
+        let is_unread = |node: &Node| {
+            let of_host = node.host.as_deref();
+            let own = of_host.and_then(|host| node.name.strip_prefix(host)?.strip_prefix(':'));
+            let mut names = self.unread.iter().map(|(name, _)| name);
+            names.any(|name| *name == node.name || Some(name.as_str()) == own)
+        };
+        let devices = stack.nodes().filter(|(_, node)| is_unread(node));
+        let layers = stack.with_contents(devices.map(|(id, _)| id));
+        let targets = layers.into_iter().map(|id| Target::layer(stack, id));
+        targets.collect()
     }
 
     /// Notes an unusable input.

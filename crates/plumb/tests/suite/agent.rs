@@ -331,7 +331,9 @@ fn survey(file: &Path, disk: &LoopDevice) {
     let text = fs::read_to_string(file).expect("a survey");
     let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let unread = document["result"]["unread"].as_array().expect("a list");
-    let is_unread = unread.iter().any(|name| name == disk.name().as_str());
+    let is_unread = unread
+        .iter()
+        .any(|one| one["device"] == disk.name().as_str());
     assert!(!is_unread, "{unread:?}");
 }
 

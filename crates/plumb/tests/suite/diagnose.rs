@@ -377,8 +377,10 @@ fn no_time_is_the_layout_alone() {
 }
 
 #[test]
-fn who_may_not_gets_what_can_be_had() {
-    require!(Root, Tool("setpriv"));
+fn a_user_without_rights_sees_the_rest() {
+    require!(Root, Loop, Tool("setpriv"), Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("diagnose-nobody");
+    let lab = Lab::within(&folder);
     let as_nobody = |flag: &str| {
         let mut command = Command::new("setpriv");
         command.args([
@@ -419,6 +421,13 @@ fn who_may_not_gets_what_can_be_had() {
             .is_some_and(|command| command.starts_with("sudo "))
     };
     assert!(unseen.iter().filter(has_command).count() >= 1, "{unseen:?}");
+    // Partitions are known from the contents of their disk.
+    let unread = document["result"]["unread"].as_array().expect("a list");
+    for (name, layer) in [(lab.disk.name(), "loop"), (lab.name(1), "partition")] {
+        let of_name = unread.iter().find(|one| one["device"] == name.as_str());
+        let one = of_name.unwrap_or_else(|| panic!("{name} in {unread:?}"));
+        assert_eq!(one["layer"], layer);
+    }
 }
 
 /// A loop device of a number of its own, which is taken away altogether.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plumb_diagnose::accept::{Acceptance, Accepted};
 use plumb_geometry::Bytes;
-use plumb_model::{Finding, RuleId, Severity};
+use plumb_model::{Finding, RuleId, Severity, Target};
 use plumb_stack::node::NodeFacts;
 use plumb_stack::survey::{Lost, On, Tally};
 use plumb_stack::{GridFact, Kind, Node, NodeId, Obstacle, Overall, Placing, Problem, Source};
@@ -135,7 +135,7 @@ pub(crate) struct CheckResult<'a> {
     accepted: AcceptedOut<'a>,
     elsewhere: ElsewhereOut,
     silent: &'a [RuleId],
-    unread: &'a [String],
+    unread: &'a [Target],
     notes: &'a [String],
 }
 

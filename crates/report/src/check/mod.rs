@@ -70,8 +70,8 @@ pub struct Check<'a> {
     pub accepted: &'a Accepted,
     /// Findings on other devices than those asked about: counted, and without influence on the outcome.
     pub elsewhere: &'a [Finding],
-    /// Devices whose labels and superblocks could not be read.
-    pub unread: &'a [String],
+    /// Devices whose labels and superblocks could not be read, with the partitions and file systems on them.
+    pub unread: &'a [Target],
     /// Sentences that a reader must know.
     pub notes: &'a [String],
     /// The result. The exit status follows it.
