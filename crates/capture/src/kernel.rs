@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_type_information_is_no_panic() {
+    fn damaged_type_information_causes_no_panic() {
         let whole = types(3, "btf_trace_block_rq_issue");
         for end in 0..whole.len() {
             if let Some(types) = Types::parse(whole[..end].to_vec()) {

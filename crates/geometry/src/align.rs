@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_none() {
+    fn overflows_are_none() {
         assert_eq!(align_up(1, 0), None);
         assert_eq!(align_down(1, 0), None);
         assert_eq!(align_up(u64::MAX, 2), None);

@@ -144,7 +144,7 @@ mod tests {
     /// By hand: of the starts base, base + 8 KiB, base + 16 KiB, … those with the last byte in another chunk than the
     /// first.
     #[test]
-    fn the_base_decides_where_pages_stand() {
+    fn the_base_decides_the_position_of_pages() {
         for (chunk, base, shown) in [
             (32u64 << 10, 0u64, "0/1"),
             (32 << 10, 512, "1/4"),

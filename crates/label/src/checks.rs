@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn logical_ones_may_lie_in_the_extended_but_not_on_each_other() {
+    fn logical_partitions_are_in_the_extended_one_without_overlap() {
         let mut partitions = vec![
             partition(1, 63, 1_000, PartitionPlace::Extended),
             partition(5, 126, 300, PartitionPlace::Logical),

@@ -255,7 +255,7 @@ fn zipf_reaches_every_place() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_refused() {
     let reads = Workload::random_reads(4096);
     let said = |workload: Workload, size| refused(&workload, size);
     assert_eq!(

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_is_counted() {
+    fn missed_arrivals_are_counted() {
         let pace = Pace::Open {
             per_second: 1000.0,
             arrivals: Arrivals::Even,

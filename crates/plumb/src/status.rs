@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn long_times_are_told_in_minutes_and_hours() {
+    fn long_times_are_in_minutes_and_hours() {
         let spans = [99.4, 100.0, 3_600.0, 5_999.0, 11_100.0].map(span);
         assert_eq!(
             spans,

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_part_tells_of_the_end_and_adds_to_the_rest() {
+    fn a_later_part_completes_and_extends_the_first() {
         let mut all = Answers {
             in_flight: 3,
             longest_silence_ns: 50,

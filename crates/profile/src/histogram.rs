@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_lies_within_its_bucket_and_buckets_are_narrow() {
+    fn every_value_is_within_its_narrow_bucket() {
         let mut value = 0u64;
         while value < u64::MAX / 2 {
             let (low, high) = log_linear_bounds(log_linear_index(value));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_grub_leads_nowhere() {
+    fn other_boot_sectors_give_no_grub() {
         let own = boot_sector(KERNEL_SECTOR_AT, &[3]);
         for spoiled in [0x181, 511] {
             let mut other = own.clone();
@@ -158,7 +158,7 @@ mod tests {
 
     /// `diskboot.img` has more than one thing to say; a file system may well hold one of them.
     #[test]
-    fn what_a_core_image_begins_with() {
+    fn first_bytes_of_a_core_image() {
         let mut sector = [0; SECTOR];
         sector[0x113..0x113 + LOADING.len()].copy_from_slice(LOADING);
         assert!(!begins_core_image(&sector));

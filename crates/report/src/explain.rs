@@ -106,7 +106,7 @@ mod tests {
     use super::{number_of_item, plain};
 
     #[test]
-    fn numbered_items_are_told_from_sentences() {
+    fn numbered_items_differ_from_sentences() {
         assert_eq!(number_of_item("2. Offline: now"), Some((2, "Offline: now")));
         assert_eq!(number_of_item("Offline. 2. Now"), None);
     }

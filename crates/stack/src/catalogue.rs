@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_counted_is_no_grid() {
+    fn counted_units_are_no_grid() {
         assert_eq!(grids(None, Some("aws-ebs-ssd")), []);
     }
 

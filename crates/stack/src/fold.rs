@@ -350,7 +350,7 @@ mod tests {
 
     /// Against laying every byte by hand.
     #[test]
-    fn runs_take_over_only_what_they_hold() {
+    fn folding_keeps_the_position_of_every_byte() {
         let mut builder = Builder::default();
         let (a, b) = (
             disk(&mut builder, "a", physical(0)),

@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_source_stands_and_json_reads_back() {
+    fn the_first_source_wins_and_json_reads_back() {
         let mut facts = NodeFacts::default();
         for (block, file) in [(4096, "one"), (512, "two")] {
             let value = Bytes(block);

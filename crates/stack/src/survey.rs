@@ -286,7 +286,7 @@ mod tests {
 
     /// An unused file has nothing below it; a run that begins beyond the end of a volume is cut off.
     #[test]
-    fn what_stands_on_nothing_says_so() {
+    fn layers_without_a_base_are_reported() {
         let mut builder = Builder::default();
         let file = builder.node("pv.img");
         builder.kind(file, Kind::File, &FROM);

@@ -105,7 +105,7 @@ mod tests {
     use crate::interval::Level;
 
     #[test]
-    fn intervals_stand_somewhere() {
+    fn intervals_have_positions() {
         let margin = Margin::new(0.03).expect("a share");
         for (low, high, expected) in [
             (1.04, 1.2, Standing::Above),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn single_observations_stand_on_the_spread_of_others() {
+    fn single_observations_use_the_spread_of_others() {
         let groups = [vec![1.0, 1.2, 0.8], vec![5.0], vec![1.1, 0.9]];
         let found = apart(&groups, 1, 1.0, Level::P99).expect("enough");
         assert!(

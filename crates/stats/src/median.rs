@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_lie_between_neighbours() {
+    fn quantiles_are_between_neighbours() {
         let sorted = [10.0, 20.0, 40.0];
         for (q, value) in [
             (0.001, 10.02),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample() {
+    fn invalid_samples_are_rejected() {
         for values in [&[][..], &[1.0]] {
             let error = Sample::new(values).expect_err("too few");
             assert_eq!(

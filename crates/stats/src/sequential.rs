@@ -55,7 +55,7 @@ mod tests {
 
     /// Σ 1/k² = π²/6: all looks together spend the permitted error, and never more.
     #[test]
-    fn all_looks_together_spend_what_is_allowed() {
+    fn all_looks_together_spend_the_allowed_error() {
         let mut spending = Spending::new(0.01).expect("a share");
         let mut spent = 0.0;
         for _ in 0..100_000 {

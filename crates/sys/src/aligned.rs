@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_lie_where_direct_io_wants_them() {
+    fn buffers_are_aligned_for_direct_io() {
         let mut buffer = AlignedBuffer::new(100);
         for len in [1, 512, 70_000, 3, 5_000_001, 9] {
             buffer.resize(len);

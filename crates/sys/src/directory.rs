@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_bounded_and_waits_for_nobody() {
+    fn reading_is_bounded_and_does_not_block() {
         let dir = plumb_testkit::temp_dir("bounded");
         std::fs::write(dir.path().join("long"), vec![b'x'; 200_000]).expect("a file");
         let made = std::process::Command::new("mkfifo")

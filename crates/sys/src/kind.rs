@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_by_what_is_there() {
+    fn kinds_follow_from_the_file_type() {
         let room = temp_dir("kind");
         let file = room.path().join("file");
         std::fs::write(&file, "x").expect("a file");

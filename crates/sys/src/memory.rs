@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_lie_apart_and_aligned() {
+    fn slots_are_separate_and_aligned() {
         let memory = Memory::new(MemoryShape {
             slots: 3,
             len_bytes_max: 5000,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_address_space_is_none() {
+    fn sizes_beyond_the_address_space_are_refused() {
         let shape = MemoryShape {
             slots: 0,
             len_bytes_max: 0,

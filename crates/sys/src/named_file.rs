@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_can_write_to_it_is_told() {
+    fn processes_that_can_write_are_listed() {
         let dir = plumb_testkit::temp_dir("named-file");
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).expect("room");

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_it_open_is_told_and_who_looked_at_it_is_not() {
+    fn openers_are_listed_and_former_readers_are_not() {
         let dir = plumb_testkit::temp_dir("openers");
         let path = dir.path().join("file");
         fs::write(&path, "it").expect("room");
@@ -161,7 +161,7 @@ mod tests {
 
     /// A reader is no writer, and a writer is both.
     #[test]
-    fn whoever_can_write_is_told_from_readers() {
+    fn writers_are_distinguished_from_readers() {
         let dir = plumb_testkit::temp_dir("writers");
         let path = dir.path().join("file");
         fs::write(&path, "it").expect("room");

@@ -30,7 +30,7 @@ fn written(version: Version, endian: Endian) -> Vec<u8> {
 }
 
 #[test]
-fn every_variant_is_what_the_writer_makes() {
+fn every_variant_equals_the_writers_output() {
     let original = written(Version::V7, Endian::Little);
     for version in [Version::V7, Version::V8] {
         for endian in [Endian::Little, Endian::Big] {

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_device_is_found_by_nobody_and_comes_back() {
+    fn hidden_device_is_invisible_and_comes_back() {
         crate::require!(Loop, Tool("sgdisk"), Tool("partx"), Tool("dd"));
         let dir = crate::temp_dir("hidden");
         let image = dir.path().join("image");

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_later_than_the_window_is_passed_on_and_counted() {
+    fn late_events_are_passed_on_and_counted() {
         let mut times: Vec<i64> = (0..300_000).collect();
         times[250_000] = 5;
         times[250_001] = 6;

@@ -493,7 +493,7 @@ mod tests {
 
     /// One that hangs holds back later I/O until it is given up, and completes late then.
     #[test]
-    fn what_hangs_is_given_up() {
+    fn hanging_io_are_given_up() {
         let (mut pending, mut batch, mut counts) =
             (Pending::default(), Batch::default(), Counts::default());
         for sector in [0, 8] {

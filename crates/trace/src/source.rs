@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_is_what_lacks_nothing() {
+    fn only_complete_sources_are_whole() {
         let whole = |counts: Counts| {
             SourceInfo {
                 counts,

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_format_is_none() {
+    fn malformed_formats_are_rejected() {
         for text in [
             "",
             "ID: x",

@@ -233,7 +233,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn losses_are_told() {
+    fn losses_are_reported() {
         let bytes = page(1 << 31 | 1 << 30);
         let page = layout().page(&bytes).expect("a page");
         assert!(page.missed);
@@ -266,7 +266,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_layout() {
+    fn malformed_layouts_are_rejected() {
         assert!(PageLayout::parse("", EVENT).is_none());
         assert!(PageLayout::parse(PAGE, "").is_none());
         assert!(PageLayout::parse(PAGE, &EVENT.replace("27 bits", "28 bits")).is_none());

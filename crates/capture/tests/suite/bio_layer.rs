@@ -21,7 +21,7 @@ fn bios() -> Options {
 
 /// 1,009 reads and writes, every third on the disk and the others through a partition, by either way to attach.
 #[test]
-fn every_bio_is_counted_where_it_is() {
+fn every_bio_is_counted_at_its_position() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"), Tool("sgdisk"));
     [Attached::TypedTracepoints, Attached::RawTracepoints]
         .into_iter()

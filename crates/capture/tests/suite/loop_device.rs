@@ -17,7 +17,7 @@ use plumb_trace::{Layer, Op};
 
 /// 1,009 reads and writes anywhere in a partition, in lengths from a sector to 64 KiB, by either way to attach.
 #[test]
-fn every_io_is_counted_where_it_is() {
+fn every_io_is_counted_at_its_position() {
     require!(Bpf, Loop, Tool("partx"));
     [Attached::TypedTracepoints, Attached::RawTracepoints]
         .into_iter()
@@ -125,7 +125,7 @@ fn count_every_io(by: Attached) {
 
 /// The same through the partition: starts are those of the disk, and the partition has them too.
 #[test]
-fn a_partition_is_told_from_its_disk() {
+fn a_partition_is_distinguished_from_its_disk() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
     let disk = LoopDisk::new();
     label(disk.device.path());
@@ -285,7 +285,7 @@ fn a_completion_during_a_reading_is_counted_in_every_sum() {
 
 /// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.
 #[test]
-fn streams_are_told_from_random() {
+fn streams_are_distinguished_from_random_io() {
     require!(Bpf, Loop);
     let disk = LoopDisk::new();
     let mut block = disk.watch();

@@ -230,7 +230,7 @@ fn pieces_and_flushes() {
 
 /// Reads ahead by the page cache are flagged.
 #[test]
-fn reading_ahead_is_told() {
+fn read_ahead_is_marked() {
     require!(Bpf, Loop);
     let disk = RecordedDisk::new();
     let mut recorder = disk.record();
@@ -252,7 +252,7 @@ fn reading_ahead_is_told() {
 
 /// A buffer of a page holds some 46 records, and nobody empties it: the others are lost, and each of them is counted.
 #[test]
-fn what_is_lost_is_counted() {
+fn lost_events_are_counted() {
     require!(Bpf, Loop);
     let disk = RecordedDisk::new();
     let options = RecordOptions {

@@ -20,7 +20,7 @@ fn by_events() -> Options {
 
 /// 1,009 reads and writes anywhere on the disk, in lengths from a sector to 64 KiB.
 #[test]
-fn every_io_is_counted_where_it_is() {
+fn every_io_is_counted_at_its_position() {
     require!(Tracefs, Loop);
     let disk = LoopDisk::new();
     let mut block = disk.watch_with(by_events());
@@ -154,7 +154,7 @@ fn splits_and_flushes() {
 
 /// Starts are those of the disk, and the partition has them too; its users are reported with it.
 #[test]
-fn a_partition_is_told_from_its_disk() {
+fn a_partition_is_distinguished_from_its_disk() {
     require!(Tracefs, Loop, Tool("partx"), Tool("mknod"), Tool("sgdisk"));
     let disk = LoopDisk::new();
     label(disk.device.path());
@@ -295,7 +295,7 @@ fn filters() {
 
 /// More events than the buffer holds: missing ones are reported, and the rest is counted.
 #[test]
-fn what_the_buffer_lost_is_told() {
+fn losses_of_the_buffer_are_reported() {
     require!(Tracefs, Loop);
     let disk = LoopDisk::new();
     let mut block = disk.watch_with(by_events());

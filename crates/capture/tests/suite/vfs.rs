@@ -123,7 +123,7 @@ fn table(asked: &FileCalls, file_system: FileSystem) -> BTreeMap<(u8, u64, u64),
 
 /// 1,009 reads and writes anywhere in a file, in odd lengths, by either way to attach, buffered and direct.
 #[test]
-fn every_call_is_counted_where_it_is() {
+fn every_call_is_counted_at_its_position() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
     [Attached::TypedTracepoints, Attached::RawTracepoints]
         .into_iter()

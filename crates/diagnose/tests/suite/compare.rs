@@ -158,7 +158,7 @@ fn another_load_is_not_comparable() {
 }
 
 #[test]
-fn what_is_not_of_a_kind() {
+fn measures_of_different_kinds_are_refused() {
     let one = reads(&BEFORE.0, &BEFORE.1);
     let other = || reads(&AFTER.0, &AFTER.1);
     let not = |change: &dyn Fn(&mut Observed, &mut Observed), words: &str| {

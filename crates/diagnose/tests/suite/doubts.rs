@@ -32,7 +32,7 @@ fn losing(mut bench: RuleBench, lost: u64) -> RuleBench {
 }
 
 #[test]
-fn lost_events_stand_in_the_findings_that_they_touch() {
+fn lost_events_are_in_the_findings_that_they_affect() {
     let ios = || [pages(900, 8, Read), pages(100, 3, Read)].concat();
     let rule = "odd-length-io";
     let few = losing(RuleBench::grid("4k"), 100).judge_ios(ios());
@@ -159,7 +159,7 @@ fn dropped_lengths_leave_ranges() {
 }
 
 #[test]
-fn counts_by_place_say_nothing_of_streams() {
+fn counts_by_place_have_no_streams() {
     let mut profile = Profile::new("8,0", Layer::Request, Table::default());
     for residue in 0..256 {
         let row = Row {
@@ -178,7 +178,7 @@ fn counts_by_place_say_nothing_of_streams() {
 }
 
 #[test]
-fn completions_alone_say_nothing_of_streams() {
+fn completions_alone_have_no_streams() {
     let mut bench = RuleBench::default();
     bench.info.completions_only = true;
     let judged = bench.judge_ios(pages(1000, 16, Write));
@@ -188,7 +188,7 @@ fn completions_alone_say_nothing_of_streams() {
 }
 
 #[test]
-fn a_grid_that_the_table_cannot_tell_is_unknown() {
+fn a_grid_beyond_the_table_is_unknown() {
     // Kept modulo 1 MiB, which 48 KiB does not divide, and asked afterwards.
     let profile = RuleBench::default()
         .judge_ios(pages(1000, 16, Read))

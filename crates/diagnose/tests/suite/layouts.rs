@@ -153,7 +153,7 @@ fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> RuleBench {
 const FAR: u64 = 1 << 28;
 
 #[test]
-fn partitions_that_stand_differently_are_judged_apart() {
+fn different_alignments_are_judged_separately() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR)], Some("4k"));
     let mut random = Random(9);
     let ios = [
@@ -216,7 +216,7 @@ fn two_phases_of_two_partitions_are_two_findings() {
 }
 
 #[test]
-fn partitions_that_stand_alike_are_one_finding() {
+fn equal_alignments_are_one_finding() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR + 63), ("8,3", 2 * FAR)], None);
     let mut random = Random(11);
     let ios = [
@@ -255,7 +255,7 @@ fn a_partition_with_few_io_among_different_ones_is_unknown() {
 }
 
 #[test]
-fn what_is_off_inside_a_partition_that_stands_is_said_so() {
+fn misalignment_inside_an_aligned_partition_is_reported() {
     let bench = parted(&[("8,1", 2048)], Some("4k"));
     let judged = bench.judge_ios(blocks(&mut Random(13), 900, 2048 + 3, 8));
     let start = PartitionStart {
@@ -268,7 +268,7 @@ fn what_is_off_inside_a_partition_that_stands_is_said_so() {
 
 /// A few I/O beside an aligned layout: a move would only break it.
 #[test]
-fn no_move_is_advised_to_a_layout_that_stands() {
+fn no_move_is_recommended_for_an_aligned_layout() {
     let mut random = Random(14);
     let ios = [
         blocks(&mut random, 970, 0, 8),

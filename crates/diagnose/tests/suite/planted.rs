@@ -107,7 +107,7 @@ fn none_is_not_found() {
 }
 
 #[test]
-fn three_in_ten_are_worth_mending() {
+fn three_in_ten_are_worth_a_fix() {
     for (kind, rule, bench) in kinds() {
         let plan = PlantedMisfits {
             total: 20_000,

@@ -37,7 +37,7 @@ fn database(count: u64, past: u64) -> Vec<Io> {
 }
 
 #[test]
-fn a_database_on_its_pages_is_told_nothing_of_places() {
+fn an_aligned_database_has_no_finding() {
     let mut bench = RuleBench::chunk(64 << 10, Some(4));
     bench.questions.grids = RuleBench::grid("8k").questions.grids;
     let judged = bench.judge_ios(database(20_000, 0));
@@ -58,7 +58,7 @@ fn a_database_on_its_pages_is_told_nothing_of_places() {
 
 /// The same behind an EFI label at sector 34: every page covers two, which is one defect and not three.
 #[test]
-fn a_database_behind_sector_34_is_told_once() {
+fn a_database_behind_sector_34_is_reported_once() {
     let judged = RuleBench::grid("8k").judge_ios(database(20_000, 34));
     let finding = judged.finding("misaligned-io");
     assert!(judged.is_silent("odd-length-io"), "its pages are whole");
@@ -99,7 +99,7 @@ fn a_database_without_a_grid_is_moved_to_whole_pages() {
 
 /// Large random reads of whole megabytes: a file server at its work.
 #[test]
-fn a_file_server_is_told_nothing() {
+fn a_file_server_has_no_finding() {
     let mut random = Random(22);
     let ios = (0..5000).map(|_| Io(Read, random.below(1 << 18) * 2048, 2048));
     let judged = RuleBench::grid("4k").judge_ios(ios.collect::<Vec<_>>());
@@ -108,7 +108,7 @@ fn a_file_server_is_told_nothing() {
 
 /// Backup: a few long streams, from an aligned start.
 #[test]
-fn streams_are_told_nothing() {
+fn streams_have_no_finding() {
     let ios = (0..20_000u64).map(|at| Io(Read, (at % 4) * (1 << 30) + at / 4 * 256, 256));
     let judged = RuleBench::grid("4k").judge_ios(ios);
     assert_eq!(rules_that_spoke(&judged), []);

@@ -62,7 +62,7 @@ fn steps_back(cells: &[u64], granularity: u64, offset: u64, position: u64) -> u6
 }
 
 #[test]
-fn the_fit_is_what_marking_every_byte_finds() {
+fn the_fit_equals_a_mark_of_every_byte() {
     let mut tried = 0_u64;
     for granularity in 1..=12 {
         for offset in 0..granularity {

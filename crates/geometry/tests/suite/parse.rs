@@ -26,7 +26,7 @@ fn sizes_in_every_accepted_form() {
 }
 
 #[test]
-fn sizes_that_are_refused_say_what_was_found_and_expected() {
+fn refused_sizes_name_found_and_expected() {
     let check = |text: &str, part: &str| {
         let message = parse_size(text).expect_err(text).to_string();
         assert!(message.contains(part), "{text}: {message}");
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_reads_back(shift in 0_u32..64, value in any::<u64>()) {
+    fn shown_sizes_read_back(shift in 0_u32..64, value in any::<u64>()) {
         // PiB and EiB are shown but not typed, hence below 2^50.
         let bytes = Bytes((value >> shift) % (1 << 50));
         let typed = bytes.to_string().replace([',', ' '], "");

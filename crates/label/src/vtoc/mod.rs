@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backups_lie_on_the_last_track() {
+    fn backups_are_on_the_last_track() {
         // SUN18G: 7506 data and 2 alternate cylinders, 19 heads, 248 sectors.
         let geometry = Geometry {
             cylinders_physical: 7_508,

@@ -37,7 +37,7 @@ fn used(label: &Label) -> Vec<Role> {
 
 /// A byte of each part of one copy: signature, size, CRC, a field, and an entry.
 #[test]
-fn a_broken_primary_leaves_the_partitions_of_the_backup_and_can_be_mended() {
+fn a_broken_primary_leaves_the_partitions_of_the_backup_and_is_repaired() {
     require!(Tool("sfdisk"));
     let whole = image().bytes();
     for at in [512, 512 + 12, 512 + 16, 512 + 40, 1_024 + 33] {
@@ -84,7 +84,7 @@ fn a_broken_primary_leaves_the_partitions_of_the_backup_and_can_be_mended() {
 }
 
 #[test]
-fn a_broken_backup_is_told_and_can_be_mended() {
+fn a_broken_backup_is_reported_and_repaired() {
     require!(Tool("sfdisk"));
     let whole = image().bytes();
     let end = whole.len();
@@ -230,7 +230,7 @@ fn a_stranded_backup_is_found_also_when_the_primary_is_broken() {
 
 /// The header still has the position of its array, if only the array is broken.
 #[test]
-fn a_primary_array_elsewhere_is_mended_at_its_place() {
+fn a_primary_array_elsewhere_is_repaired_at_its_place() {
     require!(Tool("sgdisk"));
     let image = Image::new(64 * MIB, 512);
     image.tool("sgdisk", &["-j", "100", "-n1:4096:8191"], "");
@@ -250,7 +250,7 @@ fn a_primary_array_elsewhere_is_mended_at_its_place() {
 
 /// A header copied to another block is none, though its checksum is right.
 #[test]
-fn a_header_has_to_say_where_it_is() {
+fn a_header_has_to_state_its_position() {
     require!(Tool("sfdisk"));
     let mut bytes = image().bytes();
     let (first, rest) = bytes.split_at_mut(1_024);
@@ -350,7 +350,7 @@ fn a_cut_image_never_ends_the_reading() {
 
 /// The backup's array says something else, with a checksum that is right.
 #[test]
-fn copies_that_differ_are_told() {
+fn different_copies_are_reported() {
     require!(Tool("sfdisk"));
     let image = image();
     let first = image.bytes();
@@ -433,7 +433,7 @@ fn slow_crc(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn a_label_for_other_sectors_is_found_and_told() {
+fn a_label_for_other_sectors_is_reported() {
     require!(Tool("sfdisk"), Tool("fdisk"));
     let small = image();
     let label = label_of(&small.bytes(), 4096);
@@ -468,7 +468,7 @@ fn a_label_for_other_sectors_is_found_and_told() {
 
 /// Partitions as no tool makes them, put into the array by hand.
 #[test]
-fn partitions_that_cannot_be_are_told_one_by_one() {
+fn impossible_partitions_are_reported_one_by_one() {
     require!(Tool("sfdisk"));
     let image = image();
     let mut bytes = image.bytes();

@@ -42,7 +42,7 @@ fn assert_whole(label: &Label) {
 }
 
 #[test]
-fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
+fn reading_agrees_with_sfdisk() {
     require!(Tool("sfdisk"));
     let image = sfdisk_image();
     let label = image.label();
@@ -93,7 +93,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
 }
 
 #[test]
-fn reads_what_fdisk_parted_and_sgdisk_wrote_for_either_sector_size() {
+fn labels_of_three_tools_for_either_sector_size() {
     require!(Tool("fdisk"), Tool("parted"), Tool("sgdisk"));
     let fdisk = |image: &Image| {
         let sector_bytes = image.sector_bytes.to_string();
@@ -155,7 +155,7 @@ fn reads_what_fdisk_parted_and_sgdisk_wrote_for_either_sector_size() {
 }
 
 #[test]
-fn what_was_read_is_written_as_it_was_in_the_safe_order() {
+fn labels_are_written_unchanged_in_the_safe_order() {
     require!(Tool("sfdisk"));
     let image = sfdisk_image();
     let label = image.label();

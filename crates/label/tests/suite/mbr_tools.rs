@@ -43,7 +43,7 @@ fn lead(bytes: &mut [u8], lba: usize, next: u32) {
 }
 
 #[test]
-fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
+fn reading_agrees_with_sfdisk() {
     require!(Tool("sfdisk"));
     let image = image();
     let label = image.label();
@@ -74,7 +74,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
 }
 
 #[test]
-fn reads_what_fdisk_and_parted_wrote_for_either_sector_size() {
+fn labels_of_fdisk_and_parted_for_either_sector_size() {
     require!(Tool("fdisk"), Tool("parted"));
     let fdisk = |image: &Image| {
         let sector_bytes = image.sector_bytes.to_string();
@@ -163,7 +163,7 @@ fn the_chain_is_written_from_its_end() {
 }
 
 #[test]
-fn a_loop_ends_the_chain_and_keeps_what_was_read() {
+fn a_loop_ends_the_chain_and_keeps_earlier_links() {
     require!(Tool("sfdisk"));
     let whole = image().bytes();
     let links: Vec<u64> = mbr(&label_of(&whole, 512))
@@ -195,7 +195,7 @@ fn a_loop_ends_the_chain_and_keeps_what_was_read() {
 
 /// Links beyond the disk, outside the extended partition, to an invalid link, and into sector 0 by way of 32 bits.
 #[test]
-fn a_chain_that_leaves_is_told() {
+fn a_chain_that_leaves_the_extended_partition_is_reported() {
     require!(Tool("sfdisk"));
     let whole = image().bytes();
     let check = |next: u32, expected: &dyn Fn(&Problem) -> bool| {
@@ -288,7 +288,7 @@ fn an_endless_chain_is_left() {
 }
 
 #[test]
-fn overlapping_and_overhanging_partitions_are_told() {
+fn overlapping_and_overhanging_partitions_are_reported() {
     require!(Tool("sfdisk"));
     let image = Image::new(64 * MIB, 512);
     let script = "label: dos\nstart=2048, size=4096, type=83\nstart=6144, size=2048, type=83\nstart=8192, size=122880, type=83\n";
@@ -319,7 +319,7 @@ fn overlapping_and_overhanging_partitions_are_told() {
 }
 
 #[test]
-fn a_logical_partition_over_the_end_of_the_extended_one_is_told() {
+fn an_overhanging_logical_partition_is_reported() {
     require!(Tool("sfdisk"));
     let mut bytes = image().bytes();
     let third = mbr(&label_of(&bytes, 512)).ebrs[2].lba;

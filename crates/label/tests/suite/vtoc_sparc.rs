@@ -32,7 +32,7 @@ fn image() -> Image {
 }
 
 #[test]
-fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
+fn reading_agrees_with_sfdisk() {
     require!(Tool("sfdisk"));
     let image = image();
     let label = image.label();
@@ -84,7 +84,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
 }
 
 #[test]
-fn reads_what_parted_wrote_and_says_what_parted_says() {
+fn reading_agrees_with_parted() {
     require!(Tool("parted"));
     let image = Image::new(64 * MIB, 512);
     // parted uses 4 heads of 32 sectors for a file; it does not list the whole-disk slice.
@@ -151,7 +151,7 @@ fn a_new_label_is_one_that_the_tools_read() {
 }
 
 #[test]
-fn fields_lie_where_the_table_says() {
+fn fields_are_at_the_offsets_of_the_table() {
     let geometry = Geometry {
         cylinders_physical: 7_508,
         cylinders: 7_506,
@@ -189,7 +189,7 @@ fn fields_lie_where_the_table_says() {
 }
 
 #[test]
-fn a_broken_label_is_told_and_its_backups_answer() {
+fn a_broken_label_is_reported_and_its_backups_answer() {
     require!(Tool("sfdisk"));
     let image = image();
     let mut with_backups = vtoc(&image.label());
@@ -253,7 +253,7 @@ fn a_broken_label_is_told_and_its_backups_answer() {
 }
 
 #[test]
-fn slices_on_each_other_and_a_smaller_disk_are_told() {
+fn overlapping_slices_and_a_smaller_disk_are_reported() {
     require!(Tool("sfdisk"));
     let image = image();
     let mut odd = vtoc(&image.label());

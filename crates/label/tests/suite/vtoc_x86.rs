@@ -172,7 +172,7 @@ fn a_changed_label_is_at_its_place_with_a_checksum() {
 }
 
 #[test]
-fn a_broken_label_is_told_and_a_backup_answers() {
+fn a_broken_label_is_reported_and_a_backup_answers() {
     let mut bytes = disk(0xbf);
     let mut with_backups = vtocs(&label_of(&bytes, 512))[0].clone();
     let place = (FIRST as usize + 1) * 512;
@@ -220,7 +220,7 @@ fn a_broken_label_is_told_and_a_backup_answers() {
 }
 
 #[test]
-fn slices_over_each_other_and_over_their_partition_are_told() {
+fn overlapping_and_overhanging_slices_are_reported() {
     let bytes = disk(0xbf);
     let mut odd = vtocs(&label_of(&bytes, 512))[0].clone();
     odd.slices[1].start = 64_259;

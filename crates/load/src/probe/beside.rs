@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_a_penalty_stands_against_there_being_none() {
+    fn hidden_penalties_forbid_the_verdict_of_no_penalty() {
         use ProbeVerdict::{Aligned, Inconclusive, NoPenalty};
         let change = |factor| probed(NoPenalty, factor, None).course.change();
         let others = |share| Beside {

@@ -326,7 +326,7 @@ mod tests {
 
     /// By counting: of a grid of 2 or 4 cells some pair tells, unless it begins at 0; of one at 0 none does.
     #[test]
-    fn pairs_tell_what_lies_elsewhere() {
+    fn pairs_detect_data_elsewhere() {
         for (factor, every) in [(2, 2), (4, 2), (4, 4)] {
             for offset in 0..every {
                 let costs: Vec<u32> = (0..factor)

@@ -320,7 +320,7 @@ mod tests {
 
     /// All granularities up to that one are decided.
     #[test]
-    fn an_ended_probe_tells_what_is_decided() {
+    fn an_interrupted_probe_prints_decided_grids() {
         let media = survey(0, MS);
         let flat = |granularities: &[(u64, bool)]| {
             let searched = granularities

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_probes_is_others() {
+    fn foreign_io_are_counted_apart() {
         let counters = |reads, read_bytes, writes, written_bytes| DiskCounters {
             reads,
             read_bytes,

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_found_where_it_was() {
+    fn a_change_is_found_at_its_position() {
         let mut random = Random::new(4, 0);
         for (looks, at, factor) in [
             (20, 7, 5.0),
@@ -177,7 +177,7 @@ mod tests {
 
     /// Noise, waves, a pause and a single slow look are no change; nor are few looks.
     #[test]
-    fn what_disturbs_is_no_change() {
+    fn disturbances_are_no_change() {
         let wave = (0..50).map(|n| 1e5 * (1.0 + 0.5 * f64::from(n).sin()));
         assert_eq!(course(wave).change(), None);
         let pause = (0..30).map(|n| if n == 11 { 1e9 } else { 1e5 });

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_tells_nothing() {
+    fn contradictory_timings_are_inconclusive() {
         for answer in [
             vec![],
             vec![run(0, 0, true)],

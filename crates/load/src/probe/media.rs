@@ -364,7 +364,7 @@ mod tests {
     /// A thin volume that was never written takes 13 µs longer for a read that it has to split, in an emulated machine. A
     /// throttle of 2,000 I/O a second charges 50 for a miss of 10 %.
     #[test]
-    fn what_a_miss_adds() {
+    fn cost_of_a_cache_miss() {
         let bars = |on_ns: f64, off_ns: f64| {
             [(0, on_ns), (512, off_ns)].map(|(offset_bytes, ns)| Bar { offset_bytes, ns })
         };

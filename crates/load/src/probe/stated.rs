@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_are_told_apart_by_granularity_and_offset() {
+    fn grids_differ_by_granularity_and_offset() {
         for (stated, is_of_blocks, measured, expected) in [
             (grid(4096, 3072), true, grid(4096, 3072), |_| {
                 StatementComparison::Same

@@ -71,7 +71,7 @@ fn each_order_comes_as_often() {
 }
 
 #[test]
-fn the_second_of_a_pair_is_told_apart_from_the_plan() {
+fn the_second_of_a_pair_differs_from_the_plan() {
     let pair = |is_today_first| {
         let (first, second) = (2000.0, 1000.0);
         let (today_ns, planned_ns) = if is_today_first {

@@ -24,7 +24,7 @@ fn numbers(waiting: &mut Waiting) -> Vec<u64> {
 }
 
 #[test]
-fn a_thread_waits_for_what_had_ended() {
+fn a_thread_waits_for_earlier_completions() {
     let steps = [
         step(1, Some(7), 0, Some(10)),
         step(2, Some(7), 5, Some(30)),

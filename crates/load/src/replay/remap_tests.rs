@@ -39,7 +39,7 @@ fn a_shift_comes_on_top() {
 
 /// Worked out by hand: the target has 10 moduli of 100 and 50 bytes.
 #[test]
-fn what_does_not_fit_is_folded() {
+fn addresses_beyond_the_device_wrap() {
     let remap = remap(&[], 0, 100);
     let on = |at, len| start(&remap, at, len, 1_050);
     assert_eq!(
@@ -61,7 +61,7 @@ fn what_does_not_fit_is_folded() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_refused() {
     let twice = vec![Move { old: 5, new: 6 }, Move { old: 5, new: 7 }];
     assert!(matches!(
         Remap::new(twice, 0, 512),

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_no_grid_is_inconclusive() {
+    fn noise_without_a_grid_is_inconclusive() {
         inconclusive(
             &[(0, 1_000.0), (512, 940.0), (1024, 880.0), (1536, 820.0)],
             "within a supposed group",

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_blank_is_ignored() {
+    fn text_after_a_blank_is_ignored() {
         check("sd=one,th=3 and more, of=512", &["p:1 sd=one", "p:1 th=3"]);
         check("sd=one, of=512\nth=2", &["p:1 sd=one", "p:2 th=2"]);
     }

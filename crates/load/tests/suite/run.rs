@@ -318,7 +318,7 @@ fn a_stall_shows_for_all_that_were_due() {
 }
 
 #[test]
-fn a_disk_that_dies_ends_the_run_with_what_it_has() {
+fn a_dying_disk_ends_the_run_with_its_results() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     for engine in BOTH {
         let disk = SlowDisk::new(64 << 20, "1ms");

@@ -126,7 +126,7 @@ fn clones_of_a_sequential_job_have_places_of_their_own() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_its_place() {
+fn invalid_series_are_reported_with_their_line() {
     let refused = |parse: fn(&str) -> Series, text: &str, expected: &str| {
         on_disk(parse, text, |series, targets| {
             let run = &series.runs[0];

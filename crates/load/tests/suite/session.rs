@@ -69,7 +69,7 @@ fn failures_have_their_place() {
 /// The first write comes after the reads, and with fewer slots than starts more reads follow. That writes arrive at all shows
 /// in the file's time.
 #[test]
-fn what_was_read_is_written_back() {
+fn read_bytes_are_written_back() {
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
     for choice in BOTH {
         let file = file_of(1 << 20);
@@ -138,7 +138,7 @@ fn writes_far_apart_are_in_flight_together() {
 
 /// After a failed read nothing is written.
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn unreadable_blocks_are_not_written() {
     for choice in BOTH {
         let file = file_of(1 << 20);
         let (target, may_write) =
@@ -180,7 +180,7 @@ fn a_permission_is_for_one_target() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn targets_that_are_too_small_are_refused() {
     let file = file_of(1 << 16);
     let target = Target::open(file.path()).expect("a file");
     assert!(

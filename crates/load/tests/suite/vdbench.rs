@@ -296,7 +296,7 @@ fn times_have_units() {
 }
 
 #[test]
-fn defaults_hold_for_what_follows() {
+fn defaults_hold_for_later_jobs() {
     let text = "sd=default,th=4\nsd=a,lun=/dev/a\nsd=default,th=5\nsd=b,lun=/dev/b\nsd=c,lun=/dev/c,th=6\n\
                 wd=default,sd=*,xf=1k\nrd=default,iorate=max\nrd=r\n";
     let run = &runs(text)[0];
@@ -413,7 +413,7 @@ fn sequences_begin_and_end_as_asked() {
 }
 
 #[test]
-fn what_is_done_anyway_is_taken() {
+fn redundant_options_are_accepted() {
     let text = "messagescan=no\nvalidate=no\nhd=localhost,system=localhost,jvms=4\n\
                 sd=s,lun=/dev/x,host=localhost,openflags=o_direct\nwd=w,sd=s,host=*\nrd=r,wd=w,iorate=max,openflags=directio";
     assert_eq!(runs(text).len(), 1);

@@ -176,7 +176,7 @@ fn the_way_back_leads_there_and_its_own_way_back_here() {
 /// An action without a way back is not called data-preserving by mistake: only a file system that shrinks keeps its
 /// files without one.
 #[test]
-fn what_destroys_data_has_no_way_back() {
+fn destructive_actions_have_no_undo() {
     for action in all() {
         if !action.keeps_data() {
             assert_eq!(action.inverse(), None, "{}", action.word());

@@ -68,7 +68,7 @@ fn start(stack: &Stack, name: &str) -> i128 {
 }
 
 #[test]
-fn a_move_takes_what_is_above_along() {
+fn a_move_shifts_the_layers_above() {
     let before = stack();
     let applied = apply(&before, &[moved(partition(1, 63, 4_000), 64)]).expect("modelled");
     for name in ["sda1", "/srv"] {

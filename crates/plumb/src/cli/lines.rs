@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn words_go_on_where_they_began() {
+    fn wrapped_words_keep_their_column() {
         let line = "      --to <POSITION>  some words that go on";
         assert_eq!(
             broken(line, 40),

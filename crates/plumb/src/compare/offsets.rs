@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_stand_in_the_names_of_runs() {
+    fn names_of_runs_have_offsets() {
         assert_eq!(
             offsets_of(&["offset=0000", "offset=0512", "offset=4096"]),
             Some(vec![0, 512, 4096])

@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_graver_end_is_told() {
+    fn the_worse_end_is_reported() {
         for (one, other, told) in [
             (Exit::Clean, Exit::Clean, Exit::Clean),
             (Exit::Unknown, Exit::Clean, Exit::Unknown),
@@ -495,7 +495,7 @@ mod tests {
 
     /// A volume group that can be moved while it is in use is not taken out of use.
     #[test]
-    fn what_can_be_moved_in_use_is_left_to_its_manager() {
+    fn volumes_in_use_are_left_to_their_manager() {
         let plan = |harm: &str| {
             serde_json::json!({
                 "kind": "partition",

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_held_against_what_was_seen() {
+    fn statements_are_compared_with_measurements() {
         use HintOutcome::{Confirmed, Open, Refuted};
         for (what, stated, seen, outcome) in [
             (

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_beyond_a_grid_is_named() {
+    fn undecided_larger_grids_are_named() {
         let grid = Candidate {
             granularity_bytes: 4096,
             offset_bytes: 0,

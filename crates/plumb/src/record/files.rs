@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_before_the_ending() {
+    fn numbers_are_before_the_file_extension() {
         assert_eq!(
             numbered(Path::new("a/trace.parquet"), 1),
             Path::new("a/trace-0001.parquet")

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_nobody_gave_is_free() {
+    fn unused_names_are_free() {
         let folder = tempfile::tempdir().expect("a directory");
         for expected in ["watch.profile", "watch-2.profile", "watch-3.profile"] {
             assert_eq!(free_name(folder.path()), Path::new(expected));

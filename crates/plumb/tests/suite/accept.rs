@@ -175,7 +175,7 @@ fn a_guest_can_be_accepted_as_it_is() {
 
 /// A disk that states nothing larger than 512 bytes hides its blocks itself: that is not below a guest.
 #[test]
-fn a_disk_that_tells_nothing_stays_unknown() {
+fn a_silent_disk_stays_unknown() {
     let folder = Folder::new("accept");
     let root = folder.path("silent");
     let mut host = FakeHost::new(&root);

@@ -223,7 +223,7 @@ fn several_targets_side_by_side() {
 
 /// A hole is answered without a medium, which a rate would not show.
 #[test]
-fn holes_are_told() {
+fn holes_are_reported() {
     let folder = Folder::new("bench-holes");
     let target = file(&folder, "disk", 1 << 20);
     let notes = || bench(&target, "--ios 11 --json").ends(0).json()["result"]["notes"].to_string();
@@ -357,7 +357,7 @@ fn ctrl_c_ends_with_the_summary() {
 
 /// A shell without job control starts each command behind `&` like this.
 #[test]
-fn an_interrupt_ends_what_a_script_started() {
+fn an_interrupt_ends_all_children_of_a_script() {
     let mut shell = Command::new("sh");
     shell
         .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
@@ -406,7 +406,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 "#;
 
 #[test]
-fn where_the_ring_is_refused_calls_do_it_and_that_is_said() {
+fn a_refused_ring_is_replaced_by_calls_and_reported() {
     require!(Tool("python3"));
     let folder = Folder::new("bench-refused");
     let target = file(&folder, "disk", 1 << 20);

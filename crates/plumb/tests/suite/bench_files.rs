@@ -61,7 +61,7 @@ fn swept(phase_bytes: u64, ratio: f64) -> (i32, Value) {
 }
 
 #[test]
-fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
+fn a_sweep_finds_the_grid_and_its_penalty() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     for (phase, offset, code) in [(0, 0, 0), (1024, 3072, 1)] {
         let machine = Machine::watched();
@@ -95,7 +95,7 @@ fn a_sweep_finds_the_grid_and_what_a_miss_costs() {
 }
 
 #[test]
-fn where_nothing_is_charged_there_is_no_grid() {
+fn without_a_penalty_there_is_no_grid() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let (ended, sweep) = swept(0, 1.0);
     // A busy machine may leave it open, but must not make a grid of it.
@@ -111,7 +111,7 @@ fn where_nothing_is_charged_there_is_no_grid() {
 }
 
 #[test]
-fn the_verdict_is_told_in_words() {
+fn the_verdict_is_in_words() {
     require!(Patience, Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let folder = Folder::new("bench-words");
     let device = ChargedCells::of_ratio(4096, 3584, 2.0).up();
@@ -284,7 +284,7 @@ fn nothing_is_written_without_permission() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_with_its_place() {
+fn invalid_jobs_are_reported_with_their_line() {
     let folder = Folder::new("bench-refused");
     let target = disk(&folder);
     let lun = target.display();
@@ -437,7 +437,7 @@ fn sequences_begin_and_end_as_asked() {
 
 /// The same job file, run by fio.
 #[test]
-fn a_job_file_measures_what_fio_measures() {
+fn a_job_file_gives_the_figures_of_fio() {
     require!(
         Patience,
         Tool("qemu-storage-daemon"),

@@ -103,7 +103,7 @@ fn live_and_collected(to: &Path) -> ([Value; 2], [Value; 2]) {
 }
 
 #[test]
-fn a_collection_says_what_its_host_says() {
+fn a_collection_gives_the_findings_of_its_host() {
     require!(
         Loop,
         Tool("partx"),
@@ -264,7 +264,7 @@ fn the_first_form_is_still_read() {
 }
 
 #[test]
-fn damage_is_said_with_its_place() {
+fn damage_is_reported_with_its_position() {
     let lab = Lab::new();
     let mut host = lab.host("kvm3");
     host.disk(&FakeDisk::named("sda"));

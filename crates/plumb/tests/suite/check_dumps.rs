@@ -70,7 +70,7 @@ fn on_an_assumed_grid_nothing_is_aligned() {
 }
 
 #[test]
-fn what_is_read_only_in_part_is_never_clean() {
+fn partly_read_input_is_never_clean() {
     let folder = Folder::new("check");
     let good = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
     let empty = folder.file("empty.txt", "");
@@ -153,7 +153,7 @@ fn a_table_of_the_user() {
 }
 
 #[test]
-fn only_what_was_asked_about() {
+fn findings_of_other_devices_do_not_count() {
     let folder = Folder::new("check");
     let files = [("c2t0d0", 34), ("c2t1d0", 256)]
         .map(|(disk, first)| folder.file(&format!("{disk}.txt"), prtvtoc(disk, first)));
@@ -214,7 +214,7 @@ fn a_demanded_rate() {
 /// A slice of 999,966 sectors that begins 2 past 4 KiB, full but for the header: the first offset that makes up for it is
 /// 6, and 999,965 from there on end 5 sectors beyond.
 #[test]
-fn what_does_not_fit_says_so() {
+fn misfits_are_reported() {
     let folder = Folder::new("check");
     let label = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
     let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");

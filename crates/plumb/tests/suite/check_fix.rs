@@ -32,7 +32,7 @@ fn findings_of<'a>(document: &'a Value, id: &str) -> Vec<&'a Value> {
 
 /// Every start that is wrong on 4 KiB, on an image with a table of either kind.
 #[test]
-fn a_partition_is_put_right_by_what_is_printed() {
+fn printed_commands_align_a_partition() {
     require!(Tool("sgdisk"), Tool("sfdisk"));
     let folder = tempfile::tempdir().expect("a directory");
     let image = folder.path().join("disk.img");
@@ -109,7 +109,7 @@ fn a_partition_with_data_is_not_recreated() {
 
 /// A tool that changes one entry of a damaged label writes it all again: no command may be printed.
 #[test]
-fn a_damaged_label_is_mended_before_its_partitions() {
+fn a_damaged_label_is_repaired_before_its_partitions() {
     require!(Tool("sgdisk"), Tool("sfdisk"));
     let folder = tempfile::tempdir().expect("a directory");
     let gpt = "sgdisk -a 1 -n 1:2049:40007";

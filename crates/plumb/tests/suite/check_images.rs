@@ -39,7 +39,7 @@ fn check(folder: &Path, name: &str, flags: &str) -> Ran {
 
 /// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known here.
 #[test]
-fn clusters_that_lie_otherwise_are_unknown() {
+fn other_placements_of_clusters_are_unknown() {
     require!(Tool("qemu-img"), Tool("qemu-io"), Tool("sfdisk"));
     let folder = tempfile::tempdir().expect("a directory");
     let folder = folder.path();

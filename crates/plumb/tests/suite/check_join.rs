@@ -104,7 +104,7 @@ fn without_the_join_nothing_is_known_below() {
 
 /// Names of devices mean nothing on another host: commands are for the host whose partition they recreate.
 #[test]
-fn commands_are_for_the_host_of_what_they_change() {
+fn commands_name_the_host_that_they_change() {
     let lab = Lab::new();
     let (guest, kvm) = (
         lab.guest_of_disk("web2", SECTORS),
@@ -159,7 +159,7 @@ fn joins_in_a_file() {
 }
 
 #[test]
-fn wrong_joins_say_where_and_why() {
+fn wrong_joins_name_place_and_reason() {
     let lab = Lab::new();
     let (guest, kvm) = (
         lab.guest("web1", SECTORS, 2048),
@@ -250,7 +250,7 @@ fn one_collection_is_one_host() {
 
 /// A unit of LIO is the disk with its identity, and only if it has the same length.
 #[test]
-fn what_a_target_shows_is_joined_by_its_identity() {
+fn luns_of_a_target_join_by_identity() {
     let identity = LIO_IDENTITY;
     for (seen, sectors, verdict) in [
         (identity, SECTORS, Some("misaligned")),

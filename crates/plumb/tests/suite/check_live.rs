@@ -44,7 +44,7 @@ fn a_file_is_followed_down() {
 }
 
 #[test]
-fn what_is_on_no_device() {
+fn files_without_a_device_are_refused() {
     plumb(["check", "/proc"])
         .ends(3)
         .complains("/proc is on a file system without a block device of this host");

@@ -237,7 +237,7 @@ fn a_device_that_charges_for_a_miss() {
 }
 
 #[test]
-fn how_io_lie_stands_beside_what_it_gives() {
+fn placement_is_printed_beside_throughput() {
     let folder = Folder::new("compare-grid");
     let before = folder.file("before.csv", closed_loop(3, 20_000, 2.0, 17 * 1024));
     let after = folder.file("after.csv", closed_loop(4, 20_000, 1.0, 0));
@@ -408,7 +408,7 @@ fn halves_of_a_capture_do_not_differ() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_why() {
+fn incomparable_measures_give_a_reason() {
     let folder = Folder::new("compare-why");
     let one = folder.file("one.csv", closed_loop(6, 20_000, 1.0, 0));
     let long = folder.file(
@@ -467,7 +467,7 @@ fn what_cannot_be_compared_says_why() {
 
 /// Read only in part is never 0, and the place is said.
 #[test]
-fn damage_is_said() {
+fn damage_is_reported() {
     let folder = Folder::new("compare-damage");
     let text = std::fs::read_to_string(example("aligned.txt")).expect("an example");
     let cut = folder.file("cut.txt", text.replacen("161002.7", "161O02.7", 1));

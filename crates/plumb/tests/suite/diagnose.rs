@@ -519,7 +519,7 @@ fn a_disk_that_goes_away_keeps_its_name_and_counts() {
 }
 
 #[test]
-fn what_cannot_be_asked() {
+fn invalid_questions_are_refused() {
     plumb(["diagnose", "--for", "50ms"])
         .ends(2)
         .complains("expected 0, or a time from 100ms to 8760h");

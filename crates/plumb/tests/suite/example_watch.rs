@@ -179,7 +179,7 @@ fn comparable_lines(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_session_prints_what_the_page_says() {
+fn the_session_prints_the_text_of_the_page() {
     require!(Bpf, Loop, Tool("fio"), Tool("sgdisk"), Tool("partx"));
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/watch.md");
     let page = std::fs::read_to_string(&path).expect("the page");

@@ -114,7 +114,7 @@ fn first_difference(was: &str, now: &str) -> String {
 }
 
 #[test]
-fn sessions_print_what_the_pages_say() {
+fn sessions_print_the_text_of_the_pages() {
     let folders = ["examples", "docs/jobs"].map(|folder| root().join(folder));
     let mut pages: Vec<PathBuf> = folders
         .iter()

@@ -20,7 +20,7 @@ fn install(args: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_installed_runs_and_goes_again() {
+fn an_installation_runs_and_uninstalls() {
     let folder = Folder::new("install");
     let root = folder.path("usr").display().to_string();
     install(&[env!("CARGO_BIN_EXE_plumb"), &root]);

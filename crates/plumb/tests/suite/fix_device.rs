@@ -177,7 +177,7 @@ fn blocks_of_4_kib() {
 }
 
 #[test]
-fn what_is_in_use_is_left_alone() {
+fn devices_in_use_are_refused() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = LabelledDisk::new(&[34, 65_536], &[]);
     let at = disk.dir.path().join("at");
@@ -258,7 +258,7 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
 
 /// The kernel shows nothing of a program that has a raw device open, and O_EXCL does not see it.
 #[test]
-fn what_is_open_is_left_alone() {
+fn open_devices_are_refused() {
     require!(Loop, Tool("sgdisk"));
     let disk = LabelledDisk::new(&[34, 65_536], &[]);
     let nodes = [disk.node(1), disk.node(2), disk.device.path().to_owned()];
@@ -317,7 +317,7 @@ fn a_label_that_the_kernel_does_not_take_can_be_undone() {
 
 /// The group disk may write to a disk, and may not tell the kernel of partitions.
 #[test]
-fn who_may_not_tell_the_kernel_writes_nothing() {
+fn without_rights_to_update_the_kernel_nothing_is_written() {
     require!(Loop, Tool("sgdisk"), Tool("setpriv"));
     let disk = LabelledDisk::new(&[34], &[]);
     let before = disk.bytes();

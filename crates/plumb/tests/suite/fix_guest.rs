@@ -4,7 +4,7 @@
 use plumb_testkit::require;
 
 #[test]
-fn alignment_offsets_long_blocks_and_what_is_in_use() {
+fn alignment_offsets_long_blocks_and_disks_in_use() {
     require!(Qemu, Tool("apt-get"));
     let said = crate::guests::run_lab("fix-guest", [env!("CARGO_BIN_EXE_plumb")]);
     let lines: Vec<&str> = said

@@ -508,7 +508,7 @@ fn a_plan_makes_the_label_that_it_names() {
 }
 
 #[test]
-fn what_is_not_empty_is_left_alone() {
+fn partitions_with_data_are_refused() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));
     let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
@@ -555,7 +555,7 @@ fn what_is_not_empty_is_left_alone() {
 }
 
 #[test]
-fn what_is_typed_wrong_writes_nothing() {
+fn a_wrong_confirmation_writes_nothing() {
     require!(Tool("sgdisk"));
     let image = LabelImage::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:40000"]);
@@ -654,7 +654,7 @@ fn a_label_of_other_sectors() {
 
 /// Relabelling a disk that is as it should be writes nothing.
 #[test]
-fn what_is_done_is_not_done_again() {
+fn finished_fixes_are_not_repeated() {
     require!(Tool("sgdisk"));
     let image = LabelImage::new(64 * MIB);
     image.fixed("relabel", &[]);
@@ -667,7 +667,7 @@ fn what_is_done_is_not_done_again() {
 }
 
 #[test]
-fn a_broken_or_stranded_copy_is_written_anew() {
+fn a_broken_or_stranded_copy_is_rewritten() {
     require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
     let made = || {
         let image = LabelImage::new(64 * MIB);

@@ -47,7 +47,7 @@ fn stored() -> PathBuf {
 }
 
 #[test]
-fn every_seed_is_what_its_target_reads() {
+fn every_seed_is_valid_input_of_its_target() {
     // The length of an input chooses the layer that is asked for; a few lines more ask for the lowest.
     let is_read = |target: &str, seed: &Path| {
         let bytes = fs::read(seed).expect("a seed");

@@ -87,7 +87,7 @@ fn the_document() {
 }
 
 #[test]
-fn colour_only_where_it_is_wanted() {
+fn colour_appears_only_on_request() {
     let folder = Folder::new("outputs");
     let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
     let coloured = |flags: &str| analyze(&file, flags).out.contains('\x1b');
@@ -538,7 +538,7 @@ fn a_trace_in_another_format_gives_the_same_answers() {
 }
 
 #[test]
-fn converting_what_is_not_there() {
+fn converting_a_missing_file() {
     let folder = Folder::new("outputs");
     let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
     let to = folder.path("n.parquet");
@@ -568,7 +568,7 @@ fn converting_what_is_not_there() {
 
 /// Two layers are no sum of I/O; a damaged source reports its fault.
 #[test]
-fn what_converting_says() {
+fn convert_reports_its_output() {
     let folder = Folder::new("outputs");
     let file = folder.file("parted.txt", parted());
     let to = folder.path("n.parquet");

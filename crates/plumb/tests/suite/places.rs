@@ -211,7 +211,7 @@ fn a_file_that_does_not_fit() {
 
 /// A user without the right to write gets a message about writing.
 #[test]
-fn who_may_not_write() {
+fn refused_writes_name_the_missing_permission() {
     require!(Root, Tool("setpriv"));
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("outputs");

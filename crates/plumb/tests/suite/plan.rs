@@ -87,7 +87,7 @@ fn commands_are_such_as_tools_take() {
 }
 
 #[test]
-fn what_cannot_be_planned() {
+fn invalid_plans_are_refused() {
     for (args, code, words) in [
         ("partition /dev/sdb --after 34", 2, "34s for sectors"),
         ("partition /dev/sdb --grid 4MB", 2, "4MB"),
@@ -349,7 +349,7 @@ fn text_is_made_for_80_columns() {
 
 /// Commands carry out the plan, and no printed command would be refused, or would hit existing data.
 #[test]
-fn commands_do_what_they_are_printed_for() {
+fn printed_commands_have_their_effect() {
     plan("disks --writes 100 --disk-rate 100 --raid 1")
         .ends(0)
         .says("--level=10 --raid-devices=4");
@@ -801,7 +801,7 @@ fn page_and_mount_point_of_a_file_system() {
 
 /// 34 sectors of 512 bytes are 17,408 bytes: four blocks of 4,096 and a quarter.
 #[test]
-fn a_start_between_blocks_is_none() {
+fn a_start_between_blocks_is_rejected() {
     let moved = |start: &str, sector: u32| {
         plan(&format!(
             "partition /dev/nvme0n1 --grid 4k --sector {sector} --current {start} --size 1g"

@@ -420,7 +420,7 @@ fn files_without_media() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn unmeasurable_probes_are_refused() {
     let folder = temp_dir("refused");
     for (target, flags, status, words) in [
         (folder.path().join("none"), "", 5, "none"),

@@ -194,7 +194,7 @@ fn wait_until(disk: &Served, writes: u64) {
 
 /// Targets in use, read-only or not named are not written to, and the reason is printed.
 #[test]
-fn what_may_not_be_written_is_refused() {
+fn write_probes_refuse_protected_targets() {
     require!(Root, Loop, Tool("mkfs.ext4"));
     let folder = Folder::new("refused");
     let before = noise(16);
@@ -261,7 +261,7 @@ fn what_may_not_be_written_is_refused() {
 
 /// Partitions have bytes of their disk: a process with one open would find older ones written back.
 #[test]
-fn what_shares_bytes_with_the_target_is_looked_at() {
+fn devices_that_share_bytes_are_checked() {
     require!(Root, Loop, Tool("addpart"));
     let folder = Folder::new("sharers");
     let before = noise(16);

@@ -363,7 +363,7 @@ fn a_recording_takes_at_most_a_quarter_of_the_free_space() {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_written() {
+fn a_full_disk_keeps_the_written_events() {
     require!(Bpf, Loop, Tool("fio"));
     let folder = Folder::new("record-no-room");
     let disk = disk(&folder);
@@ -403,7 +403,7 @@ fn a_full_disk_leaves_what_was_written() {
 
 /// A buffer of a page loses nearly everything, and reports it: in the output, in the file and by the exit status.
 #[test]
-fn what_is_lost_is_said() {
+fn lost_events_are_reported() {
     require!(Bpf, Loop, Tool("fio"));
     let folder = Folder::new("record-lost");
     let disk = disk(&folder);
@@ -491,7 +491,7 @@ fn operations_and_processes() {
 }
 
 #[test]
-fn who_may_not_is_told_the_command() {
+fn without_rights_the_command_is_printed() {
     require!(Root, Tool("setpriv"));
     let folder = Folder::new("record-nobody");
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -522,7 +522,7 @@ fn who_may_not_is_told_the_command() {
 }
 
 #[test]
-fn what_cannot_be_recorded() {
+fn invalid_recordings_are_refused() {
     let folder = Folder::new("record-usage");
     let taken = folder.path("taken.parquet");
     std::fs::write(&taken, "mine").expect("room");

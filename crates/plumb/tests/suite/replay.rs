@@ -210,7 +210,7 @@ fn the_disk_receives_the_trace() {
 }
 
 #[test]
-fn times_are_kept_within_the_lateness_that_is_told() {
+fn times_are_kept_within_the_stated_lateness() {
     let folder = Folder::new("replay-times");
     let disk = target(&folder, MIB);
     let ios: Vec<TracedIo> = (0..211)
@@ -403,7 +403,7 @@ fn a_plan_that_fits_is_better() {
 
 /// The page shows the document's content: I/O that were sent and those that were not, the course, the gains.
 #[test]
-fn pages_show_what_was_told() {
+fn pages_show_the_content_of_the_document() {
     let folder = Folder::new("replay-page");
     let disk = target(&folder, 8 * MIB);
     let mut ios = mixed_reads(601, 8 * MIB);
@@ -468,7 +468,7 @@ fn pages_show_what_was_told() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_before_anything_is() {
+fn invalid_replays_are_refused_before_any_io() {
     let folder = Folder::new("replay-refused");
     let disk = target(&folder, 2 * MIB);
     let one = on_sda(&[TracedIo::read(0, 0, 512), TracedIo::read(1, 512, 1536)]);

@@ -259,7 +259,7 @@ fn the_schema_names_the_rules() {
 type DocumentChange<'a> = &'a dyn Fn(&mut Value);
 
 #[test]
-fn what_is_not_promised_is_noticed() {
+fn undocumented_output_is_detected() {
     let schema = Schema::read("analyze");
     let good = analyze(&example("guest-blktrace"), "");
     let bent = |change: DocumentChange<'_>| {

@@ -141,7 +141,7 @@ fn a_misaligned_partition() {
 
 /// A disk in a file is on the disk of this machine, and layers below that may not be visible.
 #[test]
-fn a_disk_that_fits_what_is_visible() {
+fn a_disk_fits_all_visible_layers() {
     require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
     let disk = PartitionedDisk::new("screen-visible", 2048);
     let config = disk.folder.file("config.toml", "accept_unseen = true\n");

@@ -167,7 +167,7 @@ impl Drop for Stray {
 
 /// Parts that are too short, and grids within a logical block, cannot be measured.
 #[test]
-fn what_cannot_be_probed() {
+fn invalid_probes_are_refused() {
     let folder = Folder::new("not-probed");
     let target = folder.file("disk", vec![7; 2 << 20]);
     let name = target.to_str().expect("a plain name");
@@ -199,7 +199,7 @@ fn what_cannot_be_probed() {
 }
 
 #[test]
-fn what_is_no_target() {
+fn non_devices_are_refused() {
     let folder = Folder::new("no-target");
     let dangling = folder.path("dangling");
     symlink(folder.path("nowhere"), &dangling).expect("a link");
@@ -254,7 +254,7 @@ fn a_file_made_by_mistake_among_the_devices() {
 }
 
 #[test]
-fn what_is_too_small() {
+fn small_targets_are_refused() {
     let folder = Folder::new("small");
     for bytes in [0, 512] {
         let target = folder.file(&format!("disk-{bytes}"), vec![7; bytes]);
@@ -270,7 +270,7 @@ fn what_is_too_small() {
 }
 
 #[test]
-fn writes_to_what_is_read_only() {
+fn writes_to_read_only_devices_are_refused() {
     require!(Loop);
     let folder = Folder::new("read-only");
     let image = folder.file("image", vec![7; 2 * MIB as usize]);

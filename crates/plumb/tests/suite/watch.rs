@@ -275,7 +275,7 @@ fn verdicts_stand_above_intervals(out: &str, intervals: usize) {
 }
 
 #[test]
-fn who_may_not_is_told_the_command() {
+fn without_rights_the_command_is_printed() {
     require!(Root, Tool("setpriv"));
     let done = Command::new("setpriv")
         .args([
@@ -299,7 +299,7 @@ fn who_may_not_is_told_the_command() {
 }
 
 #[test]
-fn what_cannot_be_watched() {
+fn invalid_watches_are_refused() {
     plumb(["watch", "no-such-disk"])
         .ends(5)
         .complains("no-such-disk: found no such device");

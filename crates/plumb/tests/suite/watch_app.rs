@@ -232,7 +232,7 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
 
 /// A file that is mapped: the process is unknown, and no ratio is printed.
 #[test]
-fn what_is_not_counted_is_unknown() {
+fn uncounted_io_make_sums_unknown() {
     require!(Bpf, Loop, Tool("mkfs.ext4"), Tool("fio"));
     let folder = Folder::new("app-mapped");
     let disk = AppDisk::new(&folder);

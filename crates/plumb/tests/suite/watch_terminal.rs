@@ -102,7 +102,7 @@ impl Drop for Disks {
 }
 
 #[test]
-fn keys_do_what_the_last_line_says() {
+fn keys_act_as_the_last_line_says() {
     require!(Bpf, Loop, Tool("tmux"), Tool("dd"));
     let disks = Disks::new("terminal-keys");
     let [first, second] = &disks.names;

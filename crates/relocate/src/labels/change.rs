@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_not_written() {
+    fn unchanged_sectors_are_not_written() {
         let disk = vec![7u8; 2048];
         let steps = [write(0, 7), label::WriteStep::Flush, write(512, 7)];
         assert!(
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_seen() {
+    fn foreign_writes_are_detected() {
         let mut disk = Recording::new(4096);
         let change = Change::for_disk(&[write(512, 2)], &disk.bytes).expect("readable");
         change.apply(&mut disk).expect("a good disk");

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_is_in_the_way() {
+    fn signatures_between_the_labels_block_a_change() {
         let image = disk(&[(34, 1_033), (2_000, 2_500)]);
         let before = label_of(&image);
         let to = |lba: u64| {

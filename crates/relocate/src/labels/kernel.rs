@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_told() {
+    fn only_changed_partitions_are_updated() {
         use KernelStep::{Add, Delete};
         let at = |start| {
             label(&[

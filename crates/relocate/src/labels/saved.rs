@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_comes_back() {
+    fn saved_labels_read_back() {
         let directory = plumb_testkit::temp_dir("saved-label");
         let path = directory.path().join("a.plumb-label");
         saved().save(&path).expect("a new file");

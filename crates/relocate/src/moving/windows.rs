@@ -378,7 +378,7 @@ mod tests {
 
     /// After every number of windows: the restored part equals the overwritten one, and comes from its target.
     #[test]
-    fn a_rollback_puts_back_what_was_overwritten() {
+    fn a_rollback_restores_overwritten_bytes() {
         for (from, to) in [(34, 64), (64, 34), (34, 40), (63, 64), (8, 100), (100, 8)] {
             let mut plan = plan(from * 512, to * 512, 45 * 512);
             let shift = plan.shift_bytes();

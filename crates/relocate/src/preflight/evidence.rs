@@ -293,7 +293,7 @@ mod tests {
 
     /// Every label that it can have at each stage shows it, and no other one does.
     #[test]
-    fn labels_show_it_as_far_as_the_journal_says() {
+    fn labels_agree_with_the_journal() {
         let disk = disk_words("/dev/vdb", "", "guid");
         for (stage, is_back, ending, labels) in [
             (Stage::Hiding, false, None, &[1, 2][..]),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_stands_for_a_label_that_was_torn() {
+    fn an_identity_replaces_a_torn_label() {
         let was = disk_words("/dev/sdb", "naa.5", "guid");
         for stage in [Stage::Hiding, Stage::Finishing] {
             let status = status(stage, false, None, &was);
@@ -359,7 +359,7 @@ mod tests {
 
     /// A box for USB that states its own identity.
     #[test]
-    fn another_identity_needs_a_name_and_what_the_move_wrote() {
+    fn another_identity_needs_a_name_and_written_bytes() {
         let was = disk_words("/dev/sdb", "naa.5", "guid");
         let copying = status(Stage::Copying, false, None, &was);
         let boxed = disk_words("/dev/sdc", "usb.1", "guid");

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_disk_is_told() {
+    fn another_disk_is_detected() {
         let was = DiskWords {
             path: "/dev/sdb".into(),
             identity: "naa.5".into(),

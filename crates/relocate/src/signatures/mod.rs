@@ -332,7 +332,7 @@ mod tests {
 
     /// The deciding signature is hidden first, and comes back last.
     #[test]
-    fn a_first_block_that_tells_nothing_is_the_last_one() {
+    fn an_empty_first_block_is_the_last_one() {
         for (at, magic, expected) in [
             (1080, &b"\x53\xef"[..], vec![(1024, 1536), (0, 512)]),
             (0, b"XFSB", vec![(0, 512)]),
@@ -352,7 +352,7 @@ mod tests {
 
     /// An old file system in the free space before a partition, where an entry over both places would begin.
     #[test]
-    fn what_the_union_would_show_is_found() {
+    fn signatures_that_a_move_would_expose_are_found() {
         let image = image(
             1 << 20,
             &[(40 * 512 + 1080, b"\x53\xef"), (80 * 512, b"XFSB")],
@@ -375,7 +375,7 @@ mod tests {
 
     /// Markers at each place of a signature are found; elsewhere, and behind an intact signature, they are not.
     #[test]
-    fn markers_are_found_where_a_move_writes_them() {
+    fn markers_are_found_at_the_places_of_a_move() {
         let mib = 1_usize << 20;
         let sector = marker("/j").encode();
         let place = (mib as u64)..(9 * mib) as u64;

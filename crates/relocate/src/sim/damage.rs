@@ -250,7 +250,7 @@ fn a_move_can_be_stopped_anywhere_and_often() {
 /// Somebody writes to the partition after the move has begun. It stops before it has lost the change, and a rollback
 /// keeps it.
 #[test]
-fn what_somebody_else_writes_is_kept() {
+fn foreign_writes_are_kept() {
     let setting = stopped(2);
     let (mut disk, store) = both(&setting);
     let at = setting.plan.from.0 + setting.plan.signatures[0].start;
@@ -314,7 +314,7 @@ fn another_label_stops_the_move() {
 /// not have been written: if the label has changed in the meantime, nothing is written, neither to the disk nor to the
 /// journal.
 #[test]
-fn another_label_stops_what_is_pending() {
+fn another_label_stops_pending_steps() {
     let (mut refused, mut pending) = (0, 0);
     let ways = [
         Move::resume as fn(SimStore, SimDisk) -> Result<_, MoveError>,

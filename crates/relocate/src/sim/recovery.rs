@@ -200,7 +200,7 @@ fn every_danger_keeps_a_move_from_going_on() {
 }
 
 #[test]
-fn what_may_be_in_use_only_goes_on() {
+fn partitions_in_use_only_go_forward() {
     let mut stopped = Stopped::new(NewKind::Gpt);
     stopped.status.may_be_in_use = true;
     let back = stopped.check(Direction::Back);

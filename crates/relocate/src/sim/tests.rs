@@ -335,7 +335,7 @@ const BEGINS: [(Begin, Ending); 2] = [
 
 /// From then on somebody may have used it there, and a rollback would take that from him.
 #[test]
-fn what_has_come_back_is_told() {
+fn finished_rollbacks_are_reported() {
     let mut told = 0;
     for case in cases(1).iter().step_by(5) {
         for has_signatures in [true, false] {

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_leaves_out_what_is_empty() {
+    fn an_area_leaves_gaps_for_empty_intervals() {
         let columns = [
             (0.0, 1.0, Some(5.0)),
             (1.0, 2.0, Some(9.0)),

@@ -246,7 +246,7 @@ mod tests {
 
     /// A number stands for all that was asked, or it is not there.
     #[test]
-    fn what_is_not_whole_is_unknown() {
+    fn incomplete_counts_are_unknown() {
         let mut of = AskedOf {
             name: format!("/srv/{}", "long ".repeat(30)),
             devices: vec!["sda1".to_owned()],

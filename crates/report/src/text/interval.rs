@@ -212,7 +212,7 @@ mod tests {
 
     /// Of processes that are not listed only the I/O of disks at the bottom are added up.
     #[test]
-    fn what_was_handed_on_is_in_no_sum() {
+    fn remapped_io_are_in_no_sum() {
         let mut senders: Vec<Sender<'_>> = (0..7).map(|_| sender("md0", true)).collect();
         senders.extend((0..3).map(|_| sender("sda", false)));
         let on = ["sda".to_owned()];

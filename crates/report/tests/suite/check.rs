@@ -160,7 +160,7 @@ fn the_tree() {
 }
 
 #[test]
-fn only_what_was_asked_about() {
+fn findings_of_other_devices_do_not_count() {
     let (text, document) = report(&example(), Some("vg/lv"), Color::Never);
     for name in ["sda", "sda1", "vg/lv"] {
         assert!(text.contains(name), "{name}:\n{text}");
@@ -212,7 +212,7 @@ fn the_document_has_every_device() {
 
 /// An unknown layer does not compensate for a misaligned one.
 #[test]
-fn only_what_is_aligned_makes_up() {
+fn unknown_layers_do_not_compensate_for_misaligned_ones() {
     for (start, expected) in [(Some(2049), true), (Some(2048), false), (None, false)] {
         let mut builder = Builder::default();
         disk(&mut builder, "sda", Some((4096, 0)));
@@ -253,7 +253,7 @@ fn only_what_is_aligned_makes_up() {
 }
 
 #[test]
-fn exports_and_what_comes_from_them() {
+fn exports_and_their_mounts() {
     let mut builder = Builder::default();
     disk(&mut builder, "sda", Some((4096, 0)));
     let export = part(&mut builder, "iblock_0/x", Kind::Export, "sda", 63, 8192);
@@ -291,7 +291,7 @@ fn columns(line: &str) -> usize {
 }
 
 #[test]
-fn eighty_columns_whatever_the_names() {
+fn eighty_columns_for_all_names() {
     let mut builder = Builder::default();
     let long = "x".repeat(300);
     disk(&mut builder, "sda\x1b[2J\n", None);

@@ -221,7 +221,7 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
 }
 
 #[test]
-fn what_a_source_does_not_tell_is_said_and_not_drawn() {
+fn missing_data_of_a_source_are_named_and_not_drawn() {
     let questions = Questions::default();
     let untimed = collect(mixed(1_000, false), names("sda"), Clock::Start, &questions);
     let page = render(&untimed, &questions);
@@ -280,7 +280,7 @@ fn few_io_are_unknown_and_never_clean() {
 }
 
 #[test]
-fn what_a_source_counted_itself_is_shown_as_it_is() {
+fn counts_of_a_source_are_shown_unchanged() {
     let mut collector = Collector::new(&Settings::default()).expect("a modulus");
     let bucket = |low, high, ios| Bucket { low, high, ios };
     let histogram = Distribution {
@@ -427,7 +427,7 @@ fn many_devices_are_linked_and_the_page_stays_small() {
 }
 
 #[test]
-fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
+fn pictures_of_a_real_trace_agree_with_other_counts() {
     require!(RealTraces);
     let name = "vscsi/cloudPhysicsIO.vscsi";
     let (path, expected) = (real_trace(name), real_trace("EXPECTED.json"));

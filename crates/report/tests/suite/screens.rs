@@ -152,7 +152,7 @@ fn a_healthy_host_is_one_line() {
 }
 
 #[test]
-fn a_guest_is_told_how_to_include_the_layers_below() {
+fn a_guest_names_the_command_for_the_layers_below() {
     let collect = Command::new("plumb check --collect host.tar.zst");
     let unseen = Unseen {
         what: "the storage below vda".to_owned(),

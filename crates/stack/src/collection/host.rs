@@ -333,7 +333,7 @@ mod tests {
 
     /// Another host sees exactly the same as this one.
     #[test]
-    fn a_collection_stands_for_its_host() {
+    fn a_collection_represents_its_host() {
         let folder = plumb_testkit::temp_dir("host");
         let here = folder.path().join("here");
         let mut host = FakeHost::new(&here);

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counted_is_kept_and_the_rest_is_zeros() {
+    fn relevant_bytes_are_kept_and_others_are_zeros() {
         let reads = [
             (0, 512),
             (512, 512),
@@ -421,7 +421,7 @@ mod tests {
 
     /// Even if other parts of the same bytes were recognized.
     #[test]
-    fn what_must_stay_is_replaced() {
+    fn secrets_are_replaced() {
         let instead = [(4096, vec![0; 4096]), (4100, b"{}".to_vec())];
         for counted in [&[][..], &[(0, LEN)]] {
             let kept = kept(&[(0, 512), (4096, 4096)], counted, &instead);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_closed_stays_closed() {
+    fn refused_devices_remain_refused() {
         let kept = kept(&[], &[], &[]);
         let error = kept.open("sdb").err().expect("it was refused");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);

@@ -184,7 +184,7 @@ fn targets_are_understood() {
 }
 
 #[test]
-fn broken_lines_say_what_is_missing() {
+fn broken_lines_name_the_missing_field() {
     for (line, message) in [
         ("", "the parameters of table end before the first sector"),
         (
@@ -284,7 +284,7 @@ fn misaligned(by: u64) -> Verdict {
 
 /// A volume with one aligned and one misaligned segment.
 #[test]
-fn segments_are_told_apart() {
+fn segments_are_distinguished() {
     let stack = stack(&[(
         "vg-lv",
         "LVM-x",
@@ -307,7 +307,7 @@ fn segments_are_told_apart() {
 }
 
 #[test]
-fn nothing_below_is_said() {
+fn missing_layers_below_are_reported() {
     let stack = stack(&[("null", "", &["0 8 zero", "8 8 error"]), ("empty", "", &[])]);
     for (name, expected) in [
         ("null", Obstacle::LeadsNowhere),

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disks_of_solaris_are_told_from_others() {
+    fn disks_of_solaris_are_distinguished() {
         for name in ["c1t0d0", "c0d0", "c0t5000C500A1B2C3D4d0"] {
             assert!(is_solaris(name), "{name}");
         }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn logical_partitions_lie_in_an_extended_one() {
+    fn logical_partitions_are_in_an_extended_one() {
         let mbr = [
             (1, None, 63, 100),
             (2, None, 100, 1000),

@@ -89,7 +89,7 @@ fn a_slice_is_seen_through_a_mirror() {
 
 /// Layers above a soft partition are not compared with it; extents beside it are compared with it alone.
 #[test]
-fn a_soft_partition_holds_what_lies_on_it() {
+fn a_soft_partition_contains_its_layers() {
     let mut builder = Builder::default();
     let slice = builder.node("s0");
     soft(&mut builder, "d11", slice, (100, 100));
@@ -127,7 +127,7 @@ fn parity_is_shared_by_design() {
 
 /// Subdisks have no header: one may begin where another ends.
 #[test]
-fn subdisks_stand_side_by_side() {
+fn subdisks_are_side_by_side() {
     for (start, is_found) in [(200, false), (199, true)] {
         let mut builder = Builder::default();
         let disk = builder.node("dg/disk01");

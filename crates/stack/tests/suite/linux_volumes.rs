@@ -252,7 +252,7 @@ fn mirrors_have_two_places() {
 }
 
 #[test]
-fn thin_blocks_lie_anywhere() {
+fn thin_blocks_are_anywhere() {
     require_targets!("thin-pool", "thin", "linear");
     let disks = Disks::new(2);
     let (a, b) = (disks.path(0), disks.path(1));

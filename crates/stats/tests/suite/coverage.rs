@@ -88,7 +88,7 @@ fn of_ratios() {
 }
 
 #[test]
-fn of_ratios_in_pairs_whatever_drifts() {
+fn of_ratios_in_pairs_with_any_drift() {
     let mut rng = Rng::announced("pairs", 0x44);
     let mut drift = 1.0;
     let found = coverage(1.1, || {

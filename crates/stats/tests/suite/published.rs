@@ -112,7 +112,7 @@ fn without_spread_an_interval_is_a_point() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_samples_are_refused() {
     let text = |error: StatsError| error.to_string();
     let ratio =
         |before: &[f64], after: &[f64]| ratio_of_means(before, after, Level::P95).map_err(text);

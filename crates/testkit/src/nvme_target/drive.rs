@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_where_the_specification_has_them() {
+    fn fields_are_at_the_offsets_of_the_specification() {
         let drive = drive(&[
             "lba=4096",
             "nsze=258",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_is_not_flagged() {
+    fn unreported_fields_have_no_flag() {
         assert_eq!(drive(&[]).identify_namespace()[24], 0);
         assert_eq!(drive(&["optperf=1"]).identify_namespace()[24], 0x10);
     }

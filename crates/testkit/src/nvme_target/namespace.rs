@@ -78,7 +78,7 @@ mod tests {
 
     /// Against a plain vector.
     #[test]
-    fn reads_what_was_written() {
+    fn written_blocks_read_back() {
         let mut random = crate::Rng::new(7);
         let (mut namespace, mut model) = (Namespace::new(1 << 16), vec![0_u8; 1 << 16]);
         for round in 0..200_u8 {

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_sends() {
+    fn commands_of_a_host() {
         let request = pdu(
             [0, 0, 128, 0, 128, 0, 0, 0],
             &[0, 0, 3, 2, 7, 0, 0, 0],
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed() {
+    fn invalid_commands_are_rejected() {
         for (bytes, what) in [
             (pdu([8, 0, 24, 0, 24, 0, 0, 0], &[], 24, &[]), "type 0x08"),
             (pdu([4, 0, 64, 0, 64, 0, 0, 0], &[], 64, &[]), "HLEN of 64"),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_controller_sends() {
+    fn responses_of_the_controller() {
         let sent = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
             let mut bytes = Vec::new();
             write(&mut bytes).expect("a vector takes all");

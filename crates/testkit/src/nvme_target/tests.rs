@@ -199,7 +199,7 @@ fn a_controller_is_connected_enabled_and_shut_down() {
 }
 
 #[test]
-fn what_it_is_told_to_be() {
+fn options_set_the_identity() {
     let port = target(&[
         "lba=4096",
         "nsze=16384",

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn table_lies_around_its_median() {
+    fn table_is_centred_on_its_median() {
         let table = LatencyTable::new(300_000, 256, 100_000_000, 1);
         let mut ns: Vec<i64> = table.ns.to_vec();
         ns.sort_unstable();

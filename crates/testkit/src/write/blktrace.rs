@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_is_not_written() {
+    fn unseen_records_are_not_written() {
         let files = files_of(Version::V7, Endian::Little, quiet(1), &[WRITE]);
         assert_eq!(files[0].len(), 48);
         assert_eq!(files[0][28], 7, "a D alone");

@@ -65,7 +65,7 @@ fn check(version: Version, endian: Endian, shapes: &Shapes, events: &[SynthEvent
 }
 
 #[test]
-fn blkparse_prints_what_was_meant() {
+fn blkparse_prints_the_written_events() {
     plumb_testkit::require!(Tool("blkparse"));
     let events: Vec<_> = Mixed {
         events: 5_003,

@@ -90,7 +90,7 @@ fn a_disk_is_made_again_from_its_log() {
 
 /// Flushed data stay; of the rest every block is old, new, or destroyed, and nothing else changes.
 #[test]
-fn a_power_cut_spoils_only_what_was_not_flushed() {
+fn a_power_cut_damages_unflushed_writes_only() {
     require!(Tool("qemu-io"));
     let dir = temp_dir("log-writes");
     let log = logged(dir.path());

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             &b"419,W,8792731648,16384"[..],
             b"419,W,8792731648,16384,1577808144360767,0",

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             "1 0 8 8",
             "1 0 8 8 2",

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for row in [
             "Read;System;1,7;1,0;2,0;512;0x0;0x1FF;1",
             "Read;System;1,7;2,0;1,0;1.024;0x0;0x1FF;1",

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line() {
+    fn malformed_lines_are_rejected() {
         for line in [
             "f.dat read 0 512",
             "1 f.dat read 0",

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             &b"128166372003061629,hm,1,Read,383496192,32768"[..],
             b"128166372003061629,hm,1,Read,383496192,32768,413,1",

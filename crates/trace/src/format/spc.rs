@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             "0,1,512,R",
             "0,1,512,X,1.0",

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             &b"1456095145.133076000,-0.5,R,0,0,512"[..],
             b"1456095145.133076000,NaN,R,0,0,512",

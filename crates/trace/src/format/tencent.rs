@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for line in [
             &b"1538323200,12910952,128,2,1063"[..],
             b"1538323200,12910952,128,1",

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row() {
+    fn malformed_rows_are_rejected() {
         for row in [
             "DiskRead, 8612, a (1), 1, 0xff, 0x0, 0x200, 283, 0, 0x06, 284, 3",
             "DiskRead, NaN, a (1), 1, 0xff, 0x0, 0x200, 283, 0, 0x06, 83, 3",

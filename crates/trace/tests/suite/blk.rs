@@ -322,7 +322,7 @@ fn one_that_hangs() {
 }
 
 #[test]
-fn partitions_and_what_looks_like_them() {
+fn partitions_and_similar_names() {
     let check = |from: &str, to: &str, maps: &[(u64, u64)], expected: &[u64]| {
         let mut run = BlkRun::new(LayerChoice::Lowest);
         let mut names = Names::default();

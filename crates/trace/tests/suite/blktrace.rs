@@ -170,7 +170,7 @@ fn count(lines: &[PrintedRecord], action: &str) -> usize {
 }
 
 #[test]
-fn every_record_is_what_blkparse_says() {
+fn every_record_equals_the_line_of_blkparse() {
     require!(RealTraces, Tool("blkparse"));
     let dir = set_with_empty_files("blkparse");
     let text = run(&dir, "blkparse", &["-q", "-i", "sdb", "-f", FORMAT]);
@@ -199,7 +199,7 @@ fn every_record_is_what_blkparse_says() {
 const FIRST_NS: i64 = 2_556_205_113_763_856;
 
 #[test]
-fn a_merged_file_gives_what_the_set_gives() {
+fn a_merged_file_equals_the_set() {
     require!(RealTraces, Tool("blkparse"));
     let dir = set_with_empty_files("merged");
     run(&dir, "blkparse", &["-q", "-i", "sdb", "-d", "all", "-O"]);
@@ -336,7 +336,7 @@ fn layers_can_be_chosen() {
 }
 
 #[test]
-fn what_is_named_becomes_pieces() {
+fn named_files_become_pieces() {
     let dir = temp_dir("pieces");
     for name in [
         "sda.blktrace.0",
@@ -400,7 +400,7 @@ fn ends_of_records(bytes: &[u8]) -> Vec<usize> {
 
 /// One bit anywhere, or a cut anywhere, costs a record or two and is said.
 #[test]
-fn damage_costs_little_and_is_said() {
+fn damage_costs_little_and_is_reported() {
     require!(RealTraces);
     let from = real("blktrace/sdb.blktrace.0");
     let whole = std::fs::read(from).unwrap();

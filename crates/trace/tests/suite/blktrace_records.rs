@@ -272,7 +272,7 @@ fn operations() {
 }
 
 #[test]
-fn what_is_lost_or_odd_is_said() {
+fn losses_and_odd_records_are_reported() {
     let layout = LAYOUTS[0];
     let put = |numbers: &[Numbers]| -> Vec<u8> {
         numbers
@@ -371,7 +371,7 @@ fn files_named_for_a_cpu() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn unreadable_records_are_rejected() {
     let layout = LAYOUTS[0];
     let good = layout.record(Numbers(1, 10, 8, 4096, READ | 7, 1, 0, 0), b"");
     let check = |bytes: Vec<u8>, events: usize, damaged: u64, skipped_bytes: u64| {

@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_file_says_of_itself_comes_back() {
+fn metadata_of_a_file_survive() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("said.parquet");
     let mut info = SourceInfo {
@@ -342,7 +342,7 @@ fn row_groups_and_reading_ahead_keep_the_order() {
 }
 
 #[test]
-fn a_cut_file_says_so() {
+fn a_truncated_file_is_reported() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("whole.parquet");
     write_rows(&path, &some_rows(3000), &SourceInfo::default());

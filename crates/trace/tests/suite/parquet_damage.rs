@@ -213,7 +213,7 @@ fn rows_without_sense_are_counted_and_passed_over() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn other_files_are_refused_as_traces() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("other.parquet");
     let check = |columns, schema, expected: &str| {

@@ -9,7 +9,7 @@ use crate::common::counts::{
 };
 
 #[test]
-fn rows_of_quantize_are_ranges_of_what_the_tool_counts() {
+fn rows_of_quantize_are_ranges_of_counts() {
     let table = format!(
         "  22349  tar cf /dev/null\\0\n\n{DISTRIBUTION}  -4 | 1\n  -1 |@ 2\n  0 |@@ 3\n  1 | 4\n  8 | 5\n"
     );

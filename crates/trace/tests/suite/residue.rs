@@ -138,7 +138,7 @@ const RECORDED: &str = "Attaching 2 probes...\n# plumb-residue 1 unit=512 modulu
     @[7, 0, RS, 0, 8]: 3\n@[7, 0, RS, 48, 8]: 3\n@[7, 0, RS, 16, 8]: 3\n";
 
 #[test]
-fn the_one_liner_counted_what_dd_did() {
+fn the_one_liner_counted_the_io_of_dd() {
     let all = read(RECORDED);
     let table = tables(&all)[0];
     let ios = |op, len_bytes, from: u64, to: u64| -> u64 {

@@ -75,7 +75,7 @@ fn intervals_are_differences() {
 
 /// Consecutive runs, with words of the shell between them, are no intervals of one run.
 #[test]
-fn runs_stand_apart() {
+fn runs_are_separate() {
     let text = format!(
         "note: both runs\n{}second\n{}",
         document(11_000, 1000, 100, 1e6, ""),

@@ -61,7 +61,7 @@ fn console_has_runs_of_intervals() {
 
 /// As in `Totals.html`, or in notes that somebody took; a run of one name that comes again is another one.
 #[test]
-fn average_lines_stand_alone() {
+fn average_lines_are_separate() {
     let averages = "\
 16:11:50.002 Starting RD=rd1; I/O rate: Uncontrolled MAX; elapsed=10; For loops: threads=1
  avg_2-5    19619.6   153.28    8192   0.00    0.045    0.000    0.045     0.00     1.78    0.009    0.9  16.8   9.7

@@ -167,7 +167,7 @@ fn silent_on_the_block_and_with_an_alignment_offset() {
 
 /// Nothing stated: off 4 KiB is a finding of low confidence, on it is no verdict.
 #[test]
-fn an_assumed_grid_never_says_aligned() {
+fn an_assumed_grid_is_never_reported_as_aligned() {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0");
     lab.partition("c0t0d0s0", disk, 34);
@@ -210,7 +210,7 @@ fn two_wrongs_make_a_right() {
 
 /// And two rights can hide a wrong: the volume is judged, by way of a partition that is off.
 #[test]
-fn a_volume_inherits_what_is_below() {
+fn a_volume_inherits_the_grid_below() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let partition = lab.partition("sda1", disk, 63);
@@ -346,7 +346,7 @@ fn below_a_virtual_disk_nothing_is_seen() {
 
 /// Slice 2 of a Solaris disk, an extended partition, and partitions that a label marks as without data.
 #[test]
-fn what_holds_no_data_is_no_top() {
+fn partitions_without_data_are_not_judged() {
     let mut lab = Lab::default();
     let disk = lab.disk("c0t0d0", 4096, 0);
     lab.runs(Kind::Partition, "c0t0d0s2", &[(disk, 1, 10_000)]);
@@ -491,7 +491,7 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
 
 /// A unit that the user gave is as good as one that was measured; a table of models is less.
 #[test]
-fn who_said_it_is_how_sure_it_is() {
+fn confidence_follows_the_source() {
     let catalogue = Source::Catalogue {
         document: Default::default(),
     };

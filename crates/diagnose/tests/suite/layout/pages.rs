@@ -118,7 +118,7 @@ fn each_rule_on_io_has_a_page_with_its_thresholds() {
 }
 
 #[test]
-fn what_a_probe_finds_has_a_page() {
+fn findings_of_a_probe_have_a_page() {
     check(RuleId::MisalignedTarget.name(), "Threshold: ", &[]);
     assert_has_parts(RuleId::MisalignedTarget.name(), &PARTS_OF_LAYOUT);
 }

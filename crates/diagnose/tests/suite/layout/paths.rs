@@ -50,7 +50,7 @@ fn disks(disks: &[(&str, Option<&str>, &str)]) -> Judged {
 }
 
 #[test]
-fn paths_that_nobody_joins() {
+fn unjoined_paths_are_reported() {
     let judged = disks(&[
         ("sda", Some("wwn-1"), "DISK"),
         ("sdb", Some("wwn-1"), "DISK"),

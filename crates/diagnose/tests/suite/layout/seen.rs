@@ -179,7 +179,7 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
 
 /// I/O that a partition sends off by itself would be off also from a start on the grid.
 #[test]
-fn a_move_is_not_said_to_mend_what_it_does_not() {
+fn a_move_is_not_recommended_without_effect() {
     let mut lab = two_partitions();
     through(&mut lab, "sda", ("sda1", 63), 0, 300);
     through(&mut lab, "sda", ("sda1", 63), 3, 101);
@@ -195,7 +195,7 @@ fn a_move_is_not_said_to_mend_what_it_does_not() {
 }
 
 #[test]
-fn a_partition_without_io_says_so() {
+fn a_partition_without_io_is_reported() {
     let mut lab = two_partitions();
     through(&mut lab, "sda", ("sda2", 2048), 0, 250);
     joined(lab, &[], |judged, _| {
@@ -211,7 +211,7 @@ fn a_partition_without_io_says_so() {
 
 /// The volume is misaligned; its I/O were counted on the partition below it.
 #[test]
-fn a_volume_is_told_with_the_io_of_its_partition() {
+fn a_volume_is_reported_with_the_io_of_its_partition() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let part = lab.runs(Kind::Partition, "sda1", &[(disk, 63, 1 << 16)]);
@@ -230,7 +230,7 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
 /// The same volume with its own counted I/O: on the grids below, in its own address space, all are off because of its
 /// start.
 #[test]
-fn a_volume_of_which_io_were_counted_is_told_once() {
+fn a_volume_with_counted_io_is_reported_once() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
     let part = lab.runs(Kind::Partition, "sda1", &[(disk, 63, 1 << 16)]);
@@ -322,7 +322,7 @@ fn few_io_hide_nothing() {
 
 /// Writes below the unit of a flash drive are one finding: that they begin and end within units is the same once more.
 #[test]
-fn small_writes_of_a_unit_are_told_once() {
+fn small_writes_of_a_unit_are_reported_once() {
     let judge = |unit: CellKind| {
         let mut lab = Lab::default();
         lab.known.page = Some(Bytes(4096));

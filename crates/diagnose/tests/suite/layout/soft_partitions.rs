@@ -89,7 +89,7 @@ fn the_formula_of_the_paper_has_a_condition() {
 
 /// An offset that the user chose, off the unit or not, is no drift.
 #[test]
-fn only_what_follows_a_header_drifts() {
+fn only_soft_partitions_behind_a_header_drift() {
     assert!(on_stripe(&[("d11", 700, 512)]).is_silent(RULE));
 }
 

@@ -270,7 +270,7 @@ fn boundaries_of_drives() {
 
 /// The commonest I/O seen says more than the page that somebody gave.
 #[test]
-fn narrow_for_what_is_seen() {
+fn stripes_are_narrow_for_the_observed_io() {
     let mut lab = Lab::default();
     lab.known.page = Some(Bytes(4096));
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
@@ -501,7 +501,7 @@ fn geometry_mismatch() {
 
 /// A superblock's fact about a device is reported for the file system that is mounted from it, once.
 #[test]
-fn geometry_that_the_device_was_told() {
+fn facts_of_a_device_are_reported_for_its_file_system() {
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let array = lab.stripe("md0", 64 << 10, &disks);
@@ -512,7 +512,7 @@ fn geometry_that_the_device_was_told() {
 }
 
 #[test]
-fn a_stripe_told_where_there_is_none() {
+fn a_stripe_width_without_a_stripe() {
     let rule = "geometry-mismatch";
     let judge = |model: Option<&str>| {
         let mut lab = Lab::default();

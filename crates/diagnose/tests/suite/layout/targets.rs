@@ -156,7 +156,7 @@ fn smaller_than_the_device_takes() {
 }
 
 #[test]
-fn what_cannot_be_told() {
+fn unknown_targets_stay_unknown() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 512, 0);
     show(&mut lab, Kind::Export, disk, 512, (512, 0));

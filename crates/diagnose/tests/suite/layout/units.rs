@@ -59,7 +59,7 @@ fn indirection_unit() {
 
 /// NPWG beside a smaller NPWA is a wish.
 #[test]
-fn what_a_drive_wishes_is_a_note() {
+fn preferred_sizes_of_a_drive_are_notes() {
     let drive = |field: &str| Source::Drive {
         field: field.to_owned(),
     };
@@ -113,7 +113,7 @@ fn implausible_hint() {
 }
 
 #[test]
-fn what_a_source_doubts_is_said() {
+fn doubts_of_a_source_are_reported() {
     let judge = |kind: Kind, what: CellKind| {
         let mut lab = Lab::default();
         let node = lab.node(kind, "nvme0n1");
@@ -428,7 +428,7 @@ fn four_disks_are_slow() {
 
 /// Mirrors write twice, RAID 5 takes four operations.
 #[test]
-fn writes_cost_what_the_layers_make_of_them() {
+fn writes_cost_the_amplification_of_the_layers() {
     let needed = |build: fn(&mut Lab, &[NodeId]), writes: f64| {
         let mut lab = Lab::default();
         let disks: Vec<NodeId> = (0..4)

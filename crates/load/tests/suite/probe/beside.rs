@@ -67,7 +67,7 @@ fn the_size_of_a_cache_is_found_between_two_distances() {
 
 /// Without a cache, none is seen, with any disturbance.
 #[test]
-fn no_cache_is_seen_where_none_is() {
+fn uncached_disks_show_no_cache() {
     let mut seen = 0;
     for (name, noise) in [
         ("even", Noise::default()),
@@ -215,7 +215,7 @@ fn a_stated_cache_is_taken_for_true() {
 
 /// The looks at the pace and the sweep of a cache take a small part of the time of a usual verdict.
 #[test]
-fn what_is_looked_at_beside_takes_little_time() {
+fn side_measurements_take_little_time() {
     let even = Charge::Commands {
         more: 0.0,
         bytes_for_1: 1e9,

@@ -345,7 +345,7 @@ fn a_seed_repeats_a_run() {
 }
 
 #[test]
-fn failures_and_lack_of_room_are_told() {
+fn failures_and_lack_of_room_are_reported() {
     let mut device = SimulatedDevice::throttled(4096, 0, 2.0, 1);
     device.fails_after = Some(500);
     let broken = probe(&mut device, &settings(1)).expect_err("reads fail");

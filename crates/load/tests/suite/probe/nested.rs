@@ -91,7 +91,7 @@ fn a_coarser_grid_elsewhere_is_never_aligned() {
 
 /// A twentieth more beside 1.8 is 2.8 %: too near to the margin of 3 % for either answer.
 #[test]
-fn what_is_near_the_margin_is_open() {
+fn results_near_the_margin_are_undecided() {
     let second = Second {
         granularity: 8192,
         offset: 4096,

@@ -73,7 +73,7 @@ fn the_mean_offset_is_that_of_a_start_at_sector_34() {
 /// Document 000: it prints 1 block, since 1.97 were cut off; and "0 percent" for 484 of 72,627 and for 629 of 94,878, which
 /// are 0.67 and 0.66. All of the second are aligned: a start at sector 48 is.
 #[test]
-fn what_align_d_cuts_off() {
+fn values_that_align_d_truncates() {
     let grid = Grid::unit(Bytes(4 * KIB)).expect("a grid");
     let head_blocks = grid.past_boundary(Bytes(34 * SECTOR)).0 / SECTOR;
     assert_eq!(71_682 * head_blocks / 72_627, 1);

@@ -299,7 +299,7 @@ fn nothing_reaches_into_an_extended_partition() {
 
 /// As sfdisk prints a label that Solaris made: slice 8 is partition 9, and nobody's data.
 #[test]
-fn what_solaris_reserves_is_left_alone() {
+fn reserved_areas_of_solaris_are_kept() {
     const USR: &str = "type=6A898CC3-1DD2-11B2-99A6-080020736631";
     const RESERVED: &str = "type=6A945A3B-1DD2-11B2-99A6-080020736631";
     for (number, len, kind, is_refused) in [

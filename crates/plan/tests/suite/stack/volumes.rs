@@ -191,7 +191,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
 }
 
 #[test]
-fn a_file_system_is_told_the_true_stripe() {
+fn mkfs_gets_the_true_stripe() {
     let mut builder = Builder::default();
     let members: Vec<Member> = ["sda", "sdb", "sdc"]
         .map(|name| Member {

@@ -20,7 +20,7 @@ fn on_stripe(kind: filesystem::Type, device: &str) -> filesystem::FilesystemRequ
 }
 
 #[test]
-fn ext4_keeps_what_the_plan_says() {
+fn ext4_follows_the_plan() {
     require!(Tool("mkfs.ext4"), Tool("dumpe2fs"), Tool("tune2fs"));
     let folder = temp_dir("plan-ext4");
     let device = image(folder.path(), IMAGE);
@@ -50,7 +50,7 @@ fn ext4_keeps_what_the_plan_says() {
 }
 
 #[test]
-fn xfs_keeps_what_the_plan_says() {
+fn xfs_follows_the_plan() {
     require!(Tool("mkfs.xfs"), Tool("xfs_db"));
     let folder = temp_dir("plan-xfs");
     // Below about 1 GiB mkfs.xfs passes over the stripe; the image is sparse.
@@ -152,7 +152,7 @@ fn xfs_takes_a_large_chunk() {
 }
 
 #[test]
-fn btrfs_keeps_what_the_plan_says() {
+fn btrfs_follows_the_plan() {
     require!(Tool("mkfs.btrfs"), Tool("btrfs"));
     let folder = temp_dir("plan-btrfs");
     let device = image(folder.path(), 256 << 20);

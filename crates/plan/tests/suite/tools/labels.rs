@@ -33,7 +33,7 @@ const WANTED: [((u64, u64), u64); 6] = [
 ];
 
 #[test]
-fn sgdisk_puts_a_partition_where_the_plan_says() {
+fn sgdisk_makes_the_planned_partition() {
     require!(Tool("sgdisk"), Tool("parted"));
     for (grid, after) in WANTED {
         let folder = temp_dir("plan-sgdisk");
@@ -54,7 +54,7 @@ fn sgdisk_puts_a_partition_where_the_plan_says() {
 }
 
 #[test]
-fn sfdisk_puts_a_partition_where_the_plan_says() {
+fn sfdisk_makes_the_planned_partition() {
     require!(Tool("sfdisk"), Tool("parted"));
     for label in [LabelScheme::Gpt, LabelScheme::Dos] {
         for (grid, after) in WANTED {
@@ -77,7 +77,7 @@ fn sfdisk_puts_a_partition_where_the_plan_says() {
 }
 
 #[test]
-fn parted_puts_a_partition_where_the_plan_says() {
+fn parted_makes_the_planned_partition() {
     require!(Tool("parted"), Tool("sgdisk"));
     for (grid, after) in WANTED {
         let folder = temp_dir("plan-parted");
@@ -99,7 +99,7 @@ fn parted_puts_a_partition_where_the_plan_says() {
 
 /// A partition at sector 34 is recreated on 8 KiB: type and UUID stay, and the way back leads back.
 #[test]
-fn a_partition_is_made_anew_and_back() {
+fn a_partition_is_recreated_and_restored() {
     require!(Tool("sgdisk"), Tool("sfdisk"), Tool("parted"));
     for tool in ["with sgdisk", "with sfdisk"] {
         let folder = temp_dir("plan-anew");

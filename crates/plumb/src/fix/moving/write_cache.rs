@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushes_that_may_not_arrive_are_told() {
+    fn unreliable_flushes_are_reported() {
         let dir = plumb_testkit::temp_dir("write-cache");
         type CacheCase<'a> = (
             &'a str,

@@ -65,7 +65,7 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> ShownInterval {
 }
 
 #[test]
-fn what_was_asked_takes_the_place_of_a_device() {
+fn answers_take_the_place_of_a_device() {
     let mut screen = view(&[], false);
     let asked = Some("  Asked of  /srv".to_owned());
     screen.see(ShownInterval {
@@ -274,7 +274,7 @@ fn no_colour_where_none_is_wanted() {
 
 /// An empty view gives the reason, and is never left blank.
 #[test]
-fn a_view_without_io_says_what_it_waits_for() {
+fn an_idle_view_names_the_devices_it_waits_for() {
     let mut screen = view(&[], false);
     let waiting = drawn(&screen, 80, 24).join("\n");
     for words in [
@@ -301,7 +301,7 @@ fn a_view_without_io_says_what_it_waits_for() {
 
 /// Each key of the last line is explained, on the smallest terminal that is usual.
 #[test]
-fn the_help_tells_all_keys() {
+fn the_help_lists_all_keys() {
     let mut screen = view(&[], false);
     screen.see(seen(&[SDA]));
     let foot = drawn(&screen, 80, 24).pop().expect("a line");

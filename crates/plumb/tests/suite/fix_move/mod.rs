@@ -124,7 +124,7 @@ fn a_signal_stops_it_at_a_safe_point() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_refused() {
+fn unsupported_moves_are_refused() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = MoveDisk::new(DiskFormat::Ext4, 34, 24, &[]);
     let refused = |disk: &MoveDisk, args: &[&str], code: i32, why: &str| {
@@ -351,7 +351,7 @@ fn a_plan_is_carried_out() {
 /// XFS accepts a hint if it has one, and keeps the options of its mount. If it cannot be mounted with it, it stays
 /// mounted.
 #[test]
-fn xfs_is_told_by_a_mount() {
+fn a_mount_states_the_geometry_of_xfs() {
     require!(Loop, Tool("mkfs.xfs"), Tool("findmnt"));
     let dir = plumb_testkit::temp_dir("fix-xfs");
     let (image, at, file) = (

@@ -90,7 +90,7 @@ fn back_into_the_gap() {
 
 /// Loaders other than GRUB: one sector among the remains is enough.
 #[test]
-fn loaders_that_nobody_knows() {
+fn unknown_loaders_are_refused() {
     require!(Loop, Tool("sfdisk"));
     let disk = PreflightDisk::sfdisk(120_000, "label: dos\nstart=63, size=100000, type=83\n");
     disk.fill(1);

@@ -96,7 +96,7 @@ fn a_second_one_does_no_harm() {
 
 /// Cut off behind its last record, it has a journal still. The way back from there is another move.
 #[test]
-fn what_has_ended_is_not_gone_back_with() {
+fn finished_moves_have_no_rollback() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&[PART]);
     let data = disk.fill(1);
@@ -124,7 +124,7 @@ fn what_has_ended_is_not_gone_back_with() {
 /// Interrupted after its last write, before the record of that: a mount followed by a rollback would lose later writes.
 /// The signature is no help: a volume or a database on the raw partition changes none.
 #[test]
-fn what_has_come_back_does_not_go_back() {
+fn rolled_back_moves_have_no_rollback() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     for has_signature in [true, false] {
         let disk = PreflightDisk::gpt(&[PART]);
@@ -191,7 +191,7 @@ fn what_has_come_back_does_not_go_back() {
 
 /// The disk fails between the last look and the first write: by then the partition is taken away.
 #[test]
-fn what_is_not_begun_leaves_the_partition() {
+fn an_unstarted_move_leaves_the_partition() {
     require!(Loop, Tool("sgdisk"));
     for _ in 0..8 {
         let disk = PreflightDisk::gpt(&[PART]);
@@ -344,7 +344,7 @@ fn a_neighbour_that_was_resized_meanwhile() {
 
 /// The content of a partition is searched before a move, and not afterwards.
 #[test]
-fn what_a_partition_holds() {
+fn contents_of_a_partition() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.vfat"));
     let disk = PreflightDisk::gpt(&[PART]);
     run(Command::new("mkfs.vfat").arg("-F32").arg(disk.node(1)));

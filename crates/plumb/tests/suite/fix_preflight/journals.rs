@@ -216,7 +216,7 @@ fn places_off_the_blocks_of_their_disk() {
 /// A disk leads to its journal by the mark; if the journal is missing, damaged or another one, it says so, and writes
 /// nothing.
 #[test]
-fn journals_that_are_not_what_they_were() {
+fn replaced_journals_are_refused() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = PreflightDisk::gpt(&[(34, 131_105)]);
     let data = disk.fill(1);

@@ -294,7 +294,7 @@ fn the_file_of_an_unreadable_block_is_named() {
 
 /// Nothing that a tool knows: it is said, and the ranges are there all the same.
 #[test]
-fn contents_without_a_tool_are_said() {
+fn contents_without_a_tool_are_reported() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&[PART]);
     disk.fill(1);

@@ -70,7 +70,7 @@ fn a_preview_needs_no_more_than_reading() {
 /// The kernel holds the partition as it was meanwhile, since somebody has it open: the move has ended all the same, and a
 /// resume later tells the kernel.
 #[test]
-fn a_move_that_has_ended_says_so_while_its_partition_is_held() {
+fn a_finished_move_is_reported_while_its_partition_is_open() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&[PART]);
     let data = disk.fill(1);

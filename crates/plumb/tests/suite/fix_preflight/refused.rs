@@ -311,7 +311,7 @@ fn partitions_that_only_the_kernel_has() {
 /// The file behind the loop device ends before the partition does: reads there fail, like bad blocks. File system data
 /// at the end are then unknown.
 #[test]
-fn what_cannot_be_read_is_not_begun_with() {
+fn unreadable_data_refuse_a_move() {
     require!(Loop, Tool("sfdisk"));
     // A label without a copy at the end of the disk.
     let disk = PreflightDisk::sfdisk(40_000, "label: dos\nstart=34, size=35000, type=83\n");

@@ -412,7 +412,7 @@ fn a_journal_of_another_user() {
 
 /// Pipes and devices in the place of a journal or of an old label are refused at once.
 #[test]
-fn what_is_no_regular_file() {
+fn journals_must_be_regular_files() {
     require!(Loop, Tool("sgdisk"));
     let disk = PreflightDisk::gpt(&PARTS);
     let fifo = disk.dir().join("fifo");

@@ -95,7 +95,7 @@ const OF_LAYOUT: [&str; 8] = [
 ];
 
 #[test]
-fn commands_make_what_was_planned() {
+fn commands_make_the_planned_layout() {
     require!(Qemu, Tool("apt-get"));
     let out = tempfile::tempdir().expect("a directory");
     let said = super::run_lab("plan-guest", [out.path(), super::program().as_path()]);

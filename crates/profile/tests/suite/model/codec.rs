@@ -80,7 +80,7 @@ fn use_it_all(saved: &Saved) {
 }
 
 #[test]
-fn what_was_written_comes_back_and_equal_profiles_give_equal_bytes() {
+fn profiles_read_back_and_equal_ones_have_equal_bytes() {
     let mixed = Mixed {
         events: 60_000,
         devices: 2,

@@ -163,7 +163,7 @@ fn sizes_and_partitions_may_be_learned_later() {
 }
 
 #[test]
-fn a_piece_is_counted_once_and_its_losses_are_said_once() {
+fn a_piece_and_its_losses_are_counted_once() {
     let recording = random(
         Spread {
             events: 500,
@@ -337,7 +337,7 @@ fn a_device_of_any_size_has_regions() {
 }
 
 #[test]
-fn what_cannot_be_does_no_harm() {
+fn impossible_events_are_harmless() {
     let numbers = [
         0u64,
         1,

@@ -143,7 +143,7 @@ proptest! {
     #![proptest_config(crate::model::support::cases(24))]
 
     #[test]
-    fn the_table_gives_what_the_events_give_in_sectors(
+    fn the_table_equals_the_events_in_sectors(
         seed: u64,
         modulus in prop::sample::select(vec![1u64 << 20, 48 << 10, 512, 7 * 512, 12 << 10, 3 << 20]),
     ) {
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn the_table_gives_what_the_events_give_in_bytes(
+    fn the_table_equals_the_events_in_bytes(
         seed: u64, modulus in prop::sample::select(vec![1u64 << 20, 48 << 10, 512, 7 * 512]),
     ) {
         let mut recording = one_lane(1, 1 << 22, seed);

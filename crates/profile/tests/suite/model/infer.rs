@@ -108,7 +108,7 @@ fn why(places: &Places) -> String {
 }
 
 #[test]
-fn random_sectors_lie_on_no_grid() {
+fn random_sectors_fit_no_grid() {
     for seed in 0..10 {
         let mut rng = Rng::new(seed);
         let places = reads((0..2_000).map(|_| rng.below(1 << 31) * 512), None);

@@ -50,7 +50,7 @@ fn planted(penalty_ns: i64, seed: u64) -> Table {
 }
 
 #[test]
-fn a_planted_penalty_lies_within_the_interval() {
+fn a_planted_penalty_is_within_the_interval() {
     for penalty_ns in [0, 50_000, 2_000_000] {
         let mut within = 0;
         for seed in 0..20 {

@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(crate::model::support::cases(40))]
 
     #[test]
-    fn a_profile_is_what_the_definitions_give(
+    fn a_profile_equals_its_definitions(
         seed: u64, events in 1usize..700, devices in 1u64..4, starts in prop::sample::select(vec![40u64, 5_000]),
         odd: bool,
     ) {
@@ -42,7 +42,7 @@ proptest! {
 }
 
 #[test]
-fn a_busy_host_is_what_the_definitions_give() {
+fn a_busy_host_equals_the_definitions() {
     let load = Mixed {
         events: 12_000,
         devices: 3,
@@ -54,7 +54,7 @@ fn a_busy_host_is_what_the_definitions_give() {
 }
 
 #[test]
-fn deep_queues_are_what_the_definitions_give() {
+fn deep_queues_equal_the_definitions() {
     let load = Mixed {
         events: 3_000,
         devices: 1,

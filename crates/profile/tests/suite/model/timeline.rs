@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(crate::model::support::cases(64))]
 
     #[test]
-    fn windows_hold_what_happened_in_them_in_any_order_of_merging(
+    fn windows_hold_their_events_in_any_order_of_merging(
         seed: u64, count in 1u64..400, span in 0u32..62, far in 0u32..54,
     ) {
         let ios = random(count, 1 << span, 1 << far, seed);

@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(crate::model::support::cases(32))]
 
     #[test]
-    fn a_stripe_is_what_laying_out_every_io_gives(
+    fn a_stripe_equals_the_layout_of_every_io(
         seed: u64, chunk_sectors in 1u64..200, members in 1u32..9, offset: u64,
     ) {
         let bytes = chunk_sectors * 512;
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shift_is_what_shifting_every_io_gives(seed: u64, by in -5_000i64..5_000, granularity in 0u32..9) {
+    fn a_shift_equals_the_shift_of_every_io(seed: u64, by in -5_000i64..5_000, granularity in 0u32..9) {
         let (granularity, by) = (4096 << granularity, by * 512);
         let ios = random_ios(512, seed);
         let moved: Vec<_> =
@@ -166,7 +166,7 @@ fn planted_splits_and_member_skew_are_counted() {
 }
 
 #[test]
-fn what_the_table_cannot_tell_of_a_stripe() {
+fn stripes_beyond_the_table_are_ranges() {
     let table = table_of(&[(Op::Read, 0, 4096)], 1 << 20);
     let found = striped(&table, &chunk(65_536, 0), Some(3)).expect("the chunk divides");
     let why = Unknown::Modulus {

@@ -49,7 +49,7 @@ fn telling(packer: &mut Packer<Vec<u8>>, kind: EntryType, len: u64, byte: u8) ->
 }
 
 #[test]
-fn what_was_packed_comes_back() {
+fn packed_entries_come_back() {
     let long = format!("root/{}", ["name"; 60].join("/"));
     let tree = unpacked(&|packer| {
         packer.file(Path::new("root/sys/devices/sda/size"), b"2048\n")?;

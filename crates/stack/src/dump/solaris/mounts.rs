@@ -266,13 +266,13 @@ mod tests {
         nas:/a - /a nfs - yes rw,soft\n";
 
     #[test]
-    fn what_is_to_be_mounted() {
+    fn lines_of_vfstab() {
         assert_eq!(facts(&[VFSTAB], "d10"), some(["/", "ufs", "logging"]));
         assert_eq!(facts(&[VFSTAB], "d11"), some(["-", "swap", "-"]));
     }
 
     #[test]
-    fn what_is_mounted_counts_more() {
+    fn mnttab_overrides_vfstab() {
         let mount = "/ on /dev/md/dsk/d10 read/write/setuid/devices/intr/largefiles/forcedirectio/onerror=panic/dev=1540000 \
                      on Mon Jan  5 10:00:00 2009\n/proc on proc read/write/setuid/dev=5080000 on Mon Jan  5 10:00:00 2009\n";
         let options = "rw,setuid,devices,intr,largefiles,forcedirectio,onerror=panic,dev=1540000";

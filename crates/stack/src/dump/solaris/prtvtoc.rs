@@ -250,7 +250,7 @@ mod tests {
 
     /// A VTOC counts sectors of whole cylinders: disks have more.
     #[test]
-    fn a_vtoc_does_not_tell_how_long_its_disk_is() {
+    fn a_vtoc_does_not_state_the_disk_size() {
         let head = "* /dev/rdsk/c1t0d0s2 partition map\n* 512 bytes/sector\n";
         let size = |dimensions: &str| {
             let stack = read_text("x", &format!("{head}{dimensions}0 4 00 0 100 99\n"));

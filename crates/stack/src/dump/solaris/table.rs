@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_are_none() {
+    fn malformed_rows_are_skipped() {
         for text in [
             "0 usr wm 0 1.00GB 18446744073709551615",
             "0 usr wm 34 1.00GB 33",

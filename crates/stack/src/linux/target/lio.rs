@@ -266,7 +266,7 @@ mod tests {
 
     /// `info` as drivers of Linux 6.1 print it.
     #[test]
-    fn what_is_behind_a_backstore() {
+    fn devices_behind_a_backstore() {
         let head = "Status: ACTIVATED  Max Queue Depth: 128  SectorSize: 512  HwMaxSectors: 1024\n        ";
         let path = |path: &str| Backing::Path(path.to_owned());
         for (kind, info, expected) in [

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_text_says_where() {
+    fn malformed_text_is_reported_with_its_line() {
         for (text, at) in [
             ("vg {", 4),
             ("vg }", 3),

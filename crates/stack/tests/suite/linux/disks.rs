@@ -10,7 +10,7 @@ use crate::linux::{grid, misaligned, node, stack_of, verdicts};
 
 /// Four starts on three drives, with the answers of arithmetic: (512·start − offset) mod 4096.
 #[test]
-fn partitions_stand_on_the_grid_of_their_disk() {
+fn partitions_are_judged_on_the_grid_of_their_disk() {
     let dir = temp_dir("partitions");
     let mut fake = FakeHost::new(dir.path());
     fake.disk(&FakeDisk::named("sda"));
@@ -146,7 +146,7 @@ fn one_block_is_no_optimal_size() {
 }
 
 #[test]
-fn what_a_hypervisor_shows_is_no_disk() {
+fn disks_of_a_hypervisor_are_virtual() {
     let dir = temp_dir("virtual");
     let mut fake = FakeHost::new(dir.path());
     let kinds = [

@@ -86,7 +86,7 @@ fn on_blocks(stack: &Stack, top: &str) -> Vec<(String, Verdict)> {
 }
 
 #[test]
-fn what_is_off_on_the_host_is_off_in_the_guest() {
+fn misalignment_on_the_host_appears_in_the_guest() {
     for (guest_start, pv_start, expected) in [
         (2048, 2048, Verdict::Aligned),
         (2048, 2049, misaligned(512)),
@@ -230,7 +230,7 @@ fn a_namespace_is_seen_by_its_nguid() {
 
 /// A LUN of both hosts, and one identity of two units: neither is joined.
 #[test]
-fn what_is_not_certain_is_only_told() {
+fn uncertain_joins_are_notes_only() {
     let dir = plumb_testkit::temp_dir("guests");
     let mut builder = Builder::default();
     for name in ["a", "b"] {
@@ -275,7 +275,7 @@ fn what_is_not_certain_is_only_told() {
 }
 
 #[test]
-fn what_a_virtual_disk_states_gives_way() {
+fn layers_below_override_a_virtual_disk() {
     let stack = joined(2048, 2048);
     let disk = stack.node(stack.find("web1:vda").expect("it"));
     assert_eq!(disk.kind, Kind::VirtualDisk);

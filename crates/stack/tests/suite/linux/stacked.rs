@@ -64,7 +64,7 @@ fn tables_are_followed_by_device_number() {
 }
 
 #[test]
-fn file_systems_swaps_and_files_stand_on_devices() {
+fn file_systems_swaps_and_files_are_on_devices() {
     let dir = temp_dir("mounts");
     let mut fake = FakeHost::new(dir.path());
     fake.disk(&FakeDisk::named("sda"));

@@ -51,7 +51,7 @@ fn exported(device: &str, block: u32) -> Stack {
 const LUN: &str = "iqn.2026-11.org.example:disk/tpgt_1/lun_0";
 
 #[test]
-fn a_lun_lies_where_its_partition_does() {
+fn a_lun_is_at_the_offset_of_its_partition() {
     for (device, verdict) in [
         ("sda1", misaligned(3584)),
         ("sda2", Verdict::Aligned),
@@ -383,7 +383,7 @@ fn fibre_channel_is_no_software() {
 /// Target and initiator on one host: the partition of the initiator is judged on the drive of the target. 63 and a
 /// start of 2049 cancel each other; the disk's own statement counts no more.
 #[test]
-fn an_initiator_stands_on_its_target() {
+fn an_initiator_is_above_its_target() {
     let dir = temp_dir("loopback");
     let mut fake = FakeHost::new(dir.path());
     drive(&mut fake, "sda");
@@ -412,7 +412,7 @@ fn an_initiator_stands_on_its_target() {
 
 /// By the address on the adapter of LIO's loopback, without any serial number.
 #[test]
-fn an_adapter_says_which_disk_it_made() {
+fn an_adapter_names_its_disk() {
     let dir = temp_dir("adapter");
     let mut fake = FakeHost::new(dir.path());
     drive(&mut fake, "sda");
@@ -452,7 +452,7 @@ fn an_adapter_says_which_disk_it_made() {
 
 /// Paths of one namespace that this host exports to itself.
 #[test]
-fn paths_stand_on_the_namespace_too() {
+fn paths_are_above_the_namespace_too() {
     let dir = temp_dir("nvme-tcp");
     let mut fake = FakeHost::new(dir.path());
     drive(&mut fake, "sda");

@@ -312,7 +312,7 @@ fn file_systems_that_place_their_blocks() {
 
 /// The target of an iSCSI disk may state anything; a drive is believed.
 #[test]
-fn lsblk_tells_who_is_of_another_host() {
+fn lsblk_detects_disks_of_another_host() {
     for (transport, kind) in [
         ("iscsi", Kind::VirtualDisk),
         ("sas", Kind::Disk),

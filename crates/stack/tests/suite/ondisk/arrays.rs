@@ -74,7 +74,7 @@ impl One {
 const NAMES: [&str; 3] = ["a.img", "b.img", "c.img"];
 
 #[test]
-fn arrays_of_version_1_are_what_mdadm_examines() {
+fn arrays_of_version_1_agree_with_mdadm() {
     require!(Tool("mdadm"));
     let last = (SIZE / 512 - 16) / 8 * 8 * 512;
     for (version, at, data_offset) in [("1.2", 4096, 2048), ("1.1", 0, 264), ("1.0", last, 0)] {
@@ -134,7 +134,7 @@ fn arrays_of_version_1_are_what_mdadm_examines() {
 }
 
 #[test]
-fn a_missing_member_and_a_wrong_checksum_are_told() {
+fn a_missing_member_and_a_wrong_checksum_are_reported() {
     let images = Images::new();
     let one = One {
         at: 4096,

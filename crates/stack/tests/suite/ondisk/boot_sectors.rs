@@ -8,7 +8,7 @@ use plumb_testkit::require;
 use crate::ondisk::tools::{Images, KIB, MIB, grid, node, printed, problems, run, run_of};
 
 #[test]
-fn fat_is_what_mkfs_was_told_and_fsck_prints() {
+fn fat_agrees_with_mkfs_and_fsck() {
     require!(Tool("mkfs.fat"), Tool("fsck.fat"));
     for (bits, size, cluster_sectors) in [("12", 2, 4), ("16", 64, 4), ("32", 300, 8)] {
         let images = Images::new();
@@ -56,7 +56,7 @@ fn fat_is_what_mkfs_was_told_and_fsck_prints() {
 }
 
 #[test]
-fn exfat_and_ntfs_are_what_mkfs_was_told() {
+fn exfat_and_ntfs_agree_with_mkfs() {
     require!(Tool("mkfs.exfat"), Tool("mkfs.ntfs"));
     let images = Images::new();
     let (exfat, ntfs) = (
@@ -96,7 +96,7 @@ fn exfat_and_ntfs_are_what_mkfs_was_told() {
 
 /// The start that FAT has noted is held against the true one; it breaks booting only.
 #[test]
-fn a_moved_file_system_is_told() {
+fn a_moved_file_system_is_reported() {
     require!(Tool("mkfs.fat"), Tool("sfdisk"));
     let images = Images::new();
     let path = images.make("disk.img", 64 * MIB);
@@ -120,7 +120,7 @@ fn a_moved_file_system_is_told() {
 }
 
 #[test]
-fn bcache_is_what_super_show_prints() {
+fn bcache_agrees_with_super_show() {
     require!(Tool("make-bcache"), Tool("bcache-super-show"));
     let images = Images::new();
     let (backing, cache) = (

@@ -91,7 +91,7 @@ fn a_block_count_of_ext4_is_believed_only_with_its_checksum() {
 }
 
 #[test]
-fn the_expected_checksum_of_ext4_is_that_which_was_there() {
+fn the_expected_checksum_of_ext4_is_the_original() {
     require!(Tool("mkfs.ext4"), Tool("dumpe2fs"));
     let images = Images::new();
     let path = images.make("disk.img", 64 * MIB);

@@ -24,7 +24,7 @@ fn format(path: &str, options: &[&str]) {
 }
 
 #[test]
-fn luks_is_what_luks_dump_prints() {
+fn luks_agrees_with_luks_dump() {
     require!(Tool("cryptsetup"));
     for (options, sector) in [
         (&["--type=luks2", "--sector-size=4096"] as &[&str], 4096),
@@ -92,7 +92,7 @@ fn a_header_elsewhere_leaves_the_place_unknown() {
 
 /// A device that ends before the data begin has none; a copy of the header ends just there.
 #[test]
-fn data_behind_the_end_are_told() {
+fn data_behind_the_end_are_reported() {
     require!(Tool("cryptsetup"));
     for (options, start) in [
         (&["--type=luks2"] as &[&str], 16 * MIB),

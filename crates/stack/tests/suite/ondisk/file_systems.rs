@@ -8,7 +8,7 @@ use plumb_testkit::require;
 use crate::ondisk::tools::{Images, KIB, MIB, grid, node, printed, problems, run, run_of};
 
 #[test]
-fn ext_is_what_dumpe2fs_prints() {
+fn ext_agrees_with_dumpe2fs() {
     require!(Tool("mkfs.ext4"), Tool("dumpe2fs"));
     let made = [
         ("ext2", "4096", "stride=16,stripe_width=48"),
@@ -66,7 +66,7 @@ fn ext_is_what_dumpe2fs_prints() {
 
 /// 600 MiB: below some 300 mkfs.xfs refuses.
 #[test]
-fn xfs_is_what_xfs_db_prints() {
+fn xfs_agrees_with_xfs_db() {
     require!(Tool("mkfs.xfs"), Tool("xfs_db"));
     for options in [
         &["-d", "su=64k,sw=3"] as &[&str],
@@ -189,7 +189,7 @@ fn swap_has_the_page_that_it_was_made_for() {
 
 /// A newer file system over an older one leaves the older one's superblock, which other tools then find.
 #[test]
-fn remains_are_told() {
+fn remains_are_reported() {
     require!(Tool("mkfs.ext4"), Tool("mkfs.btrfs"));
     let images = Images::new();
     let path = images.make("disk.img", 300 * MIB);

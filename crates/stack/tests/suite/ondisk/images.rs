@@ -87,7 +87,7 @@ fn info(format: &str, path: &str) -> Value {
 /// The partitions and the file system in the guest are those of the raw disk, in every format; size and positions of
 /// blocks agree with qemu-img.
 #[test]
-fn what_a_guest_has_is_found_in_every_format() {
+fn disks_of_guests_are_read_in_every_format() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
     for (format, options, words, block) in [
         ("qcow2", "", "qcow2", 64 * KIB),
@@ -450,7 +450,7 @@ fn a_raw_image_is_a_disk() {
 
 /// Beyond the first entry for a bitmap of VHDX (4 GiB in), and beyond the first table of the others.
 #[test]
-fn what_lies_far_into_a_disk_is_found() {
+fn superblocks_far_into_a_disk_are_found() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
     const START: u64 = 6 << 30;
     for (format, options) in [

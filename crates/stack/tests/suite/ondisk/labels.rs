@@ -76,7 +76,7 @@ fn names_are_those_of_linux() {
 /// Facts from the kernel: the same partition agrees, another start does not, and the two sectors that it shows of an
 /// extended partition are no contradiction.
 #[test]
-fn what_sysfs_told_agrees_or_not() {
+fn labels_are_compared_with_sysfs() {
     require!(Tool("sfdisk"));
     let images = Images::new();
     let path = images.make("disk.img", 64 * MIB);
@@ -171,7 +171,7 @@ fn damaged_labels_are_problems_and_no_end() {
 
 /// Slices have Solaris's numbers, and other partitions have none.
 #[test]
-fn slices_are_told_with_the_number_of_solaris() {
+fn slices_have_the_number_of_solaris() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
     let images = Images::new();
     let sun = images.make("sun.img", 64 * MIB);
@@ -200,7 +200,7 @@ fn slices_are_told_with_the_number_of_solaris() {
 
 /// The same table once more, its sectors spread to blocks of 4 KiB: the label is of the block where its header is.
 #[test]
-fn the_block_of_a_label_is_told() {
+fn the_block_of_a_label_is_reported() {
     require!(Tool("sfdisk"));
     let images = Images::new();
     run("sfdisk", &["-q", &images.make("512.img", 64 * MIB)], GPT);

@@ -130,7 +130,7 @@ fn place(device: &str) -> (&str, u64) {
 }
 
 #[test]
-fn volumes_lie_where_lvs_says() {
+fn volumes_are_at_the_offsets_of_lvs() {
     require!(Loop, Tool("pvcreate"), Tool("lvs"));
     let host = LvmHost::new();
     assert_eq!(
@@ -310,7 +310,7 @@ fn a_volume_that_was_not_seen_is_missing_and_no_end() {
 
 /// Kinds that only a kernel with the device mapper makes, as LVM itself accepts them from a backup.
 #[test]
-fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
+fn raid_and_thin_volumes_have_hidden_volumes_below() {
     require!(Loop, Tool("pvcreate"), Tool("vgcfgrestore"));
     let host = LvmHost::new();
     host.make_group();

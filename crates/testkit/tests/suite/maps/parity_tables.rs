@@ -94,7 +94,7 @@ fn array(drawn: &Drawn, parity: u32, layout: ParityLayout, chunk: u64) -> Parity
 }
 
 #[test]
-fn data_lies_where_the_tables_have_it() {
+fn data_are_at_the_offsets_of_the_tables() {
     for (parity, layout, table) in TABLES {
         for chunk in 1..=3 {
             let drawn = draw(table, 2);

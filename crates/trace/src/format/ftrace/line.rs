@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_before_the_event() {
+    fn prefixes_of_events_are_parsed() {
         const SECOND: i64 = 1_000_000_000;
         let check = |before: &str, time: &str, event: &str, expected: (&str, i32, i64, &str)| {
             let line = format!("{before} {time}: {event}: 8,0 and more");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_event() {
+    fn fields_after_the_event_are_parsed() {
         let check = |action, rest: &str, expected: Option<(&str, &str, u64, u64, bool)>| {
             let found = place_of(action, rest.as_bytes());
             let found = found.as_ref().ok().map(|place| {
