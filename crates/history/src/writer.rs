@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use plumb_profile::Profile;
 use plumb_profile::profile::TimeBase;
@@ -388,6 +389,9 @@ fn open_part(
     }
 }
 
+/// Time for which an opened store waits for the end of another writer.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Locks the folder for this process; the kernel ends the lock with the process.
 fn lock(folder: &Path) -> Result<File, HistoryError> {
     let file = folder.join("lock");
@@ -402,11 +406,20 @@ fn lock(folder: &Path) -> Result<File, HistoryError> {
         .truncate(false)
         .open(&file)
         .map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(HistoryError::InUse {
-            folder: folder.to_owned(),
-        }),
-        Err(std::fs::TryLockError::Error(source)) => Err(failed(source)),
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            // An agent that ends at present, or a child that it has just forked, has the lock for a moment longer.
+            Err(std::fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_PATIENCE / 50);
+            }
+            Err(std::fs::TryLockError::WouldBlock) => {
+                return Err(HistoryError::InUse {
+                    folder: folder.to_owned(),
+                });
+            }
+            Err(std::fs::TryLockError::Error(source)) => return Err(failed(source)),
+        }
     }
 }

@@ -11,7 +11,7 @@ use plumb_profile::{Profile, Table};
 use plumb_testkit::{Rng, temp_dir};
 use plumb_trace::Layer;
 
-use crate::support::{BEGIN, HOUR, SECOND, add, ios, ios_of_tier, is_sound};
+use crate::support::{BEGIN, DAY, HOUR, SECOND, add, ios, ios_of_tier, is_sound};
 
 const FOLDER: &str = "PLUMB_HISTORY_CRASH";
 const IOS: u64 = 7;
@@ -111,7 +111,10 @@ fn a_killed_writer_loses_at_most_a_minute() {
         before = steps;
     }
     // Everything closes: each tier has each I/O that it is to keep once.
-    let mut writer = Writer::open(room.path(), Settings::default()).expect("it opens");
+    // A fast child writes more than the two days of a default store.
+    let mut settings = Settings::default();
+    settings.tiers[Tier::FiveMinutes as usize].keep_ns = 365 * DAY;
+    let mut writer = Writer::open(room.path(), settings).expect("it opens");
     let end = BEGIN + before * STEP;
     writer.checkpoint(end + 24 * HOUR).expect("a checkpoint");
     drop(writer);
