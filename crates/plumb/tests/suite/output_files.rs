@@ -288,7 +288,7 @@ fn every_file_is_reported_once() {
     let terminal = Terminal::open("told", 120, 50, "");
     let within = format!("cd {}; clear", folder.path("").display());
     terminal.press(&[&within, "Enter"]);
-    for (command, names) in [
+    let commands = [
         (
             "analyze trace.csv --html page.html --save sums.plumb",
             &["page.html", "sums.plumb"][..],
@@ -307,14 +307,16 @@ fn every_file_is_reported_once() {
             "bench target --for 200ms --html bench.html --trace bench.parquet",
             &["bench.html", "bench.parquet"],
         ),
-    ] {
+    ];
+    for (number, (command, names)) in commands.into_iter().enumerate() {
+        // The number tells the end of this command from that of the one before, which is on the screen until it is cleared.
         let command = format!(
-            "clear; tmux -L {} clear-history; {} {command}; echo 'sta''tus' $?",
+            "clear; tmux -L {} clear-history; {} {command}; echo 'sta''tus' {number} $?",
             terminal.server(),
             env!("CARGO_BIN_EXE_plumb")
         );
         terminal.press(&[&command, "Enter"]);
-        terminal.shows("\nstatus ");
+        terminal.shows(&format!("\nstatus {number} "));
         let all = terminal.tmux(&["capture-pane", "-p", "-J", "-S", "-1000"]);
         for name in names {
             assert!(folder.path(name).exists(), "{name}: {all}");
