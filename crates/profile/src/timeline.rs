@@ -505,6 +505,39 @@ mod tests {
         assert_eq!(sum_of(&[u64::MAX; BLOCK_EVENTS]), u64::MAX);
     }
 
+    /// Seven hours of readings, 250 ms each, keep at most 512 windows and all counts.
+    #[test]
+    fn counts_of_hours_fit_512_windows() {
+        let mut timeline = Timeline::default();
+        let step_ns = 250_000_000;
+        for at in 0..100_000i64 {
+            let mut counted = Window {
+                write_bytes: 8192 * 3,
+                timed: 3,
+                ns_sum: 7,
+                ..Window::default()
+            };
+            counted.write_sizes.add(13, 3);
+            timeline.add_counted(at * step_ns, (at + 1) * step_ns, &counted);
+        }
+        let windows: Vec<_> = timeline.iter().map(|(_, window)| window).collect();
+        // 25,000 s in windows of 2^36 ns, which are 68.7 s: 363.8 of them.
+        assert_eq!((timeline.width_ns(), windows.len()), (1 << 36, 364));
+        let sum =
+            |value: fn(&Window) -> u64| windows.iter().map(|window| value(window)).sum::<u64>();
+        assert_eq!(sum(|window| window.write_sizes.total()), 300_000);
+        assert_eq!(sum(|window| window.write_bytes), 300_000 * 8192);
+        assert_eq!(
+            (sum(|window| window.timed), sum(|window| window.ns_sum)),
+            (300_000, 700_000)
+        );
+        // 12 I/O a second for 68.7 s; a reading is cut at each end.
+        for window in &windows[1..windows.len() - 1] {
+            assert!((822..=828).contains(&window.timed), "{}", window.timed);
+        }
+        assert!(timeline.is_plausible());
+    }
+
     /// Counts of each 250 ms add up, and each window has its share, for any boundaries.
     #[test]
     fn counts_of_a_time_are_spread() {

@@ -294,6 +294,7 @@ fn lengths_that_changed_are_judged_by_bytes() {
             found.verdict.why
         );
     }
+    // Ten of 1,000, 1,001 and 1,002 on each side: no difference of a tenth of a percent, and the lengths are those of before.
     let found = verdict(&side(long, 1000.0, 1000), &side(short, 1000.0, 8000));
     let find = |name: &str| found.measures.iter().find(|measure| measure.name == name);
     let ratio = |name: &str| {
@@ -303,6 +304,22 @@ fn lengths_that_changed_are_judged_by_bytes() {
     };
     assert!((ratio("bytes_per_second").value - 0.0625).abs() < 1e-9);
     assert!((ratio("len_bytes_mean").value - 0.0625).abs() < 1e-9);
+    // Both means are 1,000.9 with a standard deviation of 0.876 (of 1000, 1001 and 1002, 4, 3 and 3 times). Welch on logarithms, 18
+    // degrees of freedom: 2.101 × 0.000875 × (2 ÷ 10)^0.5 = 0.000822.
+    for name in ["bytes_per_second", "ios_per_second"] {
+        let rate = ratio(name);
+        let [low, high] = [rate.low, rate.high].map(|end| end.expect("an end") / rate.value);
+        assert!((low - 0.999_178).abs() < 2e-6, "{name}: {low}");
+        assert!((high - 1.000_822).abs() < 2e-6, "{name}: {high}");
+    }
+    let why = found.verdict.why.join("\n");
+    for said in [
+        "128 KiB before and 8 KiB after",
+        "bytes a second: −93.8 % (−93.8 % to −93.7 %)",
+        "random share: +700.0 %",
+    ] {
+        assert!(why.contains(said), "no `{said}` in {why}");
+    }
     // Wilson's intervals of 1,000 and 8,000 of 10,000: 0.0943 to 0.1060, 0.7920 to 0.8077.
     let random = ratio("random_share");
     assert!((random.value - 8.0).abs() < 1e-9);

@@ -71,6 +71,28 @@ fn sweeps_of_offsets_are_judged() {
     judge("rd1 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\nrd2 avg_2-3 100.00 0.39 4096 100.00 1.5 2.8 0.2 1.1 0.9\n", &[])
         .ends(5)
         .complains("found runs rd1, rd2");
+    // The flat file of the same runs has an interval in each row. The first is warm-up.
+    let mut flat = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max queue_depth \
+                    xfersize threads\n"
+        .to_owned();
+    for (run, rate) in PUBLISHED_SWEEP.iter().enumerate() {
+        for interval in 1..=3 {
+            let second = run * 3 + interval;
+            // 16 threads wait for an I/O each.
+            let (mib, ms) = (rate / 256.0, 16_000.0 / rate);
+            flat.push_str(&format!(
+                "10:00:{second:02}.018 11/20/2025-10:00:{second:02}-UTC rd1_(offset={}) {interval} 9999988 {rate:.2} {mib:.2} 4096 \
+                 100.00 {ms:.3} {ms:.3} 0.000 9.0 16.0 4096 16\n",
+                run * 512
+            ));
+        }
+    }
+    let sweep = judge(&flat, &["--json"]).ends(0).json()["result"]["sweep"].clone();
+    assert_eq!(sweep["verdict"], "grid", "{sweep}");
+    assert_eq!(sweep["grid"]["granularity_bytes"], 4096);
+    let penalty = sweep["penalty"]["estimate"].as_f64().expect("a ratio");
+    let expected = PUBLISHED_SWEEP[0] / (25_341.0 / 7.0);
+    assert!((penalty - expected).abs() < 0.01, "{penalty}");
     let trace = folder.file("in.csv", closed_loop(1, 100, 1.0, 0));
     plumb(["compare".as_ref(), trace.as_os_str()])
         .ends(2)
@@ -442,6 +464,35 @@ fn incomparable_measures_give_a_reason() {
         .ends(3)
         .says("c0t6d0 and host_0 are compared as the only busy ones")
         .says("c0t6d0 before and host_0 after have different names");
+    // The user knows more.
+    for flag in [&["--force"][..], &["--device", "c0t6d0=host_0"]] {
+        let ran = compare(&example("aligned.txt"), &one, flag);
+        assert!(!ran.flat().contains("different names"), "{}", ran.out);
+    }
+    // Devices that a trace numbers may be any, and two traces of one form have the same numbers.
+    let numbered = |name: &str, ms: f64| {
+        let rows = closed_loop(6, 20_000, ms, 0);
+        let rows = rows.lines().map(|line| {
+            let [time, _, _, _, start, len, _] = line.split(',').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let (time, start, len): (u64, u64, u64) = (
+                time.parse().expect("a number"),
+                start.parse().expect("a number"),
+                len.parse().expect("a number"),
+            );
+            format!(
+                "0,R,{start},{len},{}\n",
+                (time - 128_166_372_003_061_629) / 10
+            )
+        });
+        folder.file(name, rows.collect::<String>())
+    };
+    let (fast, slow) = (numbered("fast.csv", 0.1), numbered("slow.csv", 75.7));
+    let why = "`0` is a number that any trace may have";
+    compare(&slow, &fast, &[]).ends(3).says(why);
+    let forced = compare(&slow, &fast, &["--force"]);
+    assert!(!forced.flat().contains(why), "{}", forced.out);
     let more = one.with_file_name("more.csv");
     std::fs::write(
         &more,
@@ -463,6 +514,137 @@ fn incomparable_measures_give_a_reason() {
     compare(&one, &one, &["--html", one.to_str().expect("text")])
         .ends(2)
         .complains("is read too");
+}
+
+/// The same disk in the output of each tool: 100 I/O a second of 10 ms before, 200 of 5 ms after. One is in flight in both.
+#[test]
+fn results_of_other_tools_are_compared() {
+    let folder = Folder::new("compare-tools");
+    // Without any spread the ratio would have no interval.
+    let rates = |rate: f64| (0..6).map(move |at| (at, rate * (1.0 + f64::from(at) / 1000.0)));
+    let sar = |rate: f64, ms: f64| {
+        let head =
+            "DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util";
+        let mut text = format!(
+            "Linux 6.1.0 (host) \t11/20/25 \t_x86_64_\t(2 CPU)\n\n12:00:01 AM       {head}\n"
+        );
+        for (at, rate) in rates(rate) {
+            let kib = rate * 4.0;
+            text += &format!(
+                "12:{at}0:02 AM       sda    {rate:.2}    {kib:.2}    0.00      0.00      4.00      {:.2}      {ms:.2}     50.00\n",
+                rate * ms / 1000.0
+            );
+        }
+        text
+    };
+    let sadf = |rate: f64, ms: f64| {
+        let mut text =
+            "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n"
+                .to_owned();
+        for (at, rate) in rates(rate) {
+            let (kib, queue) = (rate * 4.0, rate * ms / 1000.0);
+            text += &format!(
+                "host;600;2025-11-20 00:{at}0:01 UTC;sda;{rate:.2};{kib:.2};0.00;0.00;4.00;{queue:.2};{ms:.2};50.00\n"
+            );
+        }
+        text
+    };
+    let fio = |rate: f64, ms: f64| {
+        let (mut text, mut reads) = (String::new(), 0.0);
+        for (at, rate) in rates(rate) {
+            reads += (rate * 10.0).round();
+            let (kib, seconds) = (reads * 4.0, (at + 1) * 10);
+            text += &format!(
+                r#"{{"fio version": "fio-3.33", "timestamp_ms": {seconds}000, "time": "Thu Nov 20 10:00:00 2025", "jobs": [{{
+                "jobname": "job", "error": 0, "job options": {{}},
+                "read": {{"io_bytes": {}, "io_kbytes": {kib}, "runtime": {seconds}000, "total_ios": {reads},
+                  "lat_ns": {{"min": 0, "max": 0, "mean": {}, "stddev": 0, "N": {reads}}}}},
+                "write": {{"io_bytes": 0, "io_kbytes": 0, "runtime": 0, "total_ios": 0,
+                  "lat_ns": {{"min": 0, "max": 0, "mean": 0, "stddev": 0, "N": 0}}}}}}]}}
+                "#,
+                kib * 1024.0,
+                ms * 1e6
+            );
+        }
+        text
+    };
+    let vdbench = |rate: f64, ms: f64| {
+        let mut text = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max queue_depth \
+                        xfersize threads\n"
+            .to_owned();
+        for (at, rate) in rates(rate) {
+            text += &format!(
+                "10:00:0{at}.018 11/20/2025-10:00:0{at}-UTC rd1 {} 9999988 {rate:.2} {:.3} 4096 100.00 {ms:.3} {ms:.3} 0.000 9.0 1.0 4096 1\n",
+                at + 1,
+                rate / 256.0
+            );
+        }
+        text
+    };
+    let solaris = |rate: f64, ms: f64| {
+        let mut text =
+            "   tty        sd0            cpu\n tin tout kps tps serv   us sy dt id\n".to_owned();
+        for (_, rate) in rates(rate * 10.0) {
+            text += &format!(
+                "   0   42   {:.0}   {rate:.0}  {ms:.0}    0  4  0 96\n",
+                rate * 4.0
+            );
+        }
+        text
+    };
+    // The first report of sysstat is since boot. It prints no latency.
+    let sysstat = |rate: f64, _: f64| {
+        let mut text = "Linux 6.1.0 (host) \t11/20/25 \t_x86_64_\t(2 CPU)\n\n".to_owned();
+        for (_, rate) in std::iter::once((0, 1.0)).chain(rates(rate)) {
+            let kib = rate * 4.0;
+            text += &format!(
+                "Device             tps    kB_read/s    kB_wrtn/s    kB_dscd/s    kB_read    kB_wrtn    kB_dscd\n\
+                 sda             {rate:.2}         {kib:.2}         0.00         0.00       0          0          0\n\n"
+            );
+        }
+        text
+    };
+    type Text<'a> = &'a dyn Fn(f64, f64) -> String;
+    let tools: [(&str, Text<'_>, bool); 6] = [
+        ("sar", &sar, true),
+        ("sadf", &sadf, true),
+        ("fio", &fio, true),
+        ("vdbench", &vdbench, true),
+        ("iostat of Solaris", &solaris, true),
+        ("iostat of sysstat", &sysstat, false),
+    ];
+    for (tool, text, has_latency) in tools {
+        let before = folder.file("before", text(100.0, 10.0));
+        let after = folder.file("after", text(200.0, 5.0));
+        let ran = compare(&before, &after, &["--json"]);
+        let json = ran.json();
+        let one = &json["result"]["comparisons"][0];
+        let ratio = |name: &str| {
+            let all = one["measures"].as_array().expect("measures");
+            let of_name = all.iter().find(|measure| measure["name"] == name);
+            of_name.and_then(|measure| measure["ratio"]["value"].as_f64())
+        };
+        let is = |found: Option<f64>, expected: f64| {
+            found.is_some_and(|found| (found / expected - 1.0).abs() < 0.002)
+        };
+        assert!(is(ratio("ios_per_second"), 2.0), "{tool}: {one}");
+        assert!(is(ratio("bytes_per_second"), 2.0), "{tool}: {one}");
+        let (outcome, status) = match has_latency {
+            true => ("better", 0),
+            false => ("not-comparable", 3),
+        };
+        assert_eq!(
+            is(ratio("latency_mean_ns"), 0.5),
+            has_latency,
+            "{tool}: {one}"
+        );
+        assert_eq!(one["verdict"]["outcome"], outcome, "{tool}: {one}");
+        ran.ends(status);
+        // The other way round the disk is slower.
+        if has_latency {
+            compare(&after, &before, &[]).ends(1).says("WORSE");
+        }
+    }
 }
 
 /// Read only in part is never 0, and the place is said.

@@ -496,6 +496,165 @@ fn sums_cannot_be_taken_apart() {
     }
 }
 
+/// 400,000 I/O of 2,000 lengths at any sector are more rows than a residue table has. The figures that need the length are ranges, and
+/// the counts that these lines give are within them.
+#[test]
+fn figures_of_a_full_table_are_ranges() {
+    let folder = Folder::new("outputs-full");
+    let mut random = plumb_testkit::Rng::new(11);
+    let ios: Vec<(char, u64, u64)> = (0..400_000)
+        .map(|at| {
+            let op = if at % 4 == 0 { 'W' } else { 'R' };
+            (
+                op,
+                random.below(1 << 22) * 512,
+                512 * random.between(1, 2000),
+            )
+        })
+        .collect();
+    let file = folder.file("full.csv", msr(ios.iter().copied()));
+    let bounds = |value: &Value| match value.as_u64() {
+        Some(exact) => [exact, exact],
+        None => ["low", "high"].map(|end| value[end].as_u64().expect("an end of a range")),
+    };
+    let cells = |io: &(char, u64, u64), size: u64| (io.1 + io.2 - 1) / size - io.1 / size + 1;
+    let figures = |op: Option<char>, size: u64| {
+        let ios: Vec<_> = ios
+            .iter()
+            .filter(|io| op.is_none_or(|op| op == io.0))
+            .collect();
+        let count =
+            |is: &dyn Fn(&(char, u64, u64)) -> bool| ios.iter().filter(|io| is(io)).count() as u64;
+        [
+            ("misaligned", count(&|io| io.1 % size != 0)),
+            ("odd_length", count(&|io| io.2 % size != 0)),
+            ("split", count(&|io| cells(io, size) > io.2.div_ceil(size))),
+            ("crossing", count(&|io| cells(io, size) > 1)),
+            ("cells", ios.iter().map(|io| cells(io, size)).sum()),
+            ("bytes", ios.iter().map(|io| io.2).sum()),
+        ]
+    };
+    // Checks the figures on some grids, and returns the number of those that are ranges.
+    let check = |json: &Value, grids: [u64; 2]| {
+        let profile = &json["result"]["profiles"][0];
+        assert_eq!(profile["lengths_rounded"], true);
+        let mut ranges = 0;
+        for (at, size) in grids.into_iter().enumerate() {
+            let by = &profile["places"][0]["grids"][at];
+            for (part, op) in [("all", None), ("reads", Some('R')), ("writes", Some('W'))] {
+                for (name, truth) in figures(op, size) {
+                    let [low, high] = bounds(&by[part][name]);
+                    assert!(
+                        (low..=high).contains(&truth),
+                        "{part} {name} on {size}: {low} to {high}, not {truth}"
+                    );
+                    ranges += u64::from(low < high);
+                    // A part is no more than the whole.
+                    let whole = bounds(&by["all"][name])[1];
+                    assert!(high <= whole, "{part} {name} on {size}: {high} of {whole}");
+                }
+            }
+        }
+        ranges
+    };
+    let saved = folder.path("saved");
+    let save = format!("--save {}", saved.display());
+    let json = analyze(&file, &format!("--grid 64k --grid 4k --json {save}")).json();
+    // The requested grids have counters of their own, so that every figure is exact.
+    assert_eq!(check(&json, [65_536, 4096]), 0);
+    // Those of a later question are ranges.
+    let json = analyze(&saved, "--grid 16k --grid 128k --json").json();
+    assert!(check(&json, [16_384, 131_072]) > 0, "{json}");
+    analyze(&saved, "--grid 16k").says("Lengths that are no power of two were rounded up");
+}
+
+/// Lines of align.d that cannot all be true: two sectors past a block, 3,000 of them, and none misaligned. The lengths are printed as
+/// they are.
+#[test]
+fn contradictions_of_a_source_are_reported() {
+    let head = "           value  ------------- Distribution ------------- count    \n";
+    let rows = "  -1 | 0\n   0 |@@@@ 9000\n   1 | 0\n   2 |@@ 3000\n   4 | 0\n";
+    let totals = "5.000000000 seconds elapsed\n\n   12000 IOs issued\n       0 IOs misaligned,        0 block offset        0 byte \
+                  offset\n    3000 IOs non-multiple of 8KB\n      25 Percent non-8k IOs\n\n\n";
+    let text = format!(
+        "{totals}{head}{rows}\nTotals\n\n IO size Count\n\n    8192     9000\n    8704     3000\n\n IO misalignment Count\n\n\
+         {head}{rows}\n{totals}"
+    );
+    let ran = analyze_input(text.as_bytes(), "");
+    // 3,000 of 12,000 I/O are 2 or 3 sectors past a block: 256 to 384 bytes on average.
+    ran.says("the source contradicts itself: the histogram on line 25 counts 3,000 I/O off the unit, and the lines above it 0 of 12,000")
+        .says("the mean offset is 0 bytes as printed, and 256 to 384 bytes by the histogram on line 25");
+    for (length, ios) in [("8 KiB |", "9,000"), ("8,704 B |", "3,000")] {
+        let is_row = |line: &str| line.trim_start().starts_with(length) && line.ends_with(ios);
+        assert!(ran.out.lines().any(is_row), "{}", ran.out);
+    }
+    assert_ne!(
+        ran.code, 0,
+        "a source that contradicts itself is never clean"
+    );
+    let json = analyze_input(text.as_bytes(), "--json").json();
+    let found = json["inputs"][0]["contradictions"]
+        .as_array()
+        .expect("a list");
+    let kinds: Vec<_> = found
+        .iter()
+        .filter_map(|one| one["kind"].as_str())
+        .collect();
+    assert_eq!(kinds, ["misaligned", "mean-offset"]);
+}
+
+/// Two intervals of io-profiler.d, 10 s each: 12 and 5 reads of 4 KiB to 8 KiB are 17, and have a course over time.
+#[test]
+fn intervals_of_the_profiler_add_up() {
+    let folder = Folder::new("outputs-profiler");
+    let head = "           value  ------------- Distribution ------------- count    \n";
+    let interval = |time: &str, ios: u64| {
+        format!("{time}\nsd0 R\n\n{head}  2048 | 0\n  4096 |@@ {ios}\n  8192 | 0\n\n")
+    };
+    let text = interval("2026 Nov 24 23:59:58", 12) + &interval("2026 Nov 25 00:00:08", 5);
+    let file = folder.file("profile.txt", text);
+    let page = folder.path("page.html");
+    let ran = analyze(&file, &format!("--html {}", page.display()));
+    let sum = |line: &str| {
+        let is_of_class = line.trim_start().starts_with("to 8.00 KiB |");
+        is_of_class.then(|| line.split_whitespace().last().map(str::to_owned))
+    };
+    let sums: Vec<_> = ran.out.lines().filter_map(sum).flatten().collect();
+    assert_eq!(sums, ["17"], "{}", ran.out);
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, behind) = page.split_once("Size mix over time").expect("a picture");
+    let figure = behind.split_once("</figure>").expect("a figure").0;
+    assert!(figure.contains("<svg"), "{figure}");
+}
+
+/// A recording that lost events leaves streams open, and so does a copy of it in another format.
+#[test]
+fn holes_survive_conversion() {
+    let folder = Folder::new("outputs-holes");
+    let lines: Vec<(char, u64, u64)> = (0..2000).map(|at| ('R', at * 8192, 8192)).collect();
+    let whole = msr(lines);
+    let parts = |path: &Path| judged_without_commands(&analyze(path, "--json"));
+    let holes = folder.file(
+        "holes.csv",
+        whole.clone() + "# plumb: lost=300 missing_files=1\n",
+    );
+    let original = parts(&holes);
+    assert_ne!(original, parts(&folder.file("whole.csv", whole)));
+    for name in ["again.csv", "again.iolog"] {
+        let copy = folder.path(name);
+        plumb([Path::new("convert"), &holes, &copy]);
+        let text = std::fs::read_to_string(&copy).expect("the copy");
+        assert!(text.contains("lost=300 missing_files=1"), "{name}");
+        let again = analyze(&copy, "--json").json();
+        let unknown = again["result"]["unknown"].to_string();
+        assert!(unknown.contains("looks-sequential"), "{name}: {unknown}");
+        assert!(
+            !again["findings"].to_string().contains("looks-sequential"),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn a_directory_of_one_recording() {
     require!(RealTraces);
