@@ -46,6 +46,29 @@ sda             200.00       600.00       200.00         0.00        600        
     let blocks = blocks.replace("kB_wrtn/s", "Blk_wrtn/s");
     let bytes = busy(&read(&blocks), "sda", 1).bytes_per_second();
     assert_eq!(bytes, Some(400.0 * 1024.0), "blocks of 512 bytes");
+    // The same reports with `-o JSON`.
+    let disk = |tps: f64, read: f64, written: f64| {
+        format!(
+            r#"{{"disk": [{{"disk_device": "sda", "tps": {tps:.2}, "kB_read/s": {read:.2}, "kB_wrtn/s": {written:.2},
+            "kB_dscd/s": 0.00, "kB_read": 600, "kB_wrtn": 200, "kB_dscd": 0}}]}}"#
+        )
+    };
+    let json = format!(
+        r#"{{"sysstat": {{"hosts": [{{"nodename": "host", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64",
+        "number-of-cpus": 2, "date": "11/20/25", "statistics": [{}, {}]}}]}}}}"#,
+        disk(1.0, 1.0, 1.0),
+        disk(200.0, 600.0, 200.0)
+    );
+    let series = read(&json);
+    assert_eq!(
+        (series.tool, series.damaged),
+        (SeriesTool::Iostat(Tool::Sysstat), 0)
+    );
+    let row = busy(&series, "sda", 1);
+    assert_eq!(
+        (row.per_second(), row.bytes_per_second(), row.data_ms()),
+        (200.0, Some(800.0 * 1024.0), None)
+    );
 }
 
 #[test]
