@@ -8,6 +8,7 @@ use serde::Serialize;
 use plumb_trace::Op;
 
 use super::{Observed, Stratum};
+use crate::share::Share;
 
 /// Fewer timed I/O of one operation and length do not count: the number of `latency by fit`.
 pub const TIMED_MIN: u64 = plumb_profile::latency_fit::STRATUM_TIMED_MIN;
@@ -53,6 +54,46 @@ impl Mix {
         let are_ops_alike = (before - after).abs() <= 1.0 - SAME;
         are_ops_alike && (self.unlike_lengths.is_some() || self.overlap < ALIKE_MIN)
     }
+}
+
+/// The share of the I/O with lengths above the half of a power of two and up to it, before and after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeShare {
+    /// The power of two.
+    pub upper_bytes: u64,
+    /// Of the I/O of each side.
+    pub shares: [Share; 2],
+}
+
+/// Most classes of length that a comparison names.
+const SIZES_MAX: usize = 4;
+
+/// The classes of length with the largest changes of their share, above 5 points; none if a side does not separate lengths.
+pub fn changed_sizes(sides: [&Observed; 2]) -> Vec<SizeShare> {
+    if sides.iter().any(|side| !side.has_lengths) {
+        return Vec::new();
+    }
+    let mut by_class: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+    let mut wholes = [0; 2];
+    for (at, side) in sides.into_iter().enumerate() {
+        for stratum in &side.strata {
+            let class = stratum.len_bytes.checked_next_power_of_two();
+            let ios = stratum.ios as u64;
+            by_class.entry(class.unwrap_or(u64::MAX)).or_default()[at] += ios;
+            wholes[at] += ios;
+        }
+    }
+    let of_class = |(upper_bytes, ios): (u64, [u64; 2])| SizeShare {
+        upper_bytes,
+        shares: [0, 1].map(|at| Share::new(ios[at], wholes[at])),
+    };
+    let change = |size: &SizeShare| (size.shares[1].value() - size.shares[0].value()).abs();
+    let mut sizes: Vec<SizeShare> = by_class.into_iter().map(of_class).collect();
+    sizes.retain(|size| change(size) > 1.0 - SAME);
+    sizes.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    sizes.truncate(SIZES_MAX);
+    sizes.sort_by_key(|size| size.upper_bytes);
+    sizes
 }
 
 /// The key of like I/O.

@@ -61,7 +61,7 @@ pub fn judge(
     let is_resized = mix.is_some_and(Mix::is_resized);
     let why = not_comparable(sides, mix, latency.is_some(), terms);
     if is_resized && why.is_empty() {
-        return judge_sizes(measures, terms);
+        return judge_sizes(sides, measures, terms);
     }
     if !why.is_empty() {
         return CompareVerdict {
@@ -104,7 +104,7 @@ pub fn judge(
 
 /// Judges sides whose I/O have other lengths by the bytes that they move, if the I/O are as many as before. Latencies and
 /// rates of I/O of different lengths tell nothing about the device.
-fn judge_sizes(measures: &[Measure], terms: &Terms) -> CompareVerdict {
+fn judge_sizes(sides: [&Observed; 2], measures: &[Measure], terms: &Terms) -> CompareVerdict {
     let changed = |name: &str| {
         ratio_of(measures, name).map_or(Difference::Unclear, |ratio| change(&ratio, terms.margin))
     };
@@ -118,6 +118,20 @@ fn judge_sizes(measures: &[Measure], terms: &Terms) -> CompareVerdict {
             Bytes(after as u64)
         ));
     }
+    why.extend(mix::changed_sizes(sides).iter().map(|size| {
+        let [before, after] = size.shares.map(|share| {
+            let (low, high) = share.interval();
+            format!(
+                "{} ({} to {})",
+                percent(share.value()),
+                percent(low),
+                percent(high)
+            )
+        });
+        let upper = Bytes(size.upper_bytes);
+        let lower = Bytes(size.upper_bytes / 2);
+        format!("I/O above {lower} up to {upper}: {before} before, {after} after")
+    }));
     for (name, what) in [
         (BYTES, "bytes a second"),
         (RATE, "I/O a second"),

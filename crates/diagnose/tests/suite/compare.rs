@@ -315,6 +315,9 @@ fn lengths_that_changed_are_judged_by_bytes() {
     let why = found.verdict.why.join("\n");
     for said in [
         "128 KiB before and 8 KiB after",
+        // Wilson's intervals of all 10,000 and of none: 3.84 of 10,003.84.
+        "I/O above 64 KiB up to 128 KiB: 100.0 % (100.0 % to 100.0 %) before, 0.0 % (0.0 % to 0.04 %) after",
+        "I/O above 4 KiB up to 8 KiB: 0.0 % (0.0 % to 0.04 %) before, 100.0 % (100.0 % to 100.0 %) after",
         "bytes a second: −93.8 % (−93.8 % to −93.7 %)",
         "random share: +700.0 %",
     ] {
