@@ -295,7 +295,9 @@ fn equal_findings_are_one_block() {
         .collect();
     let file = folder.file("disks.csv", rows);
     let ran = analyze(&file, "");
-    ran.ends(1).says("misaligned-io: 13 places, alike");
+    ran.ends(1)
+        .says("misaligned-io: 13 places, alike")
+        .says("The same holds for 12 others below. Equal misfits often have one cause");
     assert_eq!(
         ran.out.matches("misaligned-io: device").count(),
         0,
