@@ -136,7 +136,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Forma
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l first -d 'The first report of iostat: left out where it is an average since boot, kept, or left out' -r -f -a "auto\t'Left out where it is an average since boot'
 keep\t'Kept'
 drop\t'Left out'"
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l margin -d 'Ignore changes up to this percentage' -r
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l html -d 'Write a page with the changes drawn' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand compare" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -171,7 +171,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Pri
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l from -d 'Play a recording (any trace that `plumb analyze` reads) instead of watching this host; on a terminal in its own time' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l speed -d 'Play a recording N times as fast as it was recorded: 0.01 to 1000000' -r
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'Interval length' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'Stop after N intervals (default: until Ctrl-C)' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l layer -d 'Layer at which disks are watched' -r -f -a "auto\t'Requests, and bios of disks that make none (md, dm, zram)'
@@ -283,7 +283,7 @@ even\t'At even distances'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'Stop after N I/O for each target; with --for, at the earlier of both ends' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Warm-up time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'Interval length [default: 1s]' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Run a parameter file of Vdbench' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Run a job file of fio' -r -F
@@ -305,13 +305,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Allow wr
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Speed relative to the recording, or max: as soon as all I/O have ended for which an I/O waits' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Speed relative to the recording, or max: each I/O as soon as those that it depends on have completed' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep N I/O in flight, regardless of their processes: none waits for another' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move I/O that start at OLD or behind it, up to the next OLD, to NEW: the present and the planned start of a partition; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'Modulus of the fold: starts move by whole multiples of this' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Ignore changes up to this percentage' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
@@ -337,12 +337,12 @@ complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d '
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Aligned start of a partition or slice, and the commands that put it there'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "stripe" -d 'How large the chunks of a stripe should be'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "stripe" -d 'Chunk size of a stripe'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "softpart" -d 'Offsets of soft partitions of Solaris Volume Manager'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "filesystem" -d 'Stripe options of a file system'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "record" -d 'Record that suits a page, or the I/O of a profile'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "resync" -d 'The I/O size of mirror resyncs of Solaris Volume Manager'
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "disks" -d 'How many disks a demanded rate takes'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "disks" -d 'Number of disks for a required rate'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "writes" -d 'Gain from writing in sequence, or from gathering records'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l grid -d 'Grid for the start: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l alignment-offset -d 'Offset of the first aligned block, as sysfs states it; added to every grid' -r
@@ -356,7 +356,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l disk-size -d 'Size of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l after -d 'First position that may be used' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l before -d 'First position that may not be used' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length [default: all free space]. An existing partition may shrink by up to 1 MiB to make room for the new start' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l number -d 'Number of the partition or slice' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Present start; without it that of the partition if it is on this host' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l geometry -d 'Heads and sectors of an SMI label, as prtvtoc prints them: 27x107' -r
@@ -372,7 +372,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l chunk -d 'Judge this chunk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l segment -d 'Segment of the array below: chunks are whole ones' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l parity -d 'Members of each stripe that hold parity' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l manager -d 'Whose stripe' -r -f -a "svm\t'Solaris Volume Manager'
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l manager -d 'Volume manager of the stripe' -r -f -a "svm\t'Solaris Volume Manager'
 md\t'Linux md'
 lvm\t'LVM'"
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from stripe" -l any-sector -d 'I/O begin at any sector, and not at multiples of their length'
@@ -446,19 +446,19 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "relabel" -d 'Let a partition of an empty disk begin elsewhere, or give a disk without a label one'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "undo" -d 'Put a label back that relabel or backup-label took the place of'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "relabel" -d 'Move the start of a partition on an empty disk, or label a blank disk'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "undo" -d 'Restore the label that relabel or backup-label replaced'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "backup-label" -d 'Rewrite the broken or stranded copy of a GPT from the good one'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "plan" -d 'Carry out plans, or the remedies of a check, as far as Plumb can do that here, and print the others'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "move" -d 'Move a partition with its data to another start, so that a crash at any point loses no byte'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "resume" -d 'Go on with a move that was stopped or cut off'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "resume" -d 'Resume an interrupted move'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "rollback" -d 'Revert an unfinished move: the partition returns to its old place'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "status" -d 'Tell how far a move is'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "status" -d 'Show the progress of a move'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l start -d 'New start of the partition; without this and --plan, at about 1 MiB, on the grid of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l plan -d 'Take start and length from a plan: the output of plumb plan partition --json' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l size -d 'Length; when not given the end stays where it is, or is that of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l number -d 'Number of the partition, of Solaris that of the slice; not needed where there is only one' -r
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l label -d 'Kind of label to be made; gpt where none is named' -r -f -a "gpt\t'GPT'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l label -d 'Label to create [default: gpt]' -r -f -a "gpt\t'GPT'
 dos\t'DOS (MBR)'
 efi\t'EFI label of Solaris'
 smi\t'SMI label (VTOC) on SPARC'
@@ -503,13 +503,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l disk -d 'The disk, where it has another name than when the move began' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l yes -d 'Continue although other users can write the journal; NAME must match the disk that the refusal shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l disk -d 'The disk, where it has another name than when the move began' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l yes -d 'Go on although others may have written the journal: the name of the disk, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l yes -d 'Continue although other users can write the journal; NAME must match the disk that the refusal shows' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l accept-loss -d 'Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes are named in JOURNAL.lost'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -15,9 +15,9 @@ use crate::moment::parse_duration;
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
-I/O go past the page cache where the target lets them. With --open, and with a rate, I/O are due at times: how long they \
-took counts from there, and from their issue as well. Columns of an interval are those of Vdbench, on a terminal as \
-many as it has room for; w before its number is the warm-up, which counts nowhere else. \
+I/O go past the page cache where the target lets them. With --open, and with a rate, I/O are due at times: their latency \
+is measured from the due time, and from the issue as well. Columns of an interval are those of Vdbench, on a terminal as \
+many as it has room for; w marks an interval of the warm-up, which is not in the summary. \
 Without a terminal the report begins with the verdict, so the lines of the intervals wait for it.\n\
 Ctrl-C ends with the summary.\n\
 Exit status: 0 measured, 1 a sweep of offsets found the grid at another one than 0, 2 usage, 3 some I/O failed \
@@ -89,7 +89,7 @@ pub struct Bench {
     /// Warm-up time
     #[arg(long, value_name = "TIME", value_parser = time_or_none, help_heading = "How long")]
     pub warmup: Option<Duration>,
-    /// How long an interval is: a second where nothing says
+    /// Interval length [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = interval, help_heading = "How long")]
     pub interval: Option<Duration>,
 

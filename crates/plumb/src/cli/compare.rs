@@ -53,7 +53,7 @@ pub struct Compare {
         help_heading = "Comparison"
     )]
     pub first: First,
-    /// Changes of up to so much are none
+    /// Ignore changes up to this percentage
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, help_heading = "Comparison")]
     pub margin: Margin,
 

@@ -13,7 +13,7 @@ macro_rules! exits {
          5 failed or refused, 6 a move is incomplete, 7 a move or a rollback is complete and names bytes that are lost."
     };
     (looks) => {
-        "The check and the probe behind a plan that was carried out add 1, they found something, and 3, they cannot tell."
+        "If a check or a probe runs after the plan, the status can also be 1 (finding) or 3 (unknown)."
     };
 }
 
@@ -51,10 +51,10 @@ pub struct Fix {
 /// The actions.
 #[derive(Debug, Subcommand)]
 pub enum FixCommand {
-    /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
+    /// Move the start of a partition on an empty disk, or label a blank disk
     #[command(after_long_help = BEGINS)]
     Relabel(Relabel),
-    /// Put a label back that relabel or backup-label took the place of
+    /// Restore the label that relabel or backup-label replaced
     #[command(after_long_help = BEGINS)]
     Undo(Undo),
     /// Rewrite the broken or stranded copy of a GPT from the good one
@@ -66,13 +66,13 @@ pub enum FixCommand {
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
     #[command(after_long_help = BEGINS)]
     Move(Move),
-    /// Go on with a move that was stopped or cut off
+    /// Resume an interrupted move
     #[command(after_long_help = GOES_ON)]
     Resume(Resume),
     /// Revert an unfinished move: the partition returns to its old place
     #[command(after_long_help = GOES_ON)]
     Rollback(Resume),
-    /// Tell how far a move is
+    /// Show the progress of a move
     #[command(after_long_help = GOES_ON)]
     Status(Status),
 }
@@ -139,7 +139,7 @@ pub struct Resume {
     /// The disk, where it has another name than when the move began
     #[arg(long, value_name = "DEVICE")]
     pub disk: Option<PathBuf>,
-    /// Go on although others may have written the journal: the name of the disk, as it is shown without this
+    /// Continue although other users can write the journal; NAME must match the disk that the refusal shows
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
     /// Go on over bytes that cannot be read or do not match their sum: unreadable blocks become zeros, and all these bytes
@@ -195,7 +195,7 @@ pub struct Relabel {
     /// Number of the partition, of Solaris that of the slice; not needed where there is only one
     #[arg(long, value_name = "N")]
     pub number: Option<u32>,
-    /// Kind of label to be made; gpt where none is named
+    /// Label to create [default: gpt]
     #[arg(long, value_name = "KIND")]
     pub label: Option<NewLabelKind>,
     /// Make a new label in the place of the one that is there

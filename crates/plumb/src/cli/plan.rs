@@ -16,7 +16,7 @@ pub use typed::{heads_and_sectors, milliseconds, position, rate, rate_above_0, s
 /// Behind the flags of each.
 const ALL: &str = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Positions take a unit always: \
 2048s, 1m.\n\
-Only files are read that are named, no disk, and nothing is written: commands are printed.\n\
+Plumb reads the files that you name; plan partition also reads the label of DEVICE. It writes nothing and runs no command.\n\
 Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed.";
 
 /// Flags of `plumb plan`.
@@ -34,7 +34,7 @@ pub enum PlanCommand {
     /// Aligned start of a partition or slice, and the commands that put it there
     #[command(after_long_help = ALL)]
     Partition(Box<Partition>),
-    /// How large the chunks of a stripe should be
+    /// Chunk size of a stripe
     #[command(after_long_help = ALL)]
     Stripe(Stripe),
     /// Offsets of soft partitions of Solaris Volume Manager
@@ -49,7 +49,7 @@ pub enum PlanCommand {
     /// The I/O size of mirror resyncs of Solaris Volume Manager
     #[command(after_long_help = ALL)]
     Resync(Resync),
-    /// How many disks a demanded rate takes
+    /// Number of disks for a required rate
     #[command(after_long_help = ALL)]
     Disks(Disks),
     /// Gain from writing in sequence, or from gathering records
@@ -105,7 +105,7 @@ pub struct Partition {
     /// First position that may not be used
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub before: Option<Bytes>,
-    /// Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room
+    /// Length [default: all free space]. An existing partition may shrink by up to 1 MiB to make room for the new start
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
     /// Number of the partition or slice
@@ -165,7 +165,7 @@ pub struct Stripe {
     /// Members of each stripe that hold parity
     #[arg(long, value_name = "N", default_value = "0")]
     pub parity: u32,
-    /// Whose stripe
+    /// Volume manager of the stripe
     #[arg(long, value_name = "NAME", default_value = "md")]
     pub manager: ManagerKind,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub struct Replay {
     #[arg(value_name = "TARGET")]
     pub target: PathBuf,
 
-    /// Speed relative to the recording, or max: as soon as all I/O have ended for which an I/O waits
+    /// Speed relative to the recording, or max: each I/O as soon as those that it depends on have completed
     #[arg(long, value_name = "N|max", default_value = "1", value_parser = speed, help_heading = "How fast")]
     pub speed: Speed,
     /// Keep N I/O in flight, regardless of their processes: none waits for another
@@ -57,7 +57,7 @@ pub struct Replay {
     /// Pairs of slices, spread over the trace
     #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(12..=10_000), requires = "compare", conflicts_with = "trace", help_heading = "Comparison")]
     pub pairs: u32,
-    /// Changes of up to so much are none
+    /// Ignore changes up to this percentage
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, requires = "compare", conflicts_with = "trace", help_heading = "Comparison")]
     pub margin: Margin,
     /// The same number draws the same order

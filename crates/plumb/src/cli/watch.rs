@@ -16,7 +16,7 @@ use crate::moment::{LONGEST, parse_duration};
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
-Threads are those with I/O in flight when the interval ends: a sample.\n\
+Threads are the distinct ones that sent I/O in the interval.\n\
 Disks that pass their I/O on (md, dm) are shown beside the disks below; do not add up their figures.\n\
 When the watch begins, it drops all capabilities and, under sudo, returns to the user that called it, unless only root may \
 write to the folder of --save.\n\
@@ -35,7 +35,7 @@ pub struct Watch {
     /// Play a recording N times as fast as it was recorded: 0.01 to 1000000
     #[arg(long, value_name = "N", default_value = "1", requires = "from", value_parser = speed)]
     pub speed: f64,
-    /// How long an interval is
+    /// Interval length
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = interval)]
     pub interval: Duration,
     /// Stop after N intervals (default: until Ctrl-C)
