@@ -178,7 +178,7 @@ impl Recordings {
         profile: &Profile,
         zero: Option<ClockZero>,
     ) -> Option<String> {
-        if profile.ios() == 0 {
+        if profile.ios() == 0 && profile.imported.is_empty() {
             return None;
         }
         let key = (profile.device.clone(), profile.layer);

@@ -268,6 +268,11 @@ fn equal_names_are_kept_apart() {
         ios(&[&monday, &tuesday, &other], "--together"),
         [named("host_0", 900)]
     );
+    plumb([Path::new("analyze"), &monday, &tuesday]).says(&format!(
+        "host_0 (request layer) is taken together from {}, {} (pieces of one recording",
+        monday.display(),
+        tuesday.display()
+    ));
     let ran = plumb([Path::new("analyze"), &monday, &other]);
     ran.ends(1)
         .says("their times overlap")
@@ -627,6 +632,45 @@ fn intervals_of_the_profiler_add_up() {
     let (_, behind) = page.split_once("Size mix over time").expect("a picture");
     let figure = behind.split_once("</figure>").expect("a figure").0;
     assert!(figure.contains("<svg"), "{figure}");
+}
+
+/// Ready-made counts of two hosts that name a disk alike are not added up.
+#[test]
+fn counts_of_equal_names_are_kept_apart() {
+    let folder = Folder::new("outputs-counts");
+    let head = "           value  ------------- Distribution ------------- count    \n";
+    let file = |name: &str, ios: u64| {
+        let rows = format!("  2048 | 0\n  4096 |@@ {ios}\n  8192 | 0\n\n");
+        folder.file(name, format!("2026 Nov 24 23:59:58\nsd0 R\n\n{head}{rows}"))
+    };
+    let (one, other) = (file("one.txt", 12), file("two.txt", 5));
+    let sums = |flags: &[&str]| {
+        let files = [one.as_os_str(), other.as_os_str()];
+        let flags = flags.iter().map(AsRef::as_ref);
+        let ran = plumb(
+            std::iter::once("analyze".as_ref())
+                .chain(flags)
+                .chain(files),
+        );
+        let rows = ran
+            .out
+            .lines()
+            .filter(|line| line.trim_start().starts_with("to 8.00 KiB |"));
+        let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
+        (rows.filter_map(last).collect::<Vec<_>>(), ran)
+    };
+    let (apart, ran) = sums(&[]);
+    assert_eq!(apart, ["12", "5"], "{}", ran.out);
+    ran.says(&format!(
+        "sd0 (bio layer) of {} is kept apart from that of {}",
+        other.display(),
+        one.display()
+    ));
+    assert_eq!(ran.out.matches("Device sd0").count(), 2);
+    let (together, ran) = sums(&["--together"]);
+    assert_eq!(together, ["5", "12"], "{}", ran.out);
+    assert_eq!(ran.out.matches("Device sd0").count(), 1);
+    ran.says("as --together says");
 }
 
 /// A recording that lost events leaves streams open, and so does a copy of it in another format.
