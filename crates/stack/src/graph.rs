@@ -155,36 +155,36 @@ impl Stack {
     /// A node and everything below it, each once, itself first.
     #[must_use]
     pub fn under(&self, top: NodeId) -> Vec<NodeId> {
-        let (mut seen, mut next) = (vec![top], 0);
-        let mut known = HashSet::from([top]);
-        while let Some(id) = seen.get(next).copied() {
-            next += 1;
-            seen.extend(
-                self.node(id)
-                    .placing
-                    .below()
-                    .into_iter()
-                    .filter(|below| known.insert(*below)),
-            );
-        }
-        seen
+        self.reach([top], |id| self.node(id).placing.below())
     }
 
     /// Nodes, and the partitions and file systems on them: the layers that are known from the contents of the nodes.
     #[must_use]
     pub fn with_contents(&self, nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
-        let mut found: Vec<NodeId> = nodes.into_iter().collect();
-        let (mut known, mut next) = (HashSet::new(), 0);
-        found.retain(|id| known.insert(*id));
-        while let Some(id) = found.get(next).copied() {
-            next += 1;
-            let is_by_contents = |above: &&NodeId| {
-                matches!(self.node(**above).kind, Kind::Partition | Kind::FileSystem)
+        self.reach(nodes, |id| {
+            let is_by_contents = |above: &NodeId| {
+                matches!(self.node(*above).kind, Kind::Partition | Kind::FileSystem)
             };
-            let above = self.above(id).iter().filter(is_by_contents).copied();
-            found.extend(above.filter(|above| known.insert(*above)));
+            let mut above = self.above(id).to_vec();
+            above.retain(is_by_contents);
+            above
+        })
+    }
+
+    /// Nodes and all that `next` leads to from them, each once, in the order of the distance.
+    fn reach(
+        &self,
+        from: impl IntoIterator<Item = NodeId>,
+        next: impl Fn(NodeId) -> Vec<NodeId>,
+    ) -> Vec<NodeId> {
+        let mut known = HashSet::new();
+        let mut seen: Vec<NodeId> = from.into_iter().filter(|id| known.insert(*id)).collect();
+        let mut at = 0;
+        while let Some(id) = seen.get(at).copied() {
+            at += 1;
+            seen.extend(next(id).into_iter().filter(|id| known.insert(*id)));
         }
-        found
+        seen
     }
 
     /// Whether bytes end here, on a layer with sectors: a file does if it is read as a disk, and a disk does not if it
