@@ -22,6 +22,9 @@ fn compare(before: &Path, after: &Path, flags: &[&str]) -> Ran {
     )
 }
 
+/// The heading of a flat file of Vdbench.
+const FLAT_HEADING: &str = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max queue_depth xfersize threads\n";
+
 /// I/O a second of the sweep that the author of Vdbench published in 2010: 4 KiB reads at offsets in steps of 512 bytes.
 const PUBLISHED_SWEEP: [f64; 8] = [
     19223.00, 3655.50, 3634.00, 3633.00, 3614.50, 3604.00, 3602.50, 3597.50,
@@ -72,9 +75,7 @@ fn sweeps_of_offsets_are_judged() {
         .ends(5)
         .complains("found runs rd1, rd2");
     // The flat file of the same runs has an interval in each row. The first is warm-up.
-    let mut flat = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max queue_depth \
-                    xfersize threads\n"
-        .to_owned();
+    let mut flat = FLAT_HEADING.to_owned();
     for (run, rate) in PUBLISHED_SWEEP.iter().enumerate() {
         for interval in 1..=3 {
             let second = run * 3 + interval;
@@ -569,9 +570,7 @@ fn results_of_other_tools_are_compared() {
         text
     };
     let vdbench = |rate: f64, ms: f64| {
-        let mut text = "tod timestamp Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max queue_depth \
-                        xfersize threads\n"
-            .to_owned();
+        let mut text = FLAT_HEADING.to_owned();
         for (at, rate) in rates(rate) {
             text += &format!(
                 "10:00:0{at}.018 11/20/2025-10:00:0{at}-UTC rd1 {} 9999988 {rate:.2} {:.3} 4096 100.00 {ms:.3} {ms:.3} 0.000 9.0 1.0 4096 1\n",

@@ -8,6 +8,8 @@ use crate::common::{Folder, Ran, analyze, analyze_input, command, msr, pages, pl
 use plumb_testkit::require;
 use serde_json::Value;
 
+/// The heading of a histogram of DTrace.
+const DISTRIBUTION: &str = "           value  ------------- Distribution ------------- count    \n";
 const VSCSI: &str = "vscsi/cloudPhysicsIO.vscsi";
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -579,13 +581,12 @@ fn figures_of_a_full_table_are_ranges() {
 /// they are.
 #[test]
 fn contradictions_of_a_source_are_reported() {
-    let head = "           value  ------------- Distribution ------------- count    \n";
     let rows = "  -1 | 0\n   0 |@@@@ 9000\n   1 | 0\n   2 |@@ 3000\n   4 | 0\n";
     let totals = "5.000000000 seconds elapsed\n\n   12000 IOs issued\n       0 IOs misaligned,        0 block offset        0 byte \
                   offset\n    3000 IOs non-multiple of 8KB\n      25 Percent non-8k IOs\n\n\n";
     let text = format!(
-        "{totals}{head}{rows}\nTotals\n\n IO size Count\n\n    8192     9000\n    8704     3000\n\n IO misalignment Count\n\n\
-         {head}{rows}\n{totals}"
+        "{totals}{DISTRIBUTION}{rows}\nTotals\n\n IO size Count\n\n    8192     9000\n    8704     3000\n\n IO misalignment Count\n\n\
+         {DISTRIBUTION}{rows}\n{totals}"
     );
     let ran = analyze_input(text.as_bytes(), "");
     // 3,000 of 12,000 I/O are 2 or 3 sectors past a block: 256 to 384 bytes on average.
@@ -610,23 +611,26 @@ fn contradictions_of_a_source_are_reported() {
     assert_eq!(kinds, ["misaligned", "mean-offset"]);
 }
 
+/// The counts of the rows up to 8 KiB in the histograms of a report.
+fn counts_up_to_8k(ran: &Ran) -> Vec<String> {
+    let rows = ran.out.lines().map(str::trim_start);
+    let rows = rows.filter(|line| line.starts_with("to 8.00 KiB |"));
+    let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
+    rows.filter_map(last).collect()
+}
+
 /// Two intervals of io-profiler.d, 10 s each: 12 and 5 reads of 4 KiB to 8 KiB are 17, and have a course over time.
 #[test]
 fn intervals_of_the_profiler_add_up() {
     let folder = Folder::new("outputs-profiler");
-    let head = "           value  ------------- Distribution ------------- count    \n";
     let interval = |time: &str, ios: u64| {
-        format!("{time}\nsd0 R\n\n{head}  2048 | 0\n  4096 |@@ {ios}\n  8192 | 0\n\n")
+        format!("{time}\nsd0 R\n\n{DISTRIBUTION}  2048 | 0\n  4096 |@@ {ios}\n  8192 | 0\n\n")
     };
     let text = interval("2026 Nov 24 23:59:58", 12) + &interval("2026 Nov 25 00:00:08", 5);
     let file = folder.file("profile.txt", text);
     let page = folder.path("page.html");
     let ran = analyze(&file, &format!("--html {}", page.display()));
-    let sum = |line: &str| {
-        let is_of_class = line.trim_start().starts_with("to 8.00 KiB |");
-        is_of_class.then(|| line.split_whitespace().last().map(str::to_owned))
-    };
-    let sums: Vec<_> = ran.out.lines().filter_map(sum).flatten().collect();
+    let sums = counts_up_to_8k(&ran);
     assert_eq!(sums, ["17"], "{}", ran.out);
     let page = std::fs::read_to_string(page).expect("the page");
     let (_, behind) = page.split_once("Size mix over time").expect("a picture");
@@ -638,10 +642,12 @@ fn intervals_of_the_profiler_add_up() {
 #[test]
 fn counts_of_equal_names_are_kept_apart() {
     let folder = Folder::new("outputs-counts");
-    let head = "           value  ------------- Distribution ------------- count    \n";
     let file = |name: &str, ios: u64| {
         let rows = format!("  2048 | 0\n  4096 |@@ {ios}\n  8192 | 0\n\n");
-        folder.file(name, format!("2026 Nov 24 23:59:58\nsd0 R\n\n{head}{rows}"))
+        folder.file(
+            name,
+            format!("2026 Nov 24 23:59:58\nsd0 R\n\n{DISTRIBUTION}{rows}"),
+        )
     };
     let (one, other) = (file("one.txt", 12), file("two.txt", 5));
     let sums = |flags: &[&str]| {
@@ -652,12 +658,7 @@ fn counts_of_equal_names_are_kept_apart() {
                 .chain(flags)
                 .chain(files),
         );
-        let rows = ran
-            .out
-            .lines()
-            .filter(|line| line.trim_start().starts_with("to 8.00 KiB |"));
-        let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
-        (rows.filter_map(last).collect::<Vec<_>>(), ran)
+        (counts_up_to_8k(&ran), ran)
     };
     let (apart, ran) = sums(&[]);
     assert_eq!(apart, ["12", "5"], "{}", ran.out);

@@ -185,12 +185,13 @@ fn compare_two_of_one_load(command: impl Fn(&str, &str) -> Vec<String>) {
     ]);
     let json = ran.json();
     let one = &json["result"]["comparisons"][0];
-    // 5 s in windows of 0.54 s (1.07 s of diagnose), or twice that where a reading came late, without the first and the last.
+    // 5 s of a watch in windows of 0.54 s, 8 s of a diagnosis in windows of 1.07 s; or windows of twice that where a reading came
+    // late, without the first and the last.
     for side in 0..2 {
         let observations = one["sides"][side]["observations"]
             .as_u64()
             .expect("a number");
-        assert!((2..=9).contains(&observations), "{one}");
+        assert!((3..=9).contains(&observations), "{one}");
     }
     assert_ne!(one["verdict"]["outcome"], "not-comparable", "{one}");
     let rate = one["measures"].as_array().expect("measures").iter();
