@@ -1,11 +1,13 @@
 //! A finding: a defect of a target with the facts that show it.
 
+use plumb_profile::latency_fit::LatencyByFit;
+use plumb_quoting::CommandLine;
 use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, Fix};
 use crate::reason::Reason;
 use crate::remedy::Remedy;
-use crate::rule::{Facts, RuleId};
+use crate::rule::{Category, Facts, RuleId};
 use crate::seen::Seen;
 use crate::target::Target;
 
@@ -161,6 +163,9 @@ pub struct Finding {
     pub cost: Option<Cost>,
     /// I/O through the target while its devices were watched; absent if nothing was watched.
     pub seen: Option<Seen>,
+    /// The command that confirms a finding of low confidence. It only reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<CommandLine>,
     /// Obstacles to a remedy, or facts to know before its commands are run.
     pub advice: Vec<Advice>,
     /// Ways to remove it that were proven, or need a measurement; the best first.
@@ -185,6 +190,7 @@ impl Finding {
             target,
             cost: None,
             seen: None,
+            confirm: None,
             advice: Vec::new(),
             remedies: Vec::new(),
             fix: Vec::new(),
@@ -201,6 +207,33 @@ impl Finding {
     #[must_use]
     pub fn recommended(&self) -> Option<&Remedy> {
         self.remedies.first().filter(|best| best.is_recommended())
+    }
+
+    /// The latency of misaligned I/O against that of the others; `None` for a finding without misaligned I/O, and if none
+    /// was timed.
+    #[must_use]
+    pub fn latency_by_fit(&self) -> Option<&LatencyByFit> {
+        match &self.facts {
+            Facts::MisalignedIo(facts) => facts.latency.as_ref(),
+            Facts::MisalignedPartition(_) => self.seen.as_ref()?.latency_by_fit(),
+            _ => None,
+        }
+    }
+
+    /// Whether the user can act on it: a report leaves out notes without an action. A rule about a layout or a setting
+    /// with a plan names its commands. The other rules say in words how to change the use, except those that only inform.
+    #[must_use]
+    pub fn has_action(&self) -> bool {
+        let rule = self.rule().rule();
+        match rule.plan {
+            Some(_) if rule.category != Category::Io => {
+                !self.fix.is_empty() || !self.remedies.is_empty()
+            }
+            _ => !matches!(
+                rule.id,
+                RuleId::DoubleCounted | RuleId::ImplausibleHint | RuleId::HiddenSectors
+            ),
+        }
     }
 
     /// States the cost.

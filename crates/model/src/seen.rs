@@ -74,4 +74,10 @@ impl Seen {
     pub const fn ios(&self) -> u64 {
         self.reads.saturating_add(self.writes)
     }
+
+    /// The latency of those that start off the grid, against the others.
+    #[must_use]
+    pub fn latency_by_fit(&self) -> Option<&LatencyByFit> {
+        self.fit.as_ref()?.latency.as_ref()
+    }
 }

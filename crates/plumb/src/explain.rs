@@ -22,19 +22,32 @@ pub fn run(args: &Explain) -> Result<Exit, Failure> {
         Some(rule) => explain::page(rule.rule()),
         None => explain::index(RULES),
     };
-    let text = output::drawn(text);
-    if !io::stdout().is_terminal() || !page(&text) {
-        output::print(&text)?;
-    }
+    show(&output::drawn(text))?;
     Ok(Exit::Clean)
 }
 
-/// Shows a text in the pager of the user; `false` without a pager.
-pub fn page(text: &str) -> bool {
-    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
+/// Shows a text in the pager of the user, or prints it where there is no terminal or no pager.
+///
+/// # Errors
+/// When the text could not be printed.
+pub fn show(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() && is_paged(text) {
+        return Ok(());
+    }
+    output::print(text)
+}
+
+/// Whether a pager took the text. A shell that finds no pager ends with one of two statuses, and has shown nothing.
+fn is_paged(text: &str) -> bool {
+    const NO_PAGER: [i32; 2] = [126, 127];
+    let (pager, complaints) = match std::env::var("PAGER") {
+        Ok(pager) => (pager, Stdio::inherit()),
+        Err(_) => ("less -FRX".to_owned(), Stdio::null()),
+    };
     let child = Command::new("sh")
         .args(["-c", &pager])
         .stdin(Stdio::piped())
+        .stderr(complaints)
         .spawn();
     let Ok(mut child) = child else { return false };
     // A reader may leave before the end.
@@ -42,5 +55,6 @@ pub fn page(text: &str) -> bool {
         .stdin
         .take()
         .map(|mut input| input.write_all(text.as_bytes()));
-    child.wait().is_ok_and(|status| status.success())
+    let status = child.wait().ok().and_then(|status| status.code());
+    status.is_some_and(|status| !NO_PAGER.contains(&status))
 }

@@ -1,11 +1,9 @@
 //! `plumb help`: the help of a command, as `--help` prints it.
 
-use std::io::{self, IsTerminal};
-
 use crate::cli::{HelpOf, lines, manual};
 use crate::exit::Exit;
+use crate::explain;
 use crate::failure::Failure;
-use crate::{explain, output};
 
 /// Runs the command.
 ///
@@ -19,10 +17,7 @@ pub fn run(args: &HelpOf) -> Result<Exit, Failure> {
         let found = command.find_subcommand(name).cloned();
         command = found.ok_or_else(|| unknown(&command, name))?;
     }
-    let text = lines::help(&command.render_long_help().to_string());
-    if !io::stdout().is_terminal() || !explain::page(&text) {
-        output::print(&text)?;
-    }
+    explain::show(&lines::help(&command.render_long_help().to_string()))?;
     Ok(Exit::Clean)
 }
 

@@ -18,6 +18,9 @@ pub const STRATUM_TIMED_MIN: u64 = 30;
 pub const COVERAGE_PERCENT_MIN: u64 = 20;
 /// A difference below this share of the latency does not matter.
 pub const NO_COST_SHARE: f64 = 0.03;
+/// This percentage of the misaligned I/O must be compared before they are called free: reads that cost nothing say nothing
+/// about writes.
+pub const NO_COST_COVERAGE_PERCENT_MIN: u64 = 90;
 /// Width of the interval in standard errors: 95 of 100.
 const Z: f64 = 1.96;
 
@@ -52,11 +55,26 @@ pub enum LatencyByFit {
 }
 
 impl LatencyByFit {
-    /// Whether misaligned I/O are shown to take no longer: the whole interval is below [`NO_COST_SHARE`].
+    /// Whether misaligned I/O are shown to take no longer: the whole interval is below [`NO_COST_SHARE`], and
+    /// [`NO_COST_COVERAGE_PERCENT_MIN`] of them were compared.
     #[must_use]
     pub fn shows_no_cost(&self) -> bool {
-        self.share_at_most()
-            .is_some_and(|share| share < NO_COST_SHARE)
+        let is_cheap = self
+            .share_at_most()
+            .is_some_and(|share| share < NO_COST_SHARE);
+        is_cheap && self.covers(NO_COST_COVERAGE_PERCENT_MIN)
+    }
+
+    /// Whether at least this percentage of the misaligned I/O was compared.
+    fn covers(&self, percent: u64) -> bool {
+        match *self {
+            LatencyByFit::Difference {
+                compared,
+                unfitting,
+                ..
+            } => covers(compared, unfitting, percent),
+            LatencyByFit::NotComparable { .. } => false,
+        }
     }
 
     /// The upper end of the interval, as a share of the latency of fitting I/O; `None` without a comparison.
@@ -71,6 +89,10 @@ impl LatencyByFit {
             LatencyByFit::NotComparable { .. } => None,
         }
     }
+}
+
+fn covers(part: u64, whole: u64, percent: u64) -> bool {
+    u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
 }
 
 /// The common properties: whether the length was rounded, operation, length, stream bit.
@@ -168,8 +190,7 @@ fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
     let compared = counted
         .iter()
         .fold(0u64, |sum, [_, off]| sum.saturating_add(off.timed));
-    let least = u128::from(unfitting) * u128::from(COVERAGE_PERCENT_MIN);
-    if u128::from(compared) * 100 < least || compared == 0 {
+    if !covers(compared, unfitting, COVERAGE_PERCENT_MIN) || compared == 0 {
         return why(format!(
             "{compared} of {unfitting} unfitting timed I/O have like ones that fit; {COVERAGE_PERCENT_MIN} % are needed"
         ));

@@ -6,12 +6,12 @@ use plumb_model::{Effect, Finding, Fix};
 
 use crate::check::listed;
 use crate::diagnose::Unseen;
-use crate::text::alike::kinds;
+use crate::text::alike::{groups, kinds, the_same_on};
 use crate::text::page::Page;
-use crate::verdict::{Outcome, Verdict, Word, devices, reported};
+use crate::verdict::{Outcome, Verdict, Word, devices, is_without_cost, reported};
 use crate::words;
 
-/// Kinds of findings with a block of lines each. The others have a line each.
+/// Groups of equal findings with a block of lines each. The others have a line for each rule.
 const BLOCKS: usize = 4;
 /// Commands that show unseen layers.
 const UNSEEN_COMMANDS: usize = 2;
@@ -28,16 +28,23 @@ pub(crate) fn lines(
 ) {
     first_line(page, verdict);
     let shown = reported(outcome, findings);
-    let kinds = kinds(shown.iter().copied());
-    for alike in kinds.iter().take(BLOCKS) {
+    let groups = groups(shown.iter().copied());
+    let (long, short) = groups.split_at(groups.len().min(BLOCKS));
+    for alike in long {
         block(page, alike);
     }
-    for alike in kinds.iter().skip(BLOCKS) {
-        one_line(page, alike);
+    for alike in kinds(short.iter().flatten().copied()) {
+        one_line(page, &alike);
     }
-    if shown.len() < findings.len() {
-        let is_shown = |finding: &&Finding| shown.iter().any(|one| std::ptr::eq(*one, *finding));
-        let notes: Vec<&Finding> = findings.iter().filter(|one| !is_shown(one)).collect();
+    let is_shown = |finding: &&Finding| shown.iter().any(|one| std::ptr::eq(*one, *finding));
+    let others = findings.iter().filter(|one| !is_shown(one));
+    let (free, notes): (Vec<&Finding>, Vec<&Finding>) =
+        others.partition(|one| is_without_cost(one));
+    for finding in free {
+        free_line(page, finding);
+    }
+    let notes: Vec<&Finding> = notes.into_iter().filter(|one| one.has_action()).collect();
+    if !notes.is_empty() {
         notes_line(page, &notes);
     }
     limits(page);
@@ -82,14 +89,13 @@ fn block(page: &mut Page, alike: &[&Finding]) {
     if let Some(cost) = &first.cost {
         page.wrapped("  Cost: ", "  ", words::cost(cost) + ".");
     }
+    if let Some(command) = &first.confirm {
+        page.line("  Confirm it first (reads only):");
+        page.command("      ", command);
+    }
     remedy(page, first);
     if !others.is_empty() {
-        let devices = others.iter().map(|one| one.target.device.as_str());
-        let words = format!(
-            "The same on {} (-vv shows each).",
-            listed(devices.collect())
-        );
-        page.wrapped("  ", "  ", words);
+        page.wrapped("  ", "  ", the_same_on(others));
     }
     page.line(format!("  Background: plumb explain {}", first.rule()));
 }
@@ -141,6 +147,16 @@ fn one_line(page: &mut Page, alike: &[&Finding]) {
     let severity = page.severity(first.severity);
     let words = format!("{}: {} (-v)", first.rule(), listed(devices(alike)));
     page.wrapped(severity + "  ", "  ", words);
+}
+
+/// The measurement behind a misfit without a cost.
+fn free_line(page: &mut Page, finding: &Finding) {
+    let Some(latency) = finding.latency_by_fit() else {
+        return;
+    };
+    page.gap();
+    let name = format!("{} on {}: ", finding.rule(), finding.target.device);
+    page.wrapped(name, "  ", words::latency(latency));
 }
 
 fn notes_line(page: &mut Page, notes: &[&Finding]) {

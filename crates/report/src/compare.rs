@@ -82,6 +82,9 @@ pub fn sweep_json(run: &Run, input: &str, sweep: &Sweep) -> Result<String, serde
 #[must_use]
 pub fn text(compared: &Compared<'_>, paper: impl Into<Paper>) -> String {
     let mut page = Page::new(paper);
+    if let [first, _, ..] = compared.comparisons {
+        verdict_line(&mut page, compared, first);
+    }
     for comparison in compared.comparisons {
         page.gap();
         one(&mut page, compared, comparison);
@@ -95,7 +98,41 @@ pub fn text(compared: &Compared<'_>, paper: impl Into<Paper>) -> String {
     for note in compared.notes {
         page.wrapped("  note: ", "    ", note);
     }
+    if let [first, ..] = compared.comparisons {
+        page.gap();
+        verdict_line(&mut page, compared, first);
+    }
     page.text
+}
+
+/// The worst outcome of all devices, and the number of devices that have it.
+fn verdict_line(page: &mut Page, compared: &Compared<'_>, first: &Comparison) {
+    let all = compared.comparisons;
+    let worst = all.iter().fold(first, |worst, one| {
+        match rank(one.verdict.outcome) > rank(worst.verdict.outcome) {
+            true => one,
+            false => worst,
+        }
+    });
+    let outcome = worst.verdict.outcome;
+    let equal = all.iter().filter(|one| one.verdict.outcome == outcome);
+    let of = match all.len() {
+        1 => String::new(),
+        devices => format!("{} of {devices} devices; ", equal.count()),
+    };
+    let word = page.painted(color_of(outcome), outcome_word(outcome)) + "  ";
+    page.wrapped(word, "  ", of + &headline(compared, worst));
+}
+
+/// The order of outcomes, the worst last: the exit status follows it.
+const fn rank(outcome: CompareOutcome) -> u8 {
+    match outcome {
+        CompareOutcome::Better => 0,
+        CompareOutcome::NoDifference => 1,
+        CompareOutcome::NotComparable => 2,
+        CompareOutcome::Inconclusive => 3,
+        CompareOutcome::Worse => 4,
+    }
 }
 
 fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {

@@ -221,6 +221,10 @@ pub fn text(replay: &Replay<'_>, paper: impl Into<Paper>) -> String {
     for note in &replay.notes {
         page.wrapped("  note: ", "    ", note);
     }
+    if let Some(comparison) = &replay.comparison {
+        page.gap();
+        page.wrapped("", "  ", verdict_words(comparison));
+    }
     page.text
 }
 

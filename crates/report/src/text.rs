@@ -141,6 +141,11 @@ fn lines_of(page: &mut Page, finding: &Finding, name: String, list: impl FnOnce(
         page.wrapped("  cost: ", "    ", words::cost(cost));
     }
     page.line(format!("  confidence: {}", finding.confidence.word()));
+    if let Some(command) = &finding.confirm {
+        page.line("  confirm it first:");
+        page.command("    ", command);
+        page.line("      (reads only)");
+    }
     if !finding.fix.is_empty() {
         page.line("  next:");
     }

@@ -2,9 +2,9 @@
 
 use plumb_diagnose::Analysis;
 use plumb_geometry::{Bounds, plural};
-use plumb_model::facts::MisalignedIo;
 use plumb_model::{Facts, Finding, Severity, rule::Category};
 use plumb_profile::fit::FitTally;
+use plumb_profile::latency_fit::LatencyByFit;
 use serde::{Serialize, Serializer};
 
 use crate::brief;
@@ -124,10 +124,9 @@ impl Grounds<'_> {
 
     fn clean(&self) -> Verdict {
         if let Some(finding) = self.findings.iter().find(|one| is_without_cost(one)) {
-            let summary = words::finding(finding).summary;
             return Verdict {
                 word: Word::Misfit,
-                sentence: format!("{}; no cost measured.", summary.trim_end_matches('.')),
+                sentence: without_cost(finding) + ".",
                 short: None,
             };
         }
@@ -136,7 +135,8 @@ impl Grounds<'_> {
             .as_ref()
             .map_or_else(String::new, |fit| format!("{fit}; "));
         let below = serious(self.findings).len();
-        let notes = self.findings.len() - below;
+        let is_note = |one: &&Finding| one.severity == Severity::Note && one.has_action();
+        let notes = self.findings.iter().filter(is_note).count();
         let some = |number: usize, words: &str| match number {
             0 => String::new(),
             number => format!("; {}", plural(number as u64, words)),
@@ -170,9 +170,11 @@ impl Grounds<'_> {
     }
 
     fn unknown(&self, why: WhyUnknown) -> Verdict {
-        let first = match &self.fit {
-            Some(fit) => fit.clone(),
-            None => format!("no finding; {}", self.scope),
+        let free = self.findings.iter().find(|one| is_without_cost(one));
+        let first = match (free, &self.fit) {
+            (Some(finding), _) => without_cost(finding),
+            (None, Some(fit)) => fit.clone(),
+            (None, None) => format!("no finding; {}", self.scope),
         };
         let why = match (&self.unknown, why) {
             (_, WhyUnknown::ReadInPart) => "an input was read only in part".to_owned(),
@@ -270,12 +272,15 @@ fn is_problem(finding: &Finding) -> bool {
 }
 
 /// Whether I/O are misaligned and were measured to be no slower for it.
-fn is_without_cost(finding: &Finding) -> bool {
-    let Facts::MisalignedIo(MisalignedIo { latency, .. }) = &finding.facts else {
-        return false;
-    };
-    let is_cheap = latency.as_ref().is_some_and(|one| one.shows_no_cost());
-    is_cheap && finding.severity == Severity::Note
+pub(crate) fn is_without_cost(finding: &Finding) -> bool {
+    let latency = finding.latency_by_fit();
+    finding.severity == Severity::Note && latency.is_some_and(LatencyByFit::shows_no_cost)
+}
+
+/// The misfit, as a clause.
+fn without_cost(finding: &Finding) -> String {
+    let summary = brief::summary(finding);
+    format!("{}; no cost measured", summary.trim_end_matches('.'))
 }
 
 /// The I/O of these devices that start on the first grid of each: `730 of 730 I/O fit 4 KiB (assumed)`. `None` when none was

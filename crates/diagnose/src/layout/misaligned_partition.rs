@@ -10,6 +10,7 @@ use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, Wante
 use plumb_model::{
     Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Seen, Severity,
 };
+use plumb_profile::latency_fit::LatencyByFit;
 use plumb_stack::fold::Phase;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
@@ -277,8 +278,15 @@ fn found(
         not_known: not_known.map(|(_, why)| why.clone()).collect(),
         wanted: wanted(context, device, worst, all),
     });
-    let about = (device, severity(worst), confidence(context, worst));
     let seen = seen::through(context, device, worst);
+    let latency = seen.as_ref().and_then(Seen::latency_by_fit);
+    let is_free = latency.is_some_and(LatencyByFit::shows_no_cost);
+    let severity = if is_free {
+        Severity::Note
+    } else {
+        severity(worst)
+    };
+    let about = (device, severity, confidence(context, worst));
     let finding = context
         .finding(facts, about)
         .with_cost(cost(context, worst, seen.as_ref()));

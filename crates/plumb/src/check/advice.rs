@@ -8,14 +8,13 @@ use std::os::unix::fs::FileExt;
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::Known;
-use plumb_model::{Confidence, Finding, Fix, RuleId, Severity};
+use plumb_model::{Confidence, Facts, Finding, Severity};
 use plumb_plan::Wishes;
 use plumb_plan::recommend::{Circumstances, recommend};
 use plumb_profile::ProfileSet;
 use plumb_quoting::Command;
-use plumb_stack::node::keys;
-use plumb_stack::node_facts::HostSystem;
-use plumb_stack::{Kind, NodeId, Placing, Stack};
+use plumb_stack::ondisk::is_solaris_disk;
+use plumb_stack::{Kind, Node, NodeId, Placing, Stack};
 use rustix::fs::SeekFrom;
 
 use crate::cli::Beneath;
@@ -58,30 +57,54 @@ pub fn with_commands(
             .retain(|remedy| remedy.is_recommended() || remedy.keeps_data);
     }
     for finding in &mut diagnosis.findings {
-        if let Some(command) = confirmation(judged.stack, finding).filter(|_| !is_image) {
-            *finding = finding.clone().with_fix(Fix::look(command));
+        let is_doubtful =
+            finding.confidence == Confidence::Low && finding.severity >= Severity::Warning;
+        if is_doubtful {
+            let command = confirmation(judged.stack, finding);
+            finding.confirm = command.and_then(|command| command.line().ok());
+        }
+        // A warning that nobody can confirm is none.
+        if is_doubtful && finding.confirm.is_none() {
+            finding.severity = Severity::Note;
         }
     }
 }
 
-/// The command that measures the unit which a warning only assumes, where it has no other command and its disk is one of Linux.
+/// The command that measures what a finding only assumes: the unit of a disk, or the length of its I/O.
 fn confirmation(stack: &Stack, finding: &Finding) -> Option<Command> {
-    let is_assumed = finding.confidence == Confidence::Low
-        && finding.severity >= Severity::Warning
-        && finding.fix.is_empty()
-        && finding.rule() == RuleId::MisalignedPartition;
-    let is_linux = stack
-        .host()
-        .is_some_and(|host| host.value(keys::SYSTEM) == Some(&HostSystem::Linux));
-    let below = finding.target.node.filter(|_| is_assumed && is_linux)?;
-    let mut leaves = stack
-        .under(below)
-        .into_iter()
-        .filter(|id| stack.is_leaf(*id));
-    let disk = stack.node(leaves.next()?);
-    disk.host
-        .is_none()
-        .then(|| Command::new("plumb probe").path(format!("/dev/{}", disk.own_name())))
+    let unit_of = match &finding.facts {
+        Facts::MisalignedPartition(facts) => Some(&facts.grid.on),
+        Facts::SoftPartitionDrift(facts) => Some(&facts.grid.on),
+        _ => None,
+    };
+    let Some(on) = unit_of else {
+        let target = finding.target.node?;
+        let is_solaris = is_solaris_disk(leaf_below(stack, target)?.own_name());
+        let command = Command::new("plumb diagnose").path(path_of(stack.node(target)));
+        return (!is_solaris).then_some(command);
+    };
+    let disk = leaf_below(stack, stack.find(on)?)?;
+    if is_solaris_disk(disk.own_name()) {
+        // The driver `sd` keeps the block that each disk states, and `mdb` prints it.
+        let filter = Command::new("egrep").arg("^un|_phy_blocksize");
+        let state = Command::new("echo ::sd_state").pipe(Command::new("mdb -k"));
+        return Some(state.pipe(filter));
+    }
+    Some(Command::new("plumb probe").path(path_of(disk)))
+}
+
+/// The disk or file at the bottom of a node, or the node itself.
+fn leaf_below(stack: &Stack, id: NodeId) -> Option<&Node> {
+    let mut below = stack.under(id).into_iter();
+    below.find(|id| stack.is_leaf(*id)).map(|id| stack.node(id))
+}
+
+/// The path of a device or a file on its host.
+fn path_of(node: &Node) -> String {
+    match node.kind {
+        Kind::File => node.own_name().to_owned(),
+        _ => format!("/dev/{}", node.own_name()),
+    }
 }
 
 /// Whether a partition has no data: nothing is above it, and it is part of an image file that is a hole there, or has

@@ -280,6 +280,18 @@ fn a_recorded_host_fits_a_terminal() {
     assert!(long.iter().all(may_be_long), "{long:#?}");
 }
 
+/// Solaris has no `plumb probe`: the command asks the driver of the disks for their blocks.
+#[test]
+fn low_confidence_on_solaris_asks_the_driver() {
+    let folder = Folder::new("check-low-solaris");
+    let dump = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let ran = plumb(["check".as_ref(), "--from".as_ref(), dump.as_os_str()]);
+    ran.ends(1).says(
+        "Confirm it first (reads only): echo ::sd_state | mdb -k | egrep '^un|_phy_blocksize'",
+    );
+    assert!(!ran.out.contains("plumb probe"), "{}", ran.out);
+}
+
 #[test]
 fn a_profile_is_joined() {
     let folder = Folder::new("check");

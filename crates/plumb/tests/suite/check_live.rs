@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::{Folder, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
-use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 
 #[test]
@@ -139,11 +139,66 @@ fn findings_that_are_left_out_are_shown_by_a_command() {
     let path = root.to_str().expect("a plain path");
     let ran = plumb(["check", "--root", path, "-v"]);
     ran.ends(1)
-        .says("3 more of misaligned-partition: sdc1, sdd1, sde1. To show them:")
+        .says("The same on sdb1, sdc1, sdd1, sde1. Equal misfits often have one cause:")
+        .says("To show each:")
         .says(&format!("plumb check --root {path} -vv"));
     let all = plumb(["check", "--root", path, "-vv"]);
-    assert!(!all.out.contains("more of"), "{}", all.out);
+    assert!(!all.out.contains("The same on"), "{}", all.out);
     assert_eq!(all.out.matches("WARNING  misaligned-partition").count(), 5);
+    all.says("Equal misfits often have one cause: an image, a template or a tool");
+}
+
+/// Equal misfits are one block with their likely cause, and unequal ones are apart.
+#[test]
+fn equal_misfits_are_one_block() {
+    let folder = Folder::new("check-equal");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for (name, start) in [("sda", 34), ("sdb", 63), ("sdc", 34), ("sdd", 63)] {
+        host.disk(&FakeDisk::named(name));
+        host.partition(name, 1, start, 1 << 20);
+    }
+    let path = root.to_str().expect("a plain path");
+    for detail in [&[][..], &["-v"]] {
+        let ran = plumb(["check", "--root", path].iter().chain(detail));
+        ran.ends(1)
+            .says("sda1 starts 1 KiB (2 sectors) past")
+            .says("The same on sdc1. Equal misfits often have one cause: an image, a template or a tool")
+            .says("sdb1 starts 3,584 B (7 sectors) past")
+            .says("The same on sdd1. Equal misfits often have one cause");
+        assert_eq!(
+            ran.out.matches("WARNING  misaligned-partition").count(),
+            2,
+            "{}",
+            ran.out
+        );
+    }
+}
+
+/// More unequal misfits of one rule than `-v` prints in full are named, with the command that shows them.
+#[test]
+fn unequal_misfits_are_named_where_they_are_many() {
+    let folder = Folder::new("check-unequal");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for (name, start) in [
+        ("sda", 34),
+        ("sdb", 35),
+        ("sdc", 36),
+        ("sdd", 37),
+        ("sde", 38),
+    ] {
+        host.disk(&FakeDisk::named(name));
+        host.partition(name, 1, start, 1 << 20);
+    }
+    let path = root.to_str().expect("a plain path");
+    plumb(["check", "--root", path, "-v"])
+        .ends(1)
+        .says("3 more of misaligned-partition: sdc1, sdd1, sde1. To show them:")
+        .says(&format!("plumb check --root {path} -vv"));
+    plumb(["check", "--root", path])
+        .ends(1)
+        .says("misaligned-partition: sde1 (-v)");
 }
 
 #[test]
@@ -205,21 +260,56 @@ fn low_confidence_comes_with_a_measurement() {
         minimum_io: 512,
         ..FakeDisk::named("sdx")
     });
-    // No other place: the partition fills the disk up to its last sectors.
-    host.partition("sdx", 1, 34, (1 << 31) - 68);
-    let path = root.to_str().expect("a plain path");
-    let document = plumb(["check", "--root", path, "--json"]).json();
+    host.partition("sdx", 1, 34, 1 << 20);
+    let root = root.to_str().expect("a plain path");
+    let document = plumb(["check", "--root", root, "--json"]).json();
     let finding = &document["findings"][0];
     assert_eq!(finding["rule"], "misaligned-partition");
     assert_eq!(finding["severity"], "warning");
-    let fix = finding["fix"].as_array().expect("commands");
-    let is_measured = finding["confidence"] != "low"
-        || fix.iter().any(|step| {
-            step["command"]
-                .as_str()
-                .is_some_and(|command| command.contains("plumb"))
-        });
-    assert!(is_measured, "{finding:#}");
+    assert_eq!(finding["confidence"], "low");
+    assert_eq!(finding["confirm"], "plumb probe /dev/sdx");
+    plumb(["check", "--root", root])
+        .ends(1)
+        .says("past an assumed 4 KiB boundary of sdx")
+        .says("Confirm it first (reads only): plumb probe /dev/sdx");
+}
+
+/// The measurement comes before the preview of a fix. Memory states no block.
+#[test]
+fn low_confidence_with_a_fix_comes_with_a_measurement() {
+    require!(Loop, Root, Tool("sfdisk"), Tool("partx"));
+    let folder = Folder::new("check-low-fix");
+    let place = folder.path("memory");
+    std::fs::create_dir(&place).expect("a folder");
+    let _mounted = Mounted::tmpfs(64 << 20, &place);
+    let image = place.join("disk");
+    std::fs::write(&image, vec![1; 20 << 20]).expect("20 MiB of memory");
+    let image = image.to_str().expect("a plain path");
+    let script = format!("echo 34,8000,L | sfdisk -q -X dos {image}");
+    run(Command::new("sh").args(["-c", &script]));
+    let disk = LoopDevice::attach(Path::new(image), &[]);
+    disk.add_partitions();
+    let path = disk.path().display().to_string();
+    plumb(["check", "--ignore", "queue-setting", &path])
+        .ends(1)
+        .says(&format!("past an assumed 4 KiB boundary of {image}"))
+        .says(&format!(
+            "Confirm it first (reads only): plumb probe {image}"
+        ))
+        .says(&format!(
+            "Preview (reads only): plumb fix move {path}p1 --to"
+        ));
+}
+
+/// A block that the disk states needs no confirmation.
+#[test]
+fn high_confidence_needs_no_measurement() {
+    let folder = Folder::new("check-high");
+    let root = many(&folder, &["sda"]);
+    let path = root.to_str().expect("a plain path");
+    let document = plumb(["check", "--root", path, "--json"]).json();
+    assert_eq!(document["findings"][0]["confidence"], "high");
+    assert_eq!(document["findings"][0].get("confirm"), None);
 }
 
 /// Only the target and the layers below and above it count; other devices are one line.

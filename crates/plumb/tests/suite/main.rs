@@ -44,6 +44,7 @@ mod inputs;
 mod missing;
 mod output_files;
 mod outputs;
+mod pager;
 mod pages;
 mod pictures;
 mod places;

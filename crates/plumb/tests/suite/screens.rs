@@ -26,10 +26,16 @@ const ENVIRONMENTS: [&str; 3] = [
     "LC_ALL=C.UTF-8 TERM=dumb",
 ];
 
-/// Shows a command on each terminal: it has to begin and end with the verdict, stay within the width, and use only signs that
-/// the terminal has.
+/// Lines of a healthy host at 80 columns.
+const LINES_FEW: usize = 22;
+
+/// Lines of three findings at 80 columns.
+const LINES_OF_THREE: usize = 40;
+
+/// Shows a command on each terminal: it has to begin and end with the verdict, stay within the width, use only signs that the
+/// terminal has, and have at most that number of lines at 80 columns.
 #[track_caller]
-fn show(name: &str, command: &str, verdict: &str, status: i32) {
+fn show(name: &str, command: &str, (verdict, status): (&str, i32), lines_max: usize) {
     let program = env!("CARGO_BIN_EXE_plumb");
     let command = command.replace("plumb ", &format!("{program} "));
     for (width, height) in SIZES {
@@ -51,6 +57,11 @@ fn show(name: &str, command: &str, verdict: &str, status: i32) {
             assert_eq!(ended, Some(status.to_string().as_str()), "{what}");
             let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
             assert!(lines[0].starts_with(verdict), "{what}");
+            assert!(
+                width != 80 || lines.len() <= lines_max,
+                "{} lines, {what}",
+                lines.len()
+            );
             let last = lines.iter().rfind(|line| !line.starts_with("  "));
             assert!(
                 lines.len() < 10 || last.is_some_and(|line| line.starts_with(verdict)),
@@ -136,7 +147,7 @@ fn a_misaligned_partition() {
     require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
     let disk = PartitionedDisk::new("screen-misfit", 34);
     let command = format!("plumb check --ignore queue-setting {}", disk.path());
-    show("misfit", &command, "MISFIT: ", 1);
+    show("misfit", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 /// A disk in a file is on the disk of this machine, and layers below that may not be visible.
@@ -150,7 +161,7 @@ fn a_disk_fits_all_visible_layers() {
         config.display(),
         disk.path()
     );
-    show("visible", &command, "OK: ", 0);
+    show("visible", &command, ("OK: ", 0), LINES_FEW);
 }
 
 #[test]
@@ -163,7 +174,7 @@ fn a_healthy_host() {
         host.partition(name, 1, 2048, 1 << 20);
     }
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("healthy", &command, "OK: ", 0);
+    show("healthy", &command, ("OK: ", 0), LINES_FEW);
 }
 
 #[test]
@@ -179,7 +190,7 @@ fn a_user_without_rights() {
     let disk = PartitionedDisk::new("screen-user", 34);
     // The partition is in sysfs, which all may read.
     let command = format!("{USER} plumb check --ignore queue-setting {}", disk.path());
-    show("user", &command, "MISFIT: ", 1);
+    show("user", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 /// A short watch without I/O of the disk: the layout alone decides.
@@ -191,7 +202,7 @@ fn a_live_diagnosis() {
         "plumb diagnose --for 200ms --ignore queue-setting {} 2>/dev/null",
         disk.path()
     );
-    show("live", &command, "MISFIT: ", 1);
+    show("live", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 #[test]
@@ -200,7 +211,7 @@ fn a_trace_with_findings() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/traces/postgres-sector34.txt.gz");
     let command = format!("plumb analyze {}", trace.display());
-    show("trace", &command, "MISFIT: ", 1);
+    show("trace", &command, ("MISFIT: ", 1), usize::MAX);
 }
 
 /// Three disks that a host states to be wrong in three ways.
@@ -218,7 +229,7 @@ fn three_findings_of_a_host() {
         host.partition(name, 1, start, 1 << 20);
     }
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("three", &command, "MISFIT: ", 1);
+    show("three", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 /// The layers below the disk of a guest are not visible.
@@ -230,7 +241,7 @@ fn a_guest() {
     host.disk(&FakeDisk::named("vda"));
     host.partition("vda", 1, 2048, 1 << 20);
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("guest", &command, "UNKNOWN: ", 3);
+    show("guest", &command, ("UNKNOWN: ", 3), LINES_FEW);
 }
 
 #[test]
@@ -244,7 +255,7 @@ fn forty_disks() {
         host.partition(&name, 1, if number % 4 == 0 { 34 } else { 2048 }, 1 << 20);
     }
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("forty", &command, "MISFIT: ", 1);
+    show("forty", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 #[test]
@@ -252,7 +263,12 @@ fn three_findings_of_a_disk() {
     require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
     let disk = PartitionedDisk::with("screen-three-live", &[34, 8_227, 16_387], 8_000);
     let command = format!("plumb check --ignore queue-setting {}", disk.path());
-    show("three-live", &command, "MISFIT: 3 findings on 3 devices", 1);
+    show(
+        "three-live",
+        &command,
+        ("MISFIT: 3 findings on 3 devices", 1),
+        LINES_OF_THREE,
+    );
 }
 
 #[test]
@@ -261,7 +277,7 @@ fn a_diagnosis_with_io() {
     let disk = PartitionedDisk::new("screen-io", 63);
     let _reads = disk.read();
     let command = format!("plumb diagnose --for 300ms {IGNORED} {}", disk.path());
-    show("io", &command, "MISFIT: ", 1);
+    show("io", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 /// A user without rights sees the layout, and reads the command that shows the rest.
@@ -280,7 +296,7 @@ fn a_diagnosis_without_rights() {
         "{USER} plumb diagnose --for 200ms --ignore queue-setting {}",
         disk.path()
     );
-    show("user-live", &command, "MISFIT: ", 1);
+    show("user-live", &command, ("MISFIT: ", 1), LINES_OF_THREE);
 }
 
 /// All I/O fit the visible layers.
@@ -295,5 +311,35 @@ fn a_diagnosis_of_io_that_fit() {
         config.display(),
         disk.path()
     );
-    show("fit", &command, "OK: ", 0);
+    show("fit", &command, ("OK: ", 0), LINES_FEW);
+}
+
+/// `-v` adds the evidence: intervals, the table of I/O and the stack.
+#[test]
+fn a_diagnosis_with_evidence() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-evidence", 63);
+    let _reads = disk.read();
+    let flags = ["diagnose", "--for", "300ms", "-v"];
+    let ignored = IGNORED.split(' ');
+    let path = disk.path();
+    let ran = crate::common::plumb(flags.into_iter().chain(ignored).chain([path.as_str()]));
+    let name = disk.disk.name();
+    ran.ends(1)
+        .says(&format!("- I/O through {name}p1 in 0.3 s: "))
+        .says("confidence: ")
+        .says("I/O seen in 0.3 s")
+        .says("Stack, from the devices up")
+        .says(&format!("{name}p1: partition"));
+    let brief = crate::common::plumb(
+        ["diagnose", "--for", "300ms"]
+            .into_iter()
+            .chain(IGNORED.split(' '))
+            .chain([path.as_str()]),
+    );
+    assert!(
+        !brief.out.contains("Stack, from the devices up"),
+        "{}",
+        brief.out
+    );
 }

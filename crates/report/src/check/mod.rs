@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::{self, Accepted};
 use plumb_geometry::plural;
-use plumb_model::{Finding, Reason, RuleId, Target};
+use plumb_model::{Finding, Reason, RuleId, Severity, Target};
 use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_stack::{NodeId, Overall, Stack, Stand, Survey};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::brief;
 use crate::format::count;
 use crate::run::Run;
-use crate::text::alike::kinds;
+use crate::text::alike::{self, groups, kinds};
 use crate::text::page::Page;
 use crate::text::{Detail, Paper, finding_lines};
 use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown};
@@ -30,7 +30,7 @@ pub(crate) use tree::lines as tree_lines;
 
 pub(crate) use standing::listed;
 
-/// Findings of one kind that are printed in full; the others are named.
+/// Groups of equal findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
 
 /// A dump or the host itself, and the result of reading it.
@@ -243,35 +243,71 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
     )
 }
 
-/// Findings of one kind and severity one after the other: the first ones in full, the others by name, with the command that
-/// shows them.
+/// Findings of one kind and severity one after the other: equal ones as a group, the first groups in full, the others by name,
+/// with the command that shows them.
 pub(crate) fn findings(page: &mut Page, check: &Check<'_>, detail: Detail) {
-    for alike in kinds(&check.diagnosis.findings) {
-        let is_long = detail < Detail::All && alike.len() > FINDINGS_IN_FULL + 1;
-        let full = match is_long {
+    let is_all = detail == Detail::All;
+    let findings = check.diagnosis.findings.iter();
+    let shown = findings.filter(|one| is_all || one.severity > Severity::Note || one.has_action());
+    for kind in kinds(shown) {
+        let groups = groups(kind.iter().copied());
+        let full = match !is_all && groups.len() > FINDINGS_IN_FULL + 1 {
             true => FINDINGS_IN_FULL,
-            false => alike.len(),
+            false => groups.len(),
         };
-        alike[..full]
-            .iter()
-            .for_each(|finding| finding_lines(page, finding));
-        if full < alike.len() {
-            let others = alike[full..]
-                .iter()
-                .map(|other| other.target.device.as_str());
-            let others = listed(others.collect());
-            page.gap();
-            let many = count((alike.len() - full) as u64);
-            let words = format!(
-                "{many} more of {}: {others}. To show them:",
-                alike[0].rule()
-            );
-            page.wrapped("  ", "  ", words);
-            match all_of(check.run) {
-                Ok(command) => page.command("    ", &command),
-                Err(_) => page.line("    the same command with -vv"),
+        let (long, short) = groups.split_at(full);
+        for group in long {
+            match is_all {
+                true => each_lines(page, group),
+                false => group_lines(page, check, group),
             }
         }
+        let others: Vec<&Finding> = short.iter().flatten().copied().collect();
+        if !others.is_empty() {
+            let devices = others.iter().map(|other| other.target.device.as_str());
+            let devices = listed(devices.collect());
+            let (many, rule) = (count(others.len() as u64), others[0].rule());
+            page.gap();
+            page.wrapped(
+                "  ",
+                "  ",
+                format!("{many} more of {rule}: {devices}. To show them:"),
+            );
+            command_of_all(page, check.run);
+        }
+    }
+}
+
+/// Equal findings, each in full.
+fn each_lines(page: &mut Page, group: &[&Finding]) {
+    group
+        .iter()
+        .for_each(|finding| finding_lines(page, finding));
+    if let [_, others @ ..] = group
+        && !others.is_empty()
+    {
+        page.gap();
+        page.wrapped("  ", "  ", format!("{}.", alike::ONE_CAUSE));
+    }
+}
+
+/// Equal findings: the first in full, and the names of the others.
+fn group_lines(page: &mut Page, check: &Check<'_>, group: &[&Finding]) {
+    let [first, others @ ..] = group else {
+        return;
+    };
+    finding_lines(page, first);
+    if !others.is_empty() {
+        page.gap();
+        page.wrapped("  ", "  ", alike::the_same_on(others) + " To show each:");
+        command_of_all(page, check.run);
+    }
+}
+
+fn command_of_all(page: &mut Page, run: &Run) {
+    match all_of(run) {
+        Ok(command) => page.command("    ", &command),
+        Err(_) => page.line("    the same command with -vv"),
     }
 }
 

@@ -153,6 +153,10 @@ fn draw_group(m: &mut Markup, report: &Report<'_>, group: &[&Finding]) {
                 &[],
                 &format!("Cost: {cost}. Confidence: {}.", finding.confidence.word()),
             );
+            if let Some(command) = &finding.confirm {
+                m.leaf("p", &[], "Confirm it first. The command only reads:");
+                m.leaf("pre", &[], command);
+            }
             let rows = facts::rows(finding);
             table(m, "Facts", &["<what", "value"], &rows);
             steps(m, &finding.fix);

@@ -1,7 +1,7 @@
 //! Findings that are alike: one rule, one severity, and one misfit on several devices.
 //!
-//! Counts differ from device to device and do not matter; grids, offsets and starts do. JSON keeps one finding for each
-//! device.
+//! Counts and starts differ from device to device and do not matter; grids and distances from them do. JSON keeps one
+//! finding for each device.
 
 use plumb_geometry::{Bytes, Grid, plural};
 use plumb_model::facts::GridSource;
@@ -9,8 +9,10 @@ use plumb_model::{Facts, Finding};
 use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::CommandLine;
 
+use crate::check::listed;
+
 /// Findings by likeness, in the order of the first of each.
-pub(crate) fn groups(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+pub(crate) fn groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<&'a Finding>> {
     gathered(findings, is_alike)
 }
 
@@ -22,12 +24,19 @@ pub(crate) fn name(group: &[&Finding]) -> String {
 
 /// The sentence above the list of the other findings of a group.
 pub(crate) fn common_cause(others: &[&Finding]) -> String {
-    format!(
-        "The same holds for {} below. Equal misfits often have one cause: an image, a template or a tool that created all of \
-         them.",
-        plural(others.len() as u64, "other")
-    )
+    let number = plural(others.len() as u64, "other");
+    format!("The same holds for {number} below. {ONE_CAUSE}.")
 }
+
+/// The sentence that names the other findings of a group.
+pub(crate) fn the_same_on(others: &[&Finding]) -> String {
+    let devices = others.iter().map(|one| one.target.device.as_str());
+    format!("The same on {}. {ONE_CAUSE}.", listed(devices.collect()))
+}
+
+/// The likely cause of equal findings.
+pub(crate) const ONE_CAUSE: &str =
+    "Equal misfits often have one cause: an image, a template or a tool that created all of them";
 
 /// Whether two findings have the same commands, so that one list of them is enough.
 pub(crate) fn is_same_fix(one: &Finding, other: &Finding) -> bool {
@@ -78,8 +87,8 @@ fn is_alike(one: &Finding, other: &Finding) -> bool {
 enum Misfit {
     /// I/O off a grid, with the offsets that they show.
     Starts(Grid, GridSource, Vec<(Bytes, Bytes)>),
-    /// A layer that starts past a boundary.
-    Layer(Bytes, Option<Bytes>, Option<Bytes>),
+    /// A layer that starts this far past a boundary of a grid.
+    Layer(Bytes, Option<Bytes>),
     /// I/O of odd lengths, small ones, or ones in sequence: of a rule that has no place.
     Lengths,
 }
@@ -104,7 +113,6 @@ fn misfit(facts: &Facts) -> Option<Misfit> {
         Facts::MisalignedPartition(facts) => Some(Misfit::Layer(
             facts.grid.granularity_bytes,
             facts.past_bytes,
-            facts.start_bytes,
         )),
         Facts::OddLengthIo(_) | Facts::SmallRandomWrites(_) | Facts::LooksSequential(_) => {
             Some(Misfit::Lengths)

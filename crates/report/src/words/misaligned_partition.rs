@@ -23,7 +23,7 @@ fn summary(on: &Target, facts: &MisalignedPartition) -> String {
     let name = target::name(on);
     let boundary = if facts.grid.what == CellKind::Assumed {
         format!(
-            "a {} boundary of {}",
+            "an assumed {} boundary of {}",
             facts.grid.granularity_bytes, facts.grid.on
         )
     } else {

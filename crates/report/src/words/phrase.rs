@@ -103,7 +103,7 @@ pub(super) fn assumed(grid: &GridOf, given: Option<Bytes>) -> Option<String> {
              replace it."
         ),
         None => format!(
-            "{size} is assumed: {on} reports no larger block. Run `plumb probe` to measure it, or pass `--grid`."
+            "{size} is assumed: {on} reports no larger block. If you know its block, pass it with `--grid`."
         ),
     })
 }

@@ -12,7 +12,7 @@ pub(super) fn words(on: &Target, facts: &QueueSetting) -> Sentences {
     let mut settings = facts.settings.iter();
     let first = settings.next();
     let summary = first.map_or_else(
-        || format!("A setting of the queue of {name} does harm."),
+        || format!("A setting of the queue of {name} slows its I/O."),
         |first| format!("{} {}.", capital(what(first)), said(first, &name)),
     );
     let mut sentences = Sentences::new(summary);

@@ -10,6 +10,7 @@ use plumb_model::facts::{
 };
 use plumb_model::seen::{FitAfterMove, SeenFit};
 use plumb_model::{Confidence, Effect, Facts, Finding, Fix, GridOf, Seen, Severity, Target};
+use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::Command;
 use plumb_report::Report;
 use plumb_report::check::Check;
@@ -299,6 +300,73 @@ fn misaligned(moved: u64) -> Finding {
         seen: Some(seen),
         ..finding.with_fix(umount).with_fix(preview)
     }
+}
+
+fn without_cost(high_ns: f64) -> Finding {
+    let mut finding = misaligned(0);
+    finding.severity = Severity::Note;
+    let fit = finding.seen.as_mut().and_then(|seen| seen.fit.as_mut());
+    fit.expect("a fit").latency = Some(LatencyByFit::Difference {
+        difference_ns: high_ns - 1e3,
+        low_ns: high_ns - 2e3,
+        high_ns,
+        fitting_mean_ns: 100e3,
+        unfitting_mean_ns: 100e3 + high_ns,
+        compared: 1000,
+        unfitting: 1000,
+        strata: 1,
+    });
+    finding
+}
+
+/// A misfit whose I/O were no slower stays the verdict, and the status is 0. The report says so as well if something else is
+/// unknown.
+#[test]
+fn a_misfit_without_cost_is_no_failure() {
+    let text = brief(1, vec![without_cost(2e3)], Outcome::Clean);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let verdict = "MISFIT: sd0p1 starts 1 KiB (2 sectors) past a boundary of the 4 KiB physical block of sd0. 1,000 of 1,000 \
+                   (100 %) I/O through sd0p1 in 10.0 s start off it; no cost measured.";
+    assert!(words.starts_with(verdict), "{text}");
+    assert!(
+        words.contains("No cost shows here: unaligned I/O took at most 2.0 % longer."),
+        "{text}"
+    );
+    let faster = brief(1, vec![without_cost(-1e3)], Outcome::Clean);
+    let words = faster.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("No cost shows here: unaligned I/O were faster."),
+        "{faster}"
+    );
+    let unknown = Outcome::Unknown(WhyUnknown::Layout);
+    let text = brief(1, vec![without_cost(2e3)], unknown);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.starts_with("UNKNOWN: sd0p1 starts 1 KiB"), "{text}");
+    assert!(
+        words.contains("no cost measured; not every layer could be judged."),
+        "{text}"
+    );
+    // 3 % may be a cost.
+    let text = brief(1, vec![without_cost(3e3)], Outcome::Clean);
+    assert!(!text.contains("no cost measured"), "{text}");
+}
+
+/// A note without a command is shown by `-vv` alone.
+#[test]
+fn notes_that_nobody_can_act_on_are_left_out() {
+    let acts = cut_requests("sd0", Severity::Note);
+    let text = brief(1, vec![acts.clone()], Outcome::Clean);
+    assert!(text.contains("; 1 note."), "{text}");
+    assert!(text.contains("Notes (-v): queue-setting on sd0."), "{text}");
+    let idle = Finding {
+        fix: Vec::new(),
+        ..acts
+    };
+    let text = brief(1, vec![idle], Outcome::Clean);
+    assert!(
+        !text.contains("note") && !text.contains("queue-setting"),
+        "{text}"
+    );
 }
 
 /// The preview writes nothing, so it comes before the first step that disturbs anyone. A fix that helps none of the counted I/O

@@ -181,7 +181,11 @@ impl Names {
                 disk.strip_suffix(DISK_OF_IMAGE).unwrap_or(disk)
             );
         }
-        match (is_solaris(disk), partition.id.slice, partition.id.within) {
+        match (
+            is_solaris_disk(disk),
+            partition.id.slice,
+            partition.id.within,
+        ) {
             (true, Some(slice), _) => format!("{disk}s{slice}"),
             // Solaris calls the partitions of an EFI label slices, from 0.
             (true, None, None) if partition.place == PartitionPlace::Disk => {
@@ -193,8 +197,9 @@ impl Names {
     }
 }
 
-/// `c1t0d0`, `c0d0`, `c0t5000C500A1B2C3D4d0`.
-fn is_solaris(disk: &str) -> bool {
+/// Whether a disk has a name of Solaris: `c1t0d0`, `c0d0`, `c0t5000C500A1B2C3D4d0`.
+#[must_use]
+pub fn is_solaris_disk(disk: &str) -> bool {
     let mut parts = disk.splitn(2, 'd');
     let (Some(path), Some(unit)) = (parts.next(), parts.next()) else {
         return false;
@@ -301,10 +306,10 @@ mod tests {
     #[test]
     fn disks_of_solaris_are_distinguished() {
         for name in ["c1t0d0", "c0d0", "c0t5000C500A1B2C3D4d0"] {
-            assert!(is_solaris(name), "{name}");
+            assert!(is_solaris_disk(name), "{name}");
         }
         for name in ["sda", "nvme0n1", "md0", "cciss", "c1t0d0s2", "d12", "loop0"] {
-            assert!(!is_solaris(name), "{name}");
+            assert!(!is_solaris_disk(name), "{name}");
         }
     }
 }

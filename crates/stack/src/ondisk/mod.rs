@@ -36,6 +36,7 @@ use self::area::Area;
 pub use self::area::Counted;
 use self::content::{Content, Layer, ProblemId};
 use self::label::Naming;
+pub use self::label::is_solaris_disk;
 use self::reads::Noted;
 use crate::builder::Builder;
 use crate::graph::NodeId;

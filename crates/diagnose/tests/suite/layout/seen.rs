@@ -6,7 +6,7 @@ use plumb_geometry::{Bounds, Bytes, Grid, SECTOR};
 use plumb_model::facts::PartitionStart;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SentBy};
-use plumb_model::{CostOf, Part, Seen};
+use plumb_model::{CostOf, Part, Seen, Severity};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::table::Row;
 use plumb_profile::{Places, Table};
@@ -31,21 +31,25 @@ fn fit(finding: &Finding) -> (u64, u64) {
 
 /// Reads of 4 KiB through a partition, the first `past` sectors into it, 100 µs each.
 fn through(lab: &mut Lab, disk: &str, part: (&str, u64), past: u64, ios: u64) {
+    timed(lab, disk, part, (Op::Read, past, ios, 100_000));
+}
+
+/// I/O of 4 KiB through a partition: their operation, the sectors into it, their number and the latency of each, ns.
+fn timed(lab: &mut Lab, disk: &str, part: (&str, u64), (op, past, ios, ns): (Op, u64, u64, u64)) {
     let table = || Table::new(1 << 20).expect("a modulus");
     let profile = lab.profiles.entry(disk, Layer::Request, table);
     let residue = (part.1 + past) * SECTOR % (1 << 20);
-    let (ns, squared) = (100_000, 10_000_000_000);
     let row = Row {
         ios,
         timed: ios,
         ns_sum: u128::from(ns * ios),
-        ns_squared_sum: u128::from(ios) * squared,
+        ns_squared_sum: u128::from(ios * ns) * u128::from(ns),
         ..Row::default()
     };
-    profile.add_residue(Op::Read, residue, 4096, false, &row);
+    profile.add_residue(op, residue, 4096, false, &row);
     let places = profile.partitions.entry(part.0.to_owned());
     let places = places.or_insert_with(|| Places::with_table(table(), part.1 * SECTOR));
-    places.table.add_row(Op::Read, residue, 4096, false, &row);
+    places.table.add_row(op, residue, 4096, false, &row);
 }
 
 fn watched(lab: &mut Lab) {
@@ -192,6 +196,43 @@ fn a_move_is_not_recommended_without_effect() {
         let fit = seen(judged.finding(OFF)).fit.as_ref().expect("a fit");
         assert_eq!(fit.moved, Some(moved));
     });
+}
+
+/// A misfit that was measured to be no slower is a note: 95 µs and 102 µs are, beside 100 µs for aligned reads, and 104 µs
+/// are not.
+#[test]
+fn a_start_without_a_cost_is_a_note() {
+    for (ns, severity) in [
+        (95_000, Severity::Note),
+        (102_000, Severity::Note),
+        (104_000, Severity::Warning),
+    ] {
+        let mut lab = two_partitions();
+        timed(&mut lab, "sda", ("sda1", 63), (Op::Read, 0, 300, ns));
+        through(&mut lab, "sda", ("sda2", 2048), 0, 250);
+        joined(lab, &[], |judged, _| {
+            assert_eq!(judged.finding(OFF).severity, severity, "{ns} ns");
+        });
+    }
+}
+
+/// Reads without a cost say nothing about writes: 90 of 100 misaligned I/O must be compared.
+#[test]
+fn a_cost_that_was_not_measured_stays_a_warning() {
+    for (writes, severity) in [(30, Severity::Note), (40, Severity::Warning)] {
+        let mut lab = two_partitions();
+        through(&mut lab, "sda", ("sda1", 63), 0, 300);
+        timed(
+            &mut lab,
+            "sda",
+            ("sda1", 63),
+            (Op::Write, 0, writes, 100_000),
+        );
+        through(&mut lab, "sda", ("sda2", 2048), 0, 250);
+        joined(lab, &[], |judged, _| {
+            assert_eq!(judged.finding(OFF).severity, severity, "{writes} writes");
+        });
+    }
 }
 
 #[test]
