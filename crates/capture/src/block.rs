@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aya::Btf;
 use plumb_profile::answers::Answers;
-use plumb_profile::{SingleIo, Table};
+use plumb_profile::{Settings, SingleIo};
 use plumb_trace::Layer;
 
 use crate::devices::{disk_of_number, disks, is_bio_based, name_of, names_below};
@@ -26,8 +26,8 @@ const LONG: Duration = Duration::from_secs(1);
 pub struct Options {
     /// Numbers of the disks; all when empty.
     pub devices: Vec<u32>,
-    /// M of the residue tables, in bytes.
-    pub modulus_bytes: u64,
+    /// The questions that the tables of the disks have to answer.
+    pub tables: Settings,
     /// How to attach; the cheapest way that the kernel takes when `None`.
     pub attach: Option<Attached>,
     /// At which layer a disk is watched.
@@ -41,7 +41,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             devices: Vec::new(),
-            modulus_bytes: 1 << 20,
+            tables: Settings::default(),
             attach: None,
             layers: Layers::default(),
             filter: Filter::default(),
@@ -258,7 +258,7 @@ impl BlockWatch {
         oldest: Option<SingleIo>,
     ) {
         let layer = self.options.layers.layer_of(dev);
-        let table = || Table::new(self.options.modulus_bytes).unwrap_or_default();
+        let table = || self.options.tables.table().unwrap_or_default();
         let profile = reading.profiles.entry(&name_of(dev).name, layer, table);
         let answers = profile.answers.get_or_insert_default();
         **answers = Answers {

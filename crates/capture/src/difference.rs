@@ -8,7 +8,7 @@ use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
 use plumb_profile::top::ProcessShare;
-use plumb_profile::{Places, Profile, Table};
+use plumb_profile::{Places, Profile, Settings, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi;
@@ -20,7 +20,7 @@ use crate::reading::{ALIGNMENTS, Misses, Process, Reading};
 pub(crate) struct Readings {
     layer: Layer,
     counters: BlockCounters,
-    modulus_bytes: u64,
+    tables: Settings,
     rows: Vec<PreviousRow>,
     counts: Vec<u64>,
     devices: Vec<PreviousDevice>,
@@ -98,10 +98,10 @@ pub(crate) fn name_of_process(comm: &[AtomicU64; 2]) -> String {
 }
 
 impl Readings {
-    pub(crate) fn new(layer: Layer, counters: BlockCounters, modulus_bytes: u64) -> Readings {
+    pub(crate) fn new(layer: Layer, counters: BlockCounters, tables: Settings) -> Readings {
         Readings {
             layer,
-            modulus_bytes,
+            tables,
             rows: vec![PreviousRow::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![PreviousDevice::default(); counters.devices.len()],
@@ -229,7 +229,7 @@ impl Readings {
     }
 
     fn table(&self) -> Table {
-        Table::new(self.modulus_bytes).unwrap_or_default()
+        self.tables.table().unwrap_or_default()
     }
 
     fn device(&mut self, dev: u32) -> &Device {

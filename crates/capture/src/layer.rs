@@ -168,7 +168,7 @@ impl WatchedLayer {
         for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
-        let readings = Readings::new(wanted.layer, counters, options.modulus_bytes);
+        let readings = Readings::new(wanted.layer, counters, options.tables.clone());
         Ok(WatchedLayer {
             _programs: programs,
             readings,
@@ -201,7 +201,10 @@ fn load(
     } = sizes;
     let mask = |entries: usize| entries as u32 - 1;
     let mut constants = vec![
-        ("modulus_sectors", (options.modulus_bytes / 512) as u32),
+        (
+            "modulus_sectors",
+            (options.tables.modulus_bytes / 512) as u32,
+        ),
         ("lane_mask", mask(lanes)),
         (
             "lanes_shared",

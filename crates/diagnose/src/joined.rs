@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use plumb_geometry::Grid;
 use plumb_model::{Facts, Finding, RuleId};
-use plumb_profile::{Profile, ProfileSet};
+use plumb_profile::{Profile, ProfileSet, Settings};
 use plumb_stack::grid::Source;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
 use plumb_trace::Layer;
@@ -116,16 +116,25 @@ fn is_part(finding: &Finding) -> bool {
     counted.value() < SHARE_OF_ALL
 }
 
-/// All grids that may be asked about, so that a table can be made which answers all of them.
+/// Settings of tables that answer for all grids that may be asked about: given ones, and those that the stack states.
 #[must_use]
-pub fn modulus_bytes(stack: &Stack, given: &[Grid]) -> u64 {
-    let nodes = stack.nodes().flat_map(|(id, _)| stated(stack, &[], id));
+pub fn settings(stack: &Stack, given: &[Grid]) -> Settings {
+    // I/O of partitions are counted at their disk.
+    let devices = stack
+        .nodes()
+        .filter(|(_, node)| node.kind != Kind::Partition);
+    let mut all: Vec<(Grid, GridSource)> = Vec::new();
+    for (grid, source) in devices.flat_map(|(id, _)| stated(stack, &[], id)) {
+        if !all.iter().any(|(known, _)| *known == grid) {
+            all.push((grid, source));
+        }
+    }
     Questions {
         grids: given.to_vec(),
-        stated: nodes.collect(),
+        stated: all,
         ..Questions::default()
     }
-    .modulus_bytes()
+    .settings()
 }
 
 /// The questions to a profile.

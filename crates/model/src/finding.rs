@@ -1,5 +1,6 @@
 //! A finding: a defect of a target with the facts that show it.
 
+use plumb_geometry::Bounds;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::CommandLine;
 use serde::{Deserialize, Serialize};
@@ -121,9 +122,15 @@ pub struct Cost {
     pub of: CostOf,
     /// How the cost is known.
     pub basis: Basis,
-    /// How much.
+    /// The amount, or the least where detail was lost.
     pub value: f64,
+    /// The most where detail was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_max: Option<f64>,
 }
+
+/// A ratio below this is no cost.
+const COST_RATIO_MIN: f64 = 1.005;
 
 impl Cost {
     /// A cost that follows from arithmetic.
@@ -133,7 +140,17 @@ impl Cost {
             of,
             basis: Basis::Estimated,
             value,
+            value_max: None,
         }
+    }
+
+    /// A ratio that follows from arithmetic, with both of its ends; `None` if it is 1, that is no cost.
+    #[must_use]
+    pub fn of_ratio(of: CostOf, ratio: Bounds<f64>) -> Option<Cost> {
+        (ratio.high >= COST_RATIO_MIN).then(|| Cost {
+            value_max: (ratio.low < ratio.high).then_some(ratio.high),
+            ..Cost::estimated(of, ratio.low)
+        })
     }
 
     /// A cost that an experiment measured.
@@ -143,6 +160,7 @@ impl Cost {
             of,
             basis: Basis::Measured,
             value,
+            value_max: None,
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let mut writer = Writer::open(&config.state_dir, config.history.clone())
         .map_err(|error| Failure::failed(&error))?;
     let options = Options {
-        modulus_bytes: Questions::default().modulus_bytes(),
+        tables: Questions::default().settings(),
         ..Options::default()
     };
     let mut block = BlockWatch::attach(&options).map_err(refused)?;

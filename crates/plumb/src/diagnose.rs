@@ -133,15 +133,9 @@ impl HostStorage {
             unseen.push(unseen::no_requests());
             return Ok(None);
         }
-        let modulus_bytes = joined::modulus_bytes(&self.stack, &args.beneath.grid);
+        let tables = joined::settings(&self.stack, &args.beneath.grid);
         let outputs: Vec<PathBuf> = args.html.iter().chain(&args.save).cloned().collect();
-        match observe::watch(
-            disks,
-            self.wanted.is_none(),
-            args.watch,
-            modulus_bytes,
-            &outputs,
-        )? {
+        match observe::watch(disks, self.wanted.is_none(), args.watch, tables, &outputs)? {
             Ok(seen) => Ok(Some(seen)),
             Err(why) => {
                 unseen.push(unseen::io(&why));

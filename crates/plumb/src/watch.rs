@@ -130,7 +130,7 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     tell_of_processes(args.pid.as_slice());
     Ok(Options {
         devices: devices.collect::<Result<_, Failure>>()?,
-        modulus_bytes: questions.modulus_bytes(),
+        tables: questions.settings(),
         layers,
         filter: filter(args),
         ..Options::default()

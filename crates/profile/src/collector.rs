@@ -37,6 +37,17 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// An empty table for these questions.
+    ///
+    /// # Errors
+    /// When the modulus is not one that a table can have.
+    pub fn table(&self) -> Result<Table, ModulusError> {
+        let table = Table::new(self.modulus_bytes)?;
+        Ok(table.with_rows_max(self.rows_max).with_grids(&self.grids))
+    }
+}
+
 /// Makes profiles of one piece; see the module.
 pub struct Collector {
     table: Table,
@@ -54,9 +65,7 @@ impl Collector {
     /// When the modulus is not one that a table can have.
     pub fn new(settings: &Settings) -> Result<Collector, ModulusError> {
         Ok(Collector {
-            table: Table::new(settings.modulus_bytes)?
-                .with_rows_max(settings.rows_max)
-                .with_grids(&settings.grids),
+            table: settings.table()?,
             lanes: Vec::new(),
             rows_of: Vec::new(),
             gathered: GatheredRows::default(),

@@ -97,6 +97,10 @@ pub struct Inference {
     pub regions: u32,
     /// Largest share that a single start can have, in heads.
     pub single_start_max: u64,
+    /// Largest granularity looked at; absent if that is [`GRANULARITY_MAX`]. A full table keeps starts modulo a smaller number,
+    /// and tells nothing of larger blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examined_bytes: Option<Bytes>,
     /// By granularity.
     pub steps: Vec<GranularityStep>,
     /// The outcome.
@@ -137,10 +141,24 @@ pub fn infer(places: &Places) -> Inference {
         heads,
         regions,
         single_start_max,
+        examined_bytes: examined(table).filter(|largest| largest.0 < GRANULARITY_MAX),
         steps,
         verdict,
         other_offsets,
     }
+}
+
+/// The largest granularity whose offsets the table keeps.
+fn examined(table: &Table) -> Option<Bytes> {
+    granularities(table).last().map(Bytes)
+}
+
+/// Granularities whose offsets the table keeps, rising.
+fn granularities(table: &Table) -> impl Iterator<Item = u64> {
+    let modulus = table.modulus_bytes();
+    (0..)
+        .map(|doubled| GRANULARITY_MIN << doubled)
+        .take_while(move |&one| one <= GRANULARITY_MAX && modulus.is_multiple_of(one))
 }
 
 /// Sums saturate instead of wrapping, for any source.
@@ -206,13 +224,7 @@ fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
 }
 
 fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec<GranularityStep> {
-    let granularities =
-        (0..)
-            .map(|doubled| GRANULARITY_MIN << doubled)
-            .take_while(|&granularity| {
-                granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity)
-            });
-    let mut granularities: Vec<u64> = granularities.collect();
+    let mut granularities: Vec<u64> = granularities(table).collect();
     let (mut heads_at, mut all_at) = (heads_at.to_vec(), all_at.to_vec());
     let mut steps = Vec::new();
     // From the largest down, since each has all that the next one needs, and twice as many starts.

@@ -429,6 +429,9 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
             page.wrapped("    not enough data: ", "      ", why)
         }
     }
+    if let Some(largest) = inference.examined_bytes {
+        page.wrapped("    ", "    ", words::examined(largest));
+    }
     if matches!(inference.verdict, InferenceVerdict::NotEnoughData { .. }) {
         return;
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plumb_profile::ProfileSet;
 use plumb_profile::collector::{Collector, Settings};
-use plumb_profile::{ProfileSet, Table};
 use plumb_trace::blk::{Action, BlockEvents, BlockRecord, Present};
 use plumb_trace::{Batch, Clock, Layer, LayerChoice, Names, Op, SourceInfo};
 
@@ -28,7 +28,7 @@ pub(super) struct TracedDisk {
     dev: u32,
     name: String,
     layer: Layer,
-    modulus_bytes: u64,
+    tables: Settings,
     events: BlockEvents,
     info: SourceInfo,
     collector: Collector,
@@ -55,7 +55,7 @@ struct Told {
 }
 
 impl TracedDisk {
-    pub(super) fn new(dev: u32, layer: Layer, modulus_bytes: u64) -> TracedDisk {
+    pub(super) fn new(dev: u32, layer: Layer, tables: &Settings) -> TracedDisk {
         let name = name_of(dev).name;
         let present = Present {
             queues: layer == Layer::Bio,
@@ -63,12 +63,8 @@ impl TracedDisk {
             completions: true,
         };
         let mut info = SourceInfo::default();
-        let settings = Settings {
-            modulus_bytes,
-            ..Settings::default()
-        };
         // A modulus that a table cannot have is none of a reading by programs either.
-        let collector = Collector::new(&settings).or_else(|_| Collector::new(&Settings::default()));
+        let collector = Collector::new(tables).or_else(|_| Collector::new(&Settings::default()));
         let mut collector =
             collector.unwrap_or_else(|_| unreachable!("the usual modulus is one of a table"));
         collector.set_clock(Clock::Boot);
@@ -77,7 +73,7 @@ impl TracedDisk {
         let mut disk = TracedDisk {
             dev,
             layer,
-            modulus_bytes,
+            tables: tables.clone(),
             events: BlockEvents::new(present, LayerChoice::Only(layer), None, &mut info),
             info,
             collector,
@@ -326,12 +322,7 @@ impl TracedDisk {
         if reading.profiles.is_empty() && misses == Misses::default() {
             return;
         }
-        let profile = entry(
-            &mut reading.profiles,
-            &self.name,
-            self.layer,
-            self.modulus_bytes,
-        );
+        let profile = entry(&mut reading.profiles, &self.name, self.layer, &self.tables);
         profile.losses.unmatched_issues = misses.unmatched_issues;
         profile.losses.unmatched_completions = misses.unmatched_completions;
         reading.misses.insert(self.name.clone(), misses);
@@ -384,11 +375,9 @@ pub(super) fn entry<'a>(
     profiles: &'a mut ProfileSet,
     name: &str,
     layer: Layer,
-    modulus_bytes: u64,
+    tables: &Settings,
 ) -> &'a mut plumb_profile::Profile {
-    profiles.entry(name, layer, || {
-        Table::new(modulus_bytes).unwrap_or_default()
-    })
+    profiles.entry(name, layer, || tables.table().unwrap_or_default())
 }
 
 fn record(action: Action, event: &Event) -> BlockRecord {

@@ -100,12 +100,7 @@ impl Tracefs {
             .next()
             .map(|profile| (profile.device.clone(), profile.layer));
         if let Some((name, layer)) = first {
-            let profile = entry(
-                &mut reading.profiles,
-                &name,
-                layer,
-                self.options.modulus_bytes,
-            );
+            let profile = entry(&mut reading.profiles, &name, layer, &self.options.tables);
             profile.losses.lost += reading.lost;
         }
         // Numbers may come to mean other devices and threads.
@@ -125,11 +120,7 @@ impl Tracefs {
                 continue;
             };
             let disk = self.disks.entry(dev).or_insert_with(|| {
-                TracedDisk::new(
-                    dev,
-                    self.options.layers.layer_of(dev),
-                    self.options.modulus_bytes,
-                )
+                TracedDisk::new(dev, self.options.layers.layer_of(dev), &self.options.tables)
             });
             disk.accept(event, &self.options.filter, &mut self.processes);
         }

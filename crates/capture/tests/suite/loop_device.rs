@@ -10,6 +10,8 @@ use plumb_capture::{Attached, BlockWatch, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
 use plumb_profile::infer::{InferenceVerdict, infer};
+use plumb_profile::table::ROWS_MAX_LEAST;
+use plumb_profile::{ProfileSet, Settings};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -22,6 +24,52 @@ fn every_io_is_counted_at_its_position() {
     [Attached::TypedTracepoints, Attached::RawTracepoints]
         .into_iter()
         .for_each(count_every_io);
+}
+
+/// A table that drops lengths stays exact on the grids that its user named beforehand, over several readings.
+#[test]
+fn a_full_table_is_exact_on_the_named_grids() {
+    require!(Bpf, Loop);
+    let disk = LoopDisk::new();
+    let tables = Settings {
+        rows_max: ROWS_MAX_LEAST,
+        grids: vec![Grid::ASSUMED],
+        ..Settings::default()
+    };
+    let mut block = disk.watch_with(Options {
+        tables,
+        ..Options::default()
+    });
+    let mut file = disk.open();
+    let mut rng = Rng::new(5);
+    let (mut sent, mut odd, mut split, mut cells) = (0, 0, 0, 0);
+    let mut whole = ProfileSet::default();
+    for _ in 0..3 {
+        for _ in 0..1_500 {
+            let len = 512 * (1 + rng.below(40));
+            let start = 512 * rng.below((SIZE - len) / 512);
+            file.io(Op::Read, start, len);
+            let touched = (start + len).div_ceil(4096) - start / 4096;
+            sent += 1;
+            odd += u64::from(!len.is_multiple_of(4096));
+            split += u64::from(touched > len.div_ceil(4096));
+            cells += u128::from(touched);
+        }
+        whole.merge(&block.read().profiles);
+    }
+    let profile = whole.find(&disk.device.name(), Layer::Request);
+    let table = &profile.expect("the disk").places.table;
+    assert!(table.are_lengths_rounded());
+    let fit = table.fit(&Grid::ASSUMED, Select::DATA).expect("starts");
+    let counted = (fit.odd_length.known(), fit.split.known(), fit.cells.known());
+    assert_eq!(
+        (fit.ios, counted),
+        (sent, (Some(odd), Some(split), Some(cells)))
+    );
+    // Nobody asked about this one: its figures are ranges.
+    let other = Grid::boundary(Bytes(8192)).expect("a grid");
+    let fit = table.fit(&other, Select::DATA).expect("starts");
+    assert!(fit.cells.low < fit.cells.high, "{fit:?}");
 }
 
 /// More different I/O than rows: none is lost, and inexact parts are marked.

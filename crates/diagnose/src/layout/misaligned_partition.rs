@@ -298,10 +298,7 @@ fn found(
 fn cost(context: &Context<'_>, standing: &Standing, seen: Option<&Seen>) -> Option<Cost> {
     let fit = seen.and_then(|seen| seen.fit.as_ref());
     match fit.and_then(|fit| fit.cells_ratio) {
-        Some(ratio) => {
-            let value = Some(ratio.low).filter(|value| *value >= 1.005)?;
-            Some(Cost::estimated(CostOf::Cells, value))
-        }
+        Some(ratio) => Cost::of_ratio(CostOf::Cells, ratio),
         None => cost_of_page(context, standing),
     }
 }

@@ -235,9 +235,7 @@ fn mean_head(tally: &FitTally) -> Option<f64> {
 /// Cells touched against cells needed: an upper bound of the extra work.
 fn cost(tally: &FitTally) -> Option<Cost> {
     // An I/O that touches no more cells than it needs costs nothing here.
-    let ratio = tally.cells_ratio()?;
-    let value = Some(ratio.low).filter(|value| *value >= 1.005)?;
-    Some(Cost::estimated(CostOf::Cells, value))
+    Cost::of_ratio(CostOf::Cells, tally.cells_ratio()?)
 }
 
 /// Judges totals of `align.d`, all observations together.

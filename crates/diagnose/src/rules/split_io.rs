@@ -45,7 +45,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let cost = tally
         .cells_ratio()
-        .map(|ratio| Cost::estimated(CostOf::Commands, ratio.low));
+        .and_then(|ratio| Cost::of_ratio(CostOf::Commands, ratio));
     let commonest = striped.expected_of_commonest;
     let trace = SplitInTrace {
         random_share: striped.expected_split_share,

@@ -109,6 +109,14 @@ fn dropped_lengths_leave_ranges() {
         range.share_low < truth.share_low && truth.share_high < range.share_high,
         "an interval spans both ends: {range:?} {truth:?}"
     );
+    let cost = |judged: &Judged| judged.finding("split-io").cost.clone().expect("a cost");
+    let (range, truth) = (cost(&judged), cost(&exact));
+    let most = range.value_max.expect("a range");
+    assert_eq!(truth.value_max, None);
+    assert!(
+        range.value < truth.value && truth.value < most,
+        "{range:?} {truth:?}"
+    );
     let records = RuleBench {
         layer: Layer::Vfs,
         change_settings: fill,

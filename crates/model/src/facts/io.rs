@@ -77,6 +77,9 @@ pub struct IoOffset {
     pub heads: u64,
     /// The offset or offsets.
     pub verdict: InferenceVerdict,
+    /// Largest granularity that the table could tell; absent if all were examined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examined_bytes: Option<Bytes>,
     /// For each offset, the first sector of a well-known layout that would give it.
     pub known_starts: Vec<Option<KnownStart>>,
     /// Offsets of other I/O.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
 use plumb_geometry::plural;
-use plumb_profile::{Places, Profile, ProfileSet, Table};
+use plumb_profile::{Places, Profile, ProfileSet, Settings};
 use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
@@ -89,7 +89,7 @@ pub fn watch(
     disks: &[WatchedDisk],
     are_all: bool,
     time: Duration,
-    modulus_bytes: u64,
+    tables: Settings,
     outputs: &[PathBuf],
 ) -> Result<Result<Observation, CaptureError>, Failure> {
     let ended = stop_flag()?;
@@ -101,7 +101,7 @@ pub fn watch(
     let names = names();
     let options = Options {
         devices,
-        modulus_bytes,
+        tables: tables.clone(),
         ..Options::default()
     };
     let mut block = match BlockWatch::attach(&options) {
@@ -150,7 +150,7 @@ pub fn watch(
     let mut profiles = whole.saved.profiles.clone();
     for disk in disks {
         profiles.entry(&disk.name, disk.layer, || {
-            Table::new(modulus_bytes).unwrap_or_default()
+            tables.table().unwrap_or_default()
         });
     }
     let mut processes: Vec<Process> = senders.into_values().collect();

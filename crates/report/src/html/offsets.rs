@@ -7,7 +7,7 @@ use plumb_profile::infer::{InferenceVerdict, Phase};
 
 use super::markup::Markup;
 use super::page::{NONE, share_of, table};
-use crate::format;
+use crate::{format, words};
 
 /// Draws the tables of all places.
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
@@ -28,6 +28,9 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
 
 fn one(m: &mut Markup, place: &PlaceAnalysis) {
     let inference = &place.inference;
+    if let Some(largest) = inference.examined_bytes {
+        m.leaf("p", &[("class", "dim")], &words::examined(largest));
+    }
     let rows = inference.steps.iter().map(|step| {
         vec![
             step.granularity_bytes.to_string(),

@@ -2,19 +2,25 @@
 
 use plumb_model::{Basis, Cost, CostOf};
 
-/// `1.50 times as many blocks touched as needed (estimated, not measured)`.
+/// `1.50 times as many blocks touched as needed (estimated, not measured)`; a range where detail was lost.
 #[must_use]
 pub fn cost(cost: &Cost) -> String {
     let basis = match cost.basis {
         Basis::Measured => "measured",
         Basis::Estimated => "estimated, not measured",
     };
-    let value = if cost.value.fract() == 0.0 {
-        format!("{}", cost.value)
-    } else {
-        format!("{:.2}", cost.value)
+    let value = match cost.value_max {
+        Some(most) => format!("{} to {}", number(cost.value), number(most)),
+        None => number(cost.value),
     };
     format!("{value} {} ({basis})", of(cost.of))
+}
+
+fn number(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value}"),
+        false => format!("{value:.2}"),
+    }
 }
 
 const fn of(of: CostOf) -> &'static str {

@@ -63,10 +63,19 @@ fn of_offset(offset: &IoOffset, grid: &Grid) -> Vec<String> {
             vec![format!("The offset of the I/O is unknown: {why}.")]
         }
     };
+    sentences.extend(offset.examined_bytes.map(examined));
     sentences.extend(offset.others.iter().map(other));
     sentences.extend(offset.partitions.iter().map(partition));
     sentences.extend(advice(&offset.advice, &offset.verdict, grid));
     sentences
+}
+
+/// The coverage of a search for offsets in a full table.
+#[must_use]
+pub fn examined(largest: Bytes) -> String {
+    format!(
+        "Offsets were examined for blocks up to {largest}: there were too many different starts to keep more of each."
+    )
 }
 
 /// `4 KiB blocks are at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the random I/O. …`

@@ -55,7 +55,7 @@ mod too_many_metadevices;
 
 pub use action::{precondition, risk};
 pub use cost::cost;
-pub use misaligned_io::known_start;
+pub use misaligned_io::{examined, known_start};
 pub use obstacle::{doubt, obstacle};
 pub(crate) use phrase::capital;
 pub use reason::reason;

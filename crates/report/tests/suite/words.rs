@@ -624,6 +624,7 @@ fn offset(verdict: InferenceVerdict, advice: OffsetAdvice) -> IoOffset {
         ios: 1000,
         heads: 500,
         verdict,
+        examined_bytes: None,
         known_starts: Vec::new(),
         others: Vec::new(),
         partitions: Vec::new(),
@@ -657,6 +658,7 @@ fn misaligned_io() -> Vec<Facts> {
         past_bytes: Bytes(past),
     };
     let known = IoOffset {
+        examined_bytes: Some(Bytes(64 << 10)),
         known_starts: vec![Some(KnownStart::Sector63)],
         others: vec![other(true), other(false)],
         ..offset(one.clone(), shift(None))

@@ -70,6 +70,7 @@ pub(super) fn of_place(
         ios: inference.ios,
         heads: inference.heads,
         verdict: inference.verdict.clone(),
+        examined_bytes: inference.examined_bytes,
         known_starts: known_starts.collect(),
         others: others.collect(),
         partitions,

@@ -2,7 +2,7 @@
 
 use plumb_diagnose::layout::{Sender, Watch};
 use plumb_diagnose::{Finding, GridSource, Joined, Reason, join};
-use plumb_geometry::{Bounds, Bytes, Grid, SECTOR};
+use plumb_geometry::{Bounds, Bytes, Grid, GridKind, SECTOR};
 use plumb_model::facts::PartitionStart;
 use plumb_model::reason::Counting;
 use plumb_model::seen::{FitAfterMove, SentBy};
@@ -233,6 +233,18 @@ fn a_cost_that_was_not_measured_stays_a_warning() {
             assert_eq!(judged.finding(OFF).severity, severity, "{writes} writes");
         });
     }
+}
+
+/// Tables of a watch are exact on the grids that the stack states: of the disk, and of given ones.
+#[test]
+fn tables_of_a_watch_have_the_grids_of_the_stack() {
+    let stack = two_partitions().builder.finish();
+    let of_disk = Grid::new(Bytes(4096), Bytes(0), GridKind::Unit).expect("a grid");
+    let tables = plumb_diagnose::joined::settings(&stack, &[]);
+    assert_eq!(tables.grids, [of_disk]);
+    let given = Grid::new(Bytes(8192), Bytes(512), GridKind::Unit).expect("a grid");
+    let tables = plumb_diagnose::joined::settings(&stack, &[given]);
+    assert!(tables.grids.contains(&given), "{tables:?}");
 }
 
 #[test]

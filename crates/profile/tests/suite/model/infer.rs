@@ -46,6 +46,30 @@ fn a_planted_phase_is_found_at_every_sector_and_granularity() {
     }
 }
 
+/// A full table keeps starts modulo a smaller number, and the result states the largest block that was examined.
+#[test]
+fn a_full_table_states_its_coverage() {
+    let load = Oltp {
+        events: 20_000,
+        ..pages(4_096, 34, 3)
+    };
+    let recording = Recording::from_workload(load.iter());
+    let whole = recording.profile().places;
+    assert_eq!(infer(&whole).examined_bytes, None);
+    let mut full = whole.clone();
+    let mut random = Rng::new(8);
+    full.table = full.table.with_rows_max(1_024);
+    for _ in 0..5_000 {
+        let (start, len) = (random.below(1 << 30) * 512, 512 * (1 + random.below(100)));
+        full.table.add(Op::Discard, start, len, false, None);
+    }
+    assert!(full.table.is_modulus_lowered());
+    let found = infer(&full);
+    let largest = found.steps.last().expect("steps").granularity_bytes;
+    assert_eq!(found.examined_bytes, Some(largest));
+    assert_eq!(largest.0, full.table.modulus_bytes());
+}
+
 /// Two loads on one device, one event of each by turns.
 fn side_by_side(left: &Oltp, right: &Oltp) -> Recording {
     let events: Vec<SynthEvent> = left
