@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use plumb_geometry::Grid;
-use plumb_model::{Facts, Finding, RuleId};
+use plumb_model::{Finding, RuleId};
 use plumb_profile::{Profile, ProfileSet, Settings};
 use plumb_stack::grid::Source;
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Stack};
@@ -105,15 +105,8 @@ fn is_idle(profile: &Profile, watch: &Watch) -> bool {
 /// Whether a finding is about a part of the I/O, and not nearly all of them. The part that an idle host shows is not that of a
 /// load.
 fn is_part(finding: &Finding) -> bool {
-    let counted = match &finding.facts {
-        Facts::MisalignedIo(facts) => &facts.counted,
-        Facts::OddLengthIo(facts) => &facts.counted,
-        Facts::SmallRandomWrites(facts) => &facts.counted,
-        Facts::LooksSequential(facts) => &facts.counted,
-        Facts::MemberSkew(facts) => &facts.counted,
-        _ => return false,
-    };
-    counted.value() < SHARE_OF_ALL
+    let counted = finding.facts.counted();
+    counted.is_some_and(|share| share.value() < SHARE_OF_ALL)
 }
 
 /// Settings of tables that answer for all grids that may be asked about: given ones, and those that the stack states.

@@ -5,6 +5,7 @@
 use plumb_stack::ProblemId;
 use serde::{Deserialize, Serialize};
 
+use crate::counted::CountedShare;
 use crate::facts::*;
 use crate::io_size::IoSize;
 
@@ -104,6 +105,19 @@ macro_rules! rules {
         }
 
         impl Facts {
+            /// The share of I/O that the finding counts, if it counts one.
+            #[must_use]
+            pub fn counted(&self) -> Option<&CountedShare> {
+                match self {
+                    Facts::MisalignedIo(facts) => Some(&facts.counted),
+                    Facts::OddLengthIo(facts) => Some(&facts.counted),
+                    Facts::SmallRandomWrites(facts) => Some(&facts.counted),
+                    Facts::LooksSequential(facts) => Some(&facts.counted),
+                    Facts::MemberSkew(facts) => Some(&facts.counted),
+                    _ => None,
+                }
+            }
+
             /// The size of the I/O that the finding is for, if it is for one.
             #[must_use]
             pub fn io_size(&self) -> Option<&IoSize> {

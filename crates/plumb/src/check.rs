@@ -8,7 +8,7 @@ use plumb_diagnose::accept::Accepted;
 use plumb_diagnose::layout::{self, Known};
 use plumb_geometry::{group_digits, plural};
 use plumb_model::{Finding, Target};
-use plumb_report::check::{Check as Report, json, text};
+use plumb_report::check::{Check as Report, Unseen, json, text};
 use plumb_report::exports;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_stack::linux::Live;
@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::output;
 use crate::sandbox::{self, Files};
+use crate::unseen;
 
 pub(crate) mod advice;
 mod beneath;
@@ -62,6 +63,7 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
         accepted: &Accepted::default(),
         elsewhere: &[],
         unread: &[],
+        unseen: &[],
         notes: &[failure.text("")],
         outcome: Outcome::Unknown(WhyUnknown::ReadInPart),
     };
@@ -108,6 +110,13 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     let accepted = config.apply(&mut diagnosis, &stack);
     let run = crate::this_run::now();
     let unread = gathered.unread_layers(&stack);
+    let unseen: Vec<Unseen> = [
+        unseen::content(&stack, wanted.as_ref(), &gathered.unread),
+        unseen::below(&stack, wanted.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let mut report = Report {
         run: &run,
         is_full: args.full,
@@ -119,6 +128,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
         accepted: &accepted,
         elsewhere: &elsewhere,
         unread: &unread,
+        unseen: &unseen,
         notes: stack.notes(),
         outcome: Outcome::Clean,
     };

@@ -9,8 +9,8 @@ use plumb_diagnose::layout::{Known, Sender as By, Watch};
 use plumb_diagnose::{Analysis, Diagnosis};
 use plumb_geometry::Grid;
 use plumb_model::Finding;
-use plumb_report::check::Check;
-use plumb_report::diagnose::{Diagnose as Page, Unseen, WatchSummary, json, text};
+use plumb_report::check::{Check, Unseen};
+use plumb_report::diagnose::{Diagnose as Page, WatchSummary, json, text};
 use plumb_report::text::Sender;
 use plumb_report::verdict::{Outcome, WhyUnknown};
 use plumb_report::{Report, Section, html};
@@ -21,11 +21,10 @@ use crate::check::{self, advice, sources, target};
 use crate::cli::Diagnose;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::{output, watch};
+use crate::{output, unseen, watch};
 
 mod faults;
 mod observe;
-mod unseen;
 
 use observe::{Observation, WatchedDisk};
 
@@ -224,16 +223,12 @@ fn report(
         accepted: &aside.accepted,
         elsewhere: &aside.elsewhere,
         unread: &unread,
+        unseen,
         notes: &notes,
         outcome: Outcome::Clean,
     };
     let watched = seen.map(|seen| watched(disks, seen, joined));
-    let mut page = Page {
-        check,
-        io,
-        watched,
-        unseen,
-    };
+    let mut page = Page { check, io, watched };
     page.check.outcome = outcome(args, seen, joined, &page);
     if let Some(path) = &args.html {
         output::write_file(path, html::diagnosed(&page).as_bytes())?;

@@ -7,7 +7,7 @@ use plumb_model::RuleId;
 use plumb_model::rule::RULES;
 use plumb_report::explain;
 
-use crate::cli::Explain;
+use crate::cli::{ColorChoice, Explain};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -18,9 +18,10 @@ use crate::output;
 /// When the page could not be printed.
 pub fn run(args: &Explain) -> Result<Exit, Failure> {
     let rule = args.finding.as_deref().and_then(RuleId::from_name);
+    let paper = output::paper(ColorChoice::Never);
     let text = match rule {
-        Some(rule) => explain::page(rule.rule()),
-        None => explain::index(RULES),
+        Some(rule) => explain::page(rule.rule(), paper),
+        None => explain::index(RULES, paper),
     };
     show(&output::drawn(text))?;
     Ok(Exit::Clean)

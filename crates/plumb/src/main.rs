@@ -41,6 +41,7 @@ mod signals;
 mod status;
 mod this_run;
 mod typed;
+mod unseen;
 mod version;
 mod watch;
 

@@ -81,7 +81,7 @@ fn may_write_one(path: &Path) -> Result<(), Failure> {
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty())
     {
-        Some(directory) if !directory.is_dir() => Err(Failure::usage(format!(
+        Some(directory) if !directory.is_dir() => Err(Failure::missing(format!(
             "{}: found no such directory to write in",
             directory.display()
         ))),

@@ -12,6 +12,7 @@ use plumb_report::plan as report;
 use plumb_stack::{Kind, NodeId, Stack, node};
 use plumb_trace::Layer;
 
+use crate::cli::ColorChoice;
 use crate::cli::plan::{
     Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Partition, Plan as Args,
     PlanCommand, PlanOutput, RaidKind, RecordPlan, Resync, Softpart, Stripe, Writes,
@@ -79,7 +80,11 @@ fn print(planned: &Planned, output: PlanOutput) -> Result<(), Failure> {
         let json = report::json(&run, &planned.inputs, &planned.plans);
         json.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        output::drawn(report::text(&planned.inputs, &planned.plans))
+        output::drawn(report::text(
+            &planned.inputs,
+            &planned.plans,
+            output::paper(ColorChoice::Never),
+        ))
     };
     output::print(&shown)
 }

@@ -18,7 +18,7 @@ use plumb_report::record::{self as report, Recorded, RecordedDevice};
 use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 
-use crate::cli::Record;
+use crate::cli::{ColorChoice, Record};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::moment::now_ns;
@@ -344,7 +344,7 @@ impl RecordSession {
                     .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }
-            false => output::drawn(report::text(&recorded)),
+            false => output::drawn(report::text(&recorded, output::paper(ColorChoice::Never))),
         };
         output::print(&shown)?;
         if lost > 0 && !args.json {

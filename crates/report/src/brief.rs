@@ -4,8 +4,7 @@
 use plumb_geometry::plural;
 use plumb_model::{Effect, Finding, Fix};
 
-use crate::check::listed;
-use crate::diagnose::Unseen;
+use crate::check::{Unseen, listed};
 use crate::text::alike::{groups, kinds, the_same_on};
 use crate::text::page::Page;
 use crate::verdict::{Outcome, Verdict, Word, devices, is_without_cost, reported};
@@ -145,7 +144,11 @@ fn one_line(page: &mut Page, alike: &[&Finding]) {
     let Some(first) = alike.first() else { return };
     page.gap();
     let severity = page.severity(first.severity);
-    let words = format!("{}: {} (-v)", first.rule(), listed(devices(alike)));
+    let rule = first.rule();
+    let words = format!(
+        "{rule}: {} (-v; plumb explain {rule})",
+        listed(devices(alike))
+    );
     page.wrapped(severity + "  ", "  ", words);
 }
 

@@ -11,7 +11,7 @@ use crate::bench::Sweep;
 use crate::format::{bytes, count, ns, percent, rate};
 use crate::json::Document;
 use crate::run::Run;
-use crate::text::{Page, Paper};
+use crate::text::{FigureColumn, Page, Paper};
 
 /// A device of one side that is not compared.
 #[derive(Clone, Debug, Serialize)]
@@ -234,18 +234,35 @@ pub fn interval(ratio: &Ratio) -> Option<String> {
 /// Columns of the table of measures.
 const COLUMNS: [&str; 6] = ["", "before", "after", "change", "interval", "n"];
 
+/// Their places: narrow terminals have no room for intervals and numbers of observations.
+const PLACES: [FigureColumn; 5] = [
+    FigureColumn { width: 12, rank: 0 },
+    FigureColumn { width: 12, rank: 1 },
+    FigureColumn { width: 9, rank: 2 },
+    FigureColumn { width: 19, rank: 3 },
+    FigureColumn { width: 7, rank: 4 },
+];
+
 fn table(page: &mut Page, comparison: &Comparison) {
-    let line = |[name, before, after, change, interval, n]: [&str; 6]| {
-        format!("  {name:<19} {before:>11} {after:>11} {change:>8}  {interval:<17} {n}")
+    let mut line = |[name, before, after, change, interval, n]: [&str; 6]| {
+        let cells = [
+            before,
+            after,
+            change,
+            &format!("{interval:<17}"),
+            &format!(" {n:<6}"),
+        ];
+        let name = format!("  {name:<19}");
+        page.row(&name, &PLACES, &cells.map(str::to_owned));
     };
-    page.line(line(COLUMNS));
+    line(COLUMNS);
     for measure in comparison
         .measures
         .iter()
         .filter(|measure| !is_repeated(measure, &comparison.measures))
     {
         let cells = cells(measure);
-        page.line(line(std::array::from_fn(|at| cells[at].as_str())));
+        line(std::array::from_fn(|at| cells[at].as_str()));
     }
 }
 

@@ -1,14 +1,14 @@
-//! Pages of findings as text for 80 columns.
+//! Pages of findings as text.
 
 use plumb_model::rule::Rule;
 
-use crate::text::Color;
+use crate::text::Paper;
 use crate::text::page::Page;
 
 /// The page of a rule.
 #[must_use]
-pub fn page(rule: &Rule) -> String {
-    let mut page = Page::new(Color::Never);
+pub fn page(rule: &Rule, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let mut paragraph = String::new();
     let (mut is_code, mut is_below_heading) = (false, false);
     for line in rule.page_text.lines() {
@@ -28,7 +28,7 @@ pub fn page(rule: &Rule) -> String {
         } else if is_code || line.starts_with('|') {
             page.line(format!("    {line}"));
         } else if let Some(title) = line.strip_prefix("# ") {
-            page.line(format!("{title}: {}", rule.title));
+            page.wrapped("", "  ", format!("{title}: {}", rule.title));
         } else if line.starts_with('#') {
             page.heading(line.trim_start_matches(['#', ' ']));
         } else if line.is_empty() {
@@ -49,8 +49,8 @@ pub fn page(rule: &Rule) -> String {
 
 /// All rules, a line each.
 #[must_use]
-pub fn index(rules: &[Rule]) -> String {
-    let mut page = Page::new(Color::Never);
+pub fn index(rules: &[Rule], paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     let width = rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
     for rule in rules {
         let name = format!("{:width$} ", rule.name);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::format::{bytes, count};
 use crate::json::Document;
 use crate::run::Run;
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 
 /// One fix.
 #[derive(Debug, Serialize)]
@@ -236,13 +236,17 @@ pub enum OwnerObstacle {
     },
 }
 
-/// A move as JSON or as text.
+/// A move as text, or as JSON without paper.
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn print_moved(run: &Run, moved: &Moved, is_json: bool) -> Result<String, serde_json::Error> {
-    if !is_json {
-        return Ok(moved_text(moved));
+pub fn print_moved(
+    run: &Run,
+    moved: &Moved,
+    paper: Option<Paper>,
+) -> Result<String, serde_json::Error> {
+    if let Some(paper) = paper {
+        return Ok(moved_text(moved, paper));
     }
     let document = Document {
         schema: "plumb.fix/2",
@@ -255,8 +259,8 @@ pub fn print_moved(run: &Run, moved: &Moved, is_json: bool) -> Result<String, se
     Ok(plumb_quoting::json::pretty(&document)? + "\n")
 }
 
-fn moved_text(moved: &Moved) -> String {
-    let mut page = Page::new(Color::Never);
+fn moved_text(moved: &Moved, paper: Paper) -> String {
+    let mut page = Page::new(paper);
     let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
     if moved.state == "in place" {
         page.line(format!(
@@ -486,8 +490,8 @@ pub fn json(run: &Run, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
 
 /// The same for a person.
 #[must_use]
-pub fn text(fixed: &Fixed<'_>) -> String {
-    let mut page = Page::new(Color::Never);
+pub fn text(fixed: &Fixed<'_>, paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     page.line(format!(
         "{}: {}, blocks of {} on {}",
         fixed.device,
@@ -558,7 +562,7 @@ fn writes(page: &mut Page, fixed: &Fixed<'_>) {
         } else {
             "the old bytes go to"
         };
-        page.line(format!("{words} {saved}"));
+        page.wrapped("", "  ", format!("{words} {saved}"));
     }
 }
 

@@ -101,6 +101,7 @@ impl Report<'_> {
             scope,
             fit,
             unknown: self.first_unknown(),
+            unread: None,
             has_accepted_unseen: false,
         }
         .verdict()

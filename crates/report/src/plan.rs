@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::check::listed;
 use crate::format::{digits, percent};
 use crate::run::Run;
-use crate::text::{Page, WIDTH, step_lines};
+use crate::text::{FigureColumn, Page, Paper, WIDTH, step_lines};
 
 /// Something that a plan was made from.
 #[derive(Clone, Debug, Serialize)]
@@ -55,10 +55,10 @@ pub fn json(run: &Run, inputs: &[PlanInput], plans: &[Plan]) -> Result<String, s
     plumb_quoting::json::pretty(&document)
 }
 
-/// Plans for 80 columns; only commands may be longer, since they are copied.
+/// Plans as text; only commands may be longer than the paper is wide, since they are copied.
 #[must_use]
-pub fn text(inputs: &[PlanInput], plans: &[Plan]) -> String {
-    let mut page = Page::default();
+pub fn text(inputs: &[PlanInput], plans: &[Plan], paper: impl Into<Paper>) -> String {
+    let mut page = Page::new(paper);
     for plan in plans {
         plan_lines(&mut page, plan);
     }
@@ -206,20 +206,21 @@ fn table_lines(page: &mut Page, table: &Table) {
         "{} is too wide",
         table.title
     );
-    let line = |mark: &str, cells: &mut dyn Iterator<Item = &str>| {
-        let cells: String = cells
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:>width$}  "))
-            .collect();
-        format!("{mark} {cells}")
-    };
-    page.line(line(
-        " ",
-        &mut table.columns.iter().map(|column| column.words),
-    ));
+    // The first columns name the row, and stay on narrow paper.
+    let ranked = widths.iter().enumerate().map(|(at, width)| FigureColumn {
+        width: width + if at == 0 { 0 } else { 2 },
+        rank: u8::try_from(at).unwrap_or(u8::MAX),
+    });
+    let places: Vec<FigureColumn> = ranked.collect();
+    let head: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| column.words.to_owned())
+        .collect();
+    page.row("  ", &places, &head);
     for (at, row) in cells.iter().enumerate() {
-        let mark = if table.chosen == Some(at) { ">" } else { " " };
-        page.line(line(mark, &mut row.iter().map(String::as_str)));
+        let mark = if table.chosen == Some(at) { "> " } else { "  " };
+        page.row(mark, &places, row);
     }
 }
 
@@ -255,6 +256,7 @@ mod tests {
     use plumb_quoting::Command;
 
     use super::*;
+    use crate::text::Color;
 
     #[test]
     fn values_carry_their_units() {
@@ -295,6 +297,6 @@ mod tests {
         let way = Remedy::new(plumb_plan::Harm::Recreate, "with sgdisk", "nothing");
         plan.add([way.step(Step::look(command))]);
         let command = format!("sgdisk -p {}", paths.join(" "));
-        assert!(text(&[], &[plan]).contains(&format!("\n    {command}\n")));
+        assert!(text(&[], &[plan], Color::Never).contains(&format!("\n    {command}\n")));
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::format::{bytes, count};
 use crate::json::Document;
 use crate::run::Run;
-use crate::text::{Color, Page};
+use crate::text::{Page, Paper};
 
 /// A recording that has ended.
 #[derive(Debug, Serialize)]
@@ -87,7 +87,7 @@ pub fn json(run: &Run, recorded: &Recorded<'_>) -> Result<String, serde_json::Er
 
 /// The same for a person.
 #[must_use]
-pub fn text(recorded: &Recorded<'_>) -> String {
+pub fn text(recorded: &Recorded<'_>, paper: impl Into<Paper>) -> String {
     let Recorded {
         seconds,
         ended,
@@ -95,7 +95,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
         ios,
         ..
     } = *recorded;
-    let mut page = Page::new(Color::Never);
+    let mut page = Page::new(paper);
     page.line(format!(
         "{} I/O in {seconds:.1} s, ended {ended}",
         count(ios)

@@ -150,6 +150,7 @@ fn lines_of(page: &mut Page, finding: &Finding, name: String, list: impl FnOnce(
         page.line("  next:");
     }
     fix_lines(page, finding);
+    page.line(format!("  background: plumb explain {}", finding.rule()));
 }
 
 fn fix_lines(page: &mut Page, finding: &Finding) {

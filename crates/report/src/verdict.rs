@@ -106,6 +106,8 @@ pub(crate) struct Grounds<'a> {
     pub fit: Option<String>,
     /// The reason why something is unknown, as a clause.
     pub unknown: Option<String>,
+    /// The parts of the host that could not be read, as a clause: `not visible: labels of sda`.
+    pub unread: Option<String>,
     /// Whether layers that a guest cannot see are accepted.
     pub has_accepted_unseen: bool,
 }
@@ -145,6 +147,8 @@ impl Grounds<'_> {
             0 => String::new(),
             below => some(below, "finding") + " below the limit of --fail-on",
         };
+        let unread = self.unread.as_ref();
+        let unread = unread.map_or_else(String::new, |clause| format!("; {clause}"));
         let unseen = match self.has_accepted_unseen {
             true => "; layers below are not visible (accepted)",
             false => "",
@@ -152,7 +156,7 @@ impl Grounds<'_> {
         Verdict {
             word: Word::Ok,
             sentence: format!(
-                "{fit}{}{limit}{}{}{unseen}.",
+                "{fit}{}{limit}{}{}{unread}{unseen}.",
                 self.scope,
                 some(notes, "note"),
                 self.accepted_words()

@@ -1,6 +1,6 @@
 //! The rules. Each reads one profile and returns its finding, silence, or the reason why it is unknown.
 
-use plumb_model::{Finding, Reason, RuleId, Severity, Target, Unjudged};
+use plumb_model::{Confidence, Finding, Reason, RuleId, Severity, Target, Unjudged};
 use plumb_profile::Profile;
 
 use crate::analysis::Analysis;
@@ -209,6 +209,30 @@ fn apply(rules: &[IoRule], context: &Context<'_>) -> Diagnosis {
             diagnosis.take(rule.id, context.target, outcome);
         }
     }
+    doubt_lossy(&mut diagnosis);
     diagnosis.settle();
     diagnosis
+}
+
+/// A share that the lost events may have made is a note, and its rule is unknown: no command confirms it.
+fn doubt_lossy(diagnosis: &mut Diagnosis) {
+    for finding in &mut diagnosis.findings {
+        let is_doubtful =
+            finding.confidence == Confidence::Low && finding.severity >= Severity::Warning;
+        let counted = finding.facts.counted().filter(|_| is_doubtful);
+        let Some((counted, lost)) = counted.and_then(|share| Some((share, share.lost?))) else {
+            continue;
+        };
+        let reason = Reason::Lost {
+            count: counted.count.low,
+            of: counted.of,
+            lost: lost.events,
+        };
+        finding.severity = Severity::Note;
+        diagnosis.unknown.push(Unjudged {
+            rule: finding.rule(),
+            target: finding.target.clone(),
+            reason,
+        });
+    }
 }

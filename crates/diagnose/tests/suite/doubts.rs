@@ -5,7 +5,7 @@ use crate::facts;
 use plumb_diagnose::Reason;
 use plumb_geometry::{Bounds, Bytes};
 use plumb_model::facts::RecordMismatch;
-use plumb_model::{Confidence, LostEvents};
+use plumb_model::{Confidence, LostEvents, Severity};
 use plumb_profile::fit::Unknown;
 use plumb_profile::table::{ROWS_MAX_LEAST, Row, Table};
 use plumb_profile::{Profile, Settings};
@@ -69,6 +69,31 @@ fn lost_events_end_a_silence() {
     };
     let judged = losing(RuleBench::grid("4k"), 60).judge_ios(ios());
     assert_eq!(*judged.unknown(rule), reason);
+}
+
+/// Nobody can confirm a share that lost events may have made: it is a note, and the rule is unknown.
+#[test]
+fn a_doubtful_share_is_a_note_and_unknown() {
+    let (rule, bench) = ("looks-sequential", |lost| {
+        losing(RuleBench::default(), lost)
+    });
+    let ios = || pages(1000, 128, Read);
+    let sure = bench(10).judge_ios(ios());
+    assert_eq!(sure.finding(rule).severity, Severity::Warning);
+    let doubtful = bench(1_000_000).judge_ios(ios());
+    let finding = doubtful.finding(rule);
+    assert_eq!(
+        (finding.severity, finding.confidence),
+        (Severity::Note, Confidence::Low)
+    );
+    let reason = Reason::Lost {
+        count: 1000,
+        of: 1000,
+        lost: 1_000_000,
+    };
+    let mut unknown = doubtful.diagnosis.unknown.iter();
+    let of_rule = unknown.find(|one| one.rule == finding.rule());
+    assert_eq!(of_rule.map(|one| &one.reason), Some(&reason));
 }
 
 /// Enough different rows that lengths have to be rounded up.

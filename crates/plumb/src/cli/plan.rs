@@ -17,7 +17,7 @@ pub use typed::{heads_and_sectors, milliseconds, position, rate, rate_above_0, s
 const ALL: &str = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Positions take a unit always: \
 2048s, 1m.\n\
 Plumb reads the files that you name; plan partition also reads the label of DEVICE. It writes nothing and runs no command.\n\
-Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed.";
+Exit status: 0 planned, also for a device that this host does not have, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed.";
 
 /// Flags of `plumb plan`.
 #[derive(Debug, Args)]

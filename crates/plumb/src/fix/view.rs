@@ -9,6 +9,7 @@ use plumb_relocate::labels::Change;
 use plumb_report::fix::{self as report, Fixed, LabelView, PartView};
 
 use super::subject::Subject;
+use crate::cli::ColorChoice;
 use crate::failure::Failure;
 use crate::{output, typed};
 
@@ -73,7 +74,7 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
         report::json(&crate::this_run::now(), &fixed).map_err(|error| Failure::failed(&error))?
             + "\n"
     } else {
-        output::drawn(report::text(&fixed))
+        output::drawn(report::text(&fixed, output::paper(ColorChoice::Never)))
     };
     output::print(&text)
 }

@@ -198,7 +198,7 @@ fn unequal_misfits_are_named_where_they_are_many() {
         .says(&format!("plumb check --root {path} -vv"));
     plumb(["check", "--root", path])
         .ends(1)
-        .says("misaligned-partition: sde1 (-v)");
+        .says("misaligned-partition: sde1 (-v; plumb explain misaligned-partition)");
 }
 
 #[test]

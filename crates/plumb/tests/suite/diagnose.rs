@@ -663,3 +663,52 @@ fn the_worked_session_is_true() {
         );
     }
 }
+
+/// `plumb diagnose DEVICE` judges the device, and the layers below and above it: a finding on another disk is one line. A
+/// configuration and a flag accept findings of a diagnosis too, until their last day.
+#[test]
+fn only_the_target_is_diagnosed() {
+    require!(Loop, Root, Tool("sfdisk"), Tool("partx"));
+    let (folder, other) = (
+        Folder::new("diagnose-target"),
+        Folder::new("diagnose-other"),
+    );
+    let (lab, beside) = (Lab::within(&folder), Lab::within(&other));
+    let ignored = ["--ignore", "queue-setting", "--ignore", "read-ahead-off"];
+    let diagnose = |target: &str, flags: &[&str]| {
+        let args = ["diagnose", "--for", "0", target].into_iter();
+        plumb(args.chain(ignored).chain(flags.iter().copied()))
+    };
+    let (first, second) = (lab.name(1), lab.name(2));
+    diagnose(&lab.disk.name(), &[])
+        .ends(1)
+        .says(&format!("MISFIT: {first} starts 1 KiB (2 sectors) past"))
+        .says(&format!("{}", beside.name(1)))
+        .says("`plumb diagnose` without a device shows them.");
+    // The second partition starts on a block, and the first is neither below nor above it.
+    let aligned = diagnose(&second, &[]);
+    assert_ne!(aligned.code, 1, "{}", aligned.out);
+    aligned.says("Not asked about: ").says(&first);
+    let config = |until: &str| {
+        let text = format!(
+            "[[accept]]\nrule = \"misaligned-partition\"\ndevice = \"{first}\"\nreason = \"read-only archive\"\nuntil = {until}\n"
+        );
+        folder.file("config.toml", text).display().to_string()
+    };
+    let accepted = diagnose(&first, &["--config", &config("2999-12-31")]);
+    assert_ne!(accepted.code, 1, "{}", accepted.out);
+    accepted
+        .says(&format!(
+            "Accepted until 2999-12-31: misaligned-partition on {first}"
+        ))
+        .says("read-only archive");
+    diagnose(&first, &["--config", &config("2020-01-31")]).ends(1);
+    let rule = format!("misaligned-partition:{first}");
+    let by_flag = diagnose(&first, &["--ignore", &rule]);
+    assert_ne!(by_flag.code, 1, "{}", by_flag.out);
+    diagnose(
+        &first,
+        &["--ignore", &format!("misaligned-partition:{second}")],
+    )
+    .ends(1);
+}

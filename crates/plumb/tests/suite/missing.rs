@@ -4,7 +4,7 @@ use crate::common::{Folder, msr, pages, plumb};
 use plumb_testkit::require;
 
 /// Command lines that name something that is not there, each with a part of the error.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 22] = [
     ("analyze /no/such/file", "/no/such/file"),
     ("check --from /no/such/file", "/no/such/file"),
     ("check --profile /no/such/file", "/no/such/file"),
@@ -25,9 +25,20 @@ const FILES: [(&str, &str); 17] = [
     ("bench --fio /no/such/file", "/no/such/file"),
     ("fix plan /no/such/file", "/no/such/file"),
     ("fix undo /no/such/file", "/no/such/file"),
+    ("fix resume /no/such/file", "/no/such/file"),
+    ("fix rollback /no/such/file", "/no/such/file"),
+    ("replay /no/such/file /no/such/target", "/no/such/target"),
+    (
+        "agent --check-config --config /no/such/file",
+        "/no/such/file",
+    ),
+    (
+        "history list --state-dir /no/such/directory",
+        "/no/such/directory",
+    ),
 ];
 
-const DEVICES: [(&str, &str); 10] = [
+const DEVICES: [(&str, &str); 11] = [
     ("check no-such-device", "no-such-device"),
     ("check /dev/no-such-device", "/dev/no-such-device"),
     ("diagnose --for 0 no-such-device", "no-such-device"),
@@ -42,6 +53,10 @@ const DEVICES: [(&str, &str); 10] = [
         "/dev/no-such-device",
     ),
     ("fix status /dev/no-such-device", "/dev/no-such-device"),
+    (
+        "fix relabel /dev/no-such-device --start 2048s",
+        "/dev/no-such-device",
+    ),
     ("watch no-such-device", "no-such-device"),
     ("record no-such-device -o x.parquet", "no-such-device"),
 ];

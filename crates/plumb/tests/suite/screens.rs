@@ -11,6 +11,7 @@ use crate::common::terminal::Terminal;
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;
+use plumb_testkit::wait::PATIENCE;
 
 const SIZES: [(u16, u16); 4] = [(60, 20), (80, 24), (120, 40), (200, 50)];
 
@@ -33,9 +34,10 @@ const LINES_FEW: usize = 22;
 const LINES_OF_THREE: usize = 40;
 
 /// Shows a command on each terminal: it has to begin and end with the verdict, stay within the width, use only signs that the
-/// terminal has, and have at most that number of lines at 80 columns.
+/// terminal has, and have at most that number of lines at 80 columns. Returns the text at 80 columns.
 #[track_caller]
-fn show(name: &str, command: &str, (verdict, status): (&str, i32), lines_max: usize) {
+fn show(name: &str, command: &str, (verdict, status): (&str, i32), lines_max: usize) -> String {
+    let mut at_80_columns = String::new();
     let program = env!("CARGO_BIN_EXE_plumb");
     let command = command.replace("plumb ", &format!("{program} "));
     for (width, height) in SIZES {
@@ -78,8 +80,12 @@ fn show(name: &str, command: &str, (verdict, status): (&str, i32), lines_max: us
                 assert!(line.chars().count() <= usize::from(width), "{line}\n{what}");
             }
             assert!(at == 0 || shown.is_ascii(), "{what}");
+            if width == 80 {
+                at_80_columns = shown.to_owned();
+            }
         }
     }
+    at_80_columns
 }
 
 /// A disk with partitions that start at these sectors.
@@ -127,7 +133,14 @@ impl PartitionedDisk {
             self.path()
         );
         let shell = Command::new("sh").args(["-c", &script]).spawn();
-        Reads(shell.expect("a shell starts"))
+        let reads = Reads(shell.expect("a shell starts"));
+        let stat = format!("/sys/block/{}/stat", self.disk.name());
+        plumb_testkit::wait::until("500 reads of the disk", PATIENCE, || {
+            let counts = std::fs::read_to_string(&stat).expect("counts of the disk");
+            let ios = counts.split_whitespace().next().map(str::parse::<u64>);
+            ios.is_some_and(|ios| ios.is_ok_and(|ios| ios > 500))
+        });
+        reads
     }
 }
 
@@ -220,16 +233,18 @@ fn three_findings_of_a_host() {
     require!(Tool("tmux"));
     let folder = Folder::new("screen-three");
     let mut host = FakeHost::new(&folder.path("host"));
-    for (name, start) in [("sda", 34), ("sdb", 63), ("sdc", 2048)] {
-        host.disk(&FakeDisk {
-            // A hint that no array means: 65,535 sectors.
-            optimal_io: if name == "sdc" { 65_535 * 512 } else { 0 },
-            ..FakeDisk::named(name)
-        });
+    for (name, start) in [("sda", 34), ("sdb", 63), ("sdc", 36)] {
+        host.disk(&FakeDisk::named(name));
         host.partition(name, 1, start, 1 << 20);
     }
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("three", &command, ("MISFIT: ", 1), LINES_OF_THREE);
+    let shown = show(
+        "three",
+        &command,
+        ("MISFIT: 3 findings on 3 devices", 1),
+        LINES_OF_THREE,
+    );
+    assert_eq!(shown.matches("WARNING  ").count(), 3, "{shown}");
 }
 
 /// The layers below the disk of a guest are not visible.
@@ -241,7 +256,10 @@ fn a_guest() {
     host.disk(&FakeDisk::named("vda"));
     host.partition("vda", 1, 2048, 1 << 20);
     let command = format!("plumb check --root {}", folder.path("host").display());
-    show("guest", &command, ("UNKNOWN: ", 3), LINES_FEW);
+    let shown = show("guest", &command, ("UNKNOWN: ", 3), LINES_FEW);
+    for words in ["plumb check --collect host.tar.zst", "accept_unseen = true"] {
+        assert!(shown.contains(words), "{shown}");
+    }
 }
 
 #[test]
@@ -261,14 +279,11 @@ fn forty_disks() {
 #[test]
 fn three_findings_of_a_disk() {
     require!(Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
-    let disk = PartitionedDisk::with("screen-three-live", &[34, 8_227, 16_387], 8_000);
+    let disk = PartitionedDisk::with("screen-three-live", &[34, 8_227, 16_389], 8_000);
     let command = format!("plumb check --ignore queue-setting {}", disk.path());
-    show(
-        "three-live",
-        &command,
-        ("MISFIT: 3 findings on 3 devices", 1),
-        LINES_OF_THREE,
-    );
+    let verdict = ("MISFIT: 3 findings on 3 devices", 1);
+    let shown = show("three-live", &command, verdict, LINES_OF_THREE);
+    assert_eq!(shown.matches("WARNING  ").count(), 3, "{shown}");
 }
 
 #[test]
@@ -296,7 +311,11 @@ fn a_diagnosis_without_rights() {
         "{USER} plumb diagnose --for 200ms --ignore queue-setting {}",
         disk.path()
     );
-    show("user-live", &command, ("MISFIT: ", 1), LINES_OF_THREE);
+    let shown = show("user-live", &command, ("MISFIT: ", 1), LINES_OF_THREE);
+    assert!(
+        shown.contains("sudo ") && shown.contains("the I/O ("),
+        "{shown}"
+    );
 }
 
 /// All I/O fit the visible layers.
@@ -343,3 +362,100 @@ fn a_diagnosis_with_evidence() {
         brief.out
     );
 }
+
+/// Every command that prints a table or a page fits a terminal of 60 columns. Commands stay whole, since people copy them.
+#[test]
+fn every_text_fits_60_columns() {
+    require!(Tool("tmux"), Tool("sfdisk"));
+    let folder = Folder::new("screen-narrow");
+    let image = folder.path("disk.img");
+    let file = File::create(&image).expect("a file");
+    file.set_len(64 << 20).expect("64 MiB");
+    drop(file);
+    let script = format!("echo 2050,100000 | sfdisk -q -X gpt {}", image.display());
+    run(Command::new("sh").args(["-c", &script]));
+    let image = image.display();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let (iostat, trace) = (
+        examples.join("iostat"),
+        examples.join("traces/postgres-sector34.txt.gz"),
+    );
+    let (iostat, trace, dumps) = (iostat.display(), trace.display(), examples.join("dumps"));
+    let dumps = dumps.display();
+    let commands = [
+        "explain".to_owned(),
+        "explain misaligned-partition".to_owned(),
+        "explain parity-small-writes".to_owned(),
+        "plan writes --record 8k --gather 16 --random 400".to_owned(),
+        "plan disks --reads 1000 --writes 500 --disk-rate 150".to_owned(),
+        format!("plan softpart --from {dumps}/metastat-p.txt {dumps}/prtvtoc-c2t0d0.txt"),
+        format!("compare {iostat}/misaligned.txt {iostat}/aligned.txt"),
+        format!("watch --plain --from {trace}"),
+        format!("analyze {trace} --chunk 64k --members 4"),
+        format!("check -vv --from {dumps}/metastat-p.txt"),
+        format!("fix relabel {image} --start 2048s"),
+        format!("bench {image} --for 1s --depth 2"),
+        format!("replay {trace} {image} --speed max"),
+        format!("probe {image} --limit 2s"),
+    ];
+    let terminal = Terminal::open("narrow", 60, 20, "LC_ALL=C.UTF-8 TERM=screen PAGER=cat");
+    terminal.tmux(&["set-option", "-g", "history-limit", "20000"]);
+    let program = env!("CARGO_BIN_EXE_plumb");
+    let mut too_long = Vec::new();
+    for (at, command) in commands.iter().enumerate() {
+        terminal.tmux(&["clear-history"]);
+        let typed = format!("clear; echo 'be''gin'; {program} {command}; echo 'sta''tus' {at}: $?");
+        terminal.press(&[&typed, "Enter"]);
+        terminal.until(&format!("the end of {command}"), |screen| {
+            screen.contains(&format!("\nstatus {at}: "))
+        });
+        let all = terminal.tmux(&["capture-pane", "-p", "-J", "-S", "-20000"]);
+        let (_, shown) = all.rsplit_once("begin\n").expect("the mark");
+        let (shown, status) = shown.rsplit_once("\nstatus ").expect("the other mark");
+        let ended = status
+            .lines()
+            .next()
+            .and_then(|line| line.split(": ").nth(1))
+            .map(str::trim);
+        assert!(
+            ["0", "1", "3"].iter().any(|code| ended == Some(*code)),
+            "{command}: {all}"
+        );
+        assert!(shown.lines().count() > 2, "{command}: {all}");
+        // Commands of a report are behind spaces, or behind the words of a way back.
+        let is_command = |line: &&str| {
+            let line = line.trim_start();
+            let line = line.strip_prefix("way back: ").unwrap_or(line);
+            let first = line.split([' ', '=', '(']).next().unwrap_or_default();
+            FIRST_WORDS.contains(&first) || first.contains('/') || first == "#"
+        };
+        // A path is not broken either.
+        let has_path = |line: &&str| {
+            line.split(' ')
+                .any(|word| word.starts_with(['/', '(']) && word.contains('/'))
+        };
+        let is_long =
+            |line: &&str| line.chars().count() > 60 && !is_command(line) && !has_path(line);
+        let long = shown.lines().filter(is_long);
+        too_long.extend(long.map(|line| format!("{command}: {line}")));
+    }
+    assert!(too_long.is_empty(), "{too_long:#?}");
+}
+
+/// First words of commands that reports print.
+const FIRST_WORDS: [&str; 14] = [
+    "plumb",
+    "sudo",
+    "echo",
+    "mdadm",
+    "metainit",
+    "metaclear",
+    "stat",
+    "find",
+    "newfs",
+    "dd",
+    "mount",
+    "info",
+    "{",
+    "chown",
+];

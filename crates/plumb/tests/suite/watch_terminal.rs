@@ -141,6 +141,15 @@ fn keys_act_as_the_last_line_says() {
     assert_eq!(ranked(&screen), [first, second], "{screen}");
     terminal.press(&["j"]);
     terminal.shows(&format!(" device {second} (request layer)"));
+    // Clicks of the left button on the rows of both disks.
+    for (row, name) in [(3, first), (4, second)] {
+        terminal.tmux(&["send-keys", "-l", &format!("\u{1b}[<0;5;{row}M")]);
+        terminal.shows(&format!(" device {name} (request layer)"));
+    }
+    terminal.press(&["+"]);
+    terminal.shows("intervals of 1 s from now on");
+    terminal.press(&["-"]);
+    terminal.shows("intervals of 0.5 s from now on");
     terminal.press(&["/"]);
     terminal.shows("filter: _");
     terminal.press(&[second, "Enter"]);
@@ -211,7 +220,7 @@ fn a_terminal_that_changes_its_size() {
         }
     };
     terminal.until("80 by 24", whole(80, 24));
-    for (width, height) in [(200, 60), (80, 24), (120, 30)] {
+    for (width, height) in [(200, 50), (120, 40), (200, 60), (80, 24), (120, 30)] {
         terminal.tmux(&[
             "resize-window",
             "-x",

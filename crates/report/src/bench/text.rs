@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::bench::{study, sweep, verdict};
 use crate::brief;
 use crate::format::{bytes, count, ns, rate};
-use crate::text::{Page, Paper};
+use crate::text::{FigureColumn, Page, Paper};
 use crate::verdict::Outcome;
 
 /// The columns of the lines of intervals.
@@ -20,24 +20,31 @@ pub enum IntervalColumns {
     /// Those that a terminal of 80 columns has room for: lengths are left out, and times of reads and writes apart, which the
     /// summary tells.
     Fewer,
+    /// Those that a terminal of 60 columns has room for.
+    Fewest,
 }
 
 impl IntervalColumns {
     /// As many as there is room for; all where it is no terminal.
     #[must_use]
     pub fn within(width: Option<usize>) -> IntervalColumns {
-        let needed = WIDTHS.iter().sum::<usize>() + WIDTHS.len() - 1;
-        if width.is_none_or(|width| width >= needed) {
-            IntervalColumns::All
-        } else {
-            IntervalColumns::Fewer
-        }
+        let all = [IntervalColumns::All, IntervalColumns::Fewer];
+        let fits = |columns: &IntervalColumns| width.is_none_or(|width| width >= columns.width());
+        all.into_iter()
+            .find(fits)
+            .unwrap_or(IntervalColumns::Fewest)
+    }
+
+    fn width(self) -> usize {
+        let widths = self.places().iter().map(|at| WIDTHS[*at]);
+        widths.sum::<usize>() + self.places().len() - 1
     }
 
     const fn places(self) -> &'static [usize] {
         match self {
             IntervalColumns::All => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
             IntervalColumns::Fewer => &[0, 1, 2, 4, 5, 8, 9, 10, 11, 12],
+            IntervalColumns::Fewest => &[0, 1, 2, 4, 5, 8, 10],
         }
     }
 }
@@ -314,10 +321,8 @@ pub(crate) fn times(page: &mut Page, measured: &Measurement) {
     if made.is_empty() {
         return;
     }
-    page.line(format!(
-        "  {:<25} {:>7}  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
-        "", "mean", "p50", "p90", "p99", "p99.9", "max"
-    ));
+    let head = ["mean", "p50", "p90", "p99", "p99.9", "max"];
+    page.row(&format!("  {:<25}", ""), &TIMES, &head.map(str::to_owned));
     for (name, side) in made {
         if let Some(response) = &side.response {
             times_line(page, &format!("{name}, due to complete"), response);
@@ -330,16 +335,26 @@ pub(crate) fn times(page: &mut Page, measured: &Measurement) {
 
 pub(crate) fn times_line(page: &mut Page, name: &str, times: &Times) {
     let shown = |value: i64| ns(value.unsigned_abs());
-    page.line(format!(
-        "  {name:<25} {:>7}  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
+    let cells = [
         ns(times.mean_ns as u64),
         shown(times.p50_ns),
         shown(times.p90_ns),
         shown(times.p99_ns),
         shown(times.p999_ns),
         shown(times.max_ns),
-    ));
+    ];
+    page.row(&format!("  {name:<25}"), &TIMES, &cells);
 }
+
+/// Columns of response times.
+const TIMES: [FigureColumn; 6] = [
+    FigureColumn { width: 8, rank: 0 },
+    FigureColumn { width: 9, rank: 3 },
+    FigureColumn { width: 9, rank: 4 },
+    FigureColumn { width: 9, rank: 1 },
+    FigureColumn { width: 9, rank: 5 },
+    FigureColumn { width: 9, rank: 2 },
+];
 
 #[cfg(test)]
 mod tests {

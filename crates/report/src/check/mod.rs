@@ -33,6 +33,21 @@ pub(crate) use standing::listed;
 /// Groups of equal findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
 
+/// Something that could not be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unseen {
+    /// The part, and the reason.
+    pub what: String,
+    /// The same as a short clause: `layers below vda are not visible`.
+    #[serde(skip)]
+    pub clause: String,
+    /// Whether it is below the virtual disks of a guest, which a configuration may accept.
+    #[serde(skip)]
+    pub is_below_guest: bool,
+    /// Commands that would see it; none where nothing known to the program would.
+    pub commands: Vec<CommandLine>,
+}
+
 /// A dump or the host itself, and the result of reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckInput {
@@ -72,6 +87,8 @@ pub struct Check<'a> {
     pub elsewhere: &'a [Finding],
     /// Devices whose labels and superblocks could not be read, with the partitions and file systems on them.
     pub unread: &'a [Target],
+    /// The parts that were not visible.
+    pub unseen: &'a [Unseen],
     /// Sentences that a reader must know.
     pub notes: &'a [String],
     /// The result. The exit status follows it.
@@ -113,8 +130,23 @@ impl Check<'_> {
             scope: self.scope(),
             fit: None,
             unknown: self.first_unknown(),
+            unread: self.unread_words(),
             has_accepted_unseen: self.has_accepted_unseen(),
         }
+    }
+
+    /// The parts that were not visible, without accepted ones.
+    pub(crate) fn unseen_that_count(&self) -> Vec<&Unseen> {
+        let is_accepted = self.has_accepted_unseen();
+        let counts = |one: &&Unseen| !(one.is_below_guest && is_accepted);
+        self.unseen.iter().filter(counts).collect()
+    }
+
+    /// The parts of this host that could not be read, as a clause.
+    fn unread_words(&self) -> Option<String> {
+        let of_host = self.unseen.iter().filter(|one| !one.is_below_guest);
+        let clauses: Vec<&str> = of_host.map(|one| one.clause.as_str()).collect();
+        (!clauses.is_empty()).then(|| format!("not visible: {}", clauses.join(", ")))
     }
 
     /// Whether a layer or a rule is unknown and counts. The argument of `counts` is true for a layer that is
@@ -185,6 +217,7 @@ pub fn text(check: &Check<'_>, detail: Detail, paper: impl Into<Paper>) -> Strin
         brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
             aside(page, check, "plumb check");
             unread(page, check.inputs);
+            brief::unseen_lines(page, verdict.word, &check.unseen_that_count());
             if check.is_unseen_alone() {
                 brief::accept_unseen_line(page);
             }
@@ -200,6 +233,7 @@ pub fn text(check: &Check<'_>, detail: Detail, paper: impl Into<Paper>) -> Strin
     }
     summary(&mut page, check);
     tree::lines(&mut page, check);
+    unseen(&mut page, check.unseen);
     if detail == Detail::All {
         doubts(&mut page, check);
         sources(&mut page, check);
@@ -308,6 +342,27 @@ fn command_of_all(page: &mut Page, run: &Run) {
     match all_of(run) {
         Ok(command) => page.command("    ", &command),
         Err(_) => page.line("    the same command with -vv"),
+    }
+}
+
+/// The parts that were not visible, and the commands that would show them.
+pub(crate) fn unseen(page: &mut Page, unseen: &[Unseen]) {
+    if unseen.is_empty() {
+        return;
+    }
+    page.heading("Not seen");
+    for (at, one) in unseen.iter().enumerate() {
+        page.wrapped("  ", "    ", &one.what);
+        // One command may do for several in a row.
+        if unseen
+            .get(at + 1)
+            .is_some_and(|next| next.commands == one.commands)
+        {
+            continue;
+        }
+        for command in &one.commands {
+            page.command("    ", command);
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use plumb_diagnose::Analysis;
 use serde::Serialize;
 
-use super::{Diagnose, Unseen};
+use super::Diagnose;
+use crate::check::Unseen;
 use crate::check::{CheckInput, CheckResult, result};
 use crate::json::{Document, findings};
 use crate::text::Sender;
@@ -51,7 +52,7 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
                 .iter()
                 .map(|section| section.analysis)
                 .collect(),
-            unseen: diagnose.unseen,
+            unseen: diagnose.check.unseen,
         },
     };
     plumb_quoting::json::pretty(&document)

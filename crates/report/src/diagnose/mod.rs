@@ -7,16 +7,15 @@ use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_geometry::plural;
 use plumb_model::{RuleId, Severity};
-use plumb_quoting::{CommandLine, visible};
+use plumb_quoting::visible;
 use plumb_stack::{Kind, NodeId};
-use serde::Serialize;
 
 use crate::Report;
 use crate::brief;
 use crate::check::{self, Check, listed};
 use crate::format::{bytes, bytes_within, count, count_within, ns, share_within};
 use crate::text::page::Page;
-use crate::text::{Detail, Paper, Sender};
+use crate::text::{Detail, FigureColumn, Paper, Sender};
 use crate::verdict::{self, Grounds, Verdict};
 
 mod json;
@@ -31,8 +30,6 @@ pub struct Diagnose<'a> {
     pub io: Report<'a>,
     /// The watch; `None` where there was none.
     pub watched: Option<WatchSummary<'a>>,
-    /// The parts that were not visible.
-    pub unseen: &'a [Unseen],
 }
 
 /// A watch.
@@ -45,21 +42,6 @@ pub struct WatchSummary<'a> {
     pub too_few: Vec<&'a str>,
     /// Senders of I/O, most first.
     pub senders: Vec<Sender<'a>>,
-}
-
-/// Something that could not be seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unseen {
-    /// The part, and the reason.
-    pub what: String,
-    /// The same as a short clause: `layers below vda are not visible`.
-    #[serde(skip)]
-    pub clause: String,
-    /// Whether it is below the virtual disks of a guest, which a configuration may accept.
-    #[serde(skip)]
-    pub is_below_guest: bool,
-    /// Commands that would see it; none where nothing known to the program would.
-    pub commands: Vec<CommandLine>,
 }
 
 /// Findings of one rule and severity, for the summary.
@@ -92,7 +74,12 @@ impl Diagnose<'_> {
             Some(watched) => format!("{} in {:.0} s", self.check.scope(), watched.seconds),
             None => format!("{}; I/O not watched", self.check.scope()),
         };
-        let clauses: Vec<&str> = self.unseen.iter().map(|one| one.clause.as_str()).collect();
+        let clauses: Vec<&str> = self
+            .check
+            .unseen
+            .iter()
+            .map(|one| one.clause.as_str())
+            .collect();
         let unseen = (!clauses.is_empty()).then(|| format!("not visible: {}", clauses.join(", ")));
         let of_layout = self.check.grounds();
         Grounds {
@@ -187,10 +174,7 @@ pub fn text(diagnose: &Diagnose<'_>, detail: Detail, paper: impl Into<Paper>) ->
         let findings = &check.diagnosis.findings;
         brief::lines(&mut page, &verdict, check.outcome, findings, |page| {
             check::aside(page, check, "plumb diagnose");
-            let is_accepted = check.has_accepted_unseen();
-            let counts = |one: &&Unseen| !(one.is_below_guest && is_accepted);
-            let unseen: Vec<&Unseen> = diagnose.unseen.iter().filter(counts).collect();
-            brief::unseen_lines(page, verdict.word, &unseen);
+            brief::unseen_lines(page, verdict.word, &check.unseen_that_count());
             if check.is_unseen_alone() {
                 brief::accept_unseen_line(page);
             }
@@ -209,7 +193,7 @@ pub fn text(diagnose: &Diagnose<'_>, detail: Detail, paper: impl Into<Paper>) ->
         check::unknown(&mut page, check);
         check::doubts(&mut page, check);
     }
-    unseen(&mut page, diagnose.unseen);
+    check::unseen(&mut page, check.unseen);
     if detail == Detail::All {
         check::sources(&mut page, check);
     }
@@ -315,12 +299,22 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-fn line(page: &mut Page, indent: &str, name: &str, [ios, moved, off, median, most]: &[String; 5]) {
-    let name = format!("{indent}{}", visible(name));
-    page.line(format!(
-        "{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"
-    ));
+fn line(page: &mut Page, indent: &str, name: &str, row: &[String; 5]) {
+    let name = format!("{:<14}", format!("{indent}{}", visible(name)));
+    page.row(&name, &SEEN_COLUMNS, row);
 }
+
+/// Columns of the I/O of a device.
+const SEEN_COLUMNS: [FigureColumn; 5] = [
+    FigureColumn { width: 11, rank: 0 },
+    FigureColumn { width: 10, rank: 2 },
+    FigureColumn {
+        width: OFF + 1,
+        rank: 0,
+    },
+    FigureColumn { width: 9, rank: 1 },
+    FigureColumn { width: 9, rank: 3 },
+];
 
 /// Columns for how many of how many are off.
 const OFF: usize = 25;
@@ -365,25 +359,4 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         more => format!(", and {} more", count(more as u64)),
     };
     page.wrapped("  ", "    ", format!("Sent by {}{more}.", shown.join(", ")));
-}
-
-/// The parts that were not visible, and the commands that would show them.
-fn unseen(page: &mut Page, unseen: &[Unseen]) {
-    if unseen.is_empty() {
-        return;
-    }
-    page.heading("Not seen");
-    for (at, one) in unseen.iter().enumerate() {
-        page.wrapped("  ", "    ", &one.what);
-        // One command may do for several in a row.
-        if unseen
-            .get(at + 1)
-            .is_some_and(|next| next.commands == one.commands)
-        {
-            continue;
-        }
-        for command in &one.commands {
-            page.command("    ", command);
-        }
-    }
 }

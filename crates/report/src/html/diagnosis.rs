@@ -4,8 +4,9 @@
 use super::markup::Markup;
 use super::page::{document, table};
 use super::{draw_section, findings, foot, overview, pictured};
+use crate::check::Unseen;
 use crate::check::{accepted, listed, tree_lines};
-use crate::diagnose::{Diagnose, Unseen};
+use crate::diagnose::Diagnose;
 use crate::format::count;
 use crate::text::Color;
 use crate::text::page::Page;
@@ -18,7 +19,7 @@ pub fn diagnosed(diagnose: &Diagnose<'_>) -> String {
         m.leaf("h1", &[], &format!("Storage of {}", report.title));
         m.leaf("p", &[("class", "verdict")], &diagnose.headline());
         alike(m, diagnose);
-        unseen(m, diagnose.unseen);
+        unseen(m, diagnose.check.unseen);
         findings::draw(m, report);
         for sentence in accepted::sentences(diagnose.check.accepted) {
             m.leaf("p", &[], &sentence);

@@ -160,6 +160,11 @@ fn draw_group(m: &mut Markup, report: &Report<'_>, group: &[&Finding]) {
             let rows = facts::rows(finding);
             table(m, "Facts", &["<what", "value"], &rows);
             steps(m, &finding.fix);
+            m.leaf(
+                "p",
+                &[],
+                &format!("Background: plumb explain {}", finding.rule()),
+            );
         },
     );
 }

@@ -4,7 +4,7 @@ use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
 use serde::Serialize;
 
-use super::{App, Page, Paper, grid_lines, measures};
+use super::{App, FigureColumn, Page, Paper, grid_lines, measures};
 use crate::brief;
 use crate::format::{bytes, count, percent};
 use crate::verdict::Verdict;
@@ -149,12 +149,34 @@ pub fn asked(app: &App, paper: impl Into<Paper>) -> String {
     page.text
 }
 
+/// Columns of the senders, behind their names.
+const SENDER_COLUMNS: [FigureColumn; 6] = [
+    FigureColumn { width: 9, rank: 3 },
+    FigureColumn { width: 12, rank: 0 },
+    FigureColumn { width: 11, rank: 0 },
+    FigureColumn { width: 10, rank: 2 },
+    FigureColumn { width: 11, rank: 1 },
+    FigureColumn { width: 8, rank: 4 },
+];
+
 fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     if senders.is_empty() {
         return;
     }
     page.gap();
-    page.line("  Process               PID  device            I/O     bytes misaligned threads");
+    let head = [
+        "PID",
+        "  device    ",
+        "I/O",
+        "bytes",
+        "misaligned",
+        "threads",
+    ];
+    page.row(
+        &format!("  {:<16}", "Process"),
+        &SENDER_COLUMNS,
+        &head.map(str::to_owned),
+    );
     for sender in senders.iter().take(SENDERS) {
         let Sender {
             device,
@@ -170,14 +192,15 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
             || "unknown".to_owned(),
             |off| percent(off as f64 / (*ios).max(1) as f64),
         );
-        page.line(format!(
-            "  {:<16} {pid:>8}  {:<10} {:>10} {:>9} {misaligned:>10} {:>7}",
-            comm,
-            device,
+        let cells = [
+            pid.to_string(),
+            format!("  {device:<10}"),
             count(*ios),
             bytes(*moved),
-            count(*threads)
-        ));
+            misaligned,
+            count(*threads),
+        ];
+        page.row(&format!("  {comm:<16}"), &SENDER_COLUMNS, &cells);
     }
     if senders.len() > SENDERS {
         let others = &senders[SENDERS..];

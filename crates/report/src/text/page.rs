@@ -212,8 +212,13 @@ impl Page {
     /// A row of figures behind a name of 16 columns. On narrow paper the cells with the highest ranks are left out, so that
     /// no figure is cut.
     pub fn figures(&mut self, name: &str, columns: &[FigureColumn], cells: &[String]) {
-        let room = self.paper.width.saturating_sub(NAME_WIDTH);
-        let mut line = format!("{name:<NAME_WIDTH$}");
+        self.row(&format!("{name:<NAME_WIDTH$}"), columns, cells);
+    }
+
+    /// The same behind a name that is padded to its column.
+    pub fn row(&mut self, name: &str, columns: &[FigureColumn], cells: &[String]) {
+        let room = self.paper.width.saturating_sub(name.chars().count());
+        let mut line = name.to_owned();
         for at in fitting_columns(columns, room) {
             line += &format!("{:>width$}", cells[at], width = columns[at].width);
         }

@@ -67,15 +67,10 @@ pub use target::{part, target};
 /// The share of I/O that a finding counts: `12 of 34 (35.3 %)`; `None` for findings that count none.
 #[must_use]
 pub fn counted_share(finding: &plumb_model::Finding) -> Option<String> {
-    use plumb_model::Facts;
-    let counted = match &finding.facts {
-        Facts::MisalignedIo(facts) => Some(&facts.counted),
-        Facts::OddLengthIo(facts) => Some(&facts.counted),
-        Facts::SmallRandomWrites(facts) => Some(&facts.counted),
-        Facts::LooksSequential(facts) => Some(&facts.counted),
-        _ => None,
-    };
-    counted.map(|share| format!("{} I/O", phrase::counted(share)))
+    finding
+        .facts
+        .counted()
+        .map(|share| format!("{} I/O", phrase::counted(share)))
 }
 
 /// A finding in words.

@@ -108,6 +108,7 @@ fn report_of(
         accepted: &Accepted::default(),
         elsewhere: &[],
         unread: &[],
+        unseen: &[],
         notes: stack.notes(),
         outcome: Outcome::Unknown(WhyUnknown::Layout),
     };

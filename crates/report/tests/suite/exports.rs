@@ -52,6 +52,7 @@ fn export<T>(make: impl FnOnce(&Check<'_>) -> T) -> T {
         accepted: &Accepted::default(),
         elsewhere: &[],
         unread: &[],
+        unseen: &[],
         notes: &[],
         outcome: Outcome::Findings,
     })

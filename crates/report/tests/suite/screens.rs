@@ -13,8 +13,8 @@ use plumb_model::{Confidence, Effect, Facts, Finding, Fix, GridOf, Seen, Severit
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::Command;
 use plumb_report::Report;
-use plumb_report::check::Check;
-use plumb_report::diagnose::{Diagnose, Unseen, WatchSummary, text};
+use plumb_report::check::{Check, Unseen};
+use plumb_report::diagnose::{Diagnose, WatchSummary, text};
 use plumb_report::format::count;
 use plumb_report::run::Run;
 use plumb_report::text::{Color, Detail};
@@ -108,6 +108,7 @@ fn screen(
         accepted: &Accepted::default(),
         elsewhere: &[],
         unread: &[],
+        unseen,
         notes: &[],
         outcome,
     };
@@ -131,7 +132,6 @@ fn screen(
         check,
         io,
         watched: Some(watched),
-        unseen,
     };
     text(&page, detail, Color::Never)
 }

@@ -11,6 +11,7 @@ use plumb_relocate::{Direction, JournalError, JournalFile, MoveError, Status};
 use plumb_report::fix::{Moved, print_moved};
 use plumb_sys::Doubt;
 
+use crate::cli::ColorChoice;
 use crate::cli::fix::{Move, Resume, Status as StatusArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -78,7 +79,8 @@ fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
 }
 
 fn print(moved: &Moved, is_json: bool) -> Result<(), Failure> {
-    let text = print_moved(&crate::this_run::now(), moved, is_json);
+    let paper = (!is_json).then(|| output::paper(ColorChoice::Never));
+    let text = print_moved(&crate::this_run::now(), moved, paper);
     output::print(&text.map_err(|error| Failure::failed(&error))?)
 }
 

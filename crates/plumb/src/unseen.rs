@@ -1,10 +1,10 @@
-//! The parts that a diagnosis could not see, and the commands that would.
+//! The parts that a diagnosis or a check could not see, and the commands that would.
 
 use std::collections::HashSet;
 
 use plumb_capture::CaptureError;
 use plumb_quoting::{Command, CommandLine, NoCommand};
-use plumb_report::diagnose::Unseen;
+use plumb_report::check::Unseen;
 use plumb_stack::{Kind, NodeId, Stack};
 
 use crate::typed;
