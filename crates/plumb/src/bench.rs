@@ -140,7 +140,7 @@ impl IntervalLines {
             let words = report::interval_line(shown, self.columns) + "\n";
             self.printed = self.put(&words);
         }
-        self.line.show(|| measured::progress(plan, interval));
+        self.line.show(|| measured::progress(plan, interval, shown));
     }
 
     /// Takes the time left away.

@@ -1,6 +1,6 @@
 //! From the engine's tallies to the data of a report.
 
-use plumb_geometry::{Nanos, plural};
+use plumb_geometry::{Nanos, group_digits, plural};
 use plumb_load::series::Average;
 use plumb_load::{
     DirectionTally, Ended, Hits, IntervalReport, Job, JobOutcome, Latencies, LoadPlan, Means, Pace,
@@ -42,12 +42,18 @@ impl BenchCourse {
     }
 }
 
-/// The time of a run so far, and the time left.
-pub fn progress(plan: &LoadPlan<'_>, interval: &IntervalReport<'_>) -> String {
-    plan.duration.map_or_else(
+/// The rate of the last interval, the time of a run so far, and the time left.
+pub fn progress(
+    plan: &LoadPlan<'_>,
+    interval: &IntervalReport<'_>,
+    shown: &report::BenchInterval,
+) -> String {
+    let rate = shown.ios as f64 / shown.seconds.max(f64::MIN_POSITIVE);
+    let time = plan.duration.map_or_else(
         || format!("{:.0} s so far", interval.at.as_secs_f64()),
         |duration| time_of(interval.at, plan.warmup + duration),
-    )
+    );
+    format!("{} I/O/s; {time}", group_digits(rate as u64))
 }
 
 /// The joint activity of some jobs in a period.

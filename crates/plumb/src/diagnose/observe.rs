@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
-use plumb_geometry::plural;
+use plumb_geometry::{group_digits, plural};
 use plumb_profile::{Places, Profile, ProfileSet, Settings};
 use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
@@ -120,10 +120,14 @@ pub fn watch(
     let mut next = began;
     // Once at least: I/O that were counted before an early end are reported as well.
     let mut is_over = false;
+    let mut counted = 0;
     while !is_over {
         line.show(|| {
-            let time = time_of(began.elapsed(), time);
-            format!("watching {watched}: {time}; Ctrl-C ends it early")
+            let elapsed = began.elapsed();
+            let rate = counted as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+            let (ios, rate) = (group_digits(counted), group_digits(rate as u64));
+            let time = time_of(elapsed, time);
+            format!("watching {watched}: {ios} I/O, {rate}/s; {time}; Ctrl-C ends it early")
         });
         next = (next + WINDOW).min(end);
         wait_until(next, &ended, || block.keep_up());
@@ -134,6 +138,7 @@ pub fn watch(
         let mut reading = block.read();
         rename(&mut reading, &names);
         whole.add(&reading);
+        counted += reading.profiles.iter().map(Profile::ios).sum::<u64>();
         seen_again.append(&mut reading.seen_again);
         reading
             .processes

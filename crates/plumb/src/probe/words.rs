@@ -22,15 +22,16 @@ pub fn means(means: Means) -> String {
     }
 }
 
-/// `4,321 reads, 1,080/s, 4 of up to 30 s; Ctrl-C shows what is known so far`.
+/// `4,321 reads, 1,080/s, 4 of up to 30 s, 26 s left; Ctrl-C ends it early`.
 pub fn progress(ios: &AtomicU64, op: report::Op, elapsed: Duration, limit: Duration) -> String {
     let (made, seconds) = (ios.load(Ordering::Relaxed), elapsed.as_secs_f64());
     format!(
-        "{} {}, {}/s, {seconds:.0} of up to {:.0} s; Ctrl-C shows what is known so far",
+        "{} {}, {}/s, {seconds:.0} of up to {:.0} s, {:.0} s left; Ctrl-C ends it early",
         format::count(made),
         op.all(),
         format::count((made as f64 / seconds.max(0.001)) as u64),
-        limit.as_secs_f64()
+        limit.as_secs_f64(),
+        limit.saturating_sub(elapsed).as_secs_f64()
     )
 }
 

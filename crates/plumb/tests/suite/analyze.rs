@@ -359,6 +359,52 @@ fn latencies_of_a_torn_recording_are_not_known() {
         assert_eq!(profile["ops"][0]["device"].is_null(), is_torn);
         assert_eq!(profile["in_flight"].is_null(), is_torn);
         assert_eq!(profile["timed"], if is_torn { 500 } else { 1000 });
+        let page = folder.path("page.html");
+        analyze(&file, &format!("--html {}", page.display()));
+        let page = std::fs::read_to_string(page).expect("a page");
+        let why = "too many completions are missing: the others may belong to other I/O";
+        assert_eq!(page.contains(why), is_torn, "{name}");
+    }
+}
+
+/// A forgotten `k` is refused with the size that was likely meant, before anything is judged.
+#[test]
+fn a_grid_of_eight_bytes_is_refused() {
+    let folder = Folder::new("grid-8");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let ran = analyze(&file, "--grid 8");
+    ran.ends(2)
+        .complains("expected at least 512 bytes, a sector; write `8k` for 8,192 bytes");
+    assert_eq!(ran.out, "");
+}
+
+/// Four threads that each have an I/O in flight at the same time are four, and one thread with four I/O is one.
+#[test]
+fn threads_in_flight_are_counted_apart() {
+    let folder = Folder::new("threads");
+    for threads in [1, 4] {
+        let mut text = String::new();
+        for round in 0..300u64 {
+            for (action, at) in [('D', 0), ('C', 500_000)] {
+                for io in 0..4u64 {
+                    let (ns, sector) = (round * 1_000_000 + at + io * 1_000, (round * 4 + io) * 64);
+                    let pid = 100 + io % threads;
+                    text += &format!(
+                        "  8,0    0 {ns:>8} {:>5}.{:09} {pid} {action}   R {sector} + 8 [fio]\n",
+                        ns / 1_000_000_000,
+                        ns % 1_000_000_000
+                    );
+                }
+            }
+        }
+        let ran = analyze(&folder.file("threads.txt", text), "");
+        let words = format!("on average while any, {threads} at most");
+        assert!(ran.out.contains(&words), "{}", ran.out);
+        assert!(
+            ran.out.contains("in flight: ") && ran.out.contains(" I/O on average, 4 at most"),
+            "{}",
+            ran.out
+        );
     }
 }
 

@@ -683,7 +683,7 @@ fn only_the_target_is_diagnosed() {
     diagnose(&lab.disk.name(), &[])
         .ends(1)
         .says(&format!("MISFIT: {first} starts 1 KiB (2 sectors) past"))
-        .says(&format!("{}", beside.name(1)))
+        .says(&beside.name(1))
         .says("`plumb diagnose` without a device shows them.");
     // The second partition starts on a block, and the first is neither below nor above it.
     let aligned = diagnose(&second, &[]);

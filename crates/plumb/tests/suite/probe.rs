@@ -557,7 +557,10 @@ fn progress_and_control_c() {
     );
     terminal.press(&[&command, "Enter"]);
     let is_progress = |line: &str| {
-        line.contains(" reads, ") && line.contains("/s, ") && line.contains(" of up to 100 s")
+        line.contains(" reads, ")
+            && line.contains("/s, ")
+            && line.contains(" of up to 100 s, ")
+            && line.contains(" s left; ")
     };
     terminal.until("the progress", |screen| screen.lines().any(is_progress));
     terminal.press(&["C-c"]);

@@ -459,3 +459,50 @@ const FIRST_WORDS: [&str; 14] = [
     "{",
     "chown",
 ];
+
+/// Commands that take seconds show their rate and the time left on a terminal, and take that line away.
+#[test]
+fn long_commands_show_their_progress() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("sfdisk"), Tool("partx"));
+    let disk = PartitionedDisk::new("screen-progress", 63);
+    let _reads = disk.read();
+    let file = disk.folder.file("file", vec![1; 4 << 20]);
+    let file = file.display();
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/traces/postgres-sector34.txt.gz");
+    let trace = trace.display();
+    let commands = [
+        (
+            format!("diagnose --for 5s {}", disk.path()),
+            ["watching ", " I/O, ", "/s; ", " left; Ctrl-C"],
+        ),
+        (
+            format!("bench {file} --for 5s --json"),
+            [" I/O/s; ", " of 5 s, ", " left", ""],
+        ),
+        (
+            format!("replay {trace} {file} --speed 5"),
+            [" of 6,806 I/O", " %, ", "/s, ", " left"],
+        ),
+    ];
+    for (at, (command, progress)) in commands.iter().enumerate() {
+        let terminal = Terminal::open(
+            &format!("progress-{at}"),
+            120,
+            40,
+            "LC_ALL=C.UTF-8 TERM=screen",
+        );
+        let program = env!("CARGO_BIN_EXE_plumb");
+        terminal.press(&[
+            &format!("clear; {program} {command}; echo 'sta''tus' $?"),
+            "Enter",
+        ]);
+        let is_progress =
+            |line: &str| progress.iter().all(|part| line.contains(part)) && !line.contains(program);
+        terminal.until(&format!("the progress of {command}"), |screen| {
+            screen.lines().any(is_progress)
+        });
+        let screen = terminal.until("the end", |screen| screen.contains("\nstatus "));
+        assert!(!screen.lines().any(is_progress), "{screen}");
+    }
+}
