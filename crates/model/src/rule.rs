@@ -114,6 +114,7 @@ macro_rules! rules {
                     Facts::SmallRandomWrites(facts) => Some(&facts.counted),
                     Facts::LooksSequential(facts) => Some(&facts.counted),
                     Facts::MemberSkew(facts) => Some(&facts.counted),
+                    Facts::RecordMismatch(RecordMismatch::Requests(facts)) => Some(&facts.counted),
                     _ => None,
                 }
             }

@@ -41,9 +41,10 @@ pub fn show(text: &str) -> Result<(), Failure> {
 /// Whether a pager took the text. A shell that finds no pager ends with one of two statuses, and has shown nothing.
 fn is_paged(text: &str) -> bool {
     const NO_PAGER: [i32; 2] = [126, 127];
-    let (pager, complaints) = match std::env::var("PAGER") {
-        Ok(pager) => (pager, Stdio::inherit()),
-        Err(_) => ("less -FRX".to_owned(), Stdio::null()),
+    let own = std::env::var("PAGER").ok();
+    let (pager, complaints) = match own.filter(|pager| !pager.trim().is_empty()) {
+        Some(pager) => (pager, Stdio::inherit()),
+        None => ("less -FRX".to_owned(), Stdio::null()),
     };
     let child = Command::new("sh")
         .args(["-c", &pager])
@@ -51,11 +52,11 @@ fn is_paged(text: &str) -> bool {
         .stderr(complaints)
         .spawn();
     let Ok(mut child) = child else { return false };
-    // A reader may leave before the end.
-    let _ = child
-        .stdin
-        .take()
-        .map(|mut input| input.write_all(text.as_bytes()));
+    let mut input = child.stdin.take();
+    let written = input.as_mut().map(|input| input.write_all(text.as_bytes()));
+    drop(input);
+    // A reader may leave before the end, with status 0; a pager that fails at once has shown nothing.
+    let is_read = written.is_some_and(|written| written.is_ok());
     let status = child.wait().ok().and_then(|status| status.code());
-    status.is_some_and(|status| !NO_PAGER.contains(&status))
+    status.is_some_and(|status| status == 0 || is_read && !NO_PAGER.contains(&status))
 }

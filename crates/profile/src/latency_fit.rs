@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_trace::Op;
 
 use crate::fit::{Select, Unknown};
 use crate::table::{Row, Table};
@@ -42,6 +43,9 @@ pub enum LatencyByFit {
         unfitting_mean_ns: f64,
         /// Unfitting I/O that were compared.
         compared: u64,
+        /// Writes among them.
+        #[serde(default)]
+        compared_writes: u64,
         /// Unfitting I/O that were timed.
         unfitting: u64,
         /// Pairs of groups that were compared.
@@ -63,6 +67,18 @@ impl LatencyByFit {
             .share_at_most()
             .is_some_and(|share| share < NO_COST_SHARE);
         is_cheap && self.covers(NO_COST_COVERAGE_PERCENT_MIN)
+    }
+
+    /// Whether the same was shown for writes: on many devices a misaligned read costs nothing, and a misaligned write reads first.
+    #[must_use]
+    pub fn shows_no_cost_of_writes(&self) -> bool {
+        let are_writes = match *self {
+            LatencyByFit::Difference {
+                compared_writes, ..
+            } => compared_writes >= STRATUM_TIMED_MIN,
+            LatencyByFit::NotComparable { .. } => false,
+        };
+        are_writes && self.shows_no_cost()
     }
 
     /// Whether at least this percentage of the misaligned I/O was compared.
@@ -130,28 +146,45 @@ impl Table {
     /// # Errors
     /// If the table does not have the fit of its I/O on the grid.
     pub fn latency_by_fit(&self, grid: &Grid) -> Result<LatencyByFit, Unknown> {
+        self.latency_by_fit_beside(self, grid)
+    }
+
+    /// Compares the latency of the I/O of this table that do not start on a grid with that of the I/O of another table of the
+    /// disk that do.
+    ///
+    /// # Errors
+    /// If a table does not have the fit of its I/O on the grid.
+    pub fn latency_by_fit_beside(
+        &self,
+        fitting: &Table,
+        grid: &Grid,
+    ) -> Result<LatencyByFit, Unknown> {
         self.can_answer(grid)?;
-        if self.is_spread_unknown() {
+        fitting.can_answer(grid)?;
+        if self.is_spread_unknown() || fitting.is_spread_unknown() {
             return Ok(LatencyByFit::NotComparable {
                 why: "the source does not tell the spread of its latencies".to_owned(),
             });
         }
         let mut strata: BTreeMap<Stratum, [LatencySums; 2]> = BTreeMap::new();
-        for (key, row) in self
-            .iter()
-            .filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes()))
-        {
-            let off = grid
-                .past_boundary(Bytes(key.residue() * self.unit_bytes()))
-                .0
-                != 0;
-            let stratum = (
-                key.is_rounded(),
-                key.op() as u8,
-                key.length(),
-                key.continues(),
-            );
-            strata.entry(stratum).or_default()[usize::from(off)].add(&row);
+        for (side, table) in [fitting, self].into_iter().enumerate() {
+            for (key, row) in table
+                .iter()
+                .filter(|(key, _)| Select::DATA.takes(*key, table.unit_bytes()))
+            {
+                let start = Bytes(key.residue() * table.unit_bytes());
+                let is_off = grid.past_boundary(start).0 != 0;
+                if usize::from(is_off) != side {
+                    continue;
+                }
+                let stratum = (
+                    key.is_rounded(),
+                    key.op() as u8,
+                    key.length().saturating_mul(table.unit_bytes()),
+                    key.continues(),
+                );
+                strata.entry(stratum).or_default()[side].add(&row);
+            }
         }
         Ok(compare(&strata))
     }
@@ -180,13 +213,14 @@ fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
         ));
     }
     // Behind one rounded length there are several, and the longer ones need not be on the same side.
-    let counted: Vec<&[LatencySums; 2]> = strata
-        .iter()
-        .filter(|((rounded, ..), sides)| {
-            !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)
-        })
-        .map(|(_, sides)| sides)
-        .collect();
+    let likes = strata.iter().filter(|((rounded, ..), sides)| {
+        !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)
+    });
+    let writes = likes
+        .clone()
+        .filter(|((_, op, ..), _)| *op == Op::Write as u8);
+    let compared_writes = writes.fold(0u64, |sum, (_, [_, off])| sum.saturating_add(off.timed));
+    let counted: Vec<&[LatencySums; 2]> = likes.map(|(_, sides)| sides).collect();
     let compared = counted
         .iter()
         .fold(0u64, |sum, [_, off]| sum.saturating_add(off.timed));
@@ -219,6 +253,7 @@ fn compare(strata: &BTreeMap<Stratum, [LatencySums; 2]>) -> LatencyByFit {
         fitting_mean_ns,
         unfitting_mean_ns,
         compared,
+        compared_writes,
         unfitting,
         strata: counted.len() as u64,
     }

@@ -89,7 +89,10 @@ fn block(page: &mut Page, alike: &[&Finding]) {
         page.wrapped("  Cost: ", "  ", words::cost(cost) + ".");
     }
     if let Some(command) = &first.confirm {
-        page.line("  Confirm it first (reads only):");
+        page.line(format!(
+            "  Confirm it first{} (reads only):",
+            words::on_host(first)
+        ));
         page.command("      ", command);
     }
     remedy(page, first);

@@ -142,7 +142,7 @@ fn lines_of(page: &mut Page, finding: &Finding, name: String, list: impl FnOnce(
     }
     page.line(format!("  confidence: {}", finding.confidence.word()));
     if let Some(command) = &finding.confirm {
-        page.line("  confirm it first:");
+        page.line(format!("  confirm it first{}:", words::on_host(finding)));
         page.command("    ", command);
         page.line("      (reads only)");
     }

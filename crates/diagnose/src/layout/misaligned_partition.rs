@@ -154,9 +154,13 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let Some(worst) = off.first() else {
         return vec![unknown(context, top, standings).unwrap_or(Outcome::Silent)];
     };
-    let finding = Outcome::found(found(context, (top, device), worst, (&off, standings)));
-    let unknown = unknown(context, top, standings).filter(|_| severity(worst) == Severity::Note);
-    [finding].into_iter().chain(unknown).collect()
+    let finding = found(context, (top, device), worst, (&off, standings));
+    let is_note = finding.severity == Severity::Note;
+    let unknown = unknown(context, top, standings).filter(|_| is_note);
+    [Outcome::found(finding)]
+        .into_iter()
+        .chain(unknown)
+        .collect()
 }
 
 /// The unknown part of a top layer, with the reason; `None` if all is known.
@@ -279,8 +283,11 @@ fn found(
         wanted: wanted(context, device, worst, all),
     });
     let seen = seen::through(context, device, worst);
+    // One grid is measured, for reads and writes: another one may cost.
     let latency = seen.as_ref().and_then(Seen::latency_by_fit);
-    let is_free = latency.is_some_and(LatencyByFit::shows_no_cost);
+    let serious = off.iter().filter(|one| severity(one) >= Severity::Warning);
+    let is_free =
+        serious.count() <= 1 && latency.is_some_and(LatencyByFit::shows_no_cost_of_writes);
     let severity = if is_free {
         Severity::Note
     } else {

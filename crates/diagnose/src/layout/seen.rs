@@ -152,8 +152,9 @@ fn fit(
 ) -> Option<SeenFit> {
     let grid = grid_on(context, passed.disk, worst)?;
     let tally = places.table.fit(&grid, Select::DATA).ok()?;
-    // All I/O through one partition mostly have the same fit, so the others of the disk are the comparison.
-    let latency = passed.profile.places.table.latency_by_fit(&grid).ok();
+    // All I/O through one partition mostly have the same fit, so the fitting ones of the disk are the comparison.
+    let of_disk = &passed.profile.places.table;
+    let latency = places.table.latency_by_fit_beside(of_disk, &grid).ok();
     Some(SeenFit {
         ios: tally.ios,
         misaligned: tally.misaligned,

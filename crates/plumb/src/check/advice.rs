@@ -8,11 +8,13 @@ use std::os::unix::fs::FileExt;
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::Known;
-use plumb_model::{Confidence, Facts, Finding, Severity};
+use plumb_model::{Advice, Confidence, Facts, Finding, Severity};
 use plumb_plan::Wishes;
 use plumb_plan::recommend::{Circumstances, recommend};
 use plumb_profile::ProfileSet;
 use plumb_quoting::Command;
+use plumb_stack::node::keys;
+use plumb_stack::node_facts::HostSystem;
 use plumb_stack::ondisk::is_solaris_disk;
 use plumb_stack::{Kind, Node, NodeId, Placing, Stack};
 use rustix::fs::SeekFrom;
@@ -59,38 +61,66 @@ pub fn with_commands(
     for finding in &mut diagnosis.findings {
         let is_doubtful =
             finding.confidence == Confidence::Low && finding.severity >= Severity::Warning;
-        if is_doubtful {
-            let command = confirmation(judged.stack, finding);
-            finding.confirm = command.and_then(|command| command.line().ok());
-        }
-        // A warning that nobody can confirm is none.
-        if is_doubtful && finding.confirm.is_none() {
-            finding.severity = Severity::Note;
+        match confirmation(judged.stack, is_image, finding).filter(|_| is_doubtful) {
+            Some(command) => match command.line() {
+                Ok(command) => finding.confirm = Some(command),
+                Err(why) => finding.advice.push(Advice::NoCommand {
+                    why: why.to_string(),
+                }),
+            },
+            None => {}
         }
     }
 }
 
 /// The command that measures what a finding only assumes: the unit of a disk, or the length of its I/O.
-fn confirmation(stack: &Stack, finding: &Finding) -> Option<Command> {
+fn confirmation(stack: &Stack, is_image: bool, finding: &Finding) -> Option<Command> {
     let unit_of = match &finding.facts {
-        Facts::MisalignedPartition(facts) => Some(&facts.grid.on),
-        Facts::SoftPartitionDrift(facts) => Some(&facts.grid.on),
-        _ => None,
+        Facts::MisalignedPartition(facts) => &facts.grid.on,
+        Facts::SoftPartitionDrift(facts) => &facts.grid.on,
+        _ => {
+            let target = stack.node(finding.target.node?);
+            return Some(Command::new("plumb diagnose").path(path_of(target)));
+        }
     };
-    let Some(on) = unit_of else {
-        let target = finding.target.node?;
-        let is_solaris = is_solaris_disk(leaf_below(stack, target)?.own_name());
-        let command = Command::new("plumb diagnose").path(path_of(stack.node(target)));
-        return (!is_solaris).then_some(command);
-    };
-    let disk = leaf_below(stack, stack.find(on)?)?;
-    if is_solaris_disk(disk.own_name()) {
+    let disk = leaf_below(stack, stack.find(unit_of)?)?;
+    let elsewhere = |remark| Command::new("plumb probe /dev/DEVICE").remark(remark);
+    Some(if is_image {
+        elsewhere("on the disk that this image is for")
+    } else if is_solaris_disk(disk.own_name()) {
         // The driver `sd` keeps the block that each disk states, and `mdb` prints it.
         let filter = Command::new("egrep").arg("^un|_phy_blocksize");
         let state = Command::new("echo ::sd_state").pipe(Command::new("mdb -k"));
-        return Some(state.pipe(filter));
-    }
-    Some(Command::new("plumb probe").path(path_of(disk)))
+        state.pipe(filter)
+    } else if is_of_linux(stack, disk) {
+        Command::new("plumb probe").path(path_of(disk))
+    } else {
+        elsewhere("on a Linux host that has this disk")
+    })
+}
+
+/// Whether a disk is one of Linux, as far as the input tells: by the system of its host, or by its name.
+fn is_of_linux(stack: &Stack, disk: &Node) -> bool {
+    let system = stack.host().and_then(|host| host.value(keys::SYSTEM));
+    system == Some(&HostSystem::Linux) || is_linux_disk(disk.own_name())
+}
+
+/// Names of disks that the drivers of Linux give: `sda`, `nvme0n1`, and not `sd0` of Solaris.
+fn is_linux_disk(name: &str) -> bool {
+    const BEFORE_LETTER: [&str; 4] = ["sd", "vd", "xvd", "hd"];
+    const BEFORE_NUMBER: [&str; 8] = ["nvme", "mmcblk", "md", "dm-", "loop", "nbd", "rbd", "dasd"];
+    let follows = |prefix: &str, is_next: fn(char) -> bool| {
+        let rest = name.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with(is_next))
+    };
+    let is_letter = |letter: char| letter.is_ascii_lowercase();
+    let is_number = |letter: char| letter.is_ascii_digit();
+    BEFORE_LETTER
+        .iter()
+        .any(|prefix| follows(prefix, is_letter))
+        || BEFORE_NUMBER
+            .iter()
+            .any(|prefix| follows(prefix, is_number))
 }
 
 /// The disk or file at the bottom of a node, or the node itself.

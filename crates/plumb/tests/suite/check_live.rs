@@ -139,8 +139,8 @@ fn findings_that_are_left_out_are_shown_by_a_command() {
     let path = root.to_str().expect("a plain path");
     let ran = plumb(["check", "--root", path, "-v"]);
     ran.ends(1)
-        .says("The same on sdb1, sdc1, sdd1, sde1. Equal misfits often have one cause:")
-        .says("To show each:")
+        .says("The same on sdb1, sdc1, sdd1, sde1 (-vv shows each). Equal misfits often have one cause:")
+        .says("To show them:")
         .says(&format!("plumb check --root {path} -vv"));
     let all = plumb(["check", "--root", path, "-vv"]);
     assert!(!all.out.contains("The same on"), "{}", all.out);
@@ -163,9 +163,9 @@ fn equal_misfits_are_one_block() {
         let ran = plumb(["check", "--root", path].iter().chain(detail));
         ran.ends(1)
             .says("sda1 starts 1 KiB (2 sectors) past")
-            .says("The same on sdc1. Equal misfits often have one cause: an image, a template or a tool")
+            .says("The same on sdc1 (-vv shows each). Equal misfits often have one cause: an image, a template or a tool")
             .says("sdb1 starts 3,584 B (7 sectors) past")
-            .says("The same on sdd1. Equal misfits often have one cause");
+            .says("The same on sdd1 (-vv shows each). Equal misfits often have one cause");
         assert_eq!(
             ran.out.matches("WARNING  misaligned-partition").count(),
             2,
@@ -272,6 +272,24 @@ fn low_confidence_comes_with_a_measurement() {
         .ends(1)
         .says("past an assumed 4 KiB boundary of sdx")
         .says("Confirm it first (reads only): plumb probe /dev/sdx");
+}
+
+/// An image may be for any disk, so the measurement is of that one, also if no command can hold the name of the image.
+#[test]
+fn low_confidence_of_an_image() {
+    require!(Tool("sfdisk"));
+    let folder = Folder::new("check-low-image");
+    for name in ["disk.img", "a\nb.img"] {
+        let image = folder.file(name, vec![0; 2 << 20]);
+        let mut sfdisk = Command::new("sfdisk");
+        sfdisk.args(["-q", "-X", "dos"]).arg(&image);
+        let script = folder.file("script", "34,1000,L\n");
+        run(sfdisk.stdin(std::fs::File::open(script).expect("the script")));
+        let ran = plumb(["check".as_ref(), image.as_os_str(), "--image".as_ref()]);
+        ran.ends(1)
+            .says("past an assumed 4 KiB boundary of")
+            .says("plumb probe /dev/DEVICE # on the disk that this image is for");
+    }
 }
 
 /// The measurement comes before the preview of a fix. Memory states no block.

@@ -527,7 +527,7 @@ fn invalid_questions_are_refused() {
         .ends(5)
         .complains("no `no-such-device` in the input");
     plumb(["diagnose", "--for", "0", "--html", "/no/such/folder/x.html"])
-        .ends(2)
+        .ends(5)
         .complains("/no/such/folder: found no such directory");
     plumb(["diagnose", "--for", "0", "--known", "/dev/null/x"]).ends(5);
 }

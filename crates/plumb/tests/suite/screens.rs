@@ -345,11 +345,37 @@ fn a_diagnosis_with_evidence() {
     let ran = crate::common::plumb(flags.into_iter().chain(ignored).chain([path.as_str()]));
     let name = disk.disk.name();
     ran.ends(1)
-        .says(&format!("- I/O through {name}p1 in 0.3 s: "))
+        .says(&format!("- I/O through {name}p1 in "))
         .says("confidence: ")
-        .says("I/O seen in 0.3 s")
+        .says("I/O seen in ")
         .says("Stack, from the devices up")
         .says(&format!("{name}p1: partition"));
+    // A wide terminal has more columns: the table beyond 120, the sentences up to there.
+    let terminal = Terminal::open("evidence-200", 200, 50, "LC_ALL=C.UTF-8 TERM=screen");
+    let command = format!(
+        "{} diagnose --for 300ms -v {IGNORED} {path}",
+        env!("CARGO_BIN_EXE_plumb")
+    );
+    terminal.press(&[
+        &format!("clear; {command} 2>/dev/null; echo 'sta''tus' $?"),
+        "Enter",
+    ]);
+    terminal.until("the end", |screen| screen.contains("\nstatus 1"));
+    let all = terminal.tmux(&["capture-pane", "-p", "-J", "-S", "-1000"]);
+    let head = all
+        .lines()
+        .find(|line| line.trim_start().starts_with("device "));
+    let head = head.unwrap_or_else(|| panic!("{all}"));
+    assert!((121..=200).contains(&head.chars().count()), "{head}");
+    let mut lines = ran.out.lines();
+    let narrow = lines.find(|line| line.trim_start().starts_with("device "));
+    let narrow = narrow.expect("the same table for 80 columns");
+    for column in ["reads", "writes", "I/O/s", "90 %", "99.9 %", "largest"] {
+        assert!(
+            head.contains(column) && !narrow.contains(column),
+            "{head}\n{narrow}"
+        );
+    }
     let brief = crate::common::plumb(
         ["diagnose", "--for", "300ms"]
             .into_iter()

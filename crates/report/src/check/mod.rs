@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::accept::{self, Accepted};
 use plumb_geometry::plural;
-use plumb_model::{Finding, Reason, RuleId, Severity, Target};
+use plumb_model::{Finding, Reason, RuleId, Target};
 use plumb_quoting::{Command, CommandLine, NoCommand};
 use plumb_stack::{NodeId, Overall, Stack, Stand, Survey};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::text::alike::{self, groups, kinds};
 use crate::text::page::Page;
 use crate::text::{Detail, Paper, finding_lines};
-use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown};
+use crate::verdict::{Grounds, Outcome, Verdict, WhyUnknown, is_without_cost, reported};
 use crate::words;
 
 pub(crate) mod accepted;
@@ -281,8 +281,12 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
 /// with the command that shows them.
 pub(crate) fn findings(page: &mut Page, check: &Check<'_>, detail: Detail) {
     let is_all = detail == Detail::All;
-    let findings = check.diagnosis.findings.iter();
-    let shown = findings.filter(|one| is_all || one.severity > Severity::Note || one.has_action());
+    let findings = &check.diagnosis.findings;
+    let in_brief = reported(check.outcome, findings);
+    let shown = findings.iter().filter(|one| {
+        let is_reported = in_brief.iter().any(|other| std::ptr::eq(*other, *one));
+        is_all || is_reported || is_without_cost(one) || one.has_action()
+    });
     for kind in kinds(shown) {
         let groups = groups(kind.iter().copied());
         let full = match !is_all && groups.len() > FINDINGS_IN_FULL + 1 {
@@ -333,7 +337,7 @@ fn group_lines(page: &mut Page, check: &Check<'_>, group: &[&Finding]) {
     finding_lines(page, first);
     if !others.is_empty() {
         page.gap();
-        page.wrapped("  ", "  ", alike::the_same_on(others) + " To show each:");
+        page.wrapped("  ", "  ", alike::the_same_on(others) + " To show them:");
         command_of_all(page, check.run);
     }
 }

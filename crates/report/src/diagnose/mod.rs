@@ -7,13 +7,14 @@ use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_geometry::plural;
 use plumb_model::{RuleId, Severity};
+use plumb_profile::fit::FitTally;
 use plumb_quoting::visible;
 use plumb_stack::{Kind, NodeId};
 
 use crate::Report;
 use crate::brief;
 use crate::check::{self, Check, listed};
-use crate::format::{bytes, bytes_within, count, count_within, ns, share_within};
+use crate::format::{bytes, bytes_within, count, count_within, ns, rate, share_within};
 use crate::text::page::Page;
 use crate::text::{Detail, FigureColumn, Paper, Sender};
 use crate::verdict::{self, Grounds, Verdict};
@@ -238,7 +239,20 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         page,
         "  ",
         "device",
-        &["I/O", "bytes", "off the grid", "median", "99 %"].map(str::to_owned),
+        &[
+            "I/O",
+            "reads",
+            "writes",
+            "I/O/s",
+            "bytes",
+            "off the grid",
+            "median",
+            "90 %",
+            "99 %",
+            "99.9 %",
+            "largest",
+        ]
+        .map(str::to_owned),
     );
     for section in &diagnose.io.sections {
         device_lines(page, section.analysis);
@@ -268,25 +282,45 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
         .max_by_key(|op| op.ios);
     let times = busiest.and_then(|op: &OpSummary| op.device.as_ref());
     let time = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), ns);
+    let ios_of = |name: &str| {
+        let of_op = analysis.ops.iter().filter(|op| op.op == name);
+        of_op.map(|op| op.ios).sum()
+    };
     let row = [
         count(analysis.ios),
+        count(ios_of("read")),
+        count(ios_of("write")),
+        analysis.ios_per_second.map_or_else(String::new, rate),
         bytes(analysis.bytes),
         analysis
             .device()
             .and_then(|place| place.grids.first())
             .map_or_else(String::new, off),
         time(times.map(|times| times.p50_ns)),
+        time(times.map(|times| times.p90_ns)),
         time(times.map(|times| times.p99_ns)),
+        time(times.map(|times| times.p999_ns)),
+        time(times.map(|times| times.max_ns)),
     ];
     line(page, "  ", &analysis.target.device, &row);
     for place in analysis.places.iter().skip(1) {
         let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else {
             continue;
         };
+        let ios_of = |of: fn(&GridFit) -> &Option<FitTally>| {
+            let tally = place.grids.first().and_then(|fit| of(fit).as_ref());
+            count(tally.map_or(0, |tally| tally.ios))
+        };
         let row = [
             count(tally.ios),
+            ios_of(|fit| &fit.reads),
+            ios_of(|fit| &fit.writes),
+            String::new(),
             bytes_within(tally.bytes),
             place.grids.first().map_or_else(String::new, off),
+            String::new(),
+            String::new(),
+            String::new(),
             String::new(),
             String::new(),
         ];
@@ -299,21 +333,27 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-fn line(page: &mut Page, indent: &str, name: &str, row: &[String; 5]) {
+fn line(page: &mut Page, indent: &str, name: &str, row: &[String; 11]) {
     let name = format!("{:<14}", format!("{indent}{}", visible(name)));
     page.row(&name, &SEEN_COLUMNS, row);
 }
 
-/// Columns of the I/O of a device.
-const SEEN_COLUMNS: [FigureColumn; 5] = [
+/// Columns of the I/O of a device: those with the higher ranks on wide terminals alone.
+const SEEN_COLUMNS: [FigureColumn; 11] = [
     FigureColumn { width: 11, rank: 0 },
+    FigureColumn { width: 11, rank: 4 },
+    FigureColumn { width: 11, rank: 5 },
+    FigureColumn { width: 10, rank: 6 },
     FigureColumn { width: 10, rank: 2 },
     FigureColumn {
         width: OFF + 1,
         rank: 0,
     },
     FigureColumn { width: 9, rank: 1 },
+    FigureColumn { width: 9, rank: 7 },
     FigureColumn { width: 9, rank: 3 },
+    FigureColumn { width: 10, rank: 8 },
+    FigureColumn { width: 10, rank: 9 },
 ];
 
 /// Columns for how many of how many are off.

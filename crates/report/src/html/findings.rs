@@ -154,7 +154,12 @@ fn draw_group(m: &mut Markup, report: &Report<'_>, group: &[&Finding]) {
                 &format!("Cost: {cost}. Confidence: {}.", finding.confidence.word()),
             );
             if let Some(command) = &finding.confirm {
-                m.leaf("p", &[], "Confirm it first. The command only reads:");
+                let on = words::on_host(finding);
+                m.leaf(
+                    "p",
+                    &[],
+                    &format!("Confirm it first{on}. The command only reads:"),
+                );
                 m.leaf("pre", &[], command);
             }
             let rows = facts::rows(finding);

@@ -8,6 +8,7 @@ use plumb_model::facts::GridSource;
 use plumb_model::{Facts, Finding};
 use plumb_profile::infer::InferenceVerdict;
 use plumb_quoting::CommandLine;
+use plumb_stack::CellKind;
 
 use crate::check::listed;
 
@@ -31,7 +32,8 @@ pub(crate) fn common_cause(others: &[&Finding]) -> String {
 /// The sentence that names the other findings of a group.
 pub(crate) fn the_same_on(others: &[&Finding]) -> String {
     let devices = others.iter().map(|one| one.target.device.as_str());
-    format!("The same on {}. {ONE_CAUSE}.", listed(devices.collect()))
+    let devices = listed(devices.collect());
+    format!("The same on {devices} (-vv shows each). {ONE_CAUSE}.")
 }
 
 /// The likely cause of equal findings.
@@ -71,7 +73,12 @@ pub(crate) fn gathered<'a, T>(
 fn is_alike(one: &Finding, other: &Finding) -> bool {
     let kind = |finding: &Finding| {
         let part = finding.target.part.is_some();
-        (finding.rule(), finding.severity, finding.target.layer, part)
+        (
+            finding.rule(),
+            (finding.severity, finding.confidence),
+            finding.target.layer,
+            part,
+        )
     };
     kind(one) == kind(other)
         && one.target != other.target
@@ -87,8 +94,8 @@ fn is_alike(one: &Finding, other: &Finding) -> bool {
 enum Misfit {
     /// I/O off a grid, with the offsets that they show.
     Starts(Grid, GridSource, Vec<(Bytes, Bytes)>),
-    /// A layer that starts this far past a boundary of a grid.
-    Layer(Bytes, Option<Bytes>),
+    /// A layer that starts this far past a boundary of a grid, or in steps of that length.
+    Layer(CellKind, Bytes, Option<Bytes>, Option<Bytes>),
     /// I/O of odd lengths, small ones, or ones in sequence: of a rule that has no place.
     Lengths,
 }
@@ -111,8 +118,10 @@ fn misfit(facts: &Facts) -> Option<Misfit> {
             ))
         }
         Facts::MisalignedPartition(facts) => Some(Misfit::Layer(
+            facts.grid.what,
             facts.grid.granularity_bytes,
             facts.past_bytes,
+            facts.varies_by_bytes,
         )),
         Facts::OddLengthIo(_) | Facts::SmallRandomWrites(_) | Facts::LooksSequential(_) => {
             Some(Misfit::Lengths)

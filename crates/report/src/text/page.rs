@@ -12,8 +12,11 @@ pub const WIDTH: usize = 80;
 /// Columns from which a report fits.
 pub const WIDTH_MIN: usize = 60;
 
-/// Columns beyond which lines are too long to read.
+/// Columns beyond which sentences are too long to read.
 pub const WIDTH_MAX: usize = 120;
+
+/// Columns that a table uses at most.
+pub const TABLE_WIDTH_MAX: usize = 200;
 
 /// Whether to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +33,10 @@ pub enum Color {
 pub struct Paper {
     /// Whether to colour.
     pub color: Color,
-    /// Columns.
+    /// Columns of sentences.
     pub width: usize,
+    /// Columns of tables, which are read one cell at a time.
+    pub table_width: usize,
 }
 
 impl Paper {
@@ -40,6 +45,7 @@ impl Paper {
     pub fn of_width(self, columns: usize) -> Paper {
         Paper {
             width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
+            table_width: columns.clamp(WIDTH_MIN, TABLE_WIDTH_MAX),
             ..self
         }
     }
@@ -56,6 +62,7 @@ impl From<Color> for Paper {
         Paper {
             color,
             width: WIDTH,
+            table_width: WIDTH,
         }
     }
 }
@@ -217,7 +224,7 @@ impl Page {
 
     /// The same behind a name that is padded to its column.
     pub fn row(&mut self, name: &str, columns: &[FigureColumn], cells: &[String]) {
-        let room = self.paper.width.saturating_sub(name.chars().count());
+        let room = self.paper.table_width.saturating_sub(name.chars().count());
         let mut line = name.to_owned();
         for at in fitting_columns(columns, room) {
             line += &format!("{:>width$}", cells[at], width = columns[at].width);

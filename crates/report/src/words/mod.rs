@@ -124,6 +124,12 @@ pub(crate) fn next_step(finding: &Finding) -> Option<String> {
     })
 }
 
+/// ` on web1`, for a finding on another host than this one.
+pub(crate) fn on_host(finding: &Finding) -> String {
+    let host = finding.target.host.as_ref();
+    host.map_or_else(String::new, |host| format!(" on {host}"))
+}
+
 /// The steps before the commands of a finding, a sentence each.
 pub(crate) fn preconditions(finding: &Finding) -> Vec<String> {
     let recommended = finding.recommended();

@@ -167,6 +167,10 @@ pub fn latency(latency: &LatencyByFit) -> String {
         ),
         _ => "It is a difference, not a measured cost.".to_owned(),
     };
+    let of_reads = match latency.shows_no_cost() && !latency.shows_no_cost_of_writes() {
+        true => " Too few writes were compared: they may cost.",
+        false => "",
+    };
     match latency {
         LatencyByFit::Difference {
             difference_ns,
@@ -178,7 +182,7 @@ pub fn latency(latency: &LatencyByFit) -> String {
             ..
         } => format!(
             "Latency difference to aligned I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, from \
-             {} of {} unaligned I/O. {verdict}",
+             {} of {} unaligned I/O. {verdict}{of_reads}",
             difference_ns / 1e3,
             low_ns / 1e3,
             high_ns / 1e3,

@@ -313,6 +313,7 @@ fn without_cost(high_ns: f64) -> Finding {
         fitting_mean_ns: 100e3,
         unfitting_mean_ns: 100e3 + high_ns,
         compared: 1000,
+        compared_writes: 500,
         unfitting: 1000,
         strata: 1,
     });

@@ -705,6 +705,7 @@ fn misaligned_io() -> Vec<Facts> {
         fitting_mean_ns: 90_000.0,
         unfitting_mean_ns: 91_500.0,
         compared: 90,
+        compared_writes: 0,
         unfitting: 100,
         strata: 2,
     };

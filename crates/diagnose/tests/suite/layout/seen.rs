@@ -198,7 +198,24 @@ fn a_move_is_not_recommended_without_effect() {
     });
 }
 
-/// A misfit that was measured to be no slower is a note: 95 µs and 102 µs are, beside 100 µs for aligned reads, and 104 µs
+/// Reads and writes through two partitions, the first of them off 4 KiB: both sides with so many of each, and with these
+/// latencies of the misaligned reads and writes, ns. Aligned ones take 100 µs.
+fn measured(lab: &mut Lab, (reads, reads_ns): (u64, u64), (writes, writes_ns): (u64, u64)) {
+    timed(lab, "sda", ("sda1", 63), (Op::Read, 0, reads, reads_ns));
+    timed(lab, "sda", ("sda1", 63), (Op::Write, 0, writes, writes_ns));
+    timed(lab, "sda", ("sda2", 2048), (Op::Read, 0, 250, 100_000));
+    timed(lab, "sda", ("sda2", 2048), (Op::Write, 0, 250, 100_000));
+}
+
+fn severity_of(lab: Lab) -> Severity {
+    let mut severity = None;
+    joined(lab, &[], |judged, _| {
+        severity = Some(judged.finding(OFF).severity);
+    });
+    severity.expect("a finding")
+}
+
+/// A misfit that was measured to be no slower is a note: 95 µs and 102 µs are, beside 100 µs for aligned I/O, and 104 µs
 /// are not.
 #[test]
 fn a_start_without_a_cost_is_a_note() {
@@ -208,31 +225,86 @@ fn a_start_without_a_cost_is_a_note() {
         (104_000, Severity::Warning),
     ] {
         let mut lab = two_partitions();
-        timed(&mut lab, "sda", ("sda1", 63), (Op::Read, 0, 300, ns));
-        through(&mut lab, "sda", ("sda2", 2048), 0, 250);
-        joined(lab, &[], |judged, _| {
-            assert_eq!(judged.finding(OFF).severity, severity, "{ns} ns");
-        });
+        measured(&mut lab, (300, ns), (300, ns));
+        assert_eq!(severity_of(lab), severity, "{ns} ns");
     }
 }
 
-/// Reads without a cost say nothing about writes: 90 of 100 misaligned I/O must be compared.
+/// Reads without a cost say nothing about writes, and 29 writes say nothing either.
 #[test]
 fn a_cost_that_was_not_measured_stays_a_warning() {
-    for (writes, severity) in [(30, Severity::Note), (40, Severity::Warning)] {
+    for (writes, severity) in [
+        (0, Severity::Warning),
+        (29, Severity::Warning),
+        (30, Severity::Note),
+    ] {
         let mut lab = two_partitions();
-        through(&mut lab, "sda", ("sda1", 63), 0, 300);
-        timed(
-            &mut lab,
-            "sda",
-            ("sda1", 63),
-            (Op::Write, 0, writes, 100_000),
-        );
-        through(&mut lab, "sda", ("sda2", 2048), 0, 250);
-        joined(lab, &[], |judged, _| {
-            assert_eq!(judged.finding(OFF).severity, severity, "{writes} writes");
-        });
+        measured(&mut lab, (300, 100_000), (writes, 100_000));
+        assert_eq!(severity_of(lab), severity, "{writes} writes");
     }
+    // 90 of 100 misaligned I/O must be compared: these writes of 4 KiB have no aligned ones beside them.
+    for (writes, severity) in [(65, Severity::Note), (80, Severity::Warning)] {
+        let mut lab = two_partitions();
+        measured(&mut lab, (300, 100_000), (300, 100_000));
+        lengths(&mut lab, ("sda1", 63), writes);
+        assert_eq!(severity_of(lab), severity, "{writes} writes");
+    }
+}
+
+/// Misaligned writes of 8 KiB through a partition.
+fn lengths(lab: &mut Lab, part: (&str, u64), ios: u64) {
+    let row = Row {
+        ios,
+        timed: ios,
+        ns_sum: u128::from(ios * 100_000),
+        ns_squared_sum: u128::from(ios) * 10_000_000_000,
+        ..Row::default()
+    };
+    let residue = part.1 * SECTOR % (1 << 20);
+    let profile = lab
+        .profiles
+        .entry("sda", Layer::Request, || unreachable!("it is there"));
+    profile.add_residue(Op::Write, residue, 8192, false, &row);
+    let places = profile
+        .partitions
+        .get_mut(part.0)
+        .expect("a partition with I/O");
+    places.table.add_row(Op::Write, residue, 8192, false, &row);
+}
+
+/// The I/O of another partition on the same disk do not make this one free.
+#[test]
+fn a_cost_is_that_of_the_partition() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.runs(Kind::Partition, "sda1", &[(disk, 63, 1024)]);
+    lab.runs(Kind::Partition, "sda2", &[(disk, 2047, 1024)]);
+    lab.partition("sda3", disk, 8192);
+    watched(&mut lab);
+    for (part, ios, ns) in [
+        (("sda1", 63), 10_000, 100_000),
+        (("sda2", 2047), 300, 200_000),
+        (("sda3", 8192), 300, 100_000),
+    ] {
+        timed(&mut lab, "sda", part, (Op::Read, 0, ios, ns));
+        timed(&mut lab, "sda", part, (Op::Write, 0, ios, ns));
+    }
+    joined(lab, &[], |judged, _| {
+        let mut severities: Vec<(&str, Severity)> = Vec::new();
+        for finding in judged
+            .diagnosis
+            .findings
+            .iter()
+            .filter(|one| one.rule().name() == OFF)
+        {
+            severities.push((&finding.target.device, finding.severity));
+        }
+        severities.sort_unstable();
+        assert_eq!(
+            severities,
+            [("sda1", Severity::Note), ("sda2", Severity::Warning)]
+        );
+    });
 }
 
 /// Tables of a watch are exact on the grids that the stack states: of the disk, and of given ones.
