@@ -61,19 +61,18 @@ pub fn with_commands(
     for finding in &mut diagnosis.findings {
         let is_doubtful =
             finding.confidence == Confidence::Low && finding.severity >= Severity::Warning;
-        match confirmation(judged.stack, is_image, finding).filter(|_| is_doubtful) {
-            Some(command) => match command.line() {
-                Ok(command) => finding.confirm = Some(command),
-                Err(why) => finding.advice.push(Advice::NoCommand {
-                    why: why.to_string(),
-                }),
-            },
+        let command = confirmation(judged.stack, is_image, finding).filter(|_| is_doubtful);
+        match command.map(Command::line) {
+            Some(Ok(command)) => finding.confirm = Some(command),
+            Some(Err(why)) => finding.advice.push(Advice::NoCommand {
+                why: why.to_string(),
+            }),
             None => {}
         }
     }
 }
 
-/// The command that measures what a finding only assumes: the unit of a disk, or the length of its I/O.
+/// The command that measures an assumption of a finding: the unit of a disk, or the length of its I/O.
 fn confirmation(stack: &Stack, is_image: bool, finding: &Finding) -> Option<Command> {
     let unit_of = match &finding.facts {
         Facts::MisalignedPartition(facts) => &facts.grid.on,

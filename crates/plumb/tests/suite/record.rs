@@ -537,7 +537,7 @@ fn invalid_recordings_are_refused() {
         .ends(2)
         .complains("expected the name of a file");
     plumb(["record", "-o", "/no/such/folder/x.parquet"])
-        .ends(2)
+        .ends(5)
         .complains("found no such directory");
     plumb(["record", "-o", &free, "no-such-disk"])
         .ends(5)

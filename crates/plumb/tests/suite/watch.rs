@@ -355,7 +355,7 @@ fn invalid_watches_are_refused() {
         .complains("expected a time from 100ms to 8760h");
     plumb(["watch", "--count", "0"]).ends(2);
     plumb(["watch", "--save", "/no/such/folder/x.profile"])
-        .ends(2)
+        .ends(5)
         .complains("/no/such/folder: found no such directory");
 }
 

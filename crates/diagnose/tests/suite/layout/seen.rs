@@ -198,8 +198,8 @@ fn a_move_is_not_recommended_without_effect() {
     });
 }
 
-/// Reads and writes through two partitions, the first of them off 4 KiB: both sides with so many of each, and with these
-/// latencies of the misaligned reads and writes, ns. Aligned ones take 100 µs.
+/// Reads and writes through two partitions, the first of them off 4 KiB: the numbers of misaligned ones, and the latency of each,
+/// ns. Of aligned reads and writes there are 250 each, of 100 µs.
 fn measured(lab: &mut Lab, (reads, reads_ns): (u64, u64), (writes, writes_ns): (u64, u64)) {
     timed(lab, "sda", ("sda1", 63), (Op::Read, 0, reads, reads_ns));
     timed(lab, "sda", ("sda1", 63), (Op::Write, 0, writes, writes_ns));
