@@ -314,7 +314,7 @@ pub fn may_begin(args: &Record) -> Result<(), Failure> {
             "{}: found no such directory to record to",
             directory.display()
         );
-        return Err(Failure::usage(found));
+        return Err(Failure::missing(found));
     }
     if args.files.is_none() {
         return output::must_be_new(&args.output);

@@ -83,10 +83,17 @@ fn every_io_is_in_the_file() {
         .map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid))
         .collect();
     assert_eq!(got, expected);
+    assert!(dd_only.iter().all(|event| event.queue_ns.is_some()));
+    // The kernel skips a program for a completion that interrupts it. Each of these is reported, and they are few.
+    let untimed = found
+        .events
+        .iter()
+        .filter(|event| event.device_ns.is_none());
+    let untimed = untimed.count() as u64;
+    assert_eq!(number(&result["devices"][0]["unmatched_issues"]), untimed);
     assert!(
-        dd_only
-            .iter()
-            .all(|event| event.device_ns.is_some() && event.queue_ns.is_some())
+        untimed <= 1009 / 100,
+        "{untimed} of 1,009 without a completion"
     );
     assert_eq!(number(&result["ios"]), found.events.len() as u64);
     assert_eq!(
