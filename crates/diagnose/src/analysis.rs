@@ -403,11 +403,15 @@ fn together(
 fn what_if(profile: &Profile, questions: &Questions) -> WhatIf {
     let table = &profile.places.table;
     let shifted = questions.shift_bytes.map(|by_bytes| {
-        let on = |(grid, _): &(Grid, GridSource)| Shifted {
-            by_bytes,
-            grid: *grid,
-            class: Class::ExactForTheseRequests,
-            tally: what_if::shifted(table, grid, by_bytes, Select::DATA),
+        let on = |(grid, _): &(Grid, GridSource)| {
+            let tally = what_if::shifted(table, grid, by_bytes, Select::DATA);
+            let class = tally.as_ref().map(Class::of_moved);
+            Shifted {
+                by_bytes,
+                grid: *grid,
+                class: class.unwrap_or(Class::ExactForTheseRequests),
+                tally,
+            }
         };
         questions.grids().iter().map(on).collect()
     });

@@ -482,6 +482,14 @@ impl Table {
         lengths
     }
 
+    /// The commonest length of the selected I/O in bytes, and how many have it; `None` if more I/O have lengths that a full
+    /// table keeps only as a range.
+    #[must_use]
+    pub fn commonest_length(&self, select: Select) -> Option<(u64, u64)> {
+        let (length, is_rounded, ios) = *self.lengths(select).first()?;
+        (!is_rounded).then_some((length, ios))
+    }
+
     /// How many I/O are asked for.
     #[must_use]
     pub fn count(&self, select: Select) -> u64 {

@@ -161,6 +161,16 @@ impl Table {
     ) -> Result<LatencyByFit, Unknown> {
         self.can_answer(grid)?;
         fitting.can_answer(grid)?;
+        let moduli = [self, fitting].map(Table::modulus_bytes);
+        if let Some(modulus) = moduli.into_iter().find(|modulus| !grid.divides(*modulus)) {
+            return Ok(LatencyByFit::NotComparable {
+                why: format!(
+                    "starts are known modulo {} only, which {} does not divide",
+                    Bytes(modulus),
+                    grid.granularity()
+                ),
+            });
+        }
         if self.is_spread_unknown() || fitting.is_spread_unknown() {
             return Ok(LatencyByFit::NotComparable {
                 why: "the source does not tell the spread of its latencies".to_owned(),

@@ -15,6 +15,8 @@ use crate::table::Table;
 pub enum Class {
     /// Exact for these requests.
     ExactForTheseRequests,
+    /// A range for these requests: a full table dropped detail.
+    RangeForTheseRequests,
     /// Needs requests recorded above the layer in question.
     NeedsTheLayerAbove,
     /// The layout would change the requests themselves: an estimate that an experiment has to prove.
@@ -22,11 +24,25 @@ pub enum Class {
 }
 
 impl Class {
+    /// The class of an answer about the same requests elsewhere.
+    #[must_use]
+    pub const fn of_moved(tally: &FitTally) -> Class {
+        let are_ranges = tally.misaligned.low < tally.misaligned.high
+            || tally.split.low < tally.split.high
+            || tally.cells.low < tally.cells.high
+            || tally.bytes.low < tally.bytes.high;
+        match are_ranges {
+            true => Class::RangeForTheseRequests,
+            false => Class::ExactForTheseRequests,
+        }
+    }
+
     /// The words used in output.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Class::ExactForTheseRequests => "exact for these requests",
+            Class::RangeForTheseRequests => "a range for these requests",
             Class::NeedsTheLayerAbove => "needs the layer above",
             Class::ChangesTheRequests => "changes the requests",
         }
@@ -129,10 +145,9 @@ pub struct Striped {
 /// When the table cannot tell.
 pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Striped, Unknown> {
     let tally = table.fit(chunk, Select::DATA)?;
-    let lengths = table.lengths(Select::DATA);
     let unit = Bytes(table.unit_bytes().max(512));
     let share = |length: u64| split_share(Bytes(length), chunk, unit);
-    let commonest = lengths.iter().find(|(_, rounded, _)| !rounded);
+    let commonest = table.commonest_length(Select::DATA);
     let loads = members.map(|members| member_loads(table, chunk, members));
     let (members, members_unknown) = match loads {
         Some(Ok(loads)) => (Some(loads), None),
@@ -141,13 +156,13 @@ pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Stri
     };
     Ok(Striped {
         chunk_bytes: chunk.granularity(),
-        class: Class::ExactForTheseRequests,
+        class: Class::of_moved(&tally),
         tally,
         expected_split_share: expected_split_share(table, chunk, unit),
-        expected_of_commonest: commonest.and_then(|(length, _, _)| {
+        expected_of_commonest: commonest.and_then(|(length, _)| {
             Some(SplitOfCommonest {
-                len_bytes: Bytes(*length),
-                split: share(*length)?,
+                len_bytes: Bytes(length),
+                split: share(length)?,
             })
         }),
         members,

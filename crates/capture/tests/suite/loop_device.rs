@@ -82,6 +82,7 @@ fn a_full_table_loses_no_io() {
     let mut file = disk.open();
     let mut rng = Rng::new(11);
     let (mut sent, mut bytes, mut misaligned) = (0u64, 0, 0);
+    let (mut odd, mut split, mut cells) = (0u64, 0u64, 0u128);
     for _ in 0..90_001 {
         let len = 512 * (1 + rng.below(127));
         let start = 512 * rng.below((SIZE - len) / 512);
@@ -91,6 +92,10 @@ fn a_full_table_loses_no_io() {
             bytes + len,
             misaligned + u64::from(!start.is_multiple_of(4096)),
         );
+        let touched = (start + len).div_ceil(4096) - start / 4096;
+        odd += u64::from(!len.is_multiple_of(4096));
+        split += u64::from(touched > len.div_ceil(4096));
+        cells += u128::from(touched);
         if sent % 5000 == 0 {
             process_one.keep_up();
         }
@@ -104,6 +109,15 @@ fn a_full_table_loses_no_io() {
     assert!(table.are_lengths_rounded(), "{} rows", table.iter().count());
     let fit = table.fit(&Grid::ASSUMED, Select::DATA).expect("starts");
     assert_eq!((fit.ios, fit.misaligned.known()), (sent, Some(misaligned)));
+    // The kernel rounded lengths, so that these are ranges with the truth in them.
+    assert!(
+        fit.odd_length.contains(odd) && fit.split.contains(split),
+        "{fit:?}"
+    );
+    assert!(
+        fit.cells.contains(cells) && fit.cells.low < fit.cells.high,
+        "{fit:?}"
+    );
 }
 
 fn count_every_io(by: Attached) {

@@ -28,7 +28,8 @@ const LEN_FACTOR_MAX: f64 = 1.25;
 /// How alike the I/O of both sides are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Mix {
-    /// The key of like I/O: `operation and length`, or `operation` if a source does not separate lengths.
+    /// The key of like I/O: `operation and length`, its power of two after a full table, or `operation` if a source does not
+    /// separate lengths.
     pub by: &'static str,
     /// Share of the I/O that both sides have in common, 0 to 1.
     pub overlap: f64,
@@ -102,7 +103,12 @@ type MixKey = (u8, u64);
 /// Compares the mix of I/O on both sides; `None` if a side has no I/O.
 pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
     let has_lengths = before.has_lengths && after.has_lengths;
-    let sides = [before, after].map(|side| by_key(&side.strata, has_lengths));
+    let detail = match has_lengths {
+        false => LengthDetail::None,
+        true if before.are_lengths_rounded || after.are_lengths_rounded => LengthDetail::Classes,
+        true => LengthDetail::Each,
+    };
+    let sides = [before, after].map(|side| by_key(&side.strata, detail));
     let totals = [0, 1].map(|side| sides[side].values().map(|stratum| stratum.ios).sum::<f64>());
     if totals.iter().any(|total| *total <= 0.0) {
         return None;
@@ -132,10 +138,10 @@ pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
         reads.map(|(_, stratum)| stratum.ios).sum::<f64>() / totals[side]
     });
     Some(Mix {
-        by: if has_lengths {
-            "operation and length"
-        } else {
-            "operation"
+        by: match detail {
+            LengthDetail::None => "operation",
+            LengthDetail::Classes => "operation and power of two of the length",
+            LengthDetail::Each => "operation and length",
         },
         overlap,
         read_share,
@@ -149,15 +155,31 @@ pub fn compare(before: &Observed, after: &Observed) -> Option<Mix> {
     })
 }
 
-/// Strata by their key; lengths are combined if they do not matter.
-fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<MixKey, Stratum> {
+/// The detail in which both sides have lengths.
+#[derive(Clone, Copy)]
+enum LengthDetail {
+    None,
+    /// Up to a power of two, and above the half of it.
+    Classes,
+    Each,
+}
+
+/// Strata by their key; lengths are combined as far as one side does not separate them.
+fn by_key(strata: &[Stratum], detail: LengthDetail) -> BTreeMap<MixKey, Stratum> {
     let mut by_key: BTreeMap<MixKey, Vec<Stratum>> = BTreeMap::new();
     for stratum in strata {
-        let key = (
-            stratum.op as u8,
-            if has_lengths { stratum.len_bytes } else { 0 },
-        );
-        by_key.entry(key).or_default().push(*stratum);
+        let length = match detail {
+            LengthDetail::None => 0,
+            LengthDetail::Classes => stratum
+                .len_bytes
+                .checked_next_power_of_two()
+                .unwrap_or(u64::MAX),
+            LengthDetail::Each => stratum.len_bytes,
+        };
+        by_key
+            .entry((stratum.op as u8, length))
+            .or_default()
+            .push(*stratum);
     }
     by_key
         .into_iter()

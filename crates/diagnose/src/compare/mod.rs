@@ -129,6 +129,8 @@ pub struct Observed {
     pub strata: Vec<Stratum>,
     /// Whether lengths are separate in them; else there is one of each operation, with its mean length.
     pub has_lengths: bool,
+    /// Whether a full table keeps some of them only as a range up to a power of two.
+    pub are_lengths_rounded: bool,
     /// Latencies of reads and writes.
     pub quantiles: [Option<Quantiles>; 2],
     /// Percentiles of reads and of writes in stretches of time, in their order; empty where the source does not tell. Stretches
@@ -228,6 +230,12 @@ fn doubts(before: &Observed, after: &Observed) -> Vec<String> {
                 side.sampling.unit
             ));
         }
+    }
+    if before.are_lengths_rounded || after.are_lengths_rounded {
+        doubts.push(
+            "a table had too many different lengths: lengths are compared by powers of two"
+                .to_owned(),
+        );
     }
     if before.span != after.span {
         doubts.push(

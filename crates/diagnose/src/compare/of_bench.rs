@@ -206,6 +206,7 @@ pub fn of_bench(run: &DocumentRun) -> Observed {
             .filter_map(|(op, side)| stratum(op, side))
             .collect(),
         has_lengths: false,
+        are_lengths_rounded: false,
         quantiles: [quantiles(&run.total.reads), quantiles(&run.total.writes)],
         random: None,
         grids: Vec::new(),

@@ -62,6 +62,7 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
         slices: batched(slices),
         strata: strata(profile),
         has_lengths: !profile.places.table.is_empty(),
+        are_lengths_rounded: profile.places.table.are_lengths_rounded(),
         quantiles: [Op::Read, Op::Write].map(|wanted| op(wanted).and_then(|op| op.device.clone())),
         stretches: [Vec::new(), Vec::new()],
         random: random(profile, analysis),

@@ -76,6 +76,7 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         ),
         strata: strata(&present),
         has_lengths: false,
+        are_lengths_rounded: false,
         quantiles: [None, None],
         stretches: [Vec::new(), Vec::new()],
         random: None,

@@ -37,9 +37,9 @@ impl Context<'_> {
 
     fn seen_size(&self, id: NodeId) -> Option<IoSize> {
         let profile = self.profile(id, |_| true)?;
-        let lengths = profile.places.table.lengths(Select::DATA);
-        let seen: u64 = lengths.iter().map(|(_, _, ios)| ios).sum();
-        let (length, _, ios) = lengths.into_iter().find(|(_, rounded, _)| !rounded)?;
+        let table = &profile.places.table;
+        let seen = table.count(Select::DATA);
+        let (length, ios) = table.commonest_length(Select::DATA)?;
         (seen >= IOS_MIN).then(|| IoSize {
             bytes: Bytes(length),
             basis: IoSizeBasis::Seen {

@@ -54,9 +54,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Some(Severity::Warning) => severity,
         _ => Severity::Note,
     };
-    let lengths = context.profile.places.table.lengths(Select::DATA);
-    let commonest = lengths.iter().find(|(_, rounded, _)| !rounded);
-    let commonest = commonest.map(|&(length, _, ios)| OfLength {
+    let table = &context.profile.places.table;
+    let commonest = table.commonest_length(Select::DATA);
+    let commonest = commonest.map(|(length, ios)| OfLength {
         len_bytes: Bytes(length),
         ios,
     });

@@ -3,11 +3,15 @@
 use plumb_diagnose::Share;
 use plumb_diagnose::compare::{
     BenchDocument, CompareOutcome, Comparison, Law, Observed, Sampling, Stratum, Terms, TimeSlice,
-    compare, of_bench, of_series,
+    compare, of_bench, of_profile, of_series,
 };
+use plumb_profile::Settings;
+use plumb_profile::table::ROWS_MAX_LEAST;
 use plumb_testkit::rng::Rng;
 use plumb_trace::series::{self, FirstReport, Span};
-use plumb_trace::{Layer, Op};
+use plumb_trace::{Event, Layer, Op};
+
+use crate::common::{Random, RuleBench};
 
 /// Reads of 8 KiB: a rate and a latency for each report.
 fn reads(rates: &[f64], ms: &[f64]) -> Observed {
@@ -35,6 +39,7 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
         slices: slices.collect(),
         strata: vec![stratum(Op::Read, 8192, 100.0, 1.0)],
         has_lengths: true,
+        are_lengths_rounded: false,
         quantiles: [None, None],
         stretches: [Vec::new(), Vec::new()],
         random: None,
@@ -528,4 +533,44 @@ fn benchmarks() {
             .n
     };
     assert_eq!((of("read_p90_ns"), of("read_p99_ns")), ([10, 10], [0, 0]));
+}
+
+/// One load in a table that keeps each length, and in a full one: lengths are compared by powers of two, and nothing differs.
+#[test]
+fn a_full_table_compares_by_powers_of_two() {
+    let side = |rows_max: fn(&mut Settings)| {
+        let bench = RuleBench {
+            change_settings: rows_max,
+            ..RuleBench::default()
+        };
+        let mut random = Random(4);
+        let events = (0..40_000).map(|at| {
+            let (start, len) = (random.below(1 << 24) * 512, (65 + random.below(60)) * 512);
+            let mut event = Event::new(at * 1_000_000, 0, Layer::Request, Op::Read, start, len);
+            event.device_ns = Some(100_000 + at % 77 * 100);
+            event
+        });
+        let judged = bench.judge_events(events);
+        of_profile(&judged.profile, &judged.analysis)
+    };
+    let exact = side(|_| {});
+    let full = side(|settings| settings.rows_max = ROWS_MAX_LEAST);
+    assert!(!exact.are_lengths_rounded && full.are_lengths_rounded);
+    let same = verdict(&exact, &full);
+    let mix = same.mix.as_ref().expect("a mix");
+    assert_eq!(mix.by, "operation and power of two of the length");
+    assert!(mix.overlap > 0.999, "{mix:?}");
+    assert_eq!(
+        same.verdict.outcome,
+        CompareOutcome::NoDifference,
+        "{same:?}"
+    );
+    let doubt = "a table had too many different lengths: lengths are compared by powers of two";
+    assert!(
+        same.doubts.iter().any(|one| one == doubt),
+        "{:?}",
+        same.doubts
+    );
+    let own = verdict(&exact, &exact);
+    assert_eq!(own.mix.expect("a mix").by, "operation and length");
 }

@@ -378,9 +378,42 @@ fn a_grid_of_eight_bytes_is_refused() {
     assert_eq!(ran.out, "");
 }
 
-/// Four threads that each have an I/O in flight at the same time are four, and one thread with four I/O is one.
+/// Four threads of one process that each have an I/O in flight at the same time are four, and one thread with four I/O is one.
 #[test]
-fn threads_in_flight_are_counted_apart() {
+fn threads_of_a_process_are_counted_apart() {
+    let folder = Folder::new("lwps");
+    let dashes = "---------------- ---------------- ----- ----- ---------- --- ------------------------- ------------------------";
+    for threads in [1, 4] {
+        let mut text = format!(
+            "probe\ttnf_name: \"strategy\" tnf_string: \"keys io blockio;\\\n\tfile ../../common/os/bio.c;line 1\"\n{dashes}\n\
+             \x20   Elapsed (ms)       Delta (ms)   PID LWPID    TID     CPU Probe Name                Data / Description . . .\n{dashes}\n"
+        );
+        for round in 0..300u64 {
+            for (probe, at) in [("strategy", 0.0), ("biodone", 0.5)] {
+                for io in 0..4u64 {
+                    let ms = round as f64 + at + io as f64 / 1000.0;
+                    let (lwp, block) = (1 + io % threads, (round * 4 + io) * 64);
+                    let size = if probe == "strategy" {
+                        "size: 4096 "
+                    } else {
+                        ""
+                    };
+                    text += &format!(
+                        "{ms:>16.6} {:>16.6}   323 {lwp:>5} 0xf5a 0 {probe} device: 8388610 block: {block} {size}buf: 0xf5{io}0 flags: 257\n",
+                        0.0
+                    );
+                }
+            }
+        }
+        let ran = analyze(&folder.file("tnf.txt", text), "");
+        let words = format!("on average while any, {threads} at most");
+        assert!(ran.out.contains(&words), "{}{}", ran.out, ran.err);
+    }
+}
+
+/// Processes are counted apart in the same way.
+#[test]
+fn processes_in_flight_are_counted_apart() {
     let folder = Folder::new("threads");
     for threads in [1, 4] {
         let mut text = String::new();

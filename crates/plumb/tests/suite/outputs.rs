@@ -575,6 +575,41 @@ fn figures_of_a_full_table_are_ranges() {
     let json = analyze(&saved, "--grid 16k --grid 128k --json").json();
     assert!(check(&json, [16_384, 131_072]) > 0, "{json}");
     analyze(&saved, "--grid 16k").says("Lengths that are no power of two were rounded up");
+    // A stripe of four chunks of 32 KiB was not asked for either: splits, and the I/O and bytes of each member.
+    let (chunk, members) = (32_768, 4);
+    let json = analyze(&saved, "--chunk 32k --members 4 --json").json();
+    let striped = &json["result"]["profiles"][0]["what_if"]["striped"];
+    assert_eq!(striped["class"], "range-for-these-requests");
+    let split = ios
+        .iter()
+        .filter(|io| cells(io, chunk) > io.2.div_ceil(chunk))
+        .count() as u64;
+    let [low, high] = bounds(&striped["tally"]["split"]);
+    assert!(
+        (low..=high).contains(&split) && low < high,
+        "{low} to {high}, not {split}"
+    );
+    let mut loads = [[0u64; 2]; 4];
+    for (_, start, len) in &ios {
+        for piece in start / chunk..=(start + len - 1) / chunk {
+            let end = ((piece + 1) * chunk).min(start + len);
+            let load = &mut loads[(piece % members) as usize];
+            load[0] += 1;
+            load[1] += end - (piece * chunk).max(*start);
+        }
+    }
+    let shown = striped["members"].as_array().expect("members");
+    assert_eq!(shown.len(), 4);
+    for (shown, [pieces, bytes]) in shown.iter().zip(loads) {
+        for (name, truth) in [("pieces", pieces), ("bytes", bytes)] {
+            let [low, high] = bounds(&shown[name]);
+            assert!(
+                (low..=high).contains(&truth),
+                "{name}: {low} to {high}, not {truth}"
+            );
+        }
+    }
+    analyze(&saved, "--chunk 32k --members 4").says("(a range for these requests)");
 }
 
 /// Lines of align.d that cannot all be true: two sectors past a block, 3,000 of them, and none misaligned. The lengths are printed as

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use plumb_geometry::{Bounds, Bytes, Grid, GridKind};
 use plumb_profile::fit::{FitTally, Select, Unknown};
+use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::{Collector, Settings, Table};
 use plumb_testkit::Rng;
 use plumb_trace::{Event, Op, SourceInfo};
@@ -311,7 +312,7 @@ proptest! {
     #[test]
     fn ranges_of_a_full_table_hold_the_truth(
         seed: u64,
-        rows_max in 1_024usize..2_000,
+        rows_max in prop::sample::select(vec![1_024usize, 1_025, 1_500, 2_000, 2_900, 10_000, 65_536, 1 << 18]),
         residues in prop::sample::select(vec![1u64, 8, 64, 2_048]),
         granularity in prop::sample::select(vec![512u64, 1_536, 4_096, 8_192, 65_536, 1 << 20]),
         offset in 0u64..2_048,
@@ -331,8 +332,7 @@ proptest! {
         for select in SELECTS {
             let truth = brute_force(&events, &asked, select);
             match table.fit(&asked, select) {
-                Ok(tally) if select.len_bytes_min < 2 => check_holds(&tally, &truth, &asked),
-                Ok(_) => {}
+                Ok(tally) => check_holds(&tally, &truth, &asked),
                 Err(why) => prop_assert!(why == Unknown::NoIo && truth.ios == 0, "{why:?}"),
             }
             let exact = brute_force(&events, &other, select);
@@ -378,6 +378,43 @@ fn odd_lengths_of_a_full_table_are_a_range_and_no_zero() {
     assert!(!roomy.are_lengths_rounded(), "{} rows", roomy.len());
     let tally = roomy.fit(&page, Select::DATA).expect("the page divides M");
     assert_eq!(tally.odd_length, Bounds::exact(odd));
+}
+
+/// The commonest length is known only if no class of rounded lengths has more I/O.
+#[test]
+fn the_commonest_length_of_a_full_table_may_be_unknown() {
+    let rounded = many_lengths(1, 9);
+    let with_pages = |pages: u64| {
+        let pages = (0..pages).map(|at| (Op::Read, at * 8192, 8192));
+        table_of(
+            &rounded.iter().copied().chain(pages).collect::<Vec<_>>(),
+            1_024,
+            &[],
+        )
+    };
+    let few = with_pages(400);
+    assert!(few.are_lengths_rounded());
+    // Of 6,000 lengths up to 2 MiB nearly half are above 1 MiB.
+    assert_eq!(few.commonest_length(Select::DATA), None);
+    let many = with_pages(4_000);
+    assert!(many.are_lengths_rounded());
+    let (length, ios) = many.commonest_length(Select::DATA).expect("pages");
+    assert!(length == 8192 && ios >= 4_000, "{length} {ios}");
+}
+
+/// Starts modulo a smaller M do not tell both sides of a grid apart, so their latencies are not compared.
+#[test]
+fn a_lowered_modulus_has_no_latency_by_fit() {
+    let table = table_of(&many_lengths(2_048, 5), 1_024, &[]);
+    let asked = grid(1 << 20, 512);
+    let LatencyByFit::NotComparable { why } = table.latency_by_fit(&asked).expect("a range") else {
+        panic!("compared");
+    };
+    let modulus = Bytes(table.modulus_bytes());
+    assert_eq!(
+        why,
+        format!("starts are known modulo {modulus} only, which 1 MiB does not divide")
+    );
 }
 
 /// If M had to be lowered below a granularity, starts off the rest of it are off the grid for certain.

@@ -150,6 +150,53 @@ fn caps_and_grids_of_merged_tables() {
     assert!(range.low < truth.low && truth.low < range.high, "{range:?}");
 }
 
+/// Whatever the caps, the grids and the number of different I/O: tables of one M end with the same bytes in any order.
+#[test]
+fn any_order_of_merging_gives_the_same_bytes() {
+    let mut rng = Rng::announced("any_order_of_merging", 16);
+    let mut full = 0;
+    for case in 0..24 {
+        let lengths = [1, 40, 500, 5_000][case % 4];
+        let starts = [1 << 14, 1 << 20, 1 << 30][case % 3];
+        let ios = random_ios(6_000, 512, starts, lengths, &mut rng);
+        let sizes = [512, 1_536, 4_096, 8_192, 65_536];
+        let sides: Vec<(usize, Vec<Grid>)> = (0..2 + rng.below(4))
+            .map(|_| {
+                let rows_max = 1_024 << rng.below(9);
+                let grids = sizes.iter().filter(|_| rng.percent(60));
+                let grids = grids.map(|size| Grid::unit(Bytes(*size)).expect("a grid"));
+                (rows_max as usize, grids.collect())
+            })
+            .collect();
+        let share = ios.len().div_ceil(sides.len());
+        let tables = || -> Vec<Table> {
+            let parts = sides.iter().zip(ios.chunks(share));
+            let tables = parts.map(|((rows_max, grids), ios)| {
+                let mut table = Table::new(3 << 20)
+                    .expect("a modulus")
+                    .with_rows_max(*rows_max)
+                    .with_grids(grids);
+                for &(op, start, len, continues, ns) in ios {
+                    table.add(op, start, len, continues, ns);
+                }
+                table
+            });
+            tables.collect()
+        };
+        let merged: Table = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+        for _ in 0..4 {
+            let again = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
+            assert_eq!(
+                table_bytes(&again),
+                table_bytes(&merged),
+                "case {case}: {sides:?}"
+            );
+        }
+        full += usize::from(merged.are_lengths_rounded());
+    }
+    assert!((4..24).contains(&full), "{full} of 24 tables were full");
+}
+
 #[test]
 fn tables_of_sectors_and_of_bytes_merge_in_any_order() {
     let mut rng = Rng::announced("tables_of_sectors_and_of_bytes", 12);
