@@ -66,31 +66,17 @@ impl LatencyByFit {
         let is_cheap = self
             .share_at_most()
             .is_some_and(|share| share < NO_COST_SHARE);
-        is_cheap && self.covers(NO_COST_COVERAGE_PERCENT_MIN)
+        is_cheap
+            && matches!(*self, LatencyByFit::Difference { compared, unfitting, .. }
+                if covers(compared, unfitting, NO_COST_COVERAGE_PERCENT_MIN))
     }
 
     /// Whether the same was shown for writes: on many devices a misaligned read costs nothing, and a misaligned write reads first.
     #[must_use]
     pub fn shows_no_cost_of_writes(&self) -> bool {
-        let are_writes = match *self {
-            LatencyByFit::Difference {
-                compared_writes, ..
-            } => compared_writes >= STRATUM_TIMED_MIN,
-            LatencyByFit::NotComparable { .. } => false,
-        };
-        are_writes && self.shows_no_cost()
-    }
-
-    /// Whether at least this percentage of the misaligned I/O was compared.
-    fn covers(&self, percent: u64) -> bool {
-        match *self {
-            LatencyByFit::Difference {
-                compared,
-                unfitting,
-                ..
-            } => covers(compared, unfitting, percent),
-            LatencyByFit::NotComparable { .. } => false,
-        }
+        self.shows_no_cost()
+            && matches!(*self, LatencyByFit::Difference { compared_writes, .. }
+                if compared_writes >= STRATUM_TIMED_MIN)
     }
 
     /// The upper end of the interval, as a share of the latency of fitting I/O; `None` without a comparison.
