@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use plumb_trace::IOS_MAX;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::profile::{Profile, ProfileSet};
 
 /// First bytes of the encoded form.
 pub const MAGIC: &[u8; 8] = b"PLUMBPRF";
 /// Version that is written. Those before it are read as well.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// No set of profiles is larger when unpacked; a longer one is not unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 const HEAD_BYTES: usize = 12;
@@ -58,19 +58,22 @@ pub enum CodecError {
 }
 
 /// Versions of the encoded form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProfileVersion {
     /// Without the cap of a residue table and its sums on grids.
     One,
-    /// The present one.
+    /// Without the count of doubtful latencies.
     Two,
+    /// The present one.
+    Three,
 }
 
 impl ProfileVersion {
     fn from_number(number: u16) -> Option<ProfileVersion> {
         match number {
             1 => Some(ProfileVersion::One),
-            VERSION => Some(ProfileVersion::Two),
+            2 => Some(ProfileVersion::Two),
+            VERSION => Some(ProfileVersion::Three),
             _ => None,
         }
     }
@@ -78,12 +81,20 @@ impl ProfileVersion {
 
 thread_local! {
     /// The encoding marks no fields, so its reader needs the version from outside.
-    static VERSION_READ: Cell<ProfileVersion> = const { Cell::new(ProfileVersion::Two) };
+    static VERSION_READ: Cell<ProfileVersion> = const { Cell::new(ProfileVersion::Three) };
 }
 
 /// Version of the bytes that this thread decodes.
 pub(crate) fn version_read() -> ProfileVersion {
     VERSION_READ.get()
+}
+
+/// A count that profiles have since version 3; 0 in those before it.
+pub(crate) fn since_version_3<'de, D: Deserializer<'de>>(source: D) -> Result<u64, D::Error> {
+    if version_read() < ProfileVersion::Three {
+        return Ok(0);
+    }
+    u64::deserialize(source)
 }
 
 /// Profiles with the lines about their origin.
@@ -164,7 +175,7 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     let body = unpack(&bytes[HEAD_BYTES..], UNPACKED_BYTES_MAX)?;
     VERSION_READ.set(version);
     let taken = postcard::take_from_bytes(&body);
-    VERSION_READ.set(ProfileVersion::Two);
+    VERSION_READ.set(ProfileVersion::Three);
     let (saved, rest): (Saved, &[u8]) = taken.map_err(|error| CodecError::Contents {
         what: error.to_string(),
     })?;
@@ -202,6 +213,7 @@ fn counts_fit(profile: &Profile) -> bool {
         losses.lost,
         losses.damaged,
         losses.unmatched_issues,
+        losses.doubtful_latencies,
         losses.unmatched_completions,
         losses.late_completions,
         losses.out_of_order,

@@ -265,6 +265,7 @@ fn losses_of(info: &SourceInfo) -> Losses {
         lost: bounded(info.counts.lost),
         damaged: bounded(info.counts.damaged),
         unmatched_issues: bounded(info.counts.unmatched_issues),
+        doubtful_latencies: bounded(info.counts.doubtful_latencies),
         unmatched_completions: bounded(info.counts.unmatched_completions),
         late_completions: bounded(info.counts.late_completions),
         out_of_order: bounded(info.counts.out_of_order),

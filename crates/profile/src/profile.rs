@@ -10,6 +10,7 @@ use plumb_geometry::natural;
 use plumb_trace::{Layer, Op};
 
 use crate::answers::Answers;
+use crate::codec;
 use crate::histogram::{Counts, Distances};
 use crate::imported::Imported;
 use crate::in_flight::InFlight;
@@ -143,6 +144,9 @@ impl Ordered {
 /// As many I/O may well be in flight when a recording ends: the usual depth of the queue of a disk.
 const IN_FLIGHT_MAX: u64 = 32;
 
+/// One latency in this number that is another one's moves the highest percentile that is printed, 99.9 %.
+const DOUBTFUL_MIN: u64 = 1000;
+
 /// Events that should be in a profile and are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
@@ -152,6 +156,9 @@ pub struct Losses {
     pub damaged: u64,
     /// Issues whose completion never came.
     pub unmatched_issues: u64,
+    /// Latencies that may be those of other I/O.
+    #[serde(deserialize_with = "codec::since_version_3")]
+    pub doubtful_latencies: u64,
     /// Completions without an issue.
     pub unmatched_completions: u64,
     /// Completions that came too late to be counted.
@@ -169,15 +176,16 @@ impl Losses {
         self.lost > 0 || self.damaged > 0 || self.missing_files > 0
     }
 
-    /// Whether completions may be paired with the wrong I/O, because many are missing. Example: two equal I/O at one
+    /// Whether completions may be paired with the wrong I/O, because some are missing. Example: two equal I/O at one
     /// place; the first lost its completion. The first is then paired with the completion of the second, at any later
-    /// time.
+    /// time. Either more than one I/O in 1,000 of the source may be such a one, or a tenth has no completion.
     ///
     /// `untimed` of `ios` have no latency. A few wait at the end of any recording.
     #[must_use]
     pub fn is_pairing_unsound(&self, untimed: u64, ios: u64) -> bool {
-        let is_many = |lone: u64| lone > IN_FLIGHT_MAX && lone > ios / 10;
-        is_many(self.unmatched_issues) && is_many(untimed)
+        let is_many = |lone: u64, of: u64| lone > IN_FLIGHT_MAX && lone > ios / of;
+        is_many(self.unmatched_issues, 10) && is_many(untimed, 10)
+            || is_many(self.doubtful_latencies, DOUBTFUL_MIN)
     }
 
     /// Adds the losses of another part.
@@ -185,6 +193,9 @@ impl Losses {
         self.lost = self.lost.saturating_add(other.lost);
         self.damaged = self.damaged.saturating_add(other.damaged);
         self.unmatched_issues = self.unmatched_issues.saturating_add(other.unmatched_issues);
+        self.doubtful_latencies = self
+            .doubtful_latencies
+            .saturating_add(other.doubtful_latencies);
         self.unmatched_completions = self
             .unmatched_completions
             .saturating_add(other.unmatched_completions);

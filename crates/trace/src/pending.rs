@@ -3,9 +3,10 @@
 //! An I/O is identified by device and first sector, a flush by its device alone. A completion longer than the I/O in
 //! flight there belongs to an I/O whose issue was not seen. If several of one key are in flight, the one of the
 //! completed length is used, and the oldest among equals: two equal ones cannot be distinguished, and the sum of
-//! latencies is the same either way. A shorter one ends a part, unless the whole completes later all the same. That
-//! would go wrong for ever after one lost completion, so nothing is queued behind an I/O from before a loss or from
-//! more than [`SAME_PLACE_NS_MAX`] ago. The ring is bounded; unfinished I/O that leave it are counted.
+//! latencies is the same either way, if all complete. After one lost completion each takes the completion of the next,
+//! so nothing is queued behind an I/O from before a loss or from more than [`SAME_PLACE_NS_MAX`] ago, and the latencies
+//! since the place was last free are doubtful if one there never completes. A shorter completion ends a part, unless
+//! the whole completes later all the same. The ring is bounded; unfinished I/O that leave it are counted.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -137,6 +138,18 @@ struct Waiting {
 struct Chain {
     oldest: u64,
     youngest: u64,
+    /// Completions, since no I/O of the key was open, that may be those of an equal younger one.
+    doubtful: u64,
+}
+
+impl Chain {
+    fn of_one(number: u64) -> Chain {
+        Chain {
+            oldest: number,
+            youngest: number,
+            doubtful: 0,
+        }
+    }
 }
 
 /// I/O in the order of their issue.
@@ -151,6 +164,8 @@ pub struct Pending {
     doubtful_below: u64,
     /// I/O that were issued before this are not waited for.
     given_up_before_ns: Option<i64>,
+    /// Latencies of chains in which an I/O never completed.
+    doubtful: u64,
     /// Completions of a part of an I/O.
     partial_completions: u64,
     /// The original of each I/O that completed in part.
@@ -182,17 +197,14 @@ impl Pending {
         let number = self.first + self.ring.len() as u64;
         let chain = match self.open.entry(key) {
             Entry::Vacant(entry) => {
-                entry.insert(Chain {
-                    oldest: number,
-                    youngest: number,
-                });
+                entry.insert(Chain::of_one(number));
                 None
             }
             Entry::Occupied(mut entry) => {
                 let before = *entry.get();
                 entry.insert(Chain {
-                    oldest: before.oldest,
                     youngest: number,
+                    ..before
                 });
                 Some(before)
             }
@@ -231,13 +243,8 @@ impl Pending {
             old.state = IoState::Lost;
             next = old.younger.take();
         }
-        self.open.insert(
-            key,
-            Chain {
-                oldest: number,
-                youngest: number,
-            },
-        );
+        self.doubtful += before.doubtful;
+        self.open.insert(key, Chain::of_one(number));
     }
 
     fn at(&mut self, number: u64) -> Option<&mut Waiting> {
@@ -274,7 +281,12 @@ impl Pending {
             self.open.remove(&key);
             return Some(chain.oldest);
         }
-        let younger = self.at(number)?.younger.take();
+        let unlinked = self.at(number)?;
+        let (younger, open_bytes) = (unlinked.younger.take(), unlinked.open_bytes);
+        let is_equal = |next: &mut Waiting| next.open_bytes == open_bytes;
+        let is_doubtful =
+            !key.is_flush() && younger.and_then(|next| self.at(next)).is_some_and(is_equal);
+        let doubtful = chain.doubtful + u64::from(is_doubtful);
         let oldest = match before {
             Some(before) => {
                 self.at(before)?.younger = younger;
@@ -287,7 +299,12 @@ impl Pending {
         } else {
             chain.youngest
         };
-        self.open.insert(key, Chain { oldest, youngest });
+        let rest = Chain {
+            oldest,
+            youngest,
+            doubtful,
+        };
+        self.open.insert(key, rest);
         Some(number)
     }
 
@@ -355,10 +372,7 @@ impl Pending {
         };
         let entry = self.open.entry(rest);
         let free = matches!(entry, Entry::Vacant(_));
-        entry.or_insert(Chain {
-            oldest: number,
-            youngest: number,
-        });
+        entry.or_insert(Chain::of_one(number));
         let Some(waiting) = self.at(number) else {
             return;
         };
@@ -438,6 +452,7 @@ impl Pending {
     /// Moves finished events into the batch, oldest first, until one still waits.
     #[inline]
     pub fn drain(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
+        counts.doubtful_latencies += std::mem::take(&mut self.doubtful);
         while batch.len() < most {
             let Some(front) = self.ring.front() else {
                 return;
@@ -457,8 +472,22 @@ impl Pending {
 
     /// Moves everything into the batch that is left at the end of the source.
     pub fn drain_rest(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
-        while batch.len() < most && !self.ring.is_empty() {
+        while batch.len() < most
+            && let Some(front) = self.ring.front()
+        {
+            if front.state == IoState::Open {
+                let key = front.key;
+                self.take_doubtful(key);
+            }
             self.pop_front(batch, counts);
+        }
+        counts.doubtful_latencies += std::mem::take(&mut self.doubtful);
+    }
+
+    /// An I/O of the key never completes.
+    fn take_doubtful(&mut self, key: IoKey) {
+        if let Some(chain) = self.open.get_mut(&key) {
+            self.doubtful += std::mem::take(&mut chain.doubtful);
         }
     }
 
@@ -467,6 +496,7 @@ impl Pending {
             return;
         };
         let (key, issued_ns, open_bytes) = (front.key, front.event.time_ns, front.open_bytes);
+        self.take_doubtful(key);
         // Nothing older is left, so that the front is the oldest of its chain.
         self.unlink(key, open_bytes);
         self.overdue.insert(key, issued_ns);
@@ -524,6 +554,41 @@ mod tests {
             ),
             (1, 30, 0)
         );
+    }
+
+    /// Equal I/O at one place, one after another: a lost completion shifts all that follow; two that overlap and all
+    /// complete leave no doubt.
+    #[test]
+    fn latencies_after_a_lost_completion_are_doubtful() {
+        let doubtful = |lost: Option<i64>, overlap_ns: i64| {
+            let (mut pending, mut batch, mut counts) =
+                (Pending::default(), Batch::default(), Counts::default());
+            let place = IoKey::place(0, 0);
+            let mut open: Vec<i64> = Vec::new();
+            for at in 0..100 {
+                let issued_ns = at * 1000;
+                while let Some(&done_ns) = open.first().filter(|ns| **ns <= issued_ns) {
+                    pending.complete(place, 4096, done_ns, 0, &mut counts);
+                    open.remove(0);
+                }
+                let event = Event::new(issued_ns, 0, Layer::Request, Op::Write, 0, 4096);
+                pending.push_open(event, place);
+                if lost != Some(at) {
+                    open.push(issued_ns + 500 + overlap_ns * (at % 2));
+                }
+                pending.drain(&mut batch, usize::MAX, &mut counts);
+            }
+            for done_ns in open {
+                pending.complete(place, 4096, done_ns, 0, &mut counts);
+            }
+            pending.drain_rest(&mut batch, usize::MAX, &mut counts);
+            (counts.unmatched_issues, counts.doubtful_latencies)
+        };
+        assert_eq!(doubtful(None, 0), (0, 0));
+        assert_eq!(doubtful(None, 800), (0, 0));
+        // I/O 40 takes the completion of 41, and so on: 59 latencies.
+        assert_eq!(doubtful(Some(40), 0), (1, 59));
+        assert_eq!(doubtful(Some(99), 0), (1, 0));
     }
 
     /// Completions of I/O whose issue was lost: a longer one is nobody's, and a shorter one is put right when the whole

@@ -53,6 +53,9 @@ pub struct Counts {
     pub lost: u64,
     /// Issues whose completion never came.
     pub unmatched_issues: u64,
+    /// Latencies that may be those of other I/O: an equal I/O at the same place was open, and one of these never
+    /// completed.
+    pub doubtful_latencies: u64,
     /// Completions whose issue was not seen.
     pub unmatched_completions: u64,
     /// Completions that came after their issue had been handed on, so that their latency is in no figure.

@@ -26,11 +26,15 @@ const LAW_SLACK: f64 = 0.15;
 /// The measurements of a profile; `analysis` is of the same profile.
 #[must_use]
 pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
-    let (seen, seconds, slices) = slices(profile);
+    let has_latency = !analysis.pairing_unsound;
+    let (seen, seconds, slices) = slices(profile, has_latency);
     let op = |op: Op| analysis.ops.iter().find(|summary| summary.op == op.word());
     let losses = &analysis.losses;
     let lost = losses.lost.saturating_add(losses.damaged);
     let mut doubts = Vec::new();
+    if !has_latency {
+        doubts.push("completions missing: its latencies may be those of other I/O".to_owned());
+    }
     if losses.missing_files > 0 {
         doubts.push(format!(
             "{} of the recording missing",
@@ -60,7 +64,7 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
             seen,
         },
         slices: batched(slices),
-        strata: strata(profile),
+        strata: strata(profile, has_latency),
         has_lengths: !profile.places.table.is_empty(),
         are_lengths_rounded: profile.places.table.are_lengths_rounded(),
         quantiles: [Op::Read, Op::Write].map(|wanted| op(wanted).and_then(|op| op.device.clone())),
@@ -74,7 +78,7 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
 }
 
 /// How many windows there were, how long one is, and those that count. A window that is not there was idle.
-fn slices(profile: &Profile) -> (u64, f64, Vec<TimeSlice>) {
+fn slices(profile: &Profile, has_latency: bool) -> (u64, f64, Vec<TimeSlice>) {
     let timeline = &profile.timeline;
     let width = timeline.width_ns();
     let seconds = width as f64 / 1e9;
@@ -91,7 +95,7 @@ fn slices(profile: &Profile) -> (u64, f64, Vec<TimeSlice>) {
             slices.push(idle);
             next = next.and_then(|next: i64| next.checked_add_unsigned(width));
         }
-        slices.push(slice(window, seconds));
+        slices.push(slice(window, seconds, has_latency));
         next = start_ns.checked_add_unsigned(width);
     }
     let seen = slices.len() as u64;
@@ -102,7 +106,11 @@ fn slices(profile: &Profile) -> (u64, f64, Vec<TimeSlice>) {
     (seen, seconds, slices)
 }
 
-fn slice(window: &Window, seconds: f64) -> TimeSlice {
+fn slice(window: &Window, seconds: f64, has_latency: bool) -> TimeSlice {
+    let (timed, ns_sum) = match has_latency {
+        true => (window.timed, window.ns_sum),
+        false => (0, 0),
+    };
     TimeSlice {
         seconds,
         ios: [
@@ -113,8 +121,8 @@ fn slice(window: &Window, seconds: f64) -> TimeSlice {
             Some(window.read_bytes as f64),
             Some(window.write_bytes as f64),
         ],
-        timed: window.timed as f64,
-        ns_sum: window.ns_sum as f64,
+        timed: timed as f64,
+        ns_sum: ns_sum as f64,
         ..TimeSlice::default()
     }
 }
@@ -128,7 +136,7 @@ struct Sums {
     squared_ns: u128,
 }
 
-fn strata(profile: &Profile) -> Vec<Stratum> {
+fn strata(profile: &Profile, has_latency: bool) -> Vec<Stratum> {
     let table = &profile.places.table;
     let mut sums: BTreeMap<(u8, u64), Sums> = BTreeMap::new();
     for (key, row) in table
@@ -144,7 +152,8 @@ fn strata(profile: &Profile) -> Vec<Stratum> {
     }
     let strata = sums.into_iter().map(|((op, len_bytes), sum)| {
         let timed = sum.timed as f64;
-        let mean = (sum.timed >= TIMED_MIN).then(|| sum.ns as f64 / timed);
+        let is_timed = has_latency && sum.timed >= TIMED_MIN;
+        let mean = is_timed.then(|| sum.ns as f64 / timed);
         let spread =
             |mean: f64| (sum.squared_ns as f64 / timed - mean * mean).max(0.0) / (timed - 1.0);
         Stratum {

@@ -1,6 +1,6 @@
 //! `plumb analyze` on real traces, against numbers that others have counted.
 
-use crate::common::{Folder, Ran, analyze, msr, pages, real};
+use crate::common::{Folder, Ran, analyze, msr, pages, plumb, real};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -320,37 +320,47 @@ fn no_line_is_wider_than_80_columns() {
     assert!(traces >= 20, "{traces} traces were understood");
 }
 
-/// 1,000 reads of 1 ms each at four places; of every second one the completion is missing. The reads of one place then
-/// get the completions of others, 4 ms later.
+/// 1,000 reads of 1 ms each at four places; of every second one the completion is missing, or of two in all. The reads of
+/// one place then get the completions of others, 4 ms later. A comparison judges none of these latencies.
 #[test]
 fn latencies_of_a_torn_recording_are_not_known() {
     let folder = Folder::new("torn");
-    let text = |is_torn: bool| -> String {
+    let text = |lost: &[u64]| -> String {
         let line = |ns: u64, action: char, sector: u64| {
             format!(
-                "  8,0    0 {ns:>8} {:>5}.{:09} 100 {action}   R {sector} + 8 [fio]\n",
+                "  8,0    0 {ns:>8} {:>5}.{:09} 100 {action}   R {sector} + 8 {}\n",
                 ns / 1_000_000_000,
-                ns % 1_000_000_000
+                ns % 1_000_000_000,
+                if action == 'C' { "[0]" } else { "[fio]" }
             )
         };
         (0..1000u64)
             .map(|number| {
                 let (ns, sector) = (number * 1_100_000, number / 2 % 4 * 8);
                 let done = line(ns + 1_000_000, 'C', sector);
-                let is_lost = is_torn && number % 2 == 0;
-                line(ns, 'D', sector) + if is_lost { "" } else { &done }
+                line(ns, 'D', sector) + if lost.contains(&number) { "" } else { &done }
             })
             .collect()
     };
-    for (name, is_torn, words) in [
-        ("whole.txt", false, "(1,000 of 1,000 I/O timed)"),
+    let whole = folder.file("whole.txt", text(&[]));
+    let every_second: Vec<u64> = (0..1000).step_by(2).collect();
+    // Name, reads without a completion, and the words of the report.
+    let cases: [(&str, &[u64], &str); 3] = [
+        ("again.txt", &[], "(1,000 of 1,000 I/O timed)"),
         (
             "torn.txt",
-            true,
+            &every_second,
             "not known: 500 of 1,000 I/O (50.0 %) timed",
         ),
-    ] {
-        let file = folder.file(name, text(is_torn));
+        (
+            "two.txt",
+            &[200, 603],
+            "not known: 998 of 1,000 I/O (99.8 %) timed",
+        ),
+    ];
+    for (name, lost, words) in cases {
+        let is_torn = !lost.is_empty();
+        let file = folder.file(name, text(lost));
         let ran = analyze(&file, "");
         assert!(ran.out.contains(words), "{}", ran.out);
         assert_eq!(ran.out.contains("99.9 %"), !is_torn, "{}", ran.out);
@@ -358,11 +368,27 @@ fn latencies_of_a_torn_recording_are_not_known() {
         assert_eq!(profile["pairing_unsound"], is_torn);
         assert_eq!(profile["ops"][0]["device"].is_null(), is_torn);
         assert_eq!(profile["in_flight"].is_null(), is_torn);
-        assert_eq!(profile["timed"], if is_torn { 500 } else { 1000 });
+        assert_eq!(profile["timed"], 1000 - lost.len());
+        let copy = folder.path("copy.csv");
+        plumb(["convert".as_ref(), file.as_os_str(), copy.as_os_str()]).ends(0);
+        let copied = &analyze(&copy, "--json").json()["result"]["profiles"][0];
+        assert_eq!(copied["pairing_unsound"], is_torn, "{name}");
+        std::fs::remove_file(&copy).expect("the copy");
+        let compared = plumb([
+            "compare".as_ref(),
+            whole.as_os_str(),
+            file.as_os_str(),
+            "--json".as_ref(),
+        ]);
+        let compared = compared.json();
+        let one = &compared["result"]["comparisons"][0];
+        let latency = &one["verdict"]["latency"];
+        assert_eq!(latency.is_null(), is_torn, "{name}: {one:#}");
+        assert_eq!(one["verdict"]["outcome"] == "no-difference", !is_torn);
         let page = folder.path("page.html");
         analyze(&file, &format!("--html {}", page.display()));
         let page = std::fs::read_to_string(page).expect("a page");
-        let why = "too many completions are missing: the others may belong to other I/O";
+        let why = "completions are missing: the others may belong to other I/O";
         assert_eq!(page.contains(why), is_torn, "{name}");
     }
 }

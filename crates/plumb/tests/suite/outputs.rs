@@ -737,6 +737,52 @@ fn holes_survive_conversion() {
     }
 }
 
+/// Without times nothing is known of the order of the writes, in no copy either.
+#[test]
+fn a_trace_without_times_stays_without() {
+    let folder = Folder::new("outputs-untimed");
+    let write = |at: u64| format!(",host,0,Write,{},4096,\n", at * 7919 % 20_011 * 4096);
+    let original = folder.file("untimed.csv", (0..2000).map(write).collect::<String>());
+    let answers = |path: &Path| {
+        let ran = analyze(path, "--grid 4k --json");
+        (ran.code, judged_without_commands(&ran))
+    };
+    let expected = answers(&original);
+    let unknown = expected.1.1["unknown"].to_string();
+    assert!(unknown.contains("small-random-writes"), "{unknown}");
+    for name in ["copy.csv", "copy.iolog", "copy.parquet"] {
+        let copy = folder.path(name);
+        let ran = plumb([Path::new("convert"), &original, &copy]);
+        ran.ends(0);
+        assert!(!ran.err.contains("1970"), "{}", ran.err);
+        let (code, (findings, result)) = answers(&copy);
+        assert_eq!((code, &findings), (expected.0, &expected.1.0), "{name}");
+        assert_eq!(result["unknown"], expected.1.1["unknown"], "{name}");
+    }
+    let timed = folder.file(
+        "timed.csv",
+        msr((0..2000).map(|at| ('W', at * 7919 % 20_011 * 4096, 4096))),
+    );
+    assert!(
+        analyze(&timed, "--grid 4k --json").json()["findings"]
+            .to_string()
+            .contains("small-random-writes")
+    );
+}
+
+/// CSV does not tell the layer, which decides what is judged.
+#[test]
+fn a_lost_layer_is_named() {
+    let folder = Folder::new("outputs-layer");
+    let log = "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n2 f close\n";
+    let log = folder.file("vfs.iolog", log);
+    for (name, is_lost) in [("copy.csv", true), ("copy.parquet", false)] {
+        let ran = plumb([Path::new("convert"), &log, &folder.path(name)]);
+        ran.ends(0);
+        assert_eq!(ran.err.contains("layer: they are read back"), is_lost);
+    }
+}
+
 #[test]
 fn a_directory_of_one_recording() {
     require!(RealTraces);

@@ -94,11 +94,11 @@ fn latency(fit: &GridFit) -> Option<String> {
             unfitting,
             ..
         } => Some(format!(
-            "unfitting I/O differ by {:+.1} µs (95 % interval {:+.1} to {:+.1} µs) from fitting ones of the same operation, \
+            "unfitting I/O differ by {} (95 % interval {} to {}) from fitting ones of the same operation, \
              length and stream bit; {} of {} compared. A difference, not a cost.",
-            difference_ns / 1e3,
-            low_ns / 1e3,
-            high_ns / 1e3,
+            format::signed_ns(*difference_ns),
+            format::signed_ns(*low_ns),
+            format::signed_ns(*high_ns),
             format::count(*compared),
             format::count(*unfitting)
         )),

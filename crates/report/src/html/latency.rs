@@ -57,7 +57,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         return not_known(m, "Latency", why);
     }
     if analysis.pairing_unsound {
-        let why = "too many completions are missing: the others may belong to other I/O";
+        let why = "completions are missing: the others may belong to other I/O";
         return not_known(m, "Latency", why);
     }
     let buckets = series

@@ -7,7 +7,7 @@ use plumb_profile::imported::{ForeignHistogram, Measured};
 
 use super::page::{FigureColumn, figure_columns};
 use super::{Page, chart, length};
-use crate::format::{bytes, count, ns, percent, rate};
+use crate::format::{bytes, count, ns, percent, rate, signed_ns};
 use crate::words::single_io;
 
 /// The totals, in a few lines; `span` has the time.
@@ -151,7 +151,7 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     }
     if analysis.pairing_unsound {
         let words = format!(
-            "not known: {}, but too many completions are missing, and those found may belong to other I/O",
+            "not known: {}, but completions are missing, and those found may belong to other I/O",
             timed_words(analysis)
         );
         page.wrapped("  Latency: ", "    ", &words);
@@ -248,12 +248,12 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
                 ..
             }) => {
                 format!(
-                    "off the grid {:+.1} µs against {:.1} µs on it (95 % interval {:+.1} to {:+.1} µs; {} of {} unfitting I/O \
+                    "off the grid {} against {} on it (95 % interval {} to {}; {} of {} unfitting I/O \
                      compared in {strata} groups)",
-                    difference_ns / 1e3,
-                    fitting_mean_ns / 1e3,
-                    low_ns / 1e3,
-                    high_ns / 1e3,
+                    signed_ns(*difference_ns),
+                    ns(fitting_mean_ns.abs().round() as u64),
+                    signed_ns(*low_ns),
+                    signed_ns(*high_ns),
                     count(*compared),
                     count(*unfitting),
                 )

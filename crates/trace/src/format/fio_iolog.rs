@@ -7,12 +7,13 @@
 //! FILE, without blanks, is the device here.
 //!
 //! These are requests to the file: the vfs layer, even if the file is a device node, unless `layer=LAYER` follows the
-//! first `add`, as Plumb writes it for I/O of another layer (fio ignores it). There are no completions, so no
+//! first `add`, as Plumb writes it for I/O of another layer (fio ignores it). `untimed` there says that the times are
+//! none, as Plumb writes it for a trace without times. There are no completions, so no
 //! latencies. A sync has neither place nor length, for any content of its line; a trim is a discard. Version 3 is
 //! verified with a log of fio 3.33; no real log of version 2 was available, and version 1 (`rw,offset,length`, before
 //! fio 1.17) is not read.
 
-use crate::batch::Event;
+use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
@@ -22,7 +23,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::scan::{DeviceKeys, Scan, ns};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, open_lines, whole_lines};
-use crate::write::holes::{add_holes, parse_holes};
+use crate::write::holes::{Holes, add_holes, parse_holes};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -129,10 +130,8 @@ fn parse(version: LogVersion, line: &[u8]) -> Result<IologLine<'_>, LineError> {
         ));
     }
     if action >= FIRST_FILE_ACTION {
-        if word == b"add" && layer_mark(&scan).is_some() {
-            scan.field();
-        }
-        if word == b"close" && holes_of(line).is_some() {
+        let has_marks = word == b"add" && marks_in(scan.clone()).is_some();
+        if has_marks || word == b"close" && holes_of(line).is_some() {
             while scan.field().is_some() {}
         }
         scan.end("nothing after add, open or close")?;
@@ -163,30 +162,53 @@ fn parse(version: LogVersion, line: &[u8]) -> Result<IologLine<'_>, LineError> {
 }
 
 /// The holes of the source that a line tells behind `close`.
-fn holes_of(line: &[u8]) -> Option<[u64; 3]> {
+fn holes_of(line: &[u8]) -> Option<Holes> {
     let at = memchr::memmem::rfind(line, b" close ")?;
     parse_holes(&line[at + b" close ".len()..])
 }
 
-/// The layer that the rest of a line names.
-fn layer_mark(rest: &Scan<'_>) -> Option<Layer> {
-    let word = rest.clone().field()?.strip_prefix(b"layer=")?;
-    Layer::from_word(std::str::from_utf8(word).ok()?)
+/// Facts of a log that its first `add` tells, which precedes all I/O.
+#[derive(Clone, Copy)]
+struct Marks {
+    layer: Layer,
+    /// Whether the times are those of the I/O.
+    is_timed: bool,
 }
 
-/// The layer of a log: that of its first `add`, which precedes all I/O.
-fn layer_of(input: &mut Input) -> Result<Layer, Error> {
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks {
+            layer: Layer::Vfs,
+            is_timed: true,
+        }
+    }
+}
+
+/// The marks in the rest of a line; `None` if it has other words.
+fn marks_in(mut rest: Scan<'_>) -> Option<Marks> {
+    let mut marks = Marks::default();
+    while let Some(word) = rest.field() {
+        match word.strip_prefix(b"layer=") {
+            Some(layer) => marks.layer = Layer::from_word(std::str::from_utf8(layer).ok()?)?,
+            None if word == b"untimed" => marks.is_timed = false,
+            None => return None,
+        }
+    }
+    Some(marks)
+}
+
+fn marks_of(input: &mut Input) -> Result<Marks, Error> {
     let complete = input.peek(HEAD_BYTES)?.len() < HEAD_BYTES;
-    let mark = whole_lines(input.shown(), complete)
+    let marks = whole_lines(input.shown(), complete)
         .take(HEAD_LINES)
         .find_map(|line| {
             let mut scan = Scan::new(line, b' ');
             std::iter::from_fn(|| scan.field())
                 .take(3)
                 .find(|word| *word == b"add")?;
-            Some(layer_mark(&scan).unwrap_or(Layer::Vfs))
+            Some(marks_in(scan).unwrap_or_default())
         });
-    Ok(mark.unwrap_or(Layer::Vfs))
+    Ok(marks.unwrap_or_default())
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -199,10 +221,10 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 }
 
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
-    let layer = layer_of(&mut input)?;
+    let marks = marks_of(&mut input)?;
     let info = SourceInfo {
         format: FORMAT.name,
-        layers: vec![layer],
+        layers: vec![marks.layer],
         clock: Clock::Unknown,
         latency: Latency::None("an I/O log of fio has no completions".to_owned()),
         ..SourceInfo::default()
@@ -211,15 +233,16 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         input,
         options,
         FioLog {
-            layer,
+            marks,
             ..FioLog::default()
         },
         info,
     )
 }
 
+#[derive(Default)]
 struct FioLog {
-    layer: Layer,
+    marks: Marks,
     version: Option<LogVersion>,
     files: DeviceKeys,
     /// Name of the file of each device.
@@ -227,19 +250,6 @@ struct FioLog {
     /// The sum of version 2's waits so far.
     waited_ns: i64,
     counts: [u64; ACTIONS.len()],
-}
-
-impl Default for FioLog {
-    fn default() -> FioLog {
-        FioLog {
-            layer: Layer::Vfs,
-            version: None,
-            files: DeviceKeys::default(),
-            names: Vec::new(),
-            waited_ns: 0,
-            counts: [0; ACTIONS.len()],
-        }
-    }
 }
 
 impl FioLog {
@@ -300,9 +310,13 @@ impl LineFormat for FioLog {
         } else {
             (parsed.offset, parsed.len_bytes)
         };
-        let time_ns = parsed.time_ns.unwrap_or(self.waited_ns);
-        let mut event = Event::new(time_ns, device, self.layer, op, start, len);
-        if self.layer == Layer::Vfs {
+        let time_ns = match self.marks.is_timed {
+            true => parsed.time_ns.unwrap_or(self.waited_ns),
+            false => UNKNOWN_NS,
+        };
+        let layer = self.marks.layer;
+        let mut event = Event::new(time_ns, device, layer, op, start, len);
+        if layer == Layer::Vfs {
             event.file = file;
         }
         sink.push(&event);

@@ -2,14 +2,14 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, seven columns. The time is a FILETIME, that
 //! is 100 ns since 1601; `Type` is Read or Write; offset and size are bytes of the disk; the response time is
-//! in units of 100 ns. The distributed files have no header line; copies with one are read too. An empty response
-//! time is an unknown one, and so is 0, with which files from other sources fill the column.
+//! in units of 100 ns. The distributed files have no header line; copies with one are read too. An empty time is
+//! unknown, as Plumb writes it for a trace without times: no row before it may have one. So is an empty response time, and 0, with which files from other sources fill the column.
 //! A device is `host_disk`. A line `# plumb: ` in a file that Plumb converted tells the holes of the source.
 //!
 //! The events come from the disk driver of the host: the request layer. Waits above it are not included. Verified with
 //! a real excerpt.
 
-use crate::batch::Event;
+use crate::batch::{Event, UNKNOWN_NS};
 use crate::error::Error;
 use crate::format::{About, Family, Format, Holds};
 use crate::input::Input;
@@ -66,7 +66,10 @@ struct MsrRow<'line> {
 #[inline]
 fn parse(line: &[u8]) -> Result<MsrRow<'_>, LineError> {
     let mut scan = Scan::new(line, b',');
-    let filetime = scan.u64("a FILETIME")?;
+    let filetime = match scan.blank() {
+        true => None,
+        false => Some(scan.u64("a FILETIME")?),
+    };
     let disk = scan.two_words("a host and a disk number")?;
     let op = scan.read_or_write("Read or Write")?;
     let (start, len) = (
@@ -79,13 +82,14 @@ fn parse(line: &[u8]) -> Result<MsrRow<'_>, LineError> {
         scan.u64("a response time in 100 ns")?
     };
     scan.end("seven columns")?;
-    let since_1970 = i64::try_from(filetime)
-        .ok()
-        .and_then(|filetime| filetime.checked_sub(EPOCH_FILETIME));
-    let time_ns = since_1970.and_then(|ticks| ticks.checked_mul(TICK_NS));
+    let time_ns = match filetime {
+        None => UNKNOWN_NS,
+        Some(filetime) => unix_ns(filetime)
+            .ok_or_else(|| LineError::new(line, "a FILETIME between 1677 and 2262"))?,
+    };
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
     Ok(MsrRow {
-        time_ns: time_ns.ok_or_else(|| LineError::new(line, "a FILETIME between 1677 and 2262"))?,
+        time_ns,
         disk,
         op,
         start_bytes,
@@ -96,6 +100,11 @@ fn parse(line: &[u8]) -> Result<MsrRow<'_>, LineError> {
             Some(ns(response, TICK_NS, line)?)
         },
     })
+}
+
+fn unix_ns(filetime: u64) -> Option<i64> {
+    let since_1970 = i64::try_from(filetime).ok()?.checked_sub(EPOCH_FILETIME)?;
+    since_1970.checked_mul(TICK_NS)
 }
 
 fn is_header(line: &[u8]) -> bool {
@@ -115,6 +124,8 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 #[derive(Default)]
 struct Msr {
     devices: DeviceKeys,
+    /// Whether a row had a time.
+    is_timed: bool,
 }
 
 impl LineFormat for Msr {
@@ -130,6 +141,13 @@ impl LineFormat for Msr {
         let Some(row) = row_or_header(parsed, || is_header(line))? else {
             return Ok(());
         };
+        if row.time_ns == UNKNOWN_NS && self.is_timed {
+            return Err(LineError::new(
+                line,
+                "a FILETIME, as the rows before have it",
+            ));
+        }
+        self.is_timed |= row.time_ns != UNKNOWN_NS;
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).replace(',', "_");
         let device = self.devices.text(row.disk, &mut sink.names, name);
         let mut event = Event::new(
@@ -165,11 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn times_before_1970_and_unknown_latencies() {
+    fn times_before_1970_and_unknown_times() {
         for (line, time_ns, device_ns) in [
             ("116444735999999999,h,0,Read,0,512,1", -100, Some(100)),
             ("116444736000000001,h,0,Read,0,512,0", 100, None),
             ("116444736000000000,h,0,Write,0,512,", 0, None),
+            (",h,0,Write,0,512,7", UNKNOWN_NS, Some(700)),
         ] {
             let row = parse(line.as_bytes()).ok().unwrap();
             assert_eq!((row.time_ns, row.device_ns), (time_ns, device_ns), "{line}");

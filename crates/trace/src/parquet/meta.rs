@@ -50,6 +50,7 @@ struct PartitionEntry {
 struct CountsEntry {
     lost: u64,
     unmatched_issues: u64,
+    doubtful_latencies: u64,
     unmatched_completions: u64,
     late_completions: u64,
     late_ns_max: i64,
@@ -153,6 +154,7 @@ fn counts_entry(counts: &Counts) -> CountsEntry {
     CountsEntry {
         lost: counts.lost,
         unmatched_issues: counts.unmatched_issues,
+        doubtful_latencies: counts.doubtful_latencies,
         unmatched_completions: counts.unmatched_completions,
         late_completions: counts.late_completions,
         late_ns_max: counts.late_ns_max,
@@ -234,6 +236,7 @@ fn take_counts(entry: &CountsEntry, counts: &mut Counts) {
     let bounded = |count: u64| count.min(IOS_MAX);
     counts.lost = bounded(entry.lost);
     counts.unmatched_issues = bounded(entry.unmatched_issues);
+    counts.doubtful_latencies = bounded(entry.doubtful_latencies);
     counts.unmatched_completions = bounded(entry.unmatched_completions);
     counts.late_completions = bounded(entry.late_completions);
     counts.late_ns_max = entry.late_ns_max;

@@ -6,14 +6,15 @@
 //! length into 32 bits, so longer I/O are written in pieces.
 //!
 //! Not in this format: latency, process, flags; operations other than read, write, trim and sync. The layer is not
-//! either: if it is not vfs, it follows `add`, where fio ignores it (tried with fio 3.33) and Plumb does not. Holes of
-//! the source follow the first `close`.
+//! either: if it is not vfs, it follows `add`, where fio ignores it (tried with fio 3.33) and Plumb does not. So does
+//! `untimed` if the source does not tell when the I/O were sent; their times are 0 then. Holes of the source follow the
+//! first `close`.
 
 use std::io::{self, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::batch::{Batch, Event};
+use crate::batch::{Batch, Event, UNKNOWN_NS};
 use crate::error::Error;
 use crate::op::{Layer, Op};
 use crate::source::SourceInfo;
@@ -104,6 +105,9 @@ impl IologWriter {
     }
 
     fn time_us(&mut self, time_ns: i64) -> u64 {
+        if time_ns == UNKNOWN_NS {
+            return self.last_us;
+        }
         let first = *self.first_ns.get_or_insert(time_ns);
         let since_ns = i128::from(time_ns) - i128::from(first);
         self.losses
@@ -138,9 +142,13 @@ impl IologWriter {
         } else {
             format!(" layer={}", event.layer.word())
         };
+        let untimed = match event.time_ns {
+            UNKNOWN_NS => " untimed",
+            _ => "",
+        };
         writeln!(
             self.output,
-            "{time_us} {name} add{layer}\n{time_us} {name} open"
+            "{time_us} {name} add{layer}{untimed}\n{time_us} {name} open"
         )?;
         self.names.push(name);
         self.files
@@ -181,7 +189,8 @@ impl IologWriter {
             writeln!(self.output, "fio version 3 iolog")?;
         }
         // As behind `add`, fio reads no further than `close`.
-        let mut holes = holes_in_words(info).map_or_else(String::new, |words| format!(" {words}"));
+        let mut holes =
+            holes_in_words(info, false).map_or_else(String::new, |words| format!(" {words}"));
         for name in &self.names {
             let holes = std::mem::take(&mut holes);
             writeln!(self.output, "{} {name} close{holes}", self.last_us)?;

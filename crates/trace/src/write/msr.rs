@@ -2,16 +2,16 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: times in units of 100 ns, the first a Windows
 //! FILETIME (since 1601-01-01 UTC), offset and size in bytes, type `Read` or `Write`. If the time of day is not known,
-//! time 0 of the trace is written as 1970-01-01 and that is returned as a loss. An unknown response time is left empty:
-//! a 0 would be a latency.
+//! time 0 of the trace is written as 1970-01-01 and that is returned as a loss. An unknown time is left empty, and an
+//! unknown response time too: a 0 would be one.
 //!
 //! A device `NAME_NUMBER` becomes host and disk number; any other becomes the host, with disk number 0.
 
 use std::io::{self, Write};
 
-use crate::batch::{Batch, Event};
+use crate::batch::{Batch, Event, UNKNOWN_NS};
 use crate::error::Error;
-use crate::op::Op;
+use crate::op::{Layer, Op};
 use crate::source::{Clock, SourceInfo};
 use crate::write::holes::holes_in_words;
 use crate::write::{Losses, Output, TraceWriter, Written, known};
@@ -56,18 +56,33 @@ impl MsrWriter {
                 return Ok(());
             }
         };
-        let Some(unix_ns) = event.time_ns.checked_add(self.unix_ns_at_zero.unwrap_or(0)) else {
+        let is_timed = event.time_ns != UNKNOWN_NS;
+        let since_1970 = event.time_ns.checked_add(self.unix_ns_at_zero.unwrap_or(0));
+        let unix_ns = since_1970.filter(|_| is_timed);
+        if is_timed && unix_ns.is_none() {
             self.losses
                 .count("events before 1677 or after 2262 are left out", 1);
             return Ok(());
-        };
-        let filetime = i128::from(unix_ns.div_euclid(100)) + FILETIME_OF_1970;
+        }
+        let filetime = unix_ns.map_or_else(String::new, |ns| {
+            (i128::from(ns.div_euclid(100)) + FILETIME_OF_1970).to_string()
+        });
+        let is_of_day_lost = is_timed && self.unix_ns_at_zero.is_none();
+        self.losses.count(
+            "time of day: time 0 of the trace is written as 1970-01-01",
+            usize::from(is_of_day_lost),
+        );
+        let is_layer_lost = event.layer != Layer::Request;
+        self.losses.count(
+            "layer: they are read back as I/O of the request layer",
+            usize::from(is_layer_lost),
+        );
         let response_ns = event.device_ns.unwrap_or(0).max(0);
         let response = event
             .device_ns
             .map(|_| (response_ns / 100).to_string())
             .unwrap_or_default();
-        let cut = unix_ns.rem_euclid(100) != 0 || response_ns % 100 != 0;
+        let cut = unix_ns.is_some_and(|ns| ns.rem_euclid(100) != 0) || response_ns % 100 != 0;
         self.losses
             .count("times are cut to 100 ns", usize::from(cut));
         let device = batch
@@ -128,19 +143,12 @@ impl TraceWriter for MsrWriter {
     }
 
     fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
-        if let Some(words) = holes_in_words(info) {
+        if let Some(words) = holes_in_words(info, true) {
             let written = writeln!(self.output, "{HOLES}{words}");
             written.map_err(|source| Error::Write {
                 path: self.output.path(),
                 source,
             })?;
-        }
-        if self.unix_ns_at_zero.is_none() {
-            let events = usize::try_from(self.events).unwrap_or(usize::MAX);
-            self.losses.count(
-                "time of day: time 0 of the trace is written as 1970-01-01",
-                events,
-            );
         }
         self.output.commit()?;
         Ok(Written {
