@@ -88,7 +88,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l together -d 'Take devices of equal names in several files for one device (default: only in pieces of one recording, which have one clock and times that do not overlap)'
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l together -d 'Take devices of equal names in several files for one device (default: only in pieces of one recording, which have one clock and times that follow each other)'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s V -l version -d 'Print version'

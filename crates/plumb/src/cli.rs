@@ -235,7 +235,7 @@ pub struct Analyze {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Take devices of equal names in several files for one device (default: only in pieces of one recording, which have one clock
-    /// and times that do not overlap)
+    /// and times that follow each other)
     #[arg(long)]
     pub together: bool,
     /// Folder of the history for history:DEVICE@SPAN

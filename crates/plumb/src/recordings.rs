@@ -1,8 +1,9 @@
 //! The inputs that are pieces of one recording: only then devices of equal names in several inputs are one device.
 //!
 //! A name is all that a trace tells of a device, and hosts give the same ones. Two inputs are pieces of one recording if
-//! their clocks have one zero, their times do not overlap, and they know of no different size. Nothing else counts, unless
-//! the user says that they belong together.
+//! their clocks have one zero, their times do not overlap, the pause between them is no longer than the longer of them
+//! ([`PAUSE_NS_MIN`] in any case), and they know of no different size. Nothing else counts, unless the user says that they
+//! belong together.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,9 @@ use plumb_trace::{Layer, SourceInfo};
 /// Times of day of one boot, taken twice, differ by the changes of the clock in between: not by more than this as a
 /// rule.
 const SAME_BOOT_NS: u64 = 2_000_000_000;
+
+/// A pause up to this one never separates two pieces: a recording may begin again with the next file.
+const PAUSE_NS_MIN: u64 = 60_000_000_000;
 
 /// Zero of a clock, as far as two inputs may have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub enum Apart {
     Clocks,
     /// They were recorded at the same time.
     Overlap,
+    /// The pause between them is longer than either of them.
+    Pause,
     /// The devices have different sizes.
     Sizes,
 }
@@ -66,6 +72,7 @@ impl Apart {
         match self {
             Apart::Clocks => "their clocks cannot be compared",
             Apart::Overlap => "their times overlap",
+            Apart::Pause => "the pause between them is longer than either of them",
             Apart::Sizes => "the devices differ in size",
         }
     }
@@ -127,7 +134,18 @@ impl DeviceRecording {
             return Some(Apart::Sizes);
         }
         let overlaps = |&(from_ns, to_ns): &(i64, i64)| first_ns < to_ns && from_ns < last_ns;
-        self.spans_ns.iter().any(overlaps).then_some(Apart::Overlap)
+        if self.spans_ns.iter().any(overlaps) {
+            return Some(Apart::Overlap);
+        }
+        let is_near = |&(from_ns, to_ns): &(i64, i64)| {
+            let pause_ns = match first_ns >= to_ns {
+                true => first_ns.abs_diff(to_ns),
+                false => from_ns.abs_diff(last_ns),
+            };
+            let longer_ns = to_ns.abs_diff(from_ns).max(last_ns.abs_diff(first_ns));
+            pause_ns <= longer_ns.max(PAUSE_NS_MIN)
+        };
+        (!self.spans_ns.iter().any(is_near)).then_some(Apart::Pause)
     }
 }
 
@@ -226,7 +244,7 @@ impl Recordings {
                 let reason = if self.are_all_one {
                     "as --together says"
                 } else {
-                    "pieces of one recording: one clock, and times that do not overlap"
+                    "pieces of one recording: one clock, times that follow each other"
                 };
                 notes.push(format!(
                     "{} ({layer} layer) is taken together from {} ({reason})",
@@ -309,6 +327,26 @@ mod tests {
                 (unix, (0, 10), Some(1)),
                 (unix, (10, 20), Some(2)),
                 Some(Apart::Sizes),
+            ),
+            (
+                (unix, (0, 10), None),
+                (unix, (60_000_000_010, 60_000_000_020), None),
+                None,
+            ),
+            (
+                (unix, (0, 10), None),
+                (unix, (60_000_000_011, 60_000_000_020), None),
+                Some(Apart::Pause),
+            ),
+            (
+                (unix, (200_000_000_000, 300_000_000_000), None),
+                (unix, (0, 100_000_000_000), None),
+                None,
+            ),
+            (
+                (unix, (200_000_000_001, 300_000_000_000), None),
+                (unix, (0, 100_000_000_000), None),
+                Some(Apart::Pause),
             ),
             (
                 (None, (0, 10), None),
