@@ -56,6 +56,12 @@ pub(crate) fn first_line(page: &mut Page, verdict: &Verdict) {
     page.wrapped(word + ": ", "  ", verdict.sentence.as_str());
 }
 
+/// The verdict on the time up to an interval.
+pub(crate) fn line_so_far(page: &mut Page, verdict: &Verdict) {
+    let word = painted(page, verdict.word);
+    page.wrapped(word + " so far: ", "  ", verdict.sentence.as_str());
+}
+
 /// The verdict again where the first line may have left the screen.
 pub(crate) fn last_line(page: &mut Page, verdict: &Verdict) {
     if page.text.lines().count() < LINES_SHORT {

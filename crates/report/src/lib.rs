@@ -91,6 +91,7 @@ impl Report<'_> {
                 format!("{} I/O on {places} analyzed", format::count(ios)),
                 verdict::fit(std::iter::once(only.analysis)),
             ),
+            [] => ("no device seen".to_owned(), None),
             // No sum: one device may be a layer of another, and an I/O would count once for each.
             _ => (format!("I/O on {places} analyzed"), None),
         };
@@ -121,10 +122,7 @@ impl Report<'_> {
         };
         Some(match others.len() {
             0 => why,
-            more => format!(
-                "{why}, and {} more (Unknown, below)",
-                format::count(more as u64)
-            ),
+            more => format!("{why}, and {} more", format::count(more as u64)),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The intervals of a recording: the same readings as those of a live watch, cut out of the events of a trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,9 @@ use crate::moment::unix_words;
 /// A gap of more intervals than these is one interval.
 const GAP_INTERVALS: i64 = 60;
 
+/// Events that may be read ahead to learn when the recording ends.
+const AHEAD_MAX: usize = 1 << 20;
+
 /// Processes that a reading names.
 const PROCESSES_MAX: usize = 256;
 
@@ -36,6 +39,12 @@ pub(super) struct Recorded {
     batch: Batch,
     /// The next event of the batch.
     row: usize,
+    /// Batches behind it that are read already.
+    ahead: VecDeque<Batch>,
+    /// How the input ended, if all of it is read. A failure is reported once, behind the events before it.
+    ended: Option<Result<(), Failure>>,
+    /// Time of the last event, once all of the input is read.
+    last_ns: Option<i64>,
     /// The events of the batch that belong to the interval.
     part: Batch,
     rows: Vec<u32>,
@@ -101,6 +110,9 @@ impl Recorded {
             filter,
             batch: Batch::default(),
             row: 0,
+            ahead: VecDeque::new(),
+            ended: None,
+            last_ns: None,
             part: Batch::default(),
             rows: Vec::new(),
             first_ns: None,
@@ -153,18 +165,60 @@ impl Recorded {
     fn next_ns(&mut self) -> Result<Option<i64>, Failure> {
         while self.row >= self.batch.len() {
             self.row = 0;
-            self.batch.clear();
-            let filled = self.reader.fill(&mut self.batch);
-            match filled.map_err(|error| Failure::failed(&error))? {
-                Fill::Events => {}
-                Fill::End => return Ok(None),
-                _ => {
-                    let path = self.reader.info().path.clone();
-                    return Err(no_events(Path::new(&path), "holds ready-made counts"));
+            if self.ahead.is_empty() {
+                self.read()?;
+            }
+            match self.ahead.pop_front() {
+                Some(batch) => self.batch = batch,
+                None => {
+                    self.batch.clear();
+                    return match self.ended.replace(Ok(())) {
+                        Some(Err(failure)) => Err(failure),
+                        _ => Ok(None),
+                    };
                 }
             }
         }
         Ok(Some(self.batch.time_ns[self.row]))
+    }
+
+    /// Reads a batch, and the rest of the events as well if all bytes of the input are read: then the end is known.
+    fn read(&mut self) -> Result<(), Failure> {
+        let mut held = 0;
+        while self.ended.is_none() {
+            let mut batch = Batch::default();
+            match self.fill(&mut batch) {
+                Ok(true) => {
+                    held += batch.len();
+                    self.ahead.push_back(batch);
+                }
+                Ok(false) => self.ended = Some(Ok(())),
+                Err(failure) if self.ahead.is_empty() => return Err(failure),
+                Err(failure) => self.ended = Some(Err(failure)),
+            }
+            let (read, known) = self.progress.state();
+            if held >= AHEAD_MAX || known == 0 || read < known {
+                break;
+            }
+        }
+        if self.ended.is_some() && self.last_ns.is_none() {
+            let times = self.ahead.iter().flat_map(|batch| &batch.time_ns);
+            self.last_ns = times.copied().max();
+        }
+        Ok(())
+    }
+
+    /// Reads into a batch; false at the end.
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Failure> {
+        let filled = self.reader.fill(batch);
+        match filled.map_err(|error| Failure::failed(&error))? {
+            Fill::Events => Ok(true),
+            Fill::End => Ok(false),
+            _ => {
+                let path = self.reader.info().path.clone();
+                Err(no_events(Path::new(&path), "holds ready-made counts"))
+            }
+        }
     }
 
     /// Counts the events of the batch that come before the end of the interval.
@@ -265,9 +319,14 @@ impl Recorded {
     }
 
     fn interval(&self, reading: Reading, seconds: f64, is_last: bool) -> RecordedInterval {
-        let since_first = self.until_ns.saturating_sub(self.first_ns.unwrap_or(0));
-        let elapsed = Duration::from_nanos(u64::try_from(since_first).unwrap_or(0));
-        let elapsed = format!("+{}", clock_words(elapsed));
+        let since_first = |ns: i64| {
+            let since_ns = ns.saturating_sub(self.first_ns.unwrap_or(0));
+            Duration::from_nanos(u64::try_from(since_ns).unwrap_or(0))
+        };
+        let until_ns = self
+            .last_ns
+            .map_or(self.until_ns, |last_ns| self.until_ns.min(last_ns));
+        let elapsed = clock_words(since_first(until_ns));
         let info = self.reader.info();
         let unix_ns = match info.clock {
             Clock::Unix => Some(self.until_ns),
@@ -278,14 +337,15 @@ impl Recorded {
         };
         let time = unix_ns.and_then(unix_words);
         let (read, known) = self.progress.state();
-        let share = match (is_last, known) {
-            (true, _) => "end".to_owned(),
-            (false, 0) => "playing".to_owned(),
-            (false, known) => format!("{} %", read.saturating_mul(100) / known),
+        let place = match self.last_ns {
+            _ if is_last => "end".to_owned(),
+            Some(last_ns) => format!("of {}", clock_words(since_first(last_ns))),
+            None if known == 0 => "playing".to_owned(),
+            None => format!("{} % of the file read", read.saturating_mul(100) / known),
         };
         let (time, position) = match time {
-            Some(time) => (time, format!("{elapsed} {share}")),
-            None => (elapsed, share),
+            Some(time) => (time, format!("+{elapsed} {place}")),
+            None => (format!("+{elapsed}"), place),
         };
         RecordedInterval {
             reading,
@@ -297,12 +357,15 @@ impl Recorded {
     }
 }
 
-/// `00:01:20.5`: hours, minutes, seconds and tenths.
+/// `1:05:20.5`, `01:20.5`: hours if there are any, minutes, seconds and tenths.
 fn clock_words(time: Duration) -> String {
     let seconds = time.as_secs();
+    let hours = match seconds / 3600 {
+        0 => String::new(),
+        hours => format!("{hours}:"),
+    };
     format!(
-        "{:02}:{:02}:{:02}.{}",
-        seconds / 3600,
+        "{hours}{:02}:{:02}.{}",
         seconds / 60 % 60,
         seconds % 60,
         time.subsec_millis() / 100
@@ -323,7 +386,7 @@ mod tests {
 
     #[test]
     fn time_since_the_first_io() {
-        assert_eq!(clock_words(Duration::from_millis(80_560)), "00:01:20.5");
+        assert_eq!(clock_words(Duration::from_millis(80_560)), "01:20.5");
         assert_eq!(clock_words(Duration::from_secs(90_000)), "25:00:00.0");
     }
 }

@@ -382,7 +382,9 @@ impl Screen {
 
     fn step_up(&mut self, lines: usize) {
         match self.view {
-            View::Processes => self.scrolled = self.scrolled.saturating_sub(lines),
+            View::Processes | View::Help => {
+                self.scrolled = self.scrolled.saturating_sub(lines);
+            }
             _ => self.selected = self.selected.saturating_sub(lines),
         }
     }
@@ -393,6 +395,7 @@ impl Screen {
                 let last = self.process_count().saturating_sub(1);
                 self.scrolled = (self.scrolled + lines).min(last);
             }
+            View::Help => self.scrolled = (self.scrolled + lines).min(help::LINES - 1),
             _ => self.selected += lines,
         }
     }

@@ -78,7 +78,7 @@ fn a_watch() {
     terminal.press(&[&command, "Enter"]);
     let mut screens: Vec<String> = Vec::new();
     for second in 1..=24 {
-        let moment = format!("+00:00:{second:02}.0");
+        let moment = format!("+00:{second:02}.0");
         let mut shown = String::new();
         let limit = Duration::from_secs(30);
         wait::until(&format!("the interval of {moment}"), limit, || {

@@ -279,7 +279,7 @@ fn text_for_80_columns() {
     let ran = Ran::from_output(wait::output("plumb watch", wait::PATIENCE, watching));
     ran.ends(1);
     verdicts_stand_above_intervals(&ran.out, 1);
-    assert!(ran.out.starts_with("MISFIT: "), "{}", ran.out);
+    assert!(ran.out.starts_with("MISFIT so far: "), "{}", ran.out);
     for words in [
         "401 reads          1.57 MiB",
         "401 I/O misaligned (100 %), mean offset 512 bytes (1 sector)",
@@ -306,10 +306,10 @@ fn nothing_seen_is_not_clean() {
     verdicts_stand_above_intervals(&ran.out, 2);
 }
 
-/// Asserts that the output begins with a verdict, and that each interval follows one.
+/// Asserts that the output begins with a verdict on the time so far, and that each interval follows one.
 fn verdicts_stand_above_intervals(out: &str, intervals: usize) {
     let is_verdict = |line: &str| {
-        let word = line.split(": ").next().unwrap_or_default();
+        let word = line.split(" so far: ").next().unwrap_or_default();
         ["OK", "MISFIT", "PROBLEM", "UNKNOWN"].contains(&word)
     };
     assert!(out.lines().next().is_some_and(is_verdict), "{out}");

@@ -192,7 +192,7 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
                     "{engine}: {by:?}"
                 );
                 let sent: u64 = by.iter().filter_map(|by| by["device_bytes"].as_u64()).sum();
-                assert!(sent >= bytes, "{engine}: {sent}");
+                assert!(sent >= bytes, "{engine}: {sent} bytes by {heard:#?}");
                 continue;
             }
             if let Some(why) = uncounted_of_others(&heard) {

@@ -93,7 +93,7 @@ const SPAN: &str = "up to the last issue";
 pub fn interval(interval: &WatchInterval<'_>, paper: impl Into<Paper>) -> String {
     let mut page = Page::new(paper);
     if let Some(verdict) = interval.verdict {
-        brief::first_line(&mut page, verdict);
+        brief::line_so_far(&mut page, verdict);
         page.gap();
     }
     page.heading(&interval.heading);

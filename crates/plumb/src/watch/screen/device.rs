@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_diagnose::Analysis;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_quoting::visible;
-use plumb_report::format::{bytes, count, percent};
+use plumb_report::format::{bytes, count, percent, signed_ns};
 use plumb_report::words;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -14,6 +14,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Wrap};
 
 use super::Screen;
+
+/// Columns from which lengths have room beside the figures.
+const SIZES_WIDTH_MIN: u16 = 80;
 
 impl Screen {
     /// The selected device in short, below the list.
@@ -25,14 +28,21 @@ impl Screen {
         let [course, rest] =
             Layout::vertical([Constraint::Length(graphs), Constraint::Min(0)]).areas(inner);
         self.draw_graphs(frame, course, &analysis.target.device, high);
+        self.draw_figures(frame, rest, analysis);
+    }
+
+    /// Lengths beside the figures and senders; a narrow screen leaves out the lengths.
+    pub(super) fn draw_figures(&self, frame: &mut Frame<'_>, area: Rect, analysis: &Analysis) {
+        let told = Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false });
+        if area.width < SIZES_WIDTH_MIN {
+            frame.render_widget(told, area);
+            return;
+        }
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)])
-                .areas(rest);
+                .areas(area);
         frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
-        frame.render_widget(
-            Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false }),
-            right,
-        );
+        frame.render_widget(told, right);
     }
 
     /// Draws the line with the name of a device and returns the area below it.
@@ -51,7 +61,7 @@ impl Screen {
     }
 
     /// Lengths: a bar of reads and one of writes for each power of two.
-    pub(super) fn size_lines(&self, analysis: &Analysis, area: Rect) -> Vec<Line<'static>> {
+    fn size_lines(&self, analysis: &Analysis, area: Rect) -> Vec<Line<'static>> {
         let mut sizes: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
         for (at, word) in ["read", "write"].into_iter().enumerate() {
             let op = analysis.ops.iter().find(|op| op.op == word);
@@ -80,7 +90,7 @@ impl Screen {
     }
 
     /// Latency by fit, streams, senders.
-    pub(super) fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
+    fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
         let bold = |words: &'static str| {
             Line::from(words).style(Style::new().add_modifier(Modifier::BOLD))
         };
@@ -95,10 +105,10 @@ impl Screen {
                 high_ns,
                 ..
             }) => format!(
-                "  {:+.1} µs (95 %: {:+.1} to {:+.1})",
-                difference_ns / 1e3,
-                low_ns / 1e3,
-                high_ns / 1e3
+                "  {} (95 %: {} to {})",
+                signed_ns(*difference_ns),
+                signed_ns(*low_ns),
+                signed_ns(*high_ns)
             ),
             Some(LatencyByFit::NotComparable { why }) => format!("  not comparable: {why}"),
             None => "  unknown".to_owned(),

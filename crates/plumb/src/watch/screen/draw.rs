@@ -78,7 +78,12 @@ impl Screen {
         frame.render_widget(note, told);
         let whole = list.union(detail);
         match (self.view, self.ranked.get(self.selected)) {
-            (View::Help, _) => frame.render_widget(Paragraph::new(help::lines()), whole),
+            (View::Help, _) => {
+                // The last line stays at the bottom.
+                let beyond = help::LINES.saturating_sub(usize::from(whole.height));
+                let first = self.scrolled.min(beyond) as u16;
+                frame.render_widget(Paragraph::new(help::lines()).scroll((first, 0)), whole);
+            }
             (View::Processes, _) => self.draw_processes(frame, whole),
             (View::Device, Some(analysis)) => self.draw_page(frame, whole, analysis),
             (view, analysis) => {
@@ -124,11 +129,20 @@ impl Screen {
             format!("  filter {}", self.filter)
         };
         let frozen = if self.frozen { "  FROZEN" } else { "" };
-        let words = format!(
-            "{begin}{position}{frozen}{filter}  {seconds:.1} s  grid {}{assumed}  by {}",
-            self.grids[self.grid],
-            self.sort.word()
-        );
+        let head = format!("{begin}{position}{frozen}{filter}");
+        let length = format!("  {seconds:.1} s");
+        let grid = format!("  grid {}{assumed}", self.grids[self.grid]);
+        let sort = format!("  by {}", self.sort.word());
+        // A narrow screen leaves out the order first, then the length of the interval.
+        let width = usize::from(area.width);
+        let fits = |words: &String| words.chars().count() <= width;
+        let words = [
+            format!("{head}{length}{grid}{sort}"),
+            format!("{head}{length}{grid}"),
+        ]
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| format!("{head}{grid}"));
         frame.render_widget(
             Paragraph::new(words).style(Style::new().add_modifier(Modifier::REVERSED)),
             area,

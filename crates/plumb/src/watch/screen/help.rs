@@ -20,31 +20,23 @@ const fn taught(key: &'static str, word: &'static str, does: &'static str) -> Ta
 const KEYS: [Taught; 15] = [
     taught("q", "quit", "end, and print the verdict"),
     taught("?", "help", "show these lines, or go back; h does the same"),
-    taught(
-        "s",
-        "sort",
-        "sort by misfit, I/O, bytes, latency, name in turn",
-    ),
+    taught("s", "sort", "sort by misfit, I/O, bytes, latency, name"),
     taught(
         "Enter",
         "device",
         "show the page of the selected device, or go back",
     ),
     taught("p", "processes", "show all processes, or go back"),
-    taught(
-        "g",
-        "grid",
-        "judge by the next granularity; G: by the one before",
-    ),
+    taught("g", "grid", "judge by the next grid; G: by the one before"),
     taught(
         "f",
         "freeze",
-        "freeze the screen, or resume; counting goes on meanwhile",
+        "freeze the screen, or resume; counting goes on",
     ),
     taught(
         "←→",
         "time",
-        "show the interval before, or the next one; End: the newest",
+        "show an earlier or later interval; End: newest",
     ),
     taught(
         "+-",
@@ -59,34 +51,23 @@ const KEYS: [Taught; 15] = [
     taught(
         "/",
         "filter",
-        "show only disks whose name contains the typed text",
+        "show only disks with the typed text in the name",
     ),
     taught("w", "save", "save the profile of the whole time so far"),
     taught("o", "offset", "move the grid by a sector"),
-    taught(
-        "↑↓",
-        "",
-        "select a device, or scroll; also k, j, PgUp, PgDn, the mouse",
-    ),
-    taught(
-        "Esc",
-        "",
-        "go back, or drop the filter; a: I/O of applications (--app)",
-    ),
+    taught("↑↓", "", "select, or scroll; also k, j, PgUp, PgDn, mouse"),
+    taught("Esc", "", "go back, or drop the filter; a: see --app"),
 ];
+
+/// Lines of the help: keys, columns, and a heading for each.
+pub(super) const LINES: usize = KEYS.len() + COLUMNS.len() + 2;
 
 /// Columns of the list that need words.
 const COLUMNS: [(&str, &str); 5] = [
     ("off", "share of the I/O that start off the grid"),
-    (
-        "split",
-        "share of the I/O that touch more blocks than needed",
-    ),
-    ("odd", "share of the I/O that are no multiple of it long"),
-    (
-        "median",
-        "latency, issue to complete, of the operation with most I/O",
-    ),
+    ("split", "share that touches more blocks than needed"),
+    ("odd", "share whose length is no multiple of it"),
+    ("median", "latency of the operation with the most I/O"),
     ("depth", "I/O in flight, on average"),
 ];
 

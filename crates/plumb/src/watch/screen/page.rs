@@ -6,7 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Wrap};
+use ratatui::widgets::Paragraph;
 
 use super::Screen;
 use super::course::Moment;
@@ -49,16 +49,7 @@ impl Screen {
             let sizes = |moment: &Moment| moment.sizes.clone();
             self.strip_lines(&columns, rows, sizes, name, Color::Blue)
         });
-        let told = Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false });
-        if rest.width >= 80 {
-            let [left, right] =
-                Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)])
-                    .areas(rest);
-            frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
-            frame.render_widget(told, right);
-        } else {
-            frame.render_widget(told, rest);
-        }
+        self.draw_figures(frame, rest, analysis);
     }
 
     fn draw_strip(
@@ -90,7 +81,7 @@ impl Screen {
                 ),
                 Span::raw(letters),
             ]),
-            Line::from(" r w random, R W sequential reads or writes; m M both; . idle"),
+            Line::from(" r reads, w writes, m both; R, W, M sequential; . idle"),
         ]
     }
 }
