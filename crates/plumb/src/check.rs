@@ -54,6 +54,7 @@ fn refusal(failure: &Failure) -> Result<String, Failure> {
     let run = crate::this_run::now();
     let report = Report {
         run: &run,
+        is_of_this_host: false,
         is_full: false,
         inputs: &[],
         stack: &stack,
@@ -119,6 +120,7 @@ fn check(args: &Check) -> Result<Exit, Failure> {
     .collect();
     let mut report = Report {
         run: &run,
+        is_of_this_host: is_of_host,
         is_full: args.full,
         inputs: &gathered.inputs,
         stack: &stack,

@@ -214,6 +214,7 @@ fn report(
     let unread = host.gathered.unread_layers(&host.stack);
     let check = Check {
         run: &run,
+        is_of_this_host: true,
         is_full: false,
         inputs: &[],
         stack: &host.stack,

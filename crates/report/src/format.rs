@@ -43,6 +43,13 @@ pub fn ns(value: u64) -> String {
     format!("{value} ns")
 }
 
+/// A difference of times with its sign: `+1.23 µs`, `-2.5 ms`.
+#[must_use]
+pub fn signed_ns(difference: f64) -> String {
+    let sign = if difference < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", ns(difference.abs().round() as u64))
+}
+
 /// A share from 0 to 1 in percent: `7.6 %`, below 1 % with two digits: `0.12 %`. A share that is neither none nor
 /// all is never shown as such: `0 %` and `100 %` are exact.
 #[must_use]

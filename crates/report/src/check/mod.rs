@@ -69,6 +69,8 @@ pub struct CheckInput {
 pub struct Check<'a> {
     /// The run of the program.
     pub run: &'a Run,
+    /// Whether the layers are those of the host on which the program ran.
+    pub is_of_this_host: bool,
     /// Whether the document has every extent of every file.
     pub is_full: bool,
     /// The inputs.
@@ -98,6 +100,11 @@ pub struct Check<'a> {
 impl Check<'_> {
     pub(crate) fn wants(&self, id: NodeId) -> bool {
         self.wanted.is_none_or(|wanted| wanted.contains(&id))
+    }
+
+    /// The host whose layers were checked; `None` if it is not known.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.run.host.as_deref().filter(|_| self.is_of_this_host)
     }
 
     /// Numbers of devices, and of layers above them.

@@ -25,7 +25,7 @@ const NAMES: [&str; 9] = [
 pub fn csv(check: &Check<'_>) -> String {
     let mut text = NAMES.join(",") + "\r\n";
     for (finding, state) in stated(check) {
-        let host = finding.target.host.as_deref().or(check.run.host.as_deref());
+        let host = finding.target.host.as_deref().or(check.host());
         let command = match (state, finding.fix.first()) {
             (State::Open, Some(first)) => first.command.to_string(),
             _ => String::new(),

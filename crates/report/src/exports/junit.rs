@@ -1,7 +1,8 @@
 //! A check as the report of a test run, in the XML of Apache Ant's JUnit task that build servers read.
 //!
 //! Each finding that counts is a failed test of its device, each accepted one a skipped test, and each layer that could not be
-//! judged an error. A layer without any of these passes.
+//! judged an error. An aligned layer passes, and a misaligned one without such a finding is skipped: the finding is on the
+//! layer with the cause, or does not count.
 
 use std::collections::HashSet;
 
@@ -90,14 +91,14 @@ fn tests(check: &Check<'_>, fail_from: Option<Severity>) -> Vec<Test> {
             continue;
         }
         let stand = check.survey.stand(id);
-        let is_unknown = stand.is_some_and(|stand| {
-            stand.overall == Overall::Unknown && !check.is_accepted_unseen(stand)
-        });
-        let ended = match is_unknown {
-            true => Ended::Unknown {
+        let ended = match stand.map(|stand| (stand.overall, check.is_accepted_unseen(stand))) {
+            Some((Overall::Misaligned, _)) => Ended::Skipped {
+                words: "misaligned, without a finding of its own that counts".to_owned(),
+            },
+            Some((Overall::Unknown, false)) => Ended::Unknown {
                 words: "the alignment on the layers below is not known".to_owned(),
             },
-            false => Ended::Passed,
+            None | Some((Overall::Aligned, _) | (Overall::Unknown, true)) => Ended::Passed,
         };
         tests.push(Test {
             class: "plumb.alignment".to_owned(),

@@ -18,7 +18,7 @@ const WORDS: [Word; 4] = [Word::Ok, Word::Misfit, Word::Problem, Word::Unknown];
 #[must_use]
 pub fn prometheus(check: &Check<'_>) -> String {
     let mut metrics = Metrics::default();
-    let host = check.run.host.as_deref().unwrap_or_default();
+    let host = check.host().unwrap_or_default();
     metrics.begin(
         "plumb_check_info",
         "Version of Plumb and name of the checked host.",

@@ -12,9 +12,19 @@ use plumb_stack::CellKind;
 
 use crate::check::listed;
 
-/// Findings by likeness, in the order of the first of each.
+/// Findings by likeness, in the order of the first of each. The one with the largest share of its I/O leads a group.
 pub(crate) fn groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<&'a Finding>> {
-    gathered(findings, is_alike)
+    let share = |finding: &Finding| {
+        let counted = finding.facts.counted();
+        counted.map_or(0.0, |counted| {
+            counted.count.low as f64 / counted.of.max(1) as f64
+        })
+    };
+    let mut groups = gathered(findings, is_alike);
+    for group in &mut groups {
+        group.sort_by(|one, other| share(other).total_cmp(&share(one)));
+    }
+    groups
 }
 
 /// The name of a group: its rule, and the number of its places.

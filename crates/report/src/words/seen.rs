@@ -5,7 +5,7 @@ use plumb_model::{Facts, Finding, GridOf, Seen};
 use plumb_profile::latency_fit::LatencyByFit;
 
 use super::phrase::{part_of, place, rate, unit};
-use crate::format::percent;
+use crate::format::{ns, percent, signed_ns};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -112,11 +112,9 @@ fn off(seen: &Seen, grid: Option<&GridOf>) -> String {
 }
 
 fn took(seen: &Seen) -> String {
-    seen.mean_ns.map_or_else(String::new, |ns| {
-        format!(
-            "; {:.1} µs each on average, from issue to completion",
-            ns / 1e3
-        )
+    seen.mean_ns.map_or_else(String::new, |mean_ns| {
+        let mean = ns(mean_ns.round() as u64);
+        format!("; {mean} each on average, from issue to completion")
     })
 }
 
@@ -154,22 +152,20 @@ fn senders(seen: &Seen) -> Option<String> {
     Some(format!("Sent by {}{more}.", named.join(", ")))
 }
 
-/// How much longer I/O off the grid took.
+/// The latency of I/O off the grid beside that of I/O on it.
 #[must_use]
 pub fn latency(latency: &LatencyByFit) -> String {
     let verdict = match latency.share_at_most() {
-        Some(share) if latency.shows_no_cost() && share < 0.0 => {
-            "No cost shows here: unaligned I/O were faster.".to_owned()
+        Some(share) if latency.shows_no_cost() && share < 0.0 => "No cost shows here.".to_owned(),
+        Some(share) if latency.shows_no_cost() => {
+            format!("No cost shows here: at most {} longer.", percent(share))
         }
-        Some(share) if latency.shows_no_cost() => format!(
-            "No cost shows here: unaligned I/O took at most {} longer.",
-            percent(share)
-        ),
         _ => "It is a difference, not a measured cost.".to_owned(),
     };
-    let of_reads = match latency.shows_no_cost() && !latency.shows_no_cost_of_writes() {
-        true => " Too few writes were compared: they may cost.",
+    let doubt = match latency.shows_no_cost() {
         false => "",
+        true if latency.shows_no_cost_of_writes() => " The two may differ in place and sender too.",
+        true => " Too few writes were compared: they may cost.",
     };
     match latency {
         LatencyByFit::Difference {
@@ -181,12 +177,17 @@ pub fn latency(latency: &LatencyByFit) -> String {
             unfitting,
             ..
         } => format!(
-            "Latency difference to aligned I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, from \
-             {} of {} unaligned I/O. {verdict}{of_reads}",
-            difference_ns / 1e3,
-            low_ns / 1e3,
-            high_ns / 1e3,
-            fitting_mean_ns / 1e3,
+            "Unaligned I/O took {} {} than aligned I/O of the same kind, which took {} on average (95 % interval {} to {}; {} of \
+             {} unaligned I/O compared). {verdict}{doubt}",
+            ns(difference_ns.abs().round() as u64),
+            if *difference_ns < 0.0 {
+                "less"
+            } else {
+                "longer"
+            },
+            ns(fitting_mean_ns.abs().round() as u64),
+            signed_ns(*low_ns),
+            signed_ns(*high_ns),
             group_digits(*compared),
             group_digits(*unfitting),
         ),

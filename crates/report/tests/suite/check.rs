@@ -99,6 +99,7 @@ fn report_of(
     };
     let check = Check {
         run: &run,
+        is_of_this_host: false,
         is_full,
         inputs: &inputs,
         stack,

@@ -43,6 +43,7 @@ fn export<T>(make: impl FnOnce(&Check<'_>) -> T) -> T {
     };
     make(&Check {
         run: &run,
+        is_of_this_host: true,
         is_full: false,
         inputs: &[],
         stack: &stack,
