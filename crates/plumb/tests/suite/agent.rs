@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::attached::await_programs;
 use crate::common::direct::DirectReader;
-use crate::common::{Folder, Ran, plumb};
+use crate::common::{Folder, Ran, copy_program, plumb};
 
 /// Time for the agent to do something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -504,7 +504,7 @@ fn two_capabilities_are_enough() {
     }
     // The user must reach the program.
     let program = folder.path("plumb");
-    fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("room");
+    copy_program(&program);
     let mut command = Command::new("setpriv");
     command
         .args([

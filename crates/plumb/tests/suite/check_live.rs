@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Folder, plumb};
+use crate::common::{Folder, copy_program, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
@@ -225,7 +225,7 @@ fn advice_to_be_root_is_for_others() {
     plumb_testkit::require!(Root, Tool("setpriv"));
     let folder = Folder::new("check-root");
     let program = folder.path("plumb");
-    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
+    copy_program(&program);
     run(Command::new("chmod")
         .args(["755"])
         .arg(folder.path(""))

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Folder, analyze, msr, pages, plumb};
+use crate::common::{Folder, analyze, copy_program, msr, pages, plumb};
 use plumb_testkit::require;
 
 fn clean() -> String {
@@ -228,7 +228,7 @@ fn not_permitted() {
     };
     open(folder.path("").as_path(), 0o755);
     let program = folder.path("plumb");
-    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
+    copy_program(&program);
     open(&program, 0o755);
     let (secret, bad) = (
         folder.file("secret.csv", clean()),

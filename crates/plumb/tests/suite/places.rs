@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Folder, analyze, command, msr, pages, plumb};
+use crate::common::{Folder, analyze, command, copy_program, msr, pages, plumb};
 use plumb_testkit::require;
 
 /// A file with this content, read again.
@@ -217,7 +217,7 @@ fn refused_writes_name_the_missing_permission() {
     let folder = Folder::new("outputs");
     let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
     let program = folder.path("plumb");
-    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
+    copy_program(&program);
     for path in [folder.path(""), file.clone(), program.clone()] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
             .expect("sets permissions");

@@ -19,6 +19,16 @@ use std::process::{Command, Output, Stdio};
 use plumb_testkit::wait;
 use serde_json::Value;
 
+/// Copies the program to a place that other users may reach. Another process copies: a child that another test starts
+/// meanwhile would keep a file of this one open for writing, and no such program can be started.
+pub fn copy_program(to: &Path) {
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_plumb"))
+        .arg(to)
+        .status();
+    assert!(copied.expect("cp starts").success(), "{}", to.display());
+}
+
 /// How a run ended.
 pub struct Ran {
     pub code: i32,
