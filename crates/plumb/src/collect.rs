@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plumb_profile::codec::Saved;
-use plumb_profile::profile::{Losses, ProfileSet};
+use plumb_profile::profile::{Losses, ProfileSet, TimeBase};
 use plumb_profile::{Collector, Profile, Settings};
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::input::Input;
 use plumb_trace::open::{self, Piece};
 use plumb_trace::reader::Columns;
-use plumb_trace::{Batch, Fill, Layer, ReadOptions, SourceInfo};
+use plumb_trace::{Batch, Clock, Fill, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
@@ -66,6 +66,59 @@ struct Traced {
     devices: BTreeSet<String>,
 }
 
+impl PieceOutcome {
+    /// The Unix time of the first I/O; `None` if it is not known.
+    fn first_unix_ns(&self) -> Option<i64> {
+        let (profiles, zero_ns) = match self {
+            PieceOutcome::Trace(traced) => {
+                let zero_ns = match traced.info.clock {
+                    Clock::Unix => Some(0),
+                    _ => traced.info.unix_ns_at_zero,
+                };
+                (&traced.profiles, zero_ns?)
+            }
+            PieceOutcome::Saved(saved) => (&saved.profiles, 0),
+        };
+        let is_unix = |profile: &&Profile| match self {
+            PieceOutcome::Trace(_) => true,
+            PieceOutcome::Saved(_) => profile.time_base == TimeBase::Unix,
+        };
+        let times = profiles.iter().filter(is_unix);
+        let first_ns = times.filter_map(|profile| profile.first_ns).min()?;
+        first_ns.checked_add(zero_ns)
+    }
+
+    /// Gives the devices the names under which they count.
+    fn name_devices(&mut self, input: &str, recordings: &mut Recordings) {
+        let (profiles, zero) = match self {
+            PieceOutcome::Trace(traced) => {
+                let zero = ClockZero::of_trace(&traced.info);
+                (&mut traced.profiles, zero)
+            }
+            PieceOutcome::Saved(saved) => {
+                let saved = saved.as_mut();
+                (&mut saved.profiles, None)
+            }
+        };
+        *profiles = recordings.name(input, std::mem::take(profiles), zero);
+    }
+}
+
+/// The places of the pieces, those whose time is known in the order of their times: the pieces of a recording follow each
+/// other then, in any order of the command line.
+fn in_order_of_time(outcomes: &[Result<PieceOutcome, Failure>]) -> Vec<usize> {
+    let first_ns = |at: &usize| outcomes[*at].as_ref().ok()?.first_unix_ns();
+    let all = 0..outcomes.len();
+    let mut timed: Vec<usize> = all.clone().filter(|at| first_ns(at).is_some()).collect();
+    timed.sort_by_key(first_ns);
+    let mut timed = timed.into_iter();
+    all.map(|at| match first_ns(&at) {
+        Some(_) => timed.next().unwrap_or(at),
+        None => at,
+    })
+    .collect()
+}
+
 /// Reads everything that was named. Devices of equal names are one device if the inputs are pieces of one recording, or
 /// if `are_all_one` says so.
 pub fn collect(
@@ -86,7 +139,11 @@ pub fn collect(
             continue;
         }
         collected.partial |= is_partial;
-        collected.add_saved(&name, saved);
+        let mut span = PieceOutcome::Saved(Box::new(saved));
+        span.name_devices(&name, &mut collected.recordings);
+        if let PieceOutcome::Saved(saved) = span {
+            collected.add_saved(*saved);
+        }
     }
     let pieces = open::pieces(&files);
     let progress = Arc::default();
@@ -101,13 +158,19 @@ pub fn collect(
         settings,
         options: &options,
     };
-    let outcomes = side_by_side::each(&pieces, |piece| read_piece(piece, &job, pieces.len() == 1));
+    let mut outcomes =
+        side_by_side::each(&pieces, |piece| read_piece(piece, &job, pieces.len() == 1));
     drop(meter);
-    for (piece, outcome) in pieces.iter().zip(outcomes) {
-        let name = piece.path.display().to_string();
+    for at in in_order_of_time(&outcomes) {
+        let name = pieces[at].path.display().to_string();
+        if let Ok(outcome) = &mut outcomes[at] {
+            outcome.name_devices(&name, &mut collected.recordings);
+        }
+    }
+    for outcome in outcomes {
         match outcome {
-            Ok(PieceOutcome::Trace(traced)) => collected.add(&name, *traced),
-            Ok(PieceOutcome::Saved(saved)) => collected.add_saved(&name, *saved),
+            Ok(PieceOutcome::Trace(traced)) => collected.add(*traced),
+            Ok(PieceOutcome::Saved(saved)) => collected.add_saved(*saved),
             Err(failure) => collected.failures.push(failure),
         }
     }
@@ -219,28 +282,27 @@ fn read_saved(input: Input, selection: &Selection) -> Result<PieceOutcome, Failu
 }
 
 impl Collected {
-    fn add(&mut self, input: &str, outcome: Traced) {
+    fn add(&mut self, outcome: Traced) {
         self.partial |= !outcome.info.is_whole();
         self.saved.sources.insert(source_line(&outcome.info));
         for note in notes_of(&outcome.info) {
             self.saved.notes.insert(note);
         }
         self.devices.extend(outcome.devices);
-        let zero = ClockZero::of_trace(&outcome.info);
-        let profiles = self.recordings.name(input, outcome.profiles, zero);
-        self.lose(&profiles);
-        self.saved.profiles.merge(&profiles);
+        self.lose(&outcome.profiles);
+        self.saved.profiles.merge(&outcome.profiles);
         self.infos.push(outcome.info);
     }
 
-    fn add_saved(&mut self, input: &str, mut saved: Saved) {
+    fn add_saved(&mut self, saved: Saved) {
         self.partial |= saved
             .profiles
             .iter()
             .any(|profile| profile.losses.is_part_missing());
-        let of_input = saved.profiles.iter().map(|profile| profile.device.clone());
-        self.devices.extend(of_input);
-        saved.profiles = self.recordings.name(input, saved.profiles, None);
+        for profile in saved.profiles.iter() {
+            let name = self.recordings.original(&profile.device);
+            self.devices.insert(name.to_owned());
+        }
         self.lose(&saved.profiles);
         self.saved.merge(&saved);
     }

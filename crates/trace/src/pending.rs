@@ -5,13 +5,16 @@
 //! completed length is used, and the oldest among equals: two equal ones cannot be distinguished, and the sum of
 //! latencies is the same either way, if all complete. After one lost completion each takes the completion of the next,
 //! so nothing is queued behind an I/O from before a loss or from more than [`SAME_PLACE_NS_MAX`] ago, and the latencies
-//! since the place was last free are doubtful if one there never completes. A shorter completion ends a part, unless
-//! the whole completes later all the same. The ring is bounded; unfinished I/O that leave it are counted.
+//! since the place was last free are doubtful if one there never completes. After a completion whose issue is missing
+//! each takes the completion of the one before it, until a completion finds no issue: the latencies at a busy place are
+//! doubtful then. A shorter completion ends a part, unless the whole completes later all the same. The ring is bounded;
+//! unfinished I/O that leave it are counted.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::batch::{Batch, Event};
 use crate::names::DeviceId;
@@ -111,6 +114,72 @@ impl<T> Recent<T> {
     }
 }
 
+/// Latencies at a place since it was last idle.
+#[derive(Clone, Copy)]
+struct BusyPlace {
+    key: IoKey,
+    given: u64,
+    done_ns: i64,
+    /// Completions there less those of other places that would take its slot.
+    votes: u32,
+}
+
+/// Latencies at the places with the most I/O. A place has one slot, which others take over if they have more I/O.
+#[derive(Default)]
+struct BusyPlaces(Vec<Option<BusyPlace>>);
+
+impl BusyPlaces {
+    /// A power of two. Places with less than one I/O in this number may be missed: they move no percentile.
+    const SLOTS: usize = 1 << 10;
+
+    fn slot(&mut self, key: IoKey) -> &mut Option<BusyPlace> {
+        if self.0.is_empty() {
+            self.0.resize(BusyPlaces::SLOTS, None);
+        }
+        let mut hasher = FxHasher::default();
+        key.hash(&mut hasher);
+        // The upper bits of the hash are the good ones.
+        let at = (hasher.finish() >> 48) as usize % BusyPlaces::SLOTS;
+        &mut self.0[at]
+    }
+
+    /// A latency was given.
+    fn count(&mut self, key: IoKey, issued_ns: i64, done_ns: i64) {
+        let slot = self.slot(key);
+        match slot {
+            Some(place) if place.key == key => {
+                if issued_ns.saturating_sub(place.done_ns) > SAME_PLACE_NS_MAX {
+                    place.given = 0;
+                }
+                place.given += 1;
+                place.votes = place.votes.saturating_add(1);
+                place.done_ns = done_ns;
+            }
+            Some(place) if place.votes > 0 => place.votes -= 1,
+            _ => {
+                *slot = Some(BusyPlace {
+                    key,
+                    given: 1,
+                    done_ns,
+                    votes: 1,
+                });
+            }
+        }
+    }
+
+    /// Takes the latencies that were given at a place up to a time, unless it was idle since.
+    fn take(&mut self, key: IoKey, now_ns: i64) -> u64 {
+        let Some(place) = self.slot(key).as_mut().filter(|place| place.key == key) else {
+            return 0;
+        };
+        let given = std::mem::take(&mut place.given);
+        match now_ns.saturating_sub(place.done_ns) > SAME_PLACE_NS_MAX {
+            true => 0,
+            false => given,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IoState {
     /// Its completion is awaited.
@@ -164,8 +233,9 @@ pub struct Pending {
     doubtful_below: u64,
     /// I/O that were issued before this are not waited for.
     given_up_before_ns: Option<i64>,
-    /// Latencies of chains in which an I/O never completed.
+    /// Latencies of chains in which an I/O never completed, and of places with a completion too many.
     doubtful: u64,
+    busy: BusyPlaces,
     /// Completions of a part of an I/O.
     partial_completions: u64,
     /// The original of each I/O that completed in part.
@@ -273,6 +343,21 @@ impl Pending {
         may_be_part.then_some((None, chain.oldest))
     }
 
+    /// Whether an I/O from this one of a chain on has the length; a long chain is taken to have one.
+    fn has_equal(&mut self, first: Option<u64>, len_bytes: u64) -> bool {
+        let mut next = first;
+        for _ in 0..SAME_PLACE_LOOKED_AT {
+            let Some(waiting) = next.and_then(|number| self.at(number)) else {
+                return false;
+            };
+            if waiting.open_bytes == len_bytes {
+                return true;
+            }
+            next = waiting.younger;
+        }
+        true
+    }
+
     /// Takes an open I/O of a key out of its chain.
     fn unlink(&mut self, key: IoKey, len_bytes: u64) -> Option<u64> {
         let chain = *self.open.get(&key)?;
@@ -283,10 +368,7 @@ impl Pending {
         }
         let unlinked = self.at(number)?;
         let (younger, open_bytes) = (unlinked.younger.take(), unlinked.open_bytes);
-        let is_equal = |next: &mut Waiting| next.open_bytes == open_bytes;
-        let is_doubtful =
-            !key.is_flush() && younger.and_then(|next| self.at(next)).is_some_and(is_equal);
-        let doubtful = chain.doubtful + u64::from(is_doubtful);
+        let doubtful = chain.doubtful + u64::from(self.has_equal(younger, open_bytes));
         let oldest = match before {
             Some(before) => {
                 self.at(before)?.younger = younger;
@@ -330,6 +412,7 @@ impl Pending {
             .unlink(key, len_bytes)
             .or_else(|| self.unlink_whole(key, len_bytes, counts))
         else {
+            self.doubtful += self.busy.take(key, time_ns);
             match self.overdue.remove(key) {
                 Some(issued_ns) => {
                     counts.late_completions += 1;
@@ -355,6 +438,10 @@ impl Pending {
             IoState::Done
         };
         waiting.event.device_ns = (device_ns >= 0).then_some(device_ns);
+        let issued_ns = waiting.event.time_ns;
+        if device_ns >= 0 {
+            self.busy.count(key, issued_ns, time_ns);
+        }
     }
 
     /// Completions of a part of an I/O so far.
@@ -497,6 +584,8 @@ impl Pending {
         };
         let (key, issued_ns, open_bytes) = (front.key, front.event.time_ns, front.open_bytes);
         self.take_doubtful(key);
+        // If it completes late, the latencies up to now are not in doubt.
+        self.busy.take(key, i64::MAX);
         // Nothing older is left, so that the front is the oldest of its chain.
         self.unlink(key, open_bytes);
         self.overdue.insert(key, issued_ns);
@@ -589,6 +678,79 @@ mod tests {
         // I/O 40 takes the completion of 41, and so on: 59 latencies.
         assert_eq!(doubtful(Some(40), 0), (1, 59));
         assert_eq!(doubtful(Some(99), 0), (1, 0));
+    }
+
+    /// A short I/O whose completion is lost, and then pairs of a long one and a short one at its place: each short one takes
+    /// the completion of the next.
+    #[test]
+    fn other_lengths_between_equal_io_hide_no_doubt() {
+        for (is_lost, expected) in [(false, (0, 0)), (true, (1, 99))] {
+            let (mut pending, mut batch, mut counts) =
+                (Pending::default(), Batch::default(), Counts::default());
+            let place = IoKey::place(0, 0);
+            let issue = |ns, len| Event::new(ns, 0, Layer::Request, Op::Write, 0, len);
+            if is_lost {
+                pending.push_open(issue(0, 4096), place);
+            }
+            for at in 1..=99 {
+                let ns = at * 10_000;
+                pending.push_open(issue(ns, 8192), place);
+                pending.push_open(issue(ns + 50, 4096), place);
+                pending.complete(place, 4096, ns + 150, 0, &mut counts);
+                pending.complete(place, 8192, ns + 300, 0, &mut counts);
+            }
+            pending.drain_rest(&mut batch, usize::MAX, &mut counts);
+            let found = (counts.unmatched_issues, counts.doubtful_latencies);
+            assert_eq!(found, expected);
+        }
+    }
+
+    /// Flushes one after another: a lost completion shifts all that follow.
+    #[test]
+    fn flushes_are_in_doubt_too() {
+        let (mut pending, mut batch, mut counts) =
+            (Pending::default(), Batch::default(), Counts::default());
+        for at in 0..100 {
+            let event = Event::new(at * 10_000, 0, Layer::Request, Op::Flush, 0, 0);
+            pending.push_open(event, IoKey::flush(0));
+            if at != 5 {
+                pending.complete(IoKey::flush(0), 0, at * 10_000 + 200, 0, &mut counts);
+            }
+        }
+        pending.drain_rest(&mut batch, usize::MAX, &mut counts);
+        let found = (counts.unmatched_issues, counts.doubtful_latencies);
+        assert_eq!(found, (1, 94));
+    }
+
+    /// Bursts of 100 writes at one place, one each µs, each 1.5 µs long. A write is in flight there before a burst whose
+    /// issue is missing: each write takes the completion of the one before it, and the last completion finds none. Idle
+    /// seconds separate bursts.
+    #[test]
+    fn latencies_before_an_orphan_are_doubtful() {
+        let doubtful = |have_orphan: &[bool]| {
+            let (mut pending, mut batch, mut counts) =
+                (Pending::default(), Batch::default(), Counts::default());
+            let place = IoKey::place(0, 0);
+            for (burst, has_orphan) in have_orphan.iter().enumerate() {
+                let from_ns = burst as i64 * 2 * SAME_PLACE_NS_MAX;
+                for at in 0..100 {
+                    let issued_ns = from_ns + at * 1000;
+                    let event = Event::new(issued_ns, 0, Layer::Request, Op::Write, 0, 4096);
+                    pending.push_open(event, place);
+                    if at > 0 || *has_orphan {
+                        pending.complete(place, 4096, issued_ns + 500, 0, &mut counts);
+                    }
+                }
+                pending.complete(place, 4096, from_ns + 100_500, 0, &mut counts);
+                pending.drain(&mut batch, usize::MAX, &mut counts);
+            }
+            pending.drain_rest(&mut batch, usize::MAX, &mut counts);
+            (counts.unmatched_completions, counts.doubtful_latencies)
+        };
+        assert_eq!(doubtful(&[false, false]), (0, 0));
+        assert_eq!(doubtful(&[true, false]), (1, 100));
+        assert_eq!(doubtful(&[false, true]), (1, 100));
+        assert_eq!(doubtful(&[true, true]), (2, 200));
     }
 
     /// Completions of I/O whose issue was lost: a longer one is nobody's, and a shorter one is put right when the whole

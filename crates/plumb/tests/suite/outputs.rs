@@ -289,6 +289,52 @@ fn equal_names_are_kept_apart() {
     ran.says("I/O on host_0 in");
 }
 
+/// Files of one recording are one device in any order of the command line; a file from long after them is another
+/// recording.
+#[test]
+fn pieces_of_a_recording_come_in_any_order() {
+    let folder = Folder::new("outputs-order");
+    let seconds = |from: u64, seconds: u64| -> String {
+        (from..from + seconds)
+            .map(|at| {
+                let time = 128_166_372_003_061_629 + at * 10_000_000;
+                format!("{time},host,0,Read,{},8192,100\n", at * 65_536)
+            })
+            .collect()
+    };
+    let file = |name: &str, from: u64| folder.file(name, seconds(from, 100));
+    let [a, b, c, d] = [("a", 0), ("b", 100), ("c", 200), ("d", 300)].map(|(n, at)| file(n, at));
+    let far = file("far", 1_000_000);
+    let devices = |files: &[&Path]| {
+        let json = plumb(
+            ["analyze".as_ref(), "--json".as_ref()]
+                .into_iter()
+                .chain(files.iter().copied()),
+        )
+        .json();
+        let profiles = json["result"]["profiles"]
+            .as_array()
+            .expect("profiles")
+            .clone();
+        let ios = profiles
+            .iter()
+            .map(|one| one["ios"].as_u64().expect("a number"));
+        ios.collect::<Vec<_>>()
+    };
+    for files in [
+        [&a, &b, &c, &d],
+        [&a, &d, &b, &c],
+        [&d, &c, &b, &a],
+        [&c, &a, &d, &b],
+    ] {
+        let files: Vec<&Path> = files.into_iter().map(|path| path.as_path()).collect();
+        assert_eq!(devices(&files), [400], "{files:?}");
+    }
+    assert_eq!(devices(&[&far, &b, &a]), [200, 100]);
+    plumb(["analyze".as_ref(), far.as_os_str(), a.as_os_str()])
+        .says("the pause between them is longer than either of them");
+}
+
 /// Thirteen disks with one misalignment are one block of text and thirteen findings in JSON.
 #[test]
 fn equal_findings_are_one_block() {
@@ -770,7 +816,7 @@ fn a_trace_without_times_stays_without() {
     );
 }
 
-/// CSV does not tell the layer, which decides what is judged.
+/// CSV does not tell the layer.
 #[test]
 fn a_lost_layer_is_named() {
     let folder = Folder::new("outputs-layer");
