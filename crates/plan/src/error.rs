@@ -26,7 +26,7 @@ pub enum PlanError {
     /// An aligned start exists, but not in the wanted range.
     #[error(
         "no room: the first aligned start from {} on is {}, and {needed} from there on end beyond {}; \
-         make the partition smaller, or its grid finer",
+         make the partition smaller",
         position(*from), position(*start), position(*end)
     )]
     NoRoom {

@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::ProblemId;
 use plumb_stack::node::keys;
 use plumb_stack::node_facts::{HostSystem, LabelWord, VolumeManager};
-use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack};
+use plumb_stack::{CellKind, Kind, Landing, Node, NodeId, Part, Placing, Stack, Verdict};
 
 use crate::error::PlanError;
 use crate::filesystem;
@@ -86,6 +86,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::PartitionReques
         current: Some(part.start),
         content: content(stack, id),
         file_system: file_system(stack, id),
+        reserved_from: reserved_from(stack, part.node),
         smaller_by: None,
     })
 }
@@ -95,6 +96,21 @@ const RESERVED_TAG: u64 = 11;
 /// Its number as Linux counts, and its blocks (`EFI_MIN_RESV_SIZE` of illumos' `sys/efi_partition.h`).
 const RESERVED_NUMBER: u32 = 9;
 const RESERVED_BLOCKS: u64 = 16 << 10;
+
+/// The start of the slice that the label of a disk reserves, by its tag.
+fn reserved_from(stack: &Stack, disk: NodeId) -> Option<Bytes> {
+    stack.above(disk).iter().find_map(|id| {
+        let node = stack.node(*id);
+        let is_reserved = node.number(keys::PARTITION_TAG) == Some(RESERVED_TAG);
+        let Placing::Parts { parts } = &node.placing else {
+            return None;
+        };
+        parts
+            .iter()
+            .find(|run| is_reserved && run.node == disk)
+            .map(|run| run.start)
+    })
+}
 
 /// Refuses the slice that a Solaris EFI label keeps for itself, which Linux shows as a partition of a GPT: by its tag,
 /// or by number and size.
@@ -475,10 +491,30 @@ pub fn softpart(
         component: node.own_name().to_owned(),
         unit,
         is_unit_assumed,
+        off_below: off_below(stack, component),
         base,
         component_bytes: node.size,
         existing,
         new: Vec::new(),
+    })
+}
+
+/// A sentence if a component itself starts off a unit of the disks below: offsets on the unit of the component are off
+/// that of the disk then.
+fn off_below(stack: &Stack, component: NodeId) -> Option<String> {
+    let standings = stack.standings_of(&stack.landings(component));
+    standings.into_iter().find_map(|standing| {
+        let Verdict::Misaligned { by } = standing.verdict else {
+            return None;
+        };
+        // The member on the disk itself, or the component.
+        let below = standing.landing.via.iter().rev().find(|id| **id != standing.landing.on)?;
+        Some(format!(
+            "{} starts {by} past a {} boundary of {}: move it first, or the extents stay misaligned",
+            stack.node(*below).own_name(),
+            standing.fact.granularity(),
+            stack.node(standing.landing.on).own_name(),
+        ))
     })
 }
 

@@ -1,6 +1,6 @@
 //! `plumb plan`: from flags to a plan, and to its print.
 
-use plumb_geometry::{Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_plan::partition::LabelScheme;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
@@ -172,6 +172,9 @@ fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
         .ok_or_else(|| Failure::missing(format!("nothing in these files is named {name}")))
 }
 
+/// The first partition of a new label starts no earlier: boot loaders take the first MiB.
+const NEW_LABEL_AFTER: Bytes = Bytes(1 << 20);
+
 /// A partition as the command line states it, on a disk with this label.
 fn partition_request(
     args: &Partition,
@@ -192,13 +195,17 @@ fn partition_request(
         disk_bytes: args.disk_size,
         grids: moved(&grids, args)?,
         are_grids_assumed: is_assumed,
-        after: args.after.or(args.current).unwrap_or_default(),
+        after: args.after.or(args.current).unwrap_or(match args.new_label {
+            true => NEW_LABEL_AFTER,
+            false => Bytes::default(),
+        }),
         before: args.before,
         size: args.size,
         number: args.number,
         current: args.current,
         content: args.holds.clone(),
         file_system: None,
+        reserved_from: None,
         smaller_by: None,
     })
 }
@@ -270,6 +277,7 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         component: args.component.clone().unwrap_or_default(),
         unit: args.unit.unwrap_or_default(),
         is_unit_assumed: false,
+        off_below: None,
         base: args.base,
         component_bytes: args.component_size,
         existing,

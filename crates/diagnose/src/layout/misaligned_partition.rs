@@ -75,7 +75,7 @@ fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding
     let first = layers
         .iter()
         .find_map(|(_, standings)| standings.iter().find(is_off))?;
-    let device = lowest_mover(context, first)?;
+    let (device, _) = lowest_mover(context, first)?;
     let (_, standings) = layers.iter().find(|(layer, _)| *layer == device)?;
     let off: Vec<&Standing> = standings.iter().filter(is_off).collect();
     let worst = off
@@ -406,12 +406,16 @@ fn stands_otherwise(worst: &Standing, other: &Standing) -> bool {
         && other.landing.phase(&other.fact.grid) != worst.landing.phase(&worst.fact.grid)
 }
 
-/// The lowest layer on the way that begins off the unit on the one below it.
-fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
-    let granularity = standing.fact.granularity().0;
+/// The lowest layer on the way that begins off the unit on the one below it, and by how much.
+fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<(NodeId, Bytes)> {
+    let grid = &standing.fact.grid;
     standing.landing.via.windows(2).rev().find_map(|pair| {
         let start = only_start(context, pair[0], pair[1])?;
-        (start.0 % granularity != 0).then_some(pair[0])
+        let past = match pair[1] == standing.landing.on {
+            true => grid.past_boundary(start),
+            false => Bytes(start.0 % grid.granularity().0),
+        };
+        (past != Bytes(0)).then_some((pair[0], past))
     })
 }
 
@@ -437,13 +441,15 @@ fn wanted(
     let Verdict::Misaligned { by } = worst.verdict else {
         return WantedStart::NoStart;
     };
-    let up_bytes = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
+    let up = |past: Bytes| Bytes(worst.fact.granularity().0.saturating_sub(past.0));
+    let up_bytes = up(by);
     if let Some(other) = all.iter().find(|other| stands_otherwise(worst, other)) {
-        let mover = lowest_mover(context, worst).unwrap_or(device);
+        // Each layer moves by its own distance: those above it are judged again when it is in place.
+        let (mover, past) = lowest_mover(context, worst).unwrap_or((device, by));
         return WantedStart::BelowFirst {
             differs_on: context.name(other.landing.on).to_owned(),
             mover: context.name(mover).to_owned(),
-            up_bytes,
+            up_bytes: up(past),
         };
     }
     if let Some(cylinder) = cylinder_of(context, device, all) {

@@ -56,6 +56,8 @@ pub struct PartitionRequest {
     pub content: Option<Content>,
     /// The file system on it, if that is known.
     pub file_system: Option<FileSystem>,
+    /// First byte of the slice that a Solaris EFI label reserves at the end, if the label tells: it may be shorter than usual.
+    pub reserved_from: Option<Bytes>,
     /// By how much it becomes smaller than it is, where it would not fit otherwise.
     pub smaller_by: Option<Bytes>,
 }
@@ -121,7 +123,11 @@ pub fn layout(request: &PartitionRequest) -> Result<PartitionLayout, PlanError> 
     let grid = meet_all(request.grids.iter().chain(&label.grids))?;
     let first = label.first.max(request.after);
     let start = next_boundary(&grid, first).ok_or(PlanError::TooLarge { what: "the start" })?;
-    let end = [label.end, request.before].into_iter().flatten().min();
+    let label_end = match request.label {
+        LabelScheme::SolarisEfi => request.reserved_from.or(label.end),
+        _ => label.end,
+    };
+    let end = [label_end, request.before].into_iter().flatten().min();
     let len = match request.size {
         Some(size) => Some(Bytes(
             align_up(size.0, label.len_unit.0).ok_or(PlanError::TooLarge { what: "the size" })?,

@@ -46,6 +46,8 @@ pub struct SoftpartRequest {
     pub unit: Bytes,
     /// Whether nobody stated the unit.
     pub is_unit_assumed: bool,
+    /// A sentence if the component itself starts off a unit of the disks below.
+    pub off_below: Option<String>,
     /// The start of the component in the address space of that unit.
     pub base: Bytes,
     /// Length of the component, if known.
@@ -436,6 +438,9 @@ fn table(placed: &[Placed]) -> Table {
 }
 
 fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
+    if let Some(off) = &request.off_below {
+        plan.note(off.as_str());
+    }
     if placed
         .iter()
         .any(|one| one.paper.is_some_and(|paper| paper != one.offset))
@@ -448,7 +453,7 @@ fn notes(plan: &mut Plan, request: &SoftpartRequest, placed: &[Placed]) {
     if request.component_bytes.is_none() {
         plan.note("the length of the component is not known: see that the last one ends before it (prtvtoc, metastat)");
     }
-    if request.base.0 == 0 {
+    if request.base.0 == 0 && request.off_below.is_none() {
         plan.note(
             "offsets count from the start of the component, assumed to be on the unit; if it is not, give its \
              start",

@@ -138,6 +138,7 @@ fn plans(name: &str) -> Vec<Box<dyn Fn() -> Planned>> {
             component: own(),
             unit: Bytes(32 << 10),
             is_unit_assumed: false,
+            off_below: None,
             base: Bytes(0),
             component_bytes: Some(Bytes(64 << 30)),
             existing: vec![SoftPartition {

@@ -61,6 +61,7 @@ prop_compose! {
             current: current.map(|blocks| Bytes(blocks * if is_old { 512 } else { sector_bytes })),
             content: None,
             file_system: None,
+            reserved_from: None,
             smaller_by: None,
         }
     }
@@ -186,6 +187,7 @@ proptest! {
             component: "c1t0d0s0".to_owned(),
             unit: Bytes(unit * SECTOR),
             is_unit_assumed: false,
+            off_below: None,
             base: Bytes(base * SECTOR),
             component_bytes: None,
             existing,

@@ -725,6 +725,43 @@ fn a_partition_without_room_becomes_smaller() {
     }
 }
 
+/// The label of the example reserves 8,541 blocks at the end, from sector 8,380,000 on, and not the usual 16,384: slice 0,
+/// which fills the room before, becomes 14 sectors shorter from sector 48 on.
+#[test]
+fn a_label_tells_the_slice_that_it_reserves() {
+    let dumps = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dumps");
+    let dump = |name: &str| dumps.join(name).display().to_string();
+    let slice = format!(
+        "partition c2t0d0s0 --grid 8k --from {}",
+        dump("prtvtoc-c2t0d0.txt")
+    );
+    let json = plan(&format!("{slice} --json")).ends(0).json();
+    assert_eq!(
+        (figure(&json, "start_sectors"), figure(&json, "len_sectors")),
+        (&48.into(), &(8_380_000 - 48).into())
+    );
+    // Offsets on a stripe whose slices start at sector 34 stay off the unit of the disks.
+    plan(&format!(
+        "softpart --from {} {} {}",
+        dump("metastat-p.txt"),
+        dump("prtvtoc-c2t0d0.txt"),
+        dump("prtvtoc-c2t1d0.txt")
+    ))
+    .says("c2t0d0s0 starts 1 KiB past a 4 KiB boundary of c2t0d0: move it first");
+}
+
+/// The first partition of a new label leaves the first MiB to boot loaders.
+#[test]
+fn a_new_label_leaves_the_first_mib() {
+    let start = |flags: &str| {
+        let json = plan(&format!("partition /dev/sdb --grid 8k --json {flags}")).json();
+        figure(&json, "start_sectors").clone()
+    };
+    assert_eq!(start("--new-label"), 2048);
+    assert_eq!(start("--new-label --after 34s"), 48);
+    assert_eq!(start(""), 48);
+}
+
 /// Disks whose time is all taken carry nothing: the queue grows without end.
 #[test]
 fn a_load_that_takes_all_of_the_time_is_not_carried() {

@@ -102,8 +102,8 @@ fn wanted(facts: &MisalignedPartition) -> String {
             mover,
             up_bytes,
         } => format!(
-            "The same bytes are elsewhere in a unit of {differs_on}, so no other start of its own helps: move the start of \
-             {mover} up by {}.",
+            "The same bytes are elsewhere in a unit of {differs_on}, so no other start of its own helps: first move the \
+             start of {mover} up by {}, and then check again.",
             place(*up_bytes)
         ),
         WantedStart::Cylinder { disk, next_bytes } => match next_bytes {

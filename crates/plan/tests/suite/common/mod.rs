@@ -20,6 +20,7 @@ pub fn partition(device: &str, label: LabelScheme, grid: Grid, after: u64) -> Pa
         current: None,
         content: None,
         file_system: None,
+        reserved_from: None,
         smaller_by: None,
     }
 }

@@ -71,6 +71,7 @@ fn the_next_soft_partition() {
         unit: Bytes(256 * KIB),
         base: Bytes(0),
         is_unit_assumed: false,
+        off_below: None,
         component_bytes: None,
         existing: vec![one("d11", 512, 2_097_152)],
         new: vec![("d12".to_owned(), Bytes(1024 << 20))],
@@ -117,6 +118,7 @@ fn listing(unit: u64) -> softpart::SoftpartRequest {
         unit: Bytes(unit),
         base: Bytes(0),
         is_unit_assumed: false,
+        off_below: None,
         component_bytes: None,
         existing: LISTING
             .iter()

@@ -82,6 +82,7 @@ fn slices_on_x86_count_from_their_fdisk_partition() {
         current: None,
         content: None,
         file_system: None,
+        reserved_from: None,
         smaller_by: None,
     };
     // 16,065 is odd, so the eighth multiple of it is the first on 8 sectors: cylinder 7 of the partition.

@@ -135,6 +135,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         component: "c1t0d0s0".to_owned(),
         unit: Bytes(4096),
         is_unit_assumed: false,
+        off_below: None,
         base: Bytes(0),
         component_bytes: Some(sectors(1_000)),
         existing: vec![one("d1", 1, 80), one("d2", 901, 90)],
