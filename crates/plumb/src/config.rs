@@ -293,7 +293,7 @@ fn expected_rule(found: &str) -> String {
     }
 }
 
-fn one_of(head: &str, words: &[&str], found: &str) -> String {
+pub(crate) fn one_of(head: &str, words: &[&str], found: &str) -> String {
     let listed = format!("{head} {}", words.join(", "));
     match closest(found, words.iter().copied()) {
         Some(word) => format!("{listed}; did you mean `{word}`?"),

@@ -1,6 +1,7 @@
 //! `plumb help`: the help of a command, as `--help` prints it.
 
 use crate::cli::{HelpOf, lines, manual};
+use crate::config::one_of;
 use crate::exit::Exit;
 use crate::explain;
 use crate::failure::Failure;
@@ -30,6 +31,6 @@ fn unknown(command: &clap::Command, name: &str) -> Failure {
             "{found} of plumb: `{}` has none",
             command.get_name()
         )),
-        false => Failure::usage(format!("{found}: one of {}", names.join(", "))),
+        false => Failure::usage(format!("{found}: {}", one_of("one of", &names, name))),
     }
 }

@@ -87,6 +87,9 @@ impl Report<'_> {
         let ios: u64 = self.sections.iter().map(|one| one.analysis.ios).sum();
         let places = plural(self.sections.len() as u64, "device");
         let (scope, fit) = match self.sections.as_slice() {
+            [only] if ios == 0 && !only.profile.imported.is_empty() => {
+                (format!("counts of {places} analyzed"), None)
+            }
             [only] => (
                 format!("{} I/O on {places} analyzed", format::count(ios)),
                 verdict::fit(std::iter::once(only.analysis)),
@@ -110,7 +113,8 @@ impl Report<'_> {
 
     /// The first thing that could not be judged, with the number of the others.
     fn first_unknown(&self) -> Option<String> {
-        if self.sections.iter().all(|one| one.analysis.ios == 0) {
+        let is_empty = |one: &Section<'_>| one.analysis.ios == 0 && one.profile.imported.is_empty();
+        if self.sections.iter().all(is_empty) {
             return Some("no I/O was seen".to_owned());
         }
         let (first, others) = self.diagnosis.unknown.split_first()?;

@@ -202,6 +202,21 @@ fn junit_as_python_reads_it() {
         "failure": ["sdx2"], "skipped": ["sdy1"], "passed": ["sdx", "sdx1", "sdy"]
     });
     assert_eq!(ends, expected);
+    // Misaligned layers without a finding of their own do not pass. By the dumps, d11 and d12 are on d1, a stripe of two
+    // slices from sector 34 on.
+    let dumps = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dumps");
+    let dump = |name: &str| dumps.join(name).into_os_string();
+    let mut args: Vec<std::ffi::OsString> =
+        ["check", "--as", "junit", "--from"].map(Into::into).into();
+    args.extend(["metastat-p.txt", "prtvtoc-c2t0d0.txt", "prtvtoc-c2t1d0.txt"].map(dump));
+    let ends = python(JUNIT, &crate::common::plumb(args).ends(1).out);
+    let passed = ends["passed"].to_string();
+    for off in ["c2t0d0s0", "d1", "d11", "d12"] {
+        assert!(
+            !passed.contains(&format!("\"{off}\"")),
+            "{off} passed: {ends}"
+        );
+    }
     // Below --fail-on nothing fails.
     let ran = check(&root, &["--as", "junit", "--fail-on", "critical"]);
     let ends = python(JUNIT, &ran.ends(0).out);

@@ -230,6 +230,11 @@ fn lengths_by_operation() {
     let printed = load.under("io-profiler.bt", &[], "");
     let file = load.folder.file("host.profile", &printed);
     let analyzed = analyze(&file, &format!("--device {}", load.number(",")));
+    assert!(
+        !analyzed.out.contains("no I/O was seen"),
+        "{}",
+        analyzed.out
+    );
     analyzed
         .says("Length (read), as the source counted")
         .says("Length (write), as the source counted");

@@ -17,7 +17,7 @@ pub fn diagnosed(diagnose: &Diagnose<'_>) -> String {
     let report = &diagnose.io;
     document(&format!("plumb diagnose: {}", report.title), |m| {
         m.leaf("h1", &[], &format!("Storage of {}", report.title));
-        m.leaf("p", &[("class", "verdict")], &diagnose.headline());
+        findings::draw_verdict(m, &diagnose.verdict(), &diagnose.headline());
         alike(m, diagnose);
         unseen(m, diagnose.check.unseen);
         findings::draw(m, report);
@@ -55,7 +55,7 @@ fn alike(m: &mut Markup, diagnose: &Diagnose<'_>) {
     table(
         m,
         "",
-        &["<severity", "<finding", "on", "<which"],
+        &["<severity", "<finding", "on", "<devices"],
         &rows.collect::<Vec<_>>(),
     );
 }

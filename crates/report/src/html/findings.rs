@@ -8,6 +8,7 @@ use plumb_quoting::WayBack;
 use super::markup::Markup;
 use super::page::table;
 use crate::text::alike;
+use crate::verdict::Verdict;
 use crate::{Report, Section, words};
 
 mod facts;
@@ -43,9 +44,16 @@ fn names(rules: &[RuleId]) -> String {
     names.join(", ")
 }
 
+/// The verdict, and a line below it.
+pub fn draw_verdict(m: &mut Markup, verdict: &Verdict, below: &str) {
+    let words = format!("{}: {}", verdict.word.text(), verdict.sentence);
+    m.leaf("p", &[("class", "verdict")], &words);
+    m.leaf("p", &[("class", "dim")], below);
+}
+
 /// One line: numbers by severity, and open questions.
 #[must_use]
-pub fn verdict(report: &Report<'_>) -> String {
+pub fn counts(report: &Report<'_>) -> String {
     let diagnosis = report.diagnosis;
     let of = |severity| {
         diagnosis
@@ -162,14 +170,19 @@ fn draw_group(m: &mut Markup, report: &Report<'_>, group: &[&Finding]) {
                 );
                 m.leaf("pre", &[], command);
             }
-            let rows = facts::rows(finding);
-            table(m, "Facts", &["<what", "value"], &rows);
             steps(m, &finding.fix);
             m.leaf(
                 "p",
                 &[],
                 &format!("Background: plumb explain {}", finding.rule()),
             );
+            let rows = facts::rows(finding);
+            if !rows.is_empty() {
+                m.el("details", &[], |m| {
+                    m.leaf("summary", &[], "Facts, by the names that JSON has");
+                    table(m, "", &["<fact", "value"], &rows);
+                });
+            }
         },
     );
 }

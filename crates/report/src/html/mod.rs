@@ -72,7 +72,7 @@ fn section_anchor(at: usize) -> String {
 
 fn head(m: &mut Markup, report: &Report<'_>) {
     m.leaf("h1", &[], &report.title);
-    m.leaf("p", &[("class", "verdict")], &findings::verdict(report));
+    findings::draw_verdict(m, &report.verdict(), &findings::counts(report));
     let sources: Vec<&str> = report.sources.iter().map(String::as_str).collect();
     if !sources.is_empty() {
         m.leaf(

@@ -227,7 +227,7 @@ fn hints(m: &mut Markup, probed: &ProbeReport<'_>) {
             format!("{}: {}", hint.outcome.word(), hint.why),
         ]
     });
-    let columns = ["<what", "<grid", "<stated by", "<the measurement"];
+    let columns = ["<layer", "<grid", "<stated by", "<the measurement"];
     table(
         m,
         "Statements of the device and layers",

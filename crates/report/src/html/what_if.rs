@@ -61,7 +61,7 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
         None => {}
     }
     let columns = [
-        "<what",
+        "<layout",
         "<grid",
         "<operation",
         "I/O",
