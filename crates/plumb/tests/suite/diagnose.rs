@@ -569,7 +569,7 @@ fn lasting(text: &str) -> Vec<String> {
     let mut lasting: Vec<String> = Vec::new();
     let mut is_compared = false;
     for (at, word) in words.iter().enumerate() {
-        is_compared = (is_compared || *word == "Latency") && *word != "-";
+        is_compared = (is_compared || *word == "Unaligned") && *word != "-";
         if is_compared {
             continue;
         }

@@ -56,7 +56,19 @@ impl AppDisk {
             .args(["-o", "remount,ro"])
             .arg(&self.at));
         run(Command::new("umount").arg(&self.at));
-        run(Command::new("mount").arg(self.device.path()).arg(&self.at));
+        // A mount namespace that another test made meanwhile has a copy of the mount, read-only as it was: until that
+        // namespace ends, the kernel refuses to mount the device for writing.
+        wait::until(
+            "mount of a device without copies of its mount",
+            wait::PATIENCE,
+            || {
+                let mount = Command::new("mount")
+                    .arg(self.device.path())
+                    .arg(&self.at)
+                    .output();
+                mount.expect("mount starts").status.success()
+            },
+        );
     }
 
     fn file(&self) -> PathBuf {
