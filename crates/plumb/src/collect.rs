@@ -95,10 +95,7 @@ impl PieceOutcome {
                 let zero = ClockZero::of_trace(&traced.info);
                 (&mut traced.profiles, zero)
             }
-            PieceOutcome::Saved(saved) => {
-                let saved = saved.as_mut();
-                (&mut saved.profiles, None)
-            }
+            PieceOutcome::Saved(saved) => (&mut saved.profiles, None),
         };
         *profiles = recordings.name(input, std::mem::take(profiles), zero);
     }
@@ -107,12 +104,15 @@ impl PieceOutcome {
 /// The places of the pieces, those whose time is known in the order of their times: the pieces of a recording follow each
 /// other then, in any order of the command line.
 fn in_order_of_time(outcomes: &[Result<PieceOutcome, Failure>]) -> Vec<usize> {
-    let first_ns = |at: &usize| outcomes[*at].as_ref().ok()?.first_unix_ns();
+    let first_ns: Vec<Option<i64>> = outcomes
+        .iter()
+        .map(|outcome| outcome.as_ref().ok()?.first_unix_ns())
+        .collect();
     let all = 0..outcomes.len();
-    let mut timed: Vec<usize> = all.clone().filter(|at| first_ns(at).is_some()).collect();
-    timed.sort_by_key(first_ns);
+    let mut timed: Vec<usize> = all.clone().filter(|at| first_ns[*at].is_some()).collect();
+    timed.sort_by_key(|at| first_ns[*at]);
     let mut timed = timed.into_iter();
-    all.map(|at| match first_ns(&at) {
+    all.map(|at| match first_ns[at] {
         Some(_) => timed.next().unwrap_or(at),
         None => at,
     })
@@ -131,7 +131,7 @@ pub fn collect(
     let mut collected = Collected::default();
     collected.recordings.are_all_one = are_all_one;
     let files = without_repeats(files, &mut collected.failures);
-    for (name, (saved, is_partial)) in spans {
+    for (name, (mut saved, is_partial)) in spans {
         let name = name.display().to_string();
         if selection.needs_events() {
             let words = format!("{name} has sums: {NEED_EVENTS}");
@@ -139,11 +139,8 @@ pub fn collect(
             continue;
         }
         collected.partial |= is_partial;
-        let mut span = PieceOutcome::Saved(Box::new(saved));
-        span.name_devices(&name, &mut collected.recordings);
-        if let PieceOutcome::Saved(saved) = span {
-            collected.add_saved(*saved);
-        }
+        saved.profiles = collected.recordings.name(&name, saved.profiles, None);
+        collected.add_saved(saved);
     }
     let pieces = open::pieces(&files);
     let progress = Arc::default();

@@ -725,8 +725,8 @@ fn a_partition_without_room_becomes_smaller() {
     }
 }
 
-/// The label of the example reserves 8,541 blocks at the end, from sector 8,380,000 on, and not the usual 16,384: slice 0,
-/// which fills the room before, becomes 14 sectors shorter from sector 48 on.
+/// The label of the example reserves 8,541 blocks at the end, from sector 8,380,000 on, and not the usual 16,384. Slice 0
+/// fills the room before it: from sector 48 on the slice is 14 sectors shorter.
 #[test]
 fn a_label_tells_the_slice_that_it_reserves() {
     let dumps = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dumps");
