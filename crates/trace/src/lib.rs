@@ -9,6 +9,7 @@
 pub mod ahead;
 pub mod batch;
 pub mod blk;
+mod busy_places;
 pub mod error;
 pub mod format;
 pub mod input;
