@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::record::{Ending, Image, JournalRecord, LossStep, Turn};
 use crate::moving::edit;
-use crate::moving::loss::{joined, without};
+use crate::moving::loss::{covers, joined, without};
 use crate::moving::plan::{Plan, meet};
 use crate::moving::script::Script;
 use crate::moving::{LossKind, LostRange};
@@ -56,6 +56,8 @@ pub(crate) struct MoveState {
     pub(crate) unproven: Option<Unproven>,
     /// Units that edits of this script have written for sure: the step, the place, and the bytes.
     pub(crate) images: Vec<(u64, u64, Vec<u8>)>,
+    /// Blocks of edits in either direction, as they were about to be written, the latest last.
+    recorded: Vec<(u64, Vec<u8>)>,
     /// The unit that has to be written again first.
     pub(crate) mend: Option<PendingMend>,
     /// Sums of the data that each window of the move wrote, or was about to.
@@ -63,6 +65,8 @@ pub(crate) struct MoveState {
     /// How many windows of the move were written when it turned back.
     pub(crate) copied: u64,
     losses: Vec<StepLoss>,
+    /// Losses that a rollback has undone: their blocks at the old place stay as unreadable as the move found them.
+    undone: Vec<LostRange>,
     pub(crate) ending: Option<Ending>,
 }
 
@@ -79,10 +83,12 @@ impl MoveState {
             pending: None,
             unproven: None,
             images: Vec::new(),
+            recorded: Vec::new(),
             mend: None,
             moved: Vec::new(),
             copied: 0,
             losses: Vec::new(),
+            undone: Vec::new(),
             ending: None,
         }
     }
@@ -105,6 +111,10 @@ impl MoveState {
                     return Err("an image of the next step");
                 }
                 self.must_be_image_of(script, step, at, &image)?;
+                let is_edit = script.window_at(step).is_none();
+                if let (true, Image::Inline(bytes)) = (is_edit, &image) {
+                    self.record_blocks(at, bytes);
+                }
                 (self.next, self.unproven) = (step, None);
                 self.pending = Some(PendingImage { at, image });
                 Ok(())
@@ -203,6 +213,23 @@ impl MoveState {
             .any(|blocks| meet(&blocks, range))
     }
 
+    /// Keeps the content of blocks that an edit is about to write.
+    pub(crate) fn record_blocks(&mut self, at: u64, bytes: &[u8]) {
+        self.recorded.retain(|(other, _)| *other != at);
+        self.recorded.push((at, bytes.to_vec()));
+    }
+
+    /// The last recorded content of a block.
+    pub(crate) fn recorded_bytes(&self, block: &Range<u64>) -> Option<Vec<u8>> {
+        self.recorded.iter().rev().find_map(|(at, bytes)| {
+            let start = usize::try_from(block.start.checked_sub(*at)?).ok()?;
+            let len = usize::try_from(block.end - block.start).ok()?;
+            bytes
+                .get(start..start.checked_add(len)?)
+                .map(<[u8]>::to_vec)
+        })
+    }
+
     /// Replaces the earlier losses of that step.
     pub(crate) fn note_lost(&mut self, step: LossStep, ranges: Vec<LostRange>) {
         self.losses.retain(|loss| loss.step != step);
@@ -220,6 +247,11 @@ impl MoveState {
     /// Everything that is lost but for signatures, which come back from the journal.
     pub(crate) fn lost_for_good(&self) -> Vec<LostRange> {
         without(self.lost(), &self.plan.signatures)
+    }
+
+    /// Whether every byte of a range was unreadable at the old place, where it stays.
+    pub(crate) fn is_as_it_was(&self, range: &Range<u64>) -> bool {
+        covers(&self.undone, range)
     }
 
     /// Everything that was not brought along, in order.
@@ -268,25 +300,33 @@ impl MoveState {
         self.images.clear();
     }
 
-    /// The old place still has the bytes that the move could not copy, unless a rollback restores it from the new
-    /// place. Losses from writes to the old place itself, before any copy, stay lost.
+    /// The old place still has the blocks that the move could not read, unless a rollback restores it from the new place.
+    /// Losses from writes to the old place itself, before any copy, stay lost, and so do bytes that no sum proves: they are
+    /// wrong in the old place too, or overwritten there.
     fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>) {
         let from = self.plan.from.0;
+        let put_back = put_back.start.saturating_sub(from)..put_back.end.saturating_sub(from);
+        let mut undone = Vec::new();
         for loss in &mut self.losses {
             if loss.step.number < head {
                 continue;
             }
-            let ranges = loss.ranges.iter().filter_map(|lost| {
-                let start = (lost.range.start + from).max(put_back.start);
-                let end = (lost.range.end + from).min(put_back.end);
-                let kind: LossKind = lost.kind;
-                (start < end).then(|| LostRange {
-                    range: start - from..end - from,
-                    kind,
+            let is_unreadable = |lost: &LostRange| lost.kind == LossKind::Unreadable;
+            let ranges = std::mem::take(&mut loss.ranges).into_iter();
+            let (unreadable, mut kept): (Vec<_>, Vec<_>) = ranges.partition(is_unreadable);
+            let restored = unreadable.iter().filter_map(|lost| {
+                let start = lost.range.start.max(put_back.start);
+                let range = start..lost.range.end.min(put_back.end);
+                (!range.is_empty()).then_some(LostRange {
+                    range,
+                    ..lost.clone()
                 })
             });
-            loss.ranges = ranges.collect();
+            kept.extend(restored);
+            loss.ranges = kept;
+            undone.extend(without(unreadable, std::slice::from_ref(&put_back)));
         }
+        self.undone = joined(undone);
         self.losses.retain(|loss| !loss.ranges.is_empty());
     }
 

@@ -82,14 +82,50 @@ impl Change {
         steps: &[label::WriteStep],
         disk: &dyn plumb_label::Disk,
     ) -> Result<Change, ChangeError> {
+        Change::from_old(steps, |at, new| {
+            let mut old = vec![0; new.len()];
+            disk.read_at(at, &mut old).map(|()| old)
+        })
+    }
+
+    /// The same on a disk with unreadable blocks: each of them counts as one that holds the right bytes already.
+    ///
+    /// # Errors
+    /// When two steps write to one place.
+    pub(super) fn for_readable_blocks(
+        steps: &[label::WriteStep],
+        disk: &dyn plumb_label::Disk,
+        block_bytes: usize,
+    ) -> Result<Change, ChangeError> {
+        Change::from_old(steps, |at, new| {
+            let mut old = new.to_vec();
+            if disk.read_at(at, &mut old).is_ok() {
+                return Ok(old);
+            }
+            let places = (at..).step_by(block_bytes);
+            for (at, (old, new)) in
+                places.zip(old.chunks_mut(block_bytes).zip(new.chunks(block_bytes)))
+            {
+                if disk.read_at(at, old).is_err() {
+                    old.copy_from_slice(new);
+                }
+            }
+            Ok(old)
+        })
+    }
+
+    /// `old` reads the old bytes of a place, which is given with its new ones.
+    fn from_old(
+        steps: &[label::WriteStep],
+        old: impl Fn(u64, &[u8]) -> io::Result<Vec<u8>>,
+    ) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in steps {
             match step {
                 label::WriteStep::Flush => change.push(ChangeStep::Flush),
                 label::WriteStep::Write { at, bytes } => {
-                    let mut old = vec![0; bytes.len()];
-                    let read = disk.read_at(at.0, &mut old);
-                    read.map_err(|source| ChangeError::Read { at: *at, source })?;
+                    let old =
+                        old(at.0, bytes).map_err(|source| ChangeError::Read { at: *at, source })?;
                     if old != *bytes {
                         change.push(ChangeStep::Write {
                             at: *at,

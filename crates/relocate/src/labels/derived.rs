@@ -8,9 +8,9 @@ use std::io;
 use std::ops::Range;
 
 use plumb_geometry::Bytes;
-use plumb_label::{Disk, Partition, PartitionPlace, read};
+use plumb_label::{Disk, Partition, PartitionPlace, ReadError, Role, read};
 
-use crate::labels::label_move;
+use crate::labels::hidden::label_move_of_before;
 use crate::moving::{Plan, Torn};
 
 /// Changes of a label that no move of this partition makes.
@@ -21,6 +21,14 @@ pub enum NotDerived {
         "found no label on the disk with the old bytes of the journal, expected the one of before the move"
     )]
     NoLabel,
+    /// No copy of the label can be read, and the journal has not enough of its old bytes.
+    #[error(
+        "{source}; expected one readable copy of the label, beside the old bytes of the journal"
+    )]
+    Unreadable {
+        /// The fault.
+        source: ReadError,
+    },
     /// That label has no such partition.
     #[error(
         "found no partition of bytes {from} to {end} in the label of before the move, expected the one that is moved"
@@ -61,8 +69,10 @@ pub fn must_be_derived(
 }
 
 fn derives(plan: &Plan, before: &Before<'_>) -> Result<(), NotDerived> {
-    let label = read(before, Some(plan.logical_block_bytes)).ok().flatten();
-    let label = label.ok_or(NotDerived::NoLabel)?;
+    let label = match read(before, Some(plan.logical_block_bytes)) {
+        Ok(label) => label.ok_or(NotDerived::NoLabel)?,
+        Err(source) => return Err(NotDerived::Unreadable { source }),
+    };
     let end = plan.old_place().end;
     let none = NotDerived::NoPartition {
         from: plan.from.0,
@@ -76,9 +86,12 @@ fn derives(plan: &Plan, before: &Before<'_>) -> Result<(), NotDerived> {
     if parts.peek().is_none() {
         return Err(none);
     }
+    // The copy that was in use then may be the unreadable one now.
     let is_derived = parts.any(|part| {
-        let derived = label_move(&label, part.id, Bytes(plan.to.0), before);
-        derived.is_ok_and(|labels| labels.hide == plan.hide && labels.finish == plan.finish)
+        [Role::Primary, Role::Backup].into_iter().any(|in_use| {
+            let derived = label_move_of_before(&label, part.id, Bytes(plan.to.0), before, in_use);
+            derived.is_ok_and(|labels| labels.hide == plan.hide && labels.finish == plan.finish)
+        })
     });
     match is_derived {
         true => Ok(()),
@@ -89,6 +102,7 @@ fn derives(plan: &Plan, before: &Before<'_>) -> Result<(), NotDerived> {
 /// The disk with its label of before the move.
 struct Before<'a> {
     disk: &'a dyn Disk,
+    block_bytes: u64,
     /// Bytes and their places; later ones override earlier ones.
     patches: Vec<(u64, &'a [u8])>,
     /// Bytes that are read as zeros.
@@ -108,9 +122,36 @@ impl<'a> Before<'a> {
         let old = changes.map(|change| (change.at.0, &change.old[..]));
         Before {
             disk,
+            block_bytes: plan.logical_block_bytes.into(),
             patches: torn.into_iter().chain(old).collect(),
             blank: blank.unwrap_or_default(),
         }
+    }
+}
+
+impl Before<'_> {
+    /// Whether all bytes of a range are those of the journal, or zeros by agreement.
+    fn replaces(&self, range: &Range<u64>) -> bool {
+        let contains = |all: &Range<u64>| all.start <= range.start && range.end <= all.end;
+        let patches = self.patches.iter();
+        let mut places = patches.map(|(at, bytes)| *at..at.saturating_add(bytes.len() as u64));
+        contains(&self.blank) || places.any(|place| contains(&place))
+    }
+
+    /// Reads block by block, and passes over those whose bytes come from elsewhere: they may be unreadable.
+    fn read_blocks(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = at.saturating_add(buffer.len() as u64);
+        let mut from = at;
+        while from < end {
+            let next = (from - from % self.block_bytes).saturating_add(self.block_bytes);
+            let to = next.min(end);
+            if !self.replaces(&(from..to)) {
+                let here = (from - at) as usize..(to - at) as usize;
+                self.disk.read_at(from, &mut buffer[here])?;
+            }
+            from = to;
+        }
+        Ok(())
     }
 }
 
@@ -120,7 +161,8 @@ impl Disk for Before<'_> {
     }
 
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.disk.read_at(at, buffer)?;
+        let whole = self.disk.read_at(at, buffer);
+        whole.or_else(|_| self.read_blocks(at, buffer))?;
         let end = at.saturating_add(buffer.len() as u64);
         // The part of a range that was asked for, by its place in the buffer.
         let common = |range: Range<u64>| {
@@ -151,6 +193,7 @@ mod tests {
 
     use super::*;
     use crate::DiskOffset;
+    use crate::labels::label_move;
     use crate::moving::plan::tests;
     use crate::moving::{ByteChange, Copying};
 

@@ -57,6 +57,34 @@ pub fn label_move(
     to: Bytes,
     disk: &dyn Disk,
 ) -> Result<LabelMove, LabelMoveError> {
+    let in_use = label.in_use().unwrap_or(Role::Primary);
+    label_move_by(label, part, to, disk, in_use, Change::for_disk)
+}
+
+/// The same for a move that was begun while `in_use` was the good copy. Blocks of the other copy may be unreadable by now: as far
+/// as the label is right, they hold what it says.
+pub(super) fn label_move_of_before(
+    label: &Label,
+    part: PartId,
+    to: Bytes,
+    before: &dyn Disk,
+    in_use: Role,
+) -> Result<LabelMove, LabelMoveError> {
+    let block = label.sector_bytes as usize;
+    label_move_by(label, part, to, before, in_use, |steps, disk| {
+        Change::for_readable_blocks(steps, disk, block)
+    })
+}
+
+fn label_move_by(
+    label: &Label,
+    part: PartId,
+    to: Bytes,
+    disk: &dyn Disk,
+    in_use: Role,
+    change: impl Fn(&[label::WriteStep], &dyn Disk) -> Result<Change, ChangeError>,
+) -> Result<LabelMove, LabelMoveError> {
+    let block = label.sector_bytes as usize;
     let known = label.partitions.iter().find(|known| known.id == part);
     let known = known.ok_or(EditError::NoSuchPartition { part })?;
     let (from, len) = (known.extent.start(), known.extent.len());
@@ -78,15 +106,13 @@ pub fn label_move(
         error => error.into(),
     })?;
     take_type(&mut hidden, part, known.place)?;
-    let in_use = label.in_use().unwrap_or(Role::Primary);
-    let hide = Change::for_disk(&encode(&hidden, in_use, false)?, disk)?;
+    let hide = change(&encode(&hidden, in_use, false)?, disk)?;
     // Solaris's labels within a partition are data, and go with it.
-    let finish = Change::for_disk(
+    let finish = change(
         &outside(&encode(&finished, in_use, false)?, union),
         &Changed::new(disk, &hide),
     )?;
-    let hide = Change::for_disk(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
-    let block = label.sector_bytes as usize;
+    let hide = change(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
     Ok(LabelMove {
         hide: changes(&hide, block),
         finish: changes(&finish, block),

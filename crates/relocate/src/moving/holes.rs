@@ -16,7 +16,7 @@ use crate::mutation::Mutation;
 
 /// The content of a block beside the bytes of a step.
 enum Beside {
-    /// A part of the label or of a signature: the plan or the journal has it.
+    /// A part of the label or of a signature, or a neighbour of them in a block that was written: the plan or the journal has it.
     Known(Vec<u8>),
     /// A byte of the partition that is nowhere else, counted from its first.
     Partition(u64),
@@ -73,10 +73,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         // Between the two places there is nothing that the label knows, and perhaps a boot loader.
         let is_own = |place: &Range<u64>| common(block, place).as_ref() == Some(block);
-        match [plan.old_place(), plan.new_place()].iter().any(is_own) {
-            true => Beside::Free,
-            false => Beside::Foreign,
+        if [plan.old_place(), plan.new_place()].iter().any(is_own) {
+            return Beside::Free;
         }
+        // An earlier edit wrote it with its own bytes, and nobody else writes it during the move.
+        let recorded = self.state.recorded_bytes(block);
+        recorded.map_or(Beside::Foreign, Beside::Known)
     }
 
     /// The bytes of the label there at this step, as far as known.

@@ -380,13 +380,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .map(|hole| lost(hole, LossKind::Unreadable))
             .collect();
         if is_right {
-            // The bytes are known: they are zeros. If the old place was unreadable before, it stays unchanged.
-            let noted = self.state.lost();
-            let is_old = ranges.iter().all(|lost| covers(&noted, &lost.range));
-            return match check == Check::After && is_old {
-                true => Ok(()),
-                false => self.mend_holes(&place, &holes),
+            // The bytes are known: they are zeros.
+            let holes = match check {
+                Check::After => self.holes_of_the_move(holes),
+                Check::Moved | Check::Before => holes,
             };
+            return self.mend_holes(&place, &holes);
         }
         ranges.push(lost(&place, LossKind::Doubtful));
         let step = LossStep {
@@ -408,8 +407,36 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         match check {
             // They are copied as zeros.
             Check::Before => Ok(()),
-            Check::Moved | Check::After => self.mend_holes(&place, &holes),
+            Check::Moved => self.mend_holes(&place, &holes),
+            Check::After => {
+                let holes = self.holes_of_the_move(holes);
+                self.mend_holes(&place, &holes)
+            }
         }
+    }
+
+    /// Unreadable blocks of the old place but for those that the move found unreadable, or whose loss is named: a tool that
+    /// rescues data may still get something out of them. Nothing is written to their units.
+    fn holes_of_the_move(&self, holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        let plan = &self.state.plan;
+        let (block, noted) = (u64::from(plan.logical_block_bytes), self.state.lost());
+        let unit_of = |at: u64| plan.unit.cover(&(at..at + 1), plan.disk_bytes);
+        let blocks: Vec<u64> = holes
+            .into_iter()
+            .flat_map(|hole| hole.step_by(block as usize))
+            .collect();
+        let is_kept = |at: &&u64| {
+            let start = **at - plan.from.0;
+            let range = start..start + block;
+            covers(&noted, &range) || self.state.is_as_it_was(&range)
+        };
+        let kept: Vec<Range<u64>> = blocks
+            .iter()
+            .filter(is_kept)
+            .map(|at| unit_of(*at))
+            .collect();
+        let of_the_move = blocks.iter().filter(|at| !kept.contains(&unit_of(**at)));
+        of_the_move.map(|at| *at..at + block).collect()
     }
 
     /// Steps of the move before its windows.

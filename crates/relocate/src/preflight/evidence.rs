@@ -132,35 +132,41 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     if places.any(is_ours) {
         return Some(Evidence::Written);
     }
-    let has = |at: u64, bytes: &[u8]| {
-        let mut found = vec![0; bytes.len()];
-        disk.read_at(at, &mut found).is_ok() && found == bytes
+    let found = |change: &ByteChange<DiskOffset>| {
+        let mut found = vec![0; change.old.len()];
+        disk.read_at(change.at.0, &mut found).ok().map(|()| found)
     };
     let may = Possible::by(status);
     let written = [(may.is_hidden, &plan.hide), (may.is_finished, &plan.finish)];
     let mut written = written.into_iter().filter(|(may_be, _)| *may_be);
-    if written.any(|(_, changes)| shows(changes, status, &has)) {
+    if written.any(|(_, changes)| shows(changes, status, &found)) {
         return Some(Evidence::Written);
     }
-    let is_old = may.is_old && plan.hide.iter().any(|change| has(change.at.0, &change.old));
+    let is_old = may.is_old
+        && plan
+            .hide
+            .iter()
+            .any(|change| found(change).is_some_and(|found| found == change.old));
     is_old.then_some(Evidence::Before)
 }
 
 /// Whether the disk shows one of these changes, and nothing but their old or new bytes in the places of the others. One
-/// change alone proves nothing: a journal can name any bytes.
+/// change alone proves nothing: a journal can name any bytes. A place that cannot be read shows nothing.
 fn shows(
     changes: &[ByteChange<DiskOffset>],
     status: &Status,
-    has: &impl Fn(u64, &[u8]) -> bool,
+    found: &impl Fn(&ByteChange<DiskOffset>) -> Option<Vec<u8>>,
 ) -> bool {
     let is_torn = |change: &&ByteChange<DiskOffset>| {
         let torn = status.torn.as_ref();
         torn.is_some_and(|torn| torn.meets(&change.range()))
     };
-    let whole = || changes.iter().filter(|change| !is_torn(change));
-    let is_any_new = whole().any(|change| has(change.at.0, &change.new));
-    is_any_new
-        && whole().all(|change| has(change.at.0, &change.new) || has(change.at.0, &change.old))
+    let whole = changes.iter().filter(|change| !is_torn(change));
+    let readable: Vec<_> = whole
+        .filter_map(|change| Some((change, found(change)?)))
+        .collect();
+    let is_new = |(change, found): &(&ByteChange<DiskOffset>, Vec<u8>)| *found == change.new;
+    readable.iter().any(is_new) && readable.iter().all(|one| is_new(one) || one.1 == one.0.old)
 }
 
 /// The possible labels of parts of the disk.

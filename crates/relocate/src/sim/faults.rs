@@ -440,8 +440,25 @@ impl FaultTrial {
             .map_err(|error| format!("{how} ended as {ending:?}, {named:?}: {error}"))
     }
 
+    /// Goes on over losses for some steps, as its user may before a rollback.
+    fn accept_for_a_while(&mut self) {
+        let steps = self.rng.below(30);
+        let (disk, store) = self.both();
+        let accepted = Move::resume_with(store, disk, OnLoss::Accept, self.mutations);
+        let Ok(mut moving) = accepted else { return };
+        for _ in 0..steps {
+            if !matches!(moving.step(), Ok(None)) {
+                return;
+            }
+        }
+    }
+
     fn recover(&mut self, is_back: bool, fault: &Fault) -> Result<(), String> {
-        let how = format!("{fault:?}, back {is_back}");
+        let turns = is_back && self.rng.percent(50);
+        if turns {
+            self.accept_for_a_while();
+        }
+        let how = format!("{fault:?}, back {is_back}, accepted before {turns}");
         let error = match self.go(is_back, OnLoss::Stop) {
             None => return self.setting.check_ending(None),
             Some(Outcome::Ended(ending, lost)) => return self.ended(ending, lost, &how),

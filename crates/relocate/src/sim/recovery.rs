@@ -7,6 +7,7 @@ use plumb_sys::{KernelPartition, Limits};
 
 use super::memory_disk::MemoryDisk;
 use super::preflight::{Scene, judge};
+use crate::disk::Disk;
 use crate::labels::NewKind;
 use crate::moving::{JournalId, Move, MoveError, OnLoss, status};
 use crate::mutation::Mutations;
@@ -74,8 +75,17 @@ impl Stopped {
     }
 
     fn check(&self, direction: Direction) -> Result<Checked<Recovery>, RecoveryRefusal> {
-        let label = plumb_label::read(&self.scene.disk, Some(512));
-        let label = label.ok().flatten();
+        self.check_on(&self.scene.disk, direction, OnLoss::Stop)
+    }
+
+    /// The same with the disk as `disk` reads it.
+    fn check_on(
+        &self,
+        disk: &dyn plumb_label::Disk,
+        direction: Direction,
+        on_loss: OnLoss,
+    ) -> Result<Checked<Recovery>, RecoveryRefusal> {
+        let label = plumb_label::read(disk, Some(512)).ok().flatten();
         let now = CurrentDisk {
             words: DiskWords::of_disk(
                 "/dev/sda".to_owned(),
@@ -84,10 +94,74 @@ impl Stopped {
                 Host::attachment(&self.scene),
             ),
             has_label: label.is_some(),
-            disk: &self.scene.disk,
+            disk,
             is_named: false,
         };
-        Recovery::check(&self.status, direction, OnLoss::Stop, &now, self)
+        Recovery::check(&self.status, direction, on_loss, &now, self)
+    }
+}
+
+/// A disk with a physical block that cannot be read until it is written.
+struct DamagedDisk<'a> {
+    bytes: &'a mut Vec<u8>,
+    /// First byte of the block.
+    hole: Option<u64>,
+}
+
+impl DamagedDisk<'_> {
+    const BLOCK: u64 = 4096;
+
+    fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let is_hit = |hole: u64| at < hole + Self::BLOCK && hole < at + buffer.len() as u64;
+        if self.hole.is_some_and(is_hit) {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        buffer.copy_from_slice(&self.bytes[at as usize..][..buffer.len()]);
+        Ok(())
+    }
+}
+
+impl plumb_label::Disk for DamagedDisk<'_> {
+    fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let is_inside = at + buffer.len() as u64 <= self.bytes.len() as u64;
+        is_inside
+            .then_some(())
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.read(at, buffer)
+    }
+}
+
+impl Disk for DamagedDisk<'_> {
+    fn len_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        512
+    }
+
+    fn physical_block_bytes(&self) -> u32 {
+        Self::BLOCK as u32
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read(at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = at + bytes.len() as u64;
+        self.hole
+            .take_if(|hole| at <= *hole && *hole + Self::BLOCK <= end);
+        self.bytes[at as usize..end as usize].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -114,6 +188,63 @@ fn a_safe_move_goes_on_and_back() {
             );
         }
     }
+}
+
+/// The disk at the end of a move that goes on, or back, without a fault.
+fn ended(kind: NewKind, direction: Direction) -> Vec<u8> {
+    let mut stopped = Stopped::new(kind);
+    let recovery = stopped.check(direction).expect("nothing is unsafe");
+    let disk = MemoryDisk(&mut stopped.scene.disk);
+    let moving = Move::recover(recovery, &mut stopped.journal, disk);
+    let mut moving = moving.expect("the journal that was checked");
+    while moving.step().expect("memory does not fail").is_none() {}
+    drop(moving);
+    stopped.scene.disk
+}
+
+/// No unreadable block of a label keeps a move from going on or back: of a GPT the other copy is left, of an MBR the journal has
+/// the bytes, as soon as the loss is accepted. Blocks that the move writes are readable afterwards, and nothing else differs.
+#[test]
+fn unreadable_blocks_of_a_label_keep_no_move_from_going_on() {
+    let mut ended_moves = 0;
+    for (kind, on_loss) in [(NewKind::Gpt, OnLoss::Stop), (NewKind::Mbr, OnLoss::Accept)] {
+        for direction in [Direction::Forward, Direction::Back] {
+            let expected = ended(kind, direction);
+            let last = expected.len() as u64;
+            let (first, copy) = match kind {
+                NewKind::Gpt => (34 * 512, 33 * 512),
+                _ => (512, 0),
+            };
+            let holes = (0..first).chain(last - copy..last);
+            for hole in holes.step_by(512).map(|at| at - at % DamagedDisk::BLOCK) {
+                let mut stopped = Stopped::new(kind);
+                let mut disk = std::mem::take(&mut stopped.scene.disk);
+                let mut damaged = DamagedDisk {
+                    bytes: &mut disk,
+                    hole: Some(hole),
+                };
+                let checked = stopped.check_on(&damaged, direction, on_loss);
+                let checked =
+                    checked.unwrap_or_else(|refusal| panic!("{kind:?}, {hole}: {refusal:?}"));
+                let moving = Move::recover(checked, &mut stopped.journal, &mut damaged);
+                let mut moving = moving.unwrap_or_else(|error| panic!("{kind:?}, {hole}: {error}"));
+                let ending = loop {
+                    match moving.step() {
+                        Ok(None) => {}
+                        Ok(Some(ending)) => break ending,
+                        Err(error) => panic!("{kind:?}, {direction:?}, {hole}: {error}"),
+                    }
+                };
+                assert_eq!(moving.lost(), [], "{kind:?}, {direction:?}, {hole}");
+                drop(moving);
+                let is_back = direction == Direction::Back;
+                assert_eq!(ending == Ending::RolledBack, is_back, "{hole}");
+                assert!(disk == expected, "{kind:?}, {direction:?}, {hole}");
+                ended_moves += 1;
+            }
+        }
+    }
+    assert!(ended_moves > 60, "{ended_moves}");
 }
 
 /// A change that makes going on unsafe, and the refusal that it has to lead to.
