@@ -254,6 +254,11 @@ impl MoveState {
         covers(&self.undone, range)
     }
 
+    /// Everything that was not brought along, and all that a rollback found still in its place.
+    pub(crate) fn ever_lost(&self) -> Vec<LostRange> {
+        joined([self.lost(), self.undone.clone()].concat())
+    }
+
     /// Everything that was not brought along, in order.
     pub(crate) fn lost(&self) -> Vec<LostRange> {
         let all = self.losses.iter().flat_map(|loss| loss.ranges.clone());

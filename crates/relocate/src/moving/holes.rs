@@ -170,9 +170,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Whether bytes of either place were lost: their content then belongs to no owner.
+    /// Whether bytes of either place were lost, in this direction or before the move turned back: their content then belongs to
+    /// no owner.
     pub(super) fn is_lost(&self, range: &Range<u64>) -> bool {
-        let (plan, lost) = (&self.state.plan, self.state.lost());
+        let (plan, lost) = (&self.state.plan, self.state.ever_lost());
         [plan.from, plan.to].into_iter().any(|start| {
             lost.iter().any(|lost| {
                 let there = start.of_partition(&lost.range);
@@ -218,6 +219,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         self.state.note_lost(step, lost);
         Ok(())
+    }
+
+    /// The first step, for losses that no later step may take back: they stay where they are.
+    pub(super) fn first_step(&self) -> LossStep {
+        LossStep {
+            number: 0,
+            is_of_move: !self.script.is_back(),
+        }
     }
 
     /// The step that comes next, as losses are noted of it.

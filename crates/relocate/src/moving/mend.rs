@@ -137,7 +137,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
         let mut lost = self.fill_holes(&blocks, &mut unit, &holes, &own)?;
         if !lost.is_empty() {
-            let step = self.loss_step(0);
+            let step = self.first_step();
             lost.extend_from_slice(self.state.lost_by(step));
             self.must_be_accepted(step, joined(lost))?;
         }

@@ -44,6 +44,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn settle(&mut self, turns_back: bool) -> Result<(), MoveError> {
         if let Some(pending) = self.state.pending.take() {
             return match self.journal.image(&pending.image) {
+                // Written again, it could go elsewhere, when the partition may be in use already.
+                Ok(bytes) if self.has_image(pending.at, &bytes)? => {
+                    self.note_image(pending.at, &bytes)
+                }
                 Ok(bytes) => self.write_image(pending.at, &bytes),
                 Err(error) => self.do_without_image(&pending, error),
             };
@@ -55,6 +59,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether all blocks of an image are on the disk. A flush came before, so that they stay there.
+    fn has_image(&mut self, at: u64, bytes: &[u8]) -> Result<bool, MoveError> {
+        let mut found = AlignedBuffer::new(bytes.len());
+        let holes = read_around(&mut self.disk, at, &mut found)?;
+        Ok(holes.is_empty() && *found == *bytes)
     }
 
     /// The slot does not have the batch any more, and the batch may be torn: the present content stays, and the wrong

@@ -165,11 +165,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if self.on_loss == OnLoss::Stop {
             return Err(MoveError::Lost { ranges: lost });
         }
-        // As of the first step: these bytes stay where they are.
-        let step = LossStep {
-            number: 0,
-            is_of_move: !self.script.is_back(),
-        };
+        let step = self.first_step();
         self.checks.to_note = Some((
             step,
             joined([lost, self.state.lost_by(step).to_vec()].concat()),

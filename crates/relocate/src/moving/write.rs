@@ -156,28 +156,35 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// Writes an image that the journal has. The journal records it only after it is durable.
     pub(super) fn write_image(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
-        let step = self.state.next;
         self.meanwhile(1, |disk, _| disk.put(at, bytes))?;
-        let window = self
-            .script
-            .window_at(step)
-            .and_then(|index| self.script.windows().get(index));
         // The sums of windows are compared at the end; bytes of neighbours are in no sum.
         let has_only_own = |window: &Window| window.moved == window.blocks;
-        if !window.as_ref().is_some_and(has_only_own) {
+        if !self.next_window().as_ref().is_some_and(has_only_own) {
             self.must_have_arrived(at, bytes)?;
         }
-        let moved = window.map_or(0, |window| {
+        self.note_image(at, bytes)
+    }
+
+    /// Records that an image is on the disk.
+    pub(super) fn note_image(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
+        let moved = self.next_window().map_or(0, |window| {
             let (start, end) = (
                 (window.moved.start - at) as usize,
                 (window.moved.end - at) as usize,
             );
             bytes.get(start..end).map_or(0, |moved| sum(&[moved]))
         });
+        let step = self.state.next;
         self.journal
             .append_durable(&JournalRecord::Written { step, moved })?;
         self.passed(&[moved]);
         Ok(())
+    }
+
+    /// The window that the next step writes, if it writes one.
+    fn next_window(&self) -> Option<Window> {
+        let index = self.script.window_at(self.state.next)?;
+        self.script.windows().get(index)
     }
 
     /// Most windows are read again together, and bytes that are written with those of others at once.

@@ -313,8 +313,22 @@ impl Setting {
             Ending::Moved => (&self.before.finished, self.plan.to.0, &self.fixed),
             Ending::RolledBack => (&self.before.label, self.plan.from.0, &self.before.partition),
         };
+        let mut whole_copies = 0;
         for (place, label) in self.before.places.iter().zip(label) {
-            self.expect("label", place.start, label)?;
+            let mut is_whole = true;
+            for (at, sector) in (place.start..)
+                .step_by(SECTOR as usize)
+                .zip(label.chunks(SECTOR as usize))
+            {
+                match self.is_unreadable(at) {
+                    true => is_whole = false,
+                    false => self.expect("label", at, sector)?,
+                }
+            }
+            whole_copies += u32::from(is_whole);
+        }
+        if whole_copies == 0 {
+            return Err("no copy of the label can be read".to_owned());
         }
         for (at, bytes) in self.neighbours.iter().filter(|_| spares_neighbours) {
             self.expect("neighbour", *at, bytes)?;
@@ -324,12 +338,7 @@ impl Setting {
             if covers(lost, &sector) {
                 continue;
             }
-            let world = self.world.borrow();
-            let is_bad = world
-                .faults
-                .unreadable
-                .contains_key(&(Which::Disk, (start + at) / SECTOR));
-            drop(world);
+            let is_bad = self.is_unreadable(start + at);
             match ending {
                 _ if is_bad && is_late => continue,
                 Ending::RolledBack if is_bad => continue,
@@ -342,6 +351,15 @@ impl Setting {
             self.expect("partition", start + at, expected)?;
         }
         Ok(())
+    }
+
+    /// Whether the logical block of a byte cannot be read.
+    fn is_unreadable(&self, at: u64) -> bool {
+        let world = self.world.borrow();
+        let block = u64::from(world.logical) / SECTOR;
+        let first = at / SECTOR - at / SECTOR % block;
+        let sectors = (Which::Disk, first)..(Which::Disk, first + block);
+        world.faults.unreadable.range(sectors).next().is_some()
     }
 
     fn expect(&self, what: &str, at: u64, expected: &[u8]) -> Result<(), String> {

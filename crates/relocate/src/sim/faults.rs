@@ -209,18 +209,20 @@ impl FaultTrial {
         // A disk that confirmed flushes falsely may lose data at the end of a move unnoticed.
         let has_ended = status(self.both().1)
             .is_ok_and(|status| status.ending.is_some() || status.may_be_in_use);
-        let goes_elsewhere = matches!(
-            fault,
-            Fault::Write {
-                fault: WriteFault::Misdirected { .. },
-                ..
-            }
-        );
-        if (self.lies || goes_elsewhere) && has_ended {
+        if self.lies && has_ended || self.may_have_been_used(&fault) {
             return Ok(());
         }
         if self.lies || self.rng.percent(50) {
             self.cut_power();
+        }
+        // A block goes bad beside bytes that the power cut has spoiled.
+        if self.lies && self.rng.percent(30) {
+            let second = Fault::Unreadable {
+                which: Which::Disk,
+                sector: self.place(),
+                heals: self.rng.percent(75),
+            };
+            self.put(&second, copied);
         }
         self.recover(is_back, &fault)
     }
@@ -323,7 +325,8 @@ impl FaultTrial {
             } => {
                 world.faults.write = Some((which, after, fault));
                 if let WriteFault::Misdirected { to, end } = fault {
-                    let hit = to..end;
+                    // A power cut during the write spoils whole blocks.
+                    let hit = plan.unit.cover(&(to..end), plan.disk_bytes);
                     for at in plan.old_place().step_by(SECTOR as usize) {
                         let offset = at - plan.from.0;
                         if meet(&(at..at + SECTOR), &hit) && !self.is_copied(offset, copied) {
@@ -440,6 +443,20 @@ impl FaultTrial {
             .map_err(|error| format!("{how} ended as {ending:?}, {named:?}: {error}"))
     }
 
+    /// Whether the last write went elsewhere and hit its own signature: what is there now may be that of a program that has used
+    /// the partition since, and nobody can tell.
+    fn may_have_been_used(&self, fault: &Fault) -> bool {
+        let goes_elsewhere = matches!(
+            fault,
+            Fault::Write {
+                fault: WriteFault::Misdirected { .. },
+                ..
+            }
+        );
+        let is_last = status(self.both().1).is_ok_and(|status| status.may_be_in_use);
+        goes_elsewhere && is_last && !self.setting.has_come_back()
+    }
+
     /// Goes on over losses for some steps, as its user may before a rollback.
     fn accept_for_a_while(&mut self) {
         let steps = self.rng.below(30);
@@ -465,15 +482,7 @@ impl FaultTrial {
             Some(Outcome::Stopped(error)) => error,
         };
         self.counts.stopped += 1;
-        // Of the last write nobody can tell whether it went elsewhere, or the partition was used since.
-        let goes_elsewhere = matches!(
-            fault,
-            Fault::Write {
-                fault: WriteFault::Misdirected { .. },
-                ..
-            }
-        );
-        if goes_elsewhere && status(self.both().1).is_ok_and(|status| status.may_be_in_use) {
+        if self.may_have_been_used(fault) {
             return Ok(());
         }
         match self.go(is_back, OnLoss::Accept) {
