@@ -3,7 +3,7 @@
 //! the state that the journal allows.
 
 use super::identity::DiskWords;
-use crate::moving::ByteChange;
+use crate::moving::{ByteChange, Plan};
 use crate::{DiskOffset, Ending, Marker, Stage, Status};
 use plumb_geometry::align_down;
 use plumb_label::Disk;
@@ -71,6 +71,18 @@ pub fn must_be_as_long(status: &Status, disk: &dyn Disk) -> Result<(), u64> {
 }
 
 impl CurrentDisk<'_> {
+    /// Whether it shows bytes that only this move writes, at any of its stages: a journal on a disk that confirmed writes
+    /// falsely may have lost all records of them.
+    ///
+    /// # Errors
+    /// It is another disk.
+    pub fn shows_move(&self, status: &Status) -> Result<bool, NotThisDisk> {
+        let plan = &status.plan;
+        DiskWords::parse(&plan.disk).must_be(&self.words)?;
+        let mut changes = [&plan.hide, &plan.finish].into_iter();
+        Ok(has_marker(plan, self.disk) || changes.any(|changes| shows(changes, status, self.disk)))
+    }
+
     /// That it is the disk of a move. Returns the note that a reader has to see.
     ///
     /// # Errors
@@ -122,48 +134,51 @@ impl CurrentDisk<'_> {
 /// Looks for it.
 fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     let plan = &status.plan;
-    let signatures = plan
-        .signatures
-        .iter()
-        .flat_map(|range| [plan.from, plan.to].map(|at| at.0 + range.start));
-    let mut places = signatures.chain([plan.union().start]);
-    let is_ours =
-        |at| matches!(Marker::at(disk, at), Ok(Some(marker)) if marker.journal == plan.journal);
-    if places.any(is_ours) {
+    if has_marker(plan, disk) {
         return Some(Evidence::Written);
     }
-    let found = |change: &ByteChange<DiskOffset>| {
-        let mut found = vec![0; change.old.len()];
-        disk.read_at(change.at.0, &mut found).ok().map(|()| found)
-    };
     let may = Possible::by(status);
     let written = [(may.is_hidden, &plan.hide), (may.is_finished, &plan.finish)];
     let mut written = written.into_iter().filter(|(may_be, _)| *may_be);
-    if written.any(|(_, changes)| shows(changes, status, &found)) {
+    if written.any(|(_, changes)| shows(changes, status, disk)) {
         return Some(Evidence::Written);
     }
     let is_old = may.is_old
         && plan
             .hide
             .iter()
-            .any(|change| found(change).is_some_and(|found| found == change.old));
+            .any(|change| content(change, disk).is_some_and(|found| found == change.old));
     is_old.then_some(Evidence::Before)
+}
+
+/// Whether a marker of the journal is in one of its places.
+fn has_marker(plan: &Plan, disk: &dyn Disk) -> bool {
+    let signatures = plan
+        .signatures
+        .iter()
+        .flat_map(|range| [plan.from, plan.to].map(|at| at.0 + range.start));
+    let mut places = signatures.chain([plan.union().start]);
+    places.any(
+        |at| matches!(Marker::at(disk, at), Ok(Some(marker)) if marker.journal == plan.journal),
+    )
+}
+
+/// The bytes in the place of a change; `None` if they cannot be read.
+fn content(change: &ByteChange<DiskOffset>, disk: &dyn Disk) -> Option<Vec<u8>> {
+    let mut found = vec![0; change.old.len()];
+    disk.read_at(change.at.0, &mut found).ok().map(|()| found)
 }
 
 /// Whether the disk shows one of these changes, and nothing but their old or new bytes in the places of the others. One
 /// change alone proves nothing: a journal can name any bytes. A place that cannot be read shows nothing.
-fn shows(
-    changes: &[ByteChange<DiskOffset>],
-    status: &Status,
-    found: &impl Fn(&ByteChange<DiskOffset>) -> Option<Vec<u8>>,
-) -> bool {
+fn shows(changes: &[ByteChange<DiskOffset>], status: &Status, disk: &dyn Disk) -> bool {
     let is_torn = |change: &&ByteChange<DiskOffset>| {
         let torn = status.torn.as_ref();
         torn.is_some_and(|torn| torn.meets(&change.range()))
     };
     let whole = changes.iter().filter(|change| !is_torn(change));
     let readable: Vec<_> = whole
-        .filter_map(|change| Some((change, found(change)?)))
+        .filter_map(|change| Some((change, content(change, disk)?)))
         .collect();
     let is_new = |(change, found): &(&ByteChange<DiskOffset>, Vec<u8>)| *found == change.new;
     readable.iter().any(is_new) && readable.iter().all(|one| is_new(one) || one.1 == one.0.old)

@@ -203,6 +203,17 @@ pub enum MoveRefused {
         /// The file.
         path: String,
     },
+    /// A journal without a record of the beginning, of a move that its disk shows.
+    #[error(
+        "{path}: found no record that its move began, but {device} has bytes that only this move writes: the disk of the journal \
+         has lost records; nothing was written now"
+    )]
+    RecordsLost {
+        /// The file.
+        path: String,
+        /// The disk.
+        device: String,
+    },
     /// The error of the move.
     #[error("{partition}: the move cannot go on")]
     Move {
@@ -266,6 +277,10 @@ impl From<MoveRefused> for Failure {
             MoveRefused::JournalLost { .. } => failure.with_help(
                 "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
                  brings the partition back, and the disk must stay as it is",
+            ),
+            MoveRefused::RecordsLost { .. } => failure.with_help(
+                "keep the disk and the journal as they are: the journal has the old label and the signatures, and without the \
+                 lost records nothing but a backup brings all of the partition back",
             ),
             MoveRefused::NotThisDisk(_) => failure.with_help(DISK_HELP),
             MoveRefused::Untrusted { path, .. } => failure.with_help_and_command(

@@ -44,6 +44,35 @@ pub fn must_be_of(
     Ok(seen.must_be_of(status)?)
 }
 
+/// Checks that a disk shows nothing of a move whose journal has no record of its beginning.
+///
+/// # Errors
+/// The disk shows it, is another one, or cannot be read.
+pub fn must_be_untouched(
+    status: &Status,
+    way: &MovePaths,
+    named: Option<&Path>,
+) -> Result<(), Failure> {
+    let said = DiskWords::parse(&status.plan.disk).path;
+    let disk = named.or(way.disk.as_deref()).unwrap_or(Path::new(&said));
+    let subject = Subject::open(disk, Access::Read).map_err(|failure| {
+        failure.with_help(
+            "the journal has no record that its move began: pass --disk DEVICE, so that Plumb can see that nothing was written",
+        )
+    })?;
+    let label = subject.label().ok().flatten();
+    let raw = subject.raw();
+    let now = current_disk(&subject, &raw, label.as_ref(), named.is_some());
+    match now.shows_move(status).map_err(MoveRefused::from)? {
+        false => Ok(()),
+        true => Err(MoveRefused::RecordsLost {
+            path: way.journal.display().to_string(),
+            device: subject.device(),
+        }
+        .into()),
+    }
+}
+
 /// A disk as it is now; `raw` has its bytes.
 pub fn current_disk<'a>(
     subject: &Subject,

@@ -92,7 +92,10 @@ pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let way = identity::way_to(&args.journal)?;
     match carry::go_on(way.clone(), args, direction) {
         Err(failure) => match not_begun(&way.journal) {
-            Some(status) => nothing_to_do(&way, &status, args.json, direction),
+            Some(status) => {
+                identity::must_be_untouched(&status, &way, args.disk.as_deref())?;
+                nothing_to_do(&way, &status, args.json, direction)
+            }
             None => Err(failure),
         },
         ended => ended,

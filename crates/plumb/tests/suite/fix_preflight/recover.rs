@@ -104,7 +104,8 @@ fn a_finished_move_is_reported_while_its_partition_is_open() {
     assert!(disk.bytes_of(1) == data, "the data are others");
 }
 
-/// A journal that has a plan and no turn to move: the program was killed before it wrote to the disk.
+/// A journal that has a plan and no turn to move. If its disk shows nothing of the move, the program was killed before it wrote
+/// there. If it does, the journal has lost its records, and nothing may be said to be well.
 #[test]
 fn a_journal_that_never_began_is_nothing_to_do() {
     require!(Loop, Tool("sgdisk"));
@@ -117,6 +118,25 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     only[..begin].copy_from_slice(&bytes[..begin]);
     let path = disk.dir().join("never");
     fs::write(&path, only).expect("room");
+    let with_json = |what: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", what, "--json"]).arg(&path);
+        command.output().expect("plumb runs")
+    };
+    for what in ["resume", "rollback"] {
+        for told in [fix(what, &path), with_json(what)] {
+            assert_eq!(told.status.code(), Some(5), "{told:?}");
+            let words = output_text(&told);
+            for part in [
+                "found no record that its move began",
+                "has bytes that only this move writes",
+                "keep the disk and the journal",
+            ] {
+                assert!(words.contains(part), "{words}");
+            }
+        }
+    }
+    assert_done(&disk.go("rollback"));
     for what in ["resume", "rollback"] {
         let told = fix(what, &path);
         assert_done(&told);
@@ -125,18 +145,20 @@ fn a_journal_that_never_began_is_nothing_to_do() {
             words.contains("nothing to do: the move never began"),
             "{words}"
         );
-        let told = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["fix", what, "--json"])
-            .arg(&path)
-            .output()
-            .expect("plumb runs");
+        let told = with_json(what);
         assert_done(&told);
         let document: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
         assert_eq!(document["result"]["action"], what);
         assert_eq!(document["result"]["state"], "never begun");
         assert_eq!(document["result"]["bytes_done"], 0);
     }
-    assert_done(&disk.go("rollback"));
+    // Without its disk nobody can tell.
+    let words = output_text(&{
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "resume", "--disk", "/dev/not-there"]);
+        command.arg(&path).output().expect("plumb runs")
+    });
+    assert!(words.contains("no record that its move began"), "{words}");
 }
 
 /// The report of a move that has ended cannot be written: a script that needs the document has to know (status 5), any
