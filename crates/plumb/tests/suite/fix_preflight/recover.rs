@@ -161,6 +161,38 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     assert!(words.contains("no record that its move began"), "{words}");
 }
 
+/// The last physical block, with the header of the backup label, cannot be read until it is written. The primary label shows the
+/// move; it goes on, or back, and writes the block.
+#[test]
+fn an_unreadable_copy_of_the_label_keeps_no_move_from_going_on() {
+    require!(Loop, Tool("sgdisk"));
+    for (what, start) in [("resume", TO), ("rollback", PART.0)] {
+        let disk = PreflightDisk::gpt(&[PART]);
+        let data = disk.fill(1);
+        disk.stopped(1, TO);
+        let image = disk.image_file();
+        let len = image.metadata().expect("the image").len();
+        let last = len - BLOCK as u64;
+        image.set_len(last).expect("a shorter image");
+        let device = DirectDisk::open(disk.device.path(), Access::Read).expect("root");
+        let mut block = plumb_sys::AlignedBuffer::new(BLOCK);
+        device
+            .read_at(last, &mut block)
+            .expect_err("no bytes are left there");
+        drop(device);
+        assert_done(&disk.go(what));
+        assert_eq!(image.metadata().expect("the image").len(), len, "{what}");
+        assert_eq!(disk.start(1), Some(start), "{what}");
+        assert!(disk.bytes_of(1) == data, "{what}: the data are others");
+        let verified = Command::new("sgdisk")
+            .arg("-v")
+            .arg(disk.device.path())
+            .output();
+        let words = output_text(&verified.expect("sgdisk runs"));
+        assert!(words.contains("No problems found"), "{what}: {words}");
+    }
+}
+
 /// The report of a move that has ended cannot be written: a script that needs the document has to know (status 5), any
 /// other user gets a warning. The move has ended all the same.
 #[test]

@@ -43,7 +43,7 @@ fn assert_outcome(lines: &[String], content: &str, fault: &str) {
             return;
         }
         "error-both" => &["stopped 6", "resume 6", "rollback 0", "whole"],
-        "error-writes" => &["stopped 6", "resume 6", "healed 0", "whole"],
+        "error-writes" | "label" => &["stopped 6", "resume 6", "healed 0", "whole"],
         "drop-writes" => &["stopped 6", "resume 6", "back 0", "whole"],
         // How far it is in that moment is left to chance; that no byte is wrong is not.
         _ => {
@@ -64,6 +64,7 @@ fn moves_on_failing_disks() {
     require!(Qemu, Tool("apt-get"));
     let cases = [
         ("ext4", "error"),
+        ("ext4", "label"),
         ("ext4", "drop-writes"),
         ("xfs", "error-writes"),
         ("lvm", "delay"),
@@ -86,6 +87,7 @@ fn every_content_on_every_failing_disk() {
             "delay",
             "error",
             "error-both",
+            "label",
             "error-writes",
             "drop-writes",
             "drop-some",
