@@ -46,6 +46,22 @@ pub(crate) enum Mutation {
     FirstOnly,
     /// A unit is written again without its image.
     NoMendImage,
+    /// A write that is not read again at once.
+    NoArrival,
+    /// The journal's slot is not read again where a block has bytes of others.
+    NoSlotReadBack,
+    /// The copied data are not compared before the label comes back.
+    NoCheckMoved,
+    /// The label is not compared at the end.
+    NoLabelAtEnd,
+    /// An image that is on the disk is written again.
+    TwoWrites,
+    /// A loss beside a block that was restored is noted as one of the next step.
+    LossOfNextStep,
+    /// Blocks that a move found unreadable become zeros when it goes back.
+    OldBlocksMended,
+    /// A rollback takes back losses that a sum has shown.
+    UnprovenForgotten,
     /// Something is not asked before a move.
     NoPreflight(PreflightCheck),
 }

@@ -8,7 +8,7 @@ use crate::moving::loss::{covers, joined, without};
 use crate::moving::plan::{Plan, meet};
 use crate::moving::script::Script;
 use crate::moving::{LossKind, LostRange};
-use crate::mutation::Mutations;
+use crate::mutation::{Mutation, Mutations};
 
 /// A recorded image without a record of its write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -299,40 +299,45 @@ impl MoveState {
         let head = forward.head().len() as u64;
         let back = Script::rollback(&self.plan, from, mutations);
         self.copied = from.saturating_sub(head).min(forward.windows().count());
-        self.keep_losses_of(head, &back.windows().place());
+        self.keep_losses_of(head, &back.windows().place(), mutations);
         self.script = Some(back);
         (self.next, self.unproven, self.pending) = (0, None, None);
         self.images.clear();
     }
 
-    /// The old place still has the blocks that the move could not read, unless a rollback restores it from the new place.
-    /// Losses from writes to the old place itself, before any copy, stay lost, and so do bytes that no sum proves: they are
-    /// wrong in the old place too, or overwritten there.
-    fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>) {
-        let from = self.plan.from.0;
-        let put_back = put_back.start.saturating_sub(from)..put_back.end.saturating_sub(from);
+    /// The old place still has the blocks that the move could not read, unless a rollback restores it from the new place, or an
+    /// edit has written them together with a signature. Losses from writes to the old place itself, before any copy, stay
+    /// lost, and so do bytes that no sum proves: they are wrong in the old place too, or overwritten there.
+    fn keep_losses_of(&mut self, head: u64, put_back: &Range<u64>, mutations: Mutations) {
+        let (from, block) = (self.plan.from, u64::from(self.plan.logical_block_bytes));
         let mut undone = Vec::new();
-        for loss in &mut self.losses {
-            if loss.step.number < head {
-                continue;
-            }
+        let mut losses = std::mem::take(&mut self.losses);
+        for loss in losses.iter_mut().filter(|loss| loss.step.number >= head) {
             let is_unreadable = |lost: &LostRange| lost.kind == LossKind::Unreadable;
             let ranges = std::mem::take(&mut loss.ranges).into_iter();
             let (unreadable, mut kept): (Vec<_>, Vec<_>) = ranges.partition(is_unreadable);
-            let restored = unreadable.iter().filter_map(|lost| {
-                let start = lost.range.start.max(put_back.start);
-                let range = start..lost.range.end.min(put_back.end);
-                (!range.is_empty()).then_some(LostRange {
-                    range,
-                    ..lost.clone()
-                })
+            if mutations.has(Mutation::UnprovenForgotten) {
+                kept.clear();
+            }
+            let blocks = unreadable
+                .into_iter()
+                .flat_map(|LostRange { range, kind }| {
+                    let end = range.end;
+                    range.step_by(block as usize).map(move |start| LostRange {
+                        range: start..end.min(start + block),
+                        kind,
+                    })
+                });
+            let (overwritten, left): (Vec<_>, Vec<_>) = blocks.partition(|lost| {
+                let place = from.of_partition(&lost.range);
+                meet(&place, put_back) || self.recorded_bytes(&place).is_some()
             });
-            kept.extend(restored);
-            loss.ranges = kept;
-            undone.extend(without(unreadable, std::slice::from_ref(&put_back)));
+            kept.extend(overwritten);
+            undone.extend(left);
+            loss.ranges = joined(kept);
         }
-        self.undone = joined(undone);
-        self.losses.retain(|loss| !loss.ranges.is_empty());
+        losses.retain(|loss| !loss.ranges.is_empty());
+        (self.losses, self.undone) = (losses, joined(undone));
     }
 
     fn written(&mut self, step: u64, moved: u64) -> Result<(), Expected> {

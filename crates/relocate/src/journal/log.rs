@@ -419,6 +419,15 @@ impl<J: JournalStore> Journal<J> {
         self.sync()
     }
 
+    /// Reads the slot again after it was filled.
+    pub(crate) fn must_have_slot(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+        let found = self.slot(bytes.len() as u64)?;
+        match *found == *bytes || self.mutations.has(Mutation::NoSlotReadBack) {
+            true => Ok(()),
+            false => Err(JournalError::NotAsWritten { at: self.slot_at }),
+        }
+    }
+
     /// Like [`slot`](Self::slot), with zeros in place of unreadable blocks: sums identify the right parts.
     pub(crate) fn slot_as_it_is(&mut self, len: u64) -> AlignedBuffer {
         if let Ok(bytes) = self.slot(len) {

@@ -157,9 +157,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         let (step, at, data) = (self.state.next, blocks.start, &group.data);
         let is_in_slot = matches!(self.state.plan.copying, Copying::Batches(_));
+        // A torn write would spoil bytes that are nowhere else, and in no sum.
+        let has_others = blocks != moved;
         self.meanwhile(2, |_, journal| {
             let image = if is_in_slot {
                 journal.fill_slot(data)?;
+                if has_others {
+                    journal.must_have_slot(data)?;
+                }
                 Image::Slot {
                     len: data.len() as u64,
                     sum: sum(&[data]),

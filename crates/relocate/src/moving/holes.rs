@@ -133,10 +133,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             } if (*signature, *at) == (index, place) => Some(true),
             _ => None,
         });
-        // Only a move finds it shown.
+        // A move finds it shown at the old place, and a rollback if the move had not hidden it yet.
+        let is_found_shown = || match self.script.is_back() {
+            false => true,
+            true => !self.script.reveals(index, Place::Old),
+        };
         shown
             .last()
-            .unwrap_or(!self.script.is_back() && place == Place::Old)
+            .unwrap_or_else(|| place == Place::Old && is_found_shown())
     }
 
     /// The byte of the partition that is at this byte of the disk, if it is nowhere else or has to stay there.
@@ -223,6 +227,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// The first step, for losses that no later step may take back: they stay where they are.
     pub(super) fn first_step(&self) -> LossStep {
+        if self.mutations.has(Mutation::LossOfNextStep) {
+            return self.loss_step(0);
+        }
         LossStep {
             number: 0,
             is_of_move: !self.script.is_back(),

@@ -106,7 +106,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Writes zeros where a place of the partition cannot be read.
+    /// Writes zeros where a place of the partition cannot be read; signatures are in the journal.
     pub(super) fn mend_holes(
         &mut self,
         place: &Range<u64>,
@@ -122,7 +122,16 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             let Some(own) = common(place, &blocks) else {
                 continue;
             };
-            let unit = self.unit_around(&blocks, &own)?;
+            let mut unit = self.unit_around(&blocks, &own)?;
+            let block = u64::from(self.state.plan.logical_block_bytes);
+            for at in holes_in(holes, &own)
+                .into_iter()
+                .flat_map(|hole| hole.step_by(block as usize))
+            {
+                if let Some(known) = self.signature_bytes(&(at..at + block)) {
+                    unit[within(blocks.start, &(at..at + block))].copy_from_slice(&known);
+                }
+            }
             self.write_unit(&blocks, &unit)?;
         }
         Ok(())

@@ -233,6 +233,12 @@ impl Script {
         self.head[..head].iter().chain(&self.tail[..tail])
     }
 
+    /// Whether some step brings a signature back at a place.
+    pub(crate) fn reveals(&self, index: usize, at: Place) -> bool {
+        let is_it = |action: &Action| matches!(action, Action::Reveal { signature, place } if (*signature, *place) == (index, at));
+        self.head.iter().chain(&self.tail).any(is_it)
+    }
+
     /// How many changes of the label the steps before that one of a move are.
     pub(crate) fn label_changes_before(&self, step: u64) -> usize {
         let is_label = |action: &&Action| matches!(action, Action::Label { .. });

@@ -65,7 +65,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     fn has_image(&mut self, at: u64, bytes: &[u8]) -> Result<bool, MoveError> {
         let mut found = AlignedBuffer::new(bytes.len());
         let holes = read_around(&mut self.disk, at, &mut found)?;
-        Ok(holes.is_empty() && *found == *bytes)
+        let is_there = holes.is_empty() && *found == *bytes;
+        Ok(is_there && !self.mutations.has(Mutation::TwoWrites))
     }
 
     /// The slot does not have the batch any more, and the batch may be torn: the present content stays, and the wrong

@@ -214,7 +214,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     fn is_left_out(&self, check: Check) -> bool {
         match check {
-            Check::Moved => false,
+            Check::Moved => self.mutations.has(Mutation::NoCheckMoved),
             Check::Before => self.mutations.has(Mutation::NoCheckBefore),
             Check::After => self.mutations.has(Mutation::NoCheckAfter),
         }
@@ -414,6 +414,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Unreadable blocks of the old place but for those that the move found unreadable, or whose loss is named: a tool that
     /// rescues data may still get something out of them. Nothing is written to their units.
     fn holes_of_the_move(&self, holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        if self.mutations.has(Mutation::OldBlocksMended) {
+            return holes;
+        }
         let plan = &self.state.plan;
         let (block, noted) = (u64::from(plan.logical_block_bytes), self.state.lost());
         let unit_of = |at: u64| plan.unit.cover(&(at..at + 1), plan.disk_bytes);

@@ -300,14 +300,14 @@ impl Setting {
         Ok(())
     }
 
-    /// The same except for bytes of the partition that were named as lost, and for unreadable sectors: a reader notices
+    /// The same except for bytes of the partition that were named as lost, neighbours in `spoiled` blocks, and for unreadable sectors: a reader notices
     /// those. At the new place these have to be named, too, unless they came too late.
     pub(crate) fn check_ending_but(
         &self,
         ending: Ending,
         lost: &[LostRange],
         is_late: bool,
-        spares_neighbours: bool,
+        spoiled: &Range<u64>,
     ) -> Result<(), String> {
         let (label, start, partition) = match ending {
             Ending::Moved => (&self.before.finished, self.plan.to.0, &self.fixed),
@@ -330,8 +330,15 @@ impl Setting {
         if whole_copies == 0 {
             return Err("no copy of the label can be read".to_owned());
         }
-        for (at, bytes) in self.neighbours.iter().filter(|_| spares_neighbours) {
-            self.expect("neighbour", *at, bytes)?;
+        for (at, bytes) in &self.neighbours {
+            for (at, sector) in (*at..)
+                .step_by(SECTOR as usize)
+                .zip(bytes.chunks(SECTOR as usize))
+            {
+                if !meet(&(at..at + sector.len() as u64), spoiled) {
+                    self.expect("neighbour", at, sector)?;
+                }
+            }
         }
         for at in (0..self.plan.len).step_by(SECTOR as usize) {
             let sector = at..at + SECTOR;
@@ -397,6 +404,18 @@ impl Setting {
         let shown = match self.plan.signatures.first() {
             Some(range) => self.first_difference(self.plan.to.0 + range.start, self.signature(0)),
             None => self.first_difference(self.before.places[0].start, &self.before.finished[0]),
+        };
+        shown.is_none()
+    }
+
+    /// The same of its old place.
+    pub(crate) fn has_gone_back(&self) -> bool {
+        let shown = match self.plan.signatures.first() {
+            Some(range) => {
+                let signature = &self.before.partition[range.start as usize..range.end as usize];
+                self.first_difference(self.plan.from.0 + range.start, signature)
+            }
+            None => self.first_difference(self.before.places[0].start, &self.before.label[0]),
         };
         shown.is_none()
     }
