@@ -151,9 +151,14 @@ impl PreflightDisk {
 
     /// Starts a move, and waits until the partition is taken away: from then on it may write.
     pub fn begun(&self, number: u32, to: u64) -> Child {
+        self.begun_with(number, to, &[])
+    }
+
+    fn begun_with(&self, number: u32, to: u64, args: &[&str]) -> Child {
         let (to, name) = (format!("{to}s"), self.name(number));
         let mut command = self.command(number, &["--to", &to, "--yes", &name]);
         let mut child = command
+            .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -174,9 +179,14 @@ impl PreflightDisk {
 
     /// A move that was begun, and stopped while data are copied. One that was too fast is taken back and tried again.
     pub fn stopped(&self, number: u32, to: u64) -> Output {
+        self.stopped_with(number, to, &[])
+    }
+
+    /// The same of a move with more arguments.
+    pub fn stopped_with(&self, number: u32, to: u64, args: &[&str]) -> Output {
         let from = self.start(number).expect("a partition");
         for _ in 0..8 {
-            let mut child = self.begun(number, to);
+            let mut child = self.begun_with(number, to, args);
             wait::until("the move copies data", wait::PATIENCE, || {
                 let has_ended = child.try_wait().expect("a child").is_some();
                 let is_copying = !has_ended && output_text(&self.go("status")).contains("copying");

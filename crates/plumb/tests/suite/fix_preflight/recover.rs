@@ -161,6 +161,27 @@ fn a_journal_that_never_began_is_nothing_to_do() {
     assert!(words.contains("no record that its move began"), "{words}");
 }
 
+/// With `--scan-write` the free part of the new place holds zeros before the first data arrive: a move to the right begins at
+/// the end, 64 MiB at once, and is stopped before it comes to the start.
+#[test]
+fn a_new_place_is_filled_with_zeros_first() {
+    require!(Loop, Tool("sfdisk"));
+    const FAR: u64 = 204_800;
+    const SHOWN_BYTES: usize = 64 << 10;
+    let disk = PreflightDisk::sfdisk(409_600, "label: dos\nstart=34, size=196608, type=83\n");
+    let data = disk.fill(1);
+    let garbage = vec![0xa5; SHOWN_BYTES];
+    let written = disk.image_file().write_all_at(&garbage, FAR * 512);
+    written.expect("room");
+    disk.stopped_with(1, FAR, &["--scan-write"]);
+    let mut found = vec![1; SHOWN_BYTES];
+    let read = disk.image_file().read_exact_at(&mut found, FAR * 512);
+    read.expect("the image");
+    assert!(found.iter().all(|byte| *byte == 0), "no zeros");
+    assert_done(&disk.go("resume"));
+    assert!(disk.bytes_of(1) == data, "the data are others");
+}
+
 /// The last physical block, with the header of the backup label, cannot be read until it is written. The primary label shows the
 /// move; it goes on, or back, and writes the block.
 #[test]
