@@ -134,19 +134,22 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 .zip(found.chunks(block as usize));
             for (at, (expected, found)) in blocks.zip(pairs) {
                 let here = at..at + block;
-                // An unreadable block is handled when it is needed.
+                // An unreadable block is handled when it is needed. But one read may fail and the next one not: a signature,
+                // which may be a marker still, is written again.
                 let is_hole = !holes_in(&holes, &here).is_empty();
                 let is_later = |(_, at, bytes): &(u64, u64, Vec<u8>)| {
                     (*at..at + bytes.len() as u64).contains(&here.start)
                 };
                 let is_torn = self.state.is_being_written(&here);
-                if found == expected || is_hole || is_torn || later.iter().any(is_later) {
+                let is_right = found == expected && !is_hole;
+                if is_right || is_torn || later.iter().any(is_later) {
                     continue;
                 }
                 match self.needed(at) {
                     Some(start) if self.is_signature(start) => {
                         again.push((at, expected.to_vec()));
                     }
+                    _ if is_hole => {}
                     Some(start) => lost.push(LostRange {
                         range: start..start + block,
                         kind: LossKind::Doubtful,

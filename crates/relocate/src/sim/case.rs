@@ -8,6 +8,7 @@ use plumb_testkit::Rng;
 
 use super::medium::{Clock, Flushes, MediaFaults, Medium, Shared, Which, World};
 use crate::journal::Ending;
+use crate::marker;
 use crate::moving::loss::covers;
 use crate::moving::plan::meet;
 use crate::moving::{ByteChange, Copying, JournalId, LostRange, Plan};
@@ -408,16 +409,14 @@ impl Setting {
         shown.is_none()
     }
 
-    /// The same of its old place.
+    /// Whether its old place shows no marker any more: a program may have found the partition there.
     pub(crate) fn has_gone_back(&self) -> bool {
-        let shown = match self.plan.signatures.first() {
-            Some(range) => {
-                let signature = &self.before.partition[range.start as usize..range.end as usize];
-                self.first_difference(self.plan.from.0 + range.start, signature)
-            }
-            None => self.first_difference(self.before.places[0].start, &self.before.label[0]),
+        let Some(range) = self.plan.signatures.first() else {
+            return true;
         };
-        shown.is_none()
+        let marker = marker::fill(&self.plan, range.end - range.start);
+        let at = self.plan.from.0 + range.start;
+        self.first_difference(at, &marker).is_some()
     }
 
     /// The forbidden state after any power cut: a partition that can be found, by a signature or by its label, with

@@ -106,6 +106,8 @@ struct FaultTrial {
     lies: bool,
     /// Blocks that a write was led to, and that a power cut may have spoiled as a whole.
     hit: Range<u64>,
+    /// Whether somebody may have used the partition before the recovery that counts.
+    was_used: bool,
 }
 
 impl FaultTrial {
@@ -120,6 +122,7 @@ impl FaultTrial {
             is_late: false,
             lies: false,
             hit: 0..0,
+            was_used: false,
         }
     }
 
@@ -187,7 +190,7 @@ impl FaultTrial {
         };
         let fault = self.fault(copied);
         self.lies = matches!(fault, Fault::LyingFlushes { .. });
-        self.hit = 0..0;
+        (self.hit, self.was_used) = (0..0, false);
         self.put(&fault, copied);
         self.listen();
         // Killed in one of the next operations, or not at all; with the power, or without.
@@ -213,7 +216,7 @@ impl FaultTrial {
         // A disk that confirmed flushes falsely may lose data at the end of a move unnoticed.
         let has_ended = status(self.both().1)
             .is_ok_and(|status| status.ending.is_some() || status.may_be_in_use);
-        if self.lies && has_ended || self.may_have_been_used(&fault) {
+        if self.lies && has_ended || self.may_have_been_used() {
             return Ok(());
         }
         if self.lies || self.rng.percent(50) {
@@ -398,6 +401,8 @@ impl FaultTrial {
             let fails = world.fails.take();
             fails.is_some_and(|fails| world.asked > fails)
         };
+        let has_stopped = matches!(first, Some(Outcome::Stopped(_)));
+        self.was_used |= has_stopped && self.may_have_been_used();
         match first {
             Some(Outcome::Stopped(_)) if dies && asked => {
                 self.cut_power();
@@ -455,21 +460,17 @@ impl FaultTrial {
     /// Whether a write went elsewhere when the partition may have been used already: the last write of a move that hit its own
     /// signature, or one with which a rollback erases its markers. What is there now may be of a program that has used the
     /// partition since, and nobody can tell.
-    fn may_have_been_used(&self, fault: &Fault) -> bool {
-        let goes_elsewhere = matches!(
-            fault,
-            Fault::Write {
-                fault: WriteFault::Misdirected { .. },
-                ..
-            }
-        );
+    fn may_have_been_used(&self) -> bool {
+        if self.hit.is_empty() {
+            return false;
+        }
         let Ok(status) = status(self.both().1) else {
             return false;
         };
         let is_last = status.may_be_in_use && !self.setting.has_come_back();
         let Progress { is_back, stage, .. } = status.progress;
         let has_gone_back = is_back && stage == Stage::Finishing && self.setting.has_gone_back();
-        goes_elsewhere && (is_last || has_gone_back)
+        is_last || has_gone_back
     }
 
     /// Goes on over losses for some steps, as its user may before a rollback.
@@ -493,11 +494,12 @@ impl FaultTrial {
         let how = format!("{fault:?}, back {is_back}, accepted before {turns}");
         let error = match self.go(is_back, OnLoss::Stop) {
             None => return self.setting.check_ending(None),
+            Some(Outcome::Ended(..)) if self.was_used => return Ok(()),
             Some(Outcome::Ended(ending, lost)) => return self.ended(ending, lost, &how),
             Some(Outcome::Stopped(error)) => error,
         };
         self.counts.stopped += 1;
-        if self.may_have_been_used(fault) {
+        if self.was_used || self.may_have_been_used() {
             return Ok(());
         }
         match self.go(is_back, OnLoss::Accept) {
