@@ -92,7 +92,7 @@ soak: ## Long proofs: how often probes are right, memory over 500 million events
 
 torture: ## 100 million crashes of moves on simulated disks, some hours; with PLUMB_TORTURE_SHARE=1/4 the first quarter of them
 	@scripts/setup run
-	cargo test --locked -p plumb-relocate --lib -- --ignored --nocapture every_fault_with_other_seeds every_crash_point_a_hundred_times
+	cargo test --locked -p plumb-relocate --lib -- --ignored --nocapture every_fault_with_other_seeds mistakes:: every_crash_point_a_hundred_times
 
 fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed ones 10
 	@scripts/setup fuzz

@@ -42,8 +42,6 @@ pub(crate) enum Mutation {
     SilentLoss,
     /// Losses are named and not noted in the journal.
     NoLossRecord,
-    /// Of noted windows none is looked at behind the first that has not arrived.
-    FirstOnly,
     /// A unit is written again without its image.
     NoMendImage,
     /// A write that is not read again at once.
@@ -52,8 +50,6 @@ pub(crate) enum Mutation {
     NoSlotReadBack,
     /// The copied data are not compared before the label comes back.
     NoCheckMoved,
-    /// The label is not compared at the end.
-    NoLabelAtEnd,
     /// An image that is on the disk is written again.
     TwoWrites,
     /// A loss beside a block that was restored is noted as one of the next step.

@@ -2,7 +2,7 @@
 //!
 //! A journal is a file, and a forged one could name any bytes of the disk as its label. So the changes are computed
 //! again: the old label is assembled from the disk and the old bytes in the journal, and the changes that
-//! [`label_move`] derives from it must equal those of the plan, byte for byte.
+//! [`label_move`](super::label_move) derives from it must equal those of the plan, byte for byte.
 
 use std::io;
 use std::ops::Range;

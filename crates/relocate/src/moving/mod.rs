@@ -347,9 +347,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(None);
         }
         // A write that went elsewhere may have hit it.
-        if !self.mutations.has(Mutation::NoLabelAtEnd) {
-            self.must_be_its_label(false)?;
-        }
+        self.must_be_its_label(false)?;
         let ending = if self.script.is_back() {
             Ending::RolledBack
         } else {

@@ -112,11 +112,6 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         for (window, expected) in windows.iter().zip(&unproven.sums) {
             has_arrived.push(self.has_arrived(window, *expected)?);
         }
-        if self.mutations.has(Mutation::FirstOnly) {
-            let first = has_arrived.iter().position(|arrived| !arrived);
-            has_arrived.truncate(first.unwrap_or(has_arrived.len()));
-            has_arrived.resize(windows.len(), false);
-        }
         let last = has_arrived.iter().rposition(|arrived| *arrived);
         let end = match stops_early {
             true => last.map_or(0, |last| last + 1),
