@@ -111,8 +111,7 @@ impl MoveState {
                     return Err("an image of the next step");
                 }
                 self.must_be_image_of(script, step, at, &image)?;
-                let is_edit = script.window_at(step).is_none();
-                if let (true, Image::Inline(bytes)) = (is_edit, &image) {
+                if let (true, Image::Inline(bytes)) = (self.is_edit(step), &image) {
                     self.record_blocks(at, bytes);
                 }
                 (self.next, self.unproven) = (step, None);
@@ -344,15 +343,20 @@ impl MoveState {
         let Some(pending) = self.pending.take().filter(|_| step == self.next) else {
             return Err("the image that was recorded last");
         };
-        let is_edit = |script: &Script| script.window_at(step).is_none();
         if let Image::Inline(bytes) = pending.image
-            && self.script.as_ref().is_some_and(is_edit)
+            && self.is_edit(step)
         {
             self.images.push((step, pending.at, bytes));
         }
         self.note_moved(step, &[moved])?;
         self.next = step + 1;
         Ok(())
+    }
+
+    /// Whether a step writes a label, a signature or the like, and no window.
+    fn is_edit(&self, step: u64) -> bool {
+        let script = self.script.as_ref();
+        script.is_some_and(|script| script.window_at(step).is_none())
     }
 
     fn windows(&mut self, step: u64, is_saved: bool, sums: Vec<u64>) -> Result<(), Expected> {

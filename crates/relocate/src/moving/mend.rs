@@ -10,6 +10,7 @@ use super::read::{common, holes_in, read_around, read_into};
 use super::script::{Action, Place};
 use super::windows::Window;
 use super::{Move, MoveError};
+use crate::PartOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{JournalRecord, sum};
 use crate::mutation::Mutation;
@@ -65,25 +66,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if holes.is_empty() || !of_source.is_empty() || sum(&[&bytes]) != expected {
             return Ok(false);
         }
-        let block = u64::from(self.state.plan.logical_block_bytes);
-        for blocks in self.units(&window.moved) {
-            let holes = holes_in(holes, &blocks);
-            let Some(own) = common(&window.moved, &blocks).filter(|_| !holes.is_empty()) else {
-                continue;
-            };
-            let mut unit = self.unit_around(&blocks, &own)?;
-            for at in holes
-                .iter()
-                .flat_map(|hole| hole.clone().step_by(block as usize))
-            {
-                let here = at..at + block;
-                let mut filled = bytes[within(window.moved.start, &here)].to_vec();
-                self.fix_up(at, &mut filled);
-                let filled = self.signature_bytes(&here).unwrap_or(filled);
-                unit[within(blocks.start, &here)].copy_from_slice(&filled);
-            }
-            self.write_unit(&blocks, &unit)?;
-        }
+        self.fix_up(window.moved.start, &mut bytes);
+        let blocks = self.blocks_of(holes);
+        self.write_blocks(&window.moved, &bytes, &blocks)?;
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, window.moved.start, &mut found)?;
         self.hide_again(Place::New, window.moved.start, &mut found);
@@ -106,33 +91,119 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
+    /// Writes the bad blocks of a window at its old place again, if the new place still has all its bytes. `found` are the
+    /// bytes of the old place as they were during the copy, with zeros in `holes`. `false` if the window stays wrong.
+    pub(super) fn restore(
+        &mut self,
+        window: &Window,
+        expected: u64,
+        found: &[u8],
+        holes: &[Range<u64>],
+    ) -> Result<bool, MoveError> {
+        let mut copy = AlignedBuffer::new(found.len());
+        let of_copy = read_around(&mut self.disk, window.moved.start, &mut copy)?;
+        let of_copy = self.lay_pending(window.moved.start, &mut copy, of_copy);
+        self.hide_again(Place::New, window.moved.start, &mut copy);
+        if !of_copy.is_empty() || sum(&[&copy]) != expected {
+            return Ok(false);
+        }
+        let place = self.forward.source_of(&window.moved);
+        let mut bad = self.blocks_of(std::slice::from_ref(&place));
+        bad.retain(|block| {
+            let part = within(place.start, block);
+            found[part.clone()] != copy[part] || !holes_in(holes, block).is_empty()
+        });
+        let bad = self.but_kept(bad);
+        self.write_blocks(&place, &copy, &bad)?;
+        let mut found = AlignedBuffer::new(copy.len());
+        read_around(&mut self.disk, place.start, &mut found)?;
+        self.hide_again(Place::Old, place.start, &mut found);
+        Ok(sum(&[&found]) == expected)
+    }
+
     /// Writes zeros where a place of the partition cannot be read; signatures are in the journal.
     pub(super) fn mend_holes(
         &mut self,
         place: &Range<u64>,
         holes: &[Range<u64>],
     ) -> Result<(), MoveError> {
-        let Some(all) = holes.first().zip(holes.last()) else {
+        let zeros = vec![0; (place.end - place.start) as usize];
+        let blocks = self.blocks_of(holes);
+        self.write_blocks(place, &zeros, &blocks)
+    }
+
+    /// The same at the old place, but for the blocks that the move found unreadable there.
+    pub(super) fn mend_old_holes(
+        &mut self,
+        place: &Range<u64>,
+        holes: &[Range<u64>],
+    ) -> Result<(), MoveError> {
+        let zeros = vec![0; (place.end - place.start) as usize];
+        let blocks = self.but_kept(self.blocks_of(holes));
+        self.write_blocks(place, &zeros, &blocks)
+    }
+
+    /// Blocks but for those that share a unit with a block that the move found unreadable at the old place: a tool that
+    /// rescues data may still get something out of that one, and nothing is written to its unit.
+    fn but_kept(&self, mut blocks: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        if self.mutations.has(Mutation::OldBlocksMended) {
+            return blocks;
+        }
+        let plan = &self.state.plan;
+        let is_kept = |block: &Range<u64>| {
+            let PartOffset(start) = plan.from.offset_of(block.start)?;
+            let range = start..start + (block.end - block.start);
+            Some(self.state.is_as_it_was(&range))
+        };
+        blocks.retain(|block| {
+            let unit = plan.unit.cover(block, plan.disk_bytes);
+            let mut all = self.blocks_of(std::slice::from_ref(&unit)).into_iter();
+            !all.any(|block| is_kept(&block) == Some(true))
+        });
+        blocks
+    }
+
+    /// The logical blocks of ranges that consist of them.
+    fn blocks_of(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        let block = u64::from(self.state.plan.logical_block_bytes);
+        let all = ranges
+            .iter()
+            .flat_map(|range| range.clone().step_by(block as usize));
+        all.map(|at| at..at + block).collect()
+    }
+
+    /// Writes blocks of a place of the partition again, unit by unit. `bytes` are those of the place during the copy; signatures
+    /// become what they have to be at this step.
+    fn write_blocks(
+        &mut self,
+        place: &Range<u64>,
+        bytes: &[u8],
+        blocks: &[Range<u64>],
+    ) -> Result<(), MoveError> {
+        let Some((first, last)) = blocks.first().zip(blocks.last()) else {
             return Ok(());
         };
-        for blocks in self.units(&(all.0.start..all.1.end)) {
-            if holes_in(holes, &blocks).is_empty() {
-                continue;
-            }
-            let Some(own) = common(place, &blocks) else {
+        for unit in self.units(&(first.start..last.end)) {
+            let Some(own) = common(place, &unit) else {
                 continue;
             };
-            let mut unit = self.unit_around(&blocks, &own)?;
-            let block = u64::from(self.state.plan.logical_block_bytes);
-            for at in holes_in(holes, &own)
-                .into_iter()
-                .flat_map(|hole| hole.step_by(block as usize))
-            {
-                if let Some(known) = self.signature_bytes(&(at..at + block)) {
-                    unit[within(blocks.start, &(at..at + block))].copy_from_slice(&known);
-                }
+            let here: Vec<&Range<u64>> = blocks
+                .iter()
+                .filter(|block| unit.contains(&block.start))
+                .collect();
+            if here.is_empty() {
+                continue;
             }
-            self.write_unit(&blocks, &unit)?;
+            let mut written = self.unit_around(&unit, &own)?;
+            for block in here {
+                let signature = self.signature_bytes(block);
+                let filled = match &signature {
+                    Some(signature) => signature,
+                    None => &bytes[within(place.start, block)],
+                };
+                written[within(unit.start, block)].copy_from_slice(filled);
+            }
+            self.write_unit(&unit, &written)?;
         }
         Ok(())
     }
@@ -189,14 +260,6 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             })?;
         }
         self.disk.writer().put(blocks.start, unit)?;
-        let mut found = AlignedBuffer::new(unit.len());
-        read_into(&mut self.disk, blocks.start, &mut found)?;
-        match *found == **unit {
-            true => Ok(()),
-            false => Err(MoveError::NotAsWritten {
-                at: blocks.start,
-                len: unit.len() as u64,
-            }),
-        }
+        self.must_have_arrived(blocks.start, unit)
     }
 }

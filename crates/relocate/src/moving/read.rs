@@ -71,6 +71,17 @@ pub(crate) fn read_around<D: Disk>(
     Ok(holes)
 }
 
+/// Whether a disk has these bytes there, all of them readable.
+pub(crate) fn holds<D: Disk>(
+    disk: &mut TargetDisk<D>,
+    at: u64,
+    bytes: &[u8],
+) -> Result<bool, MoveError> {
+    let mut found = AlignedBuffer::new(bytes.len());
+    let holes = read_around(disk, at, &mut found)?;
+    Ok(holes.is_empty() && *found == *bytes)
+}
+
 /// In parts, down to the block. Parts and not halves: a disk can take seconds for each read that has a bad block.
 fn read_part<D: Disk>(
     disk: &mut TargetDisk<D>,

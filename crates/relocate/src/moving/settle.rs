@@ -11,7 +11,7 @@ use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
 use super::loss::{LossKind, LostRange, OnLoss, joined};
-use super::read::read_around;
+use super::read::{holds, read_around};
 use super::windows::Window;
 use super::{Move, MoveError};
 use crate::disk::{Disk, JournalStore};
@@ -63,10 +63,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// Whether all blocks of an image are on the disk. A flush came before, so that they stay there.
     fn has_image(&mut self, at: u64, bytes: &[u8]) -> Result<bool, MoveError> {
-        let mut found = AlignedBuffer::new(bytes.len());
-        let holes = read_around(&mut self.disk, at, &mut found)?;
-        let is_there = holes.is_empty() && *found == *bytes;
-        Ok(is_there && !self.mutations.has(Mutation::TwoWrites))
+        Ok(!self.mutations.has(Mutation::TwoWrites) && holds(&mut self.disk, at, bytes)?)
     }
 
     /// The slot does not have the batch any more, and the batch may be torn: the present content stays, and the wrong
@@ -77,11 +74,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         error: JournalError,
     ) -> Result<(), MoveError> {
         let step = self.state.next;
-        let window = self
-            .script
-            .window_at(step)
-            .and_then(|index| self.script.windows().get(index));
-        let (Some(window), Image::Slot { .. }) = (window, &pending.image) else {
+        let (Some(window), Image::Slot { .. }) = (self.next_window(), &pending.image) else {
             return Err(error.into());
         };
         if self.on_loss == OnLoss::Stop {

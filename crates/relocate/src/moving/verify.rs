@@ -369,6 +369,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if check == Check::Moved && has_come_back && self.refill(&window, expected, &holes)? {
             return Ok(());
         }
+        if check == Check::After && !is_right && self.restore(&window, expected, &bytes, &holes)? {
+            return Ok(());
+        }
         let start = self.start_of(check);
         let lost = |range: &Range<u64>, kind| LostRange {
             range: range.start - start..range.end - start,
@@ -380,11 +383,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .collect();
         if is_right {
             // The bytes are known: they are zeros.
-            let holes = match check {
-                Check::After => self.holes_of_the_move(holes),
-                Check::Moved | Check::Before => holes,
+            return match check {
+                Check::After => self.mend_old_holes(&place, &holes),
+                Check::Moved | Check::Before => self.mend_holes(&place, &holes),
             };
-            return self.mend_holes(&place, &holes);
         }
         ranges.push(lost(&place, LossKind::Doubtful));
         let step = LossStep {
@@ -407,38 +409,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             // They are copied as zeros.
             Check::Before => Ok(()),
             Check::Moved => self.mend_holes(&place, &holes),
-            Check::After => {
-                let holes = self.holes_of_the_move(holes);
-                self.mend_holes(&place, &holes)
-            }
+            Check::After => self.mend_old_holes(&place, &holes),
         }
-    }
-
-    /// Unreadable blocks of the old place but for those that the move found unreadable, or whose loss is named: a tool that
-    /// rescues data may still get something out of them. Nothing is written to their units.
-    fn holes_of_the_move(&self, holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
-        if self.mutations.has(Mutation::OldBlocksMended) {
-            return holes;
-        }
-        let plan = &self.state.plan;
-        let (block, noted) = (u64::from(plan.logical_block_bytes), self.state.lost());
-        let unit_of = |at: u64| plan.unit.cover(&(at..at + 1), plan.disk_bytes);
-        let blocks: Vec<u64> = holes
-            .into_iter()
-            .flat_map(|hole| hole.step_by(block as usize))
-            .collect();
-        let is_kept = |at: &&u64| {
-            let start = **at - plan.from.0;
-            let range = start..start + block;
-            covers(&noted, &range) || self.state.is_as_it_was(&range)
-        };
-        let kept: Vec<Range<u64>> = blocks
-            .iter()
-            .filter(is_kept)
-            .map(|at| unit_of(*at))
-            .collect();
-        let of_the_move = blocks.iter().filter(|at| !kept.contains(&unit_of(**at)));
-        of_the_move.map(|at| *at..at + block).collect()
     }
 
     /// Steps of the move before its windows.
@@ -460,7 +432,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Lays a pending image over the bytes read, which may be torn. Returns the holes that it does not fill.
-    fn lay_pending(&self, at: u64, bytes: &mut [u8], holes: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    pub(super) fn lay_pending(
+        &self,
+        at: u64,
+        bytes: &mut [u8],
+        holes: Vec<Range<u64>>,
+    ) -> Vec<Range<u64>> {
         let Some(pending) = &self.state.pending else {
             return holes;
         };

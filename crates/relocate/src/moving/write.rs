@@ -183,7 +183,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// The window that the next step writes, if it writes one.
-    fn next_window(&self) -> Option<Window> {
+    pub(super) fn next_window(&self) -> Option<Window> {
         let index = self.script.window_at(self.state.next)?;
         self.script.windows().get(index)
     }

@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use super::case::{Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, Setting};
 use super::crash::{Cache, Fate};
 use super::medium::{Flushes, SimDisk, SimStore, Which, WriteFault};
+use crate::disk::Disk;
 use crate::journal::Ending;
-use crate::moving::{Move, MoveError, Stage};
+use crate::moving::{LossKind, LostRange, Move, MoveError, OnLoss, Stage};
+use crate::mutation::Mutations;
 
 const SECTOR: u64 = 512;
 
@@ -100,6 +102,103 @@ fn blocks_that_are_written_anyway_need_not_be_read() {
         }
     }
     assert!(ended > 200, "{ended}");
+}
+
+/// Moves everything and turns back; `spoil` makes blocks of the old place unreadable before the rollback begins.
+fn go_back_over(
+    spoil: impl Fn(&Setting, u64),
+    on_loss: OnLoss,
+    mut check: impl FnMut(&Setting, u64, Result<Vec<LostRange>, MoveError>),
+) -> u32 {
+    let mut tried = 0;
+    for setting in (0..).step_by(7).map_while(|steps| stopped(&LONG, steps)) {
+        let (disk, store) = both(&setting);
+        let moving = Move::resume(store, disk).expect("a journal");
+        if moving.progress().stage != Stage::Verifying {
+            continue;
+        }
+        drop(moving);
+        for at in setting.plan.old_place().step_by(5 * SECTOR as usize) {
+            let mark = setting.world.borrow().mark();
+            spoil(&setting, at);
+            let (disk, store) = both(&setting);
+            let ended = Move::rollback_with(store, disk, on_loss, Mutations::default()).and_then(
+                |mut back| {
+                    while back.step()?.is_none() {}
+                    Ok(back.lost())
+                },
+            );
+            check(&setting, at, ended);
+            let mut world = setting.world.borrow_mut();
+            world.faults.unreadable.clear();
+            world.back_to(mark);
+            tried += 1;
+        }
+    }
+    tried
+}
+
+fn make_unreadable(setting: &Setting, at: u64) {
+    let bad = (Which::Disk, at / SECTOR);
+    let unreadable = &mut setting.world.borrow_mut().faults.unreadable;
+    unreadable.insert(bad, true);
+}
+
+/// A block of the old place goes bad during the move, and the new place still has its bytes: a rollback writes them there.
+#[test]
+fn a_rollback_restores_old_blocks_from_the_new_place() {
+    let tried = go_back_over(make_unreadable, OnLoss::Stop, |setting, at, ended| {
+        let lost = ended.unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        assert_eq!(lost, [], "byte {at}");
+        setting
+            .check_ending(Some(Ending::RolledBack))
+            .unwrap_or_else(|error| panic!("byte {at}: {error}"));
+    });
+    assert!(tried > 15, "{tried}");
+}
+
+/// It goes bad at both places: the rollback stops, and goes on after the user accepts the loss. Then the block is named, and
+/// has zeros that can be read.
+#[test]
+fn a_rollback_names_and_fills_blocks_that_went_bad_at_both_places() {
+    let spoil = |setting: &Setting, at: u64| {
+        let plan = &setting.plan;
+        make_unreadable(setting, at);
+        make_unreadable(setting, at - plan.from.0 + plan.to.0);
+    };
+    let is_signature = |setting: &Setting, start: u64| {
+        let mut signatures = setting.plan.signatures.iter();
+        signatures.any(|range| range.contains(&start))
+    };
+    let stopped = go_back_over(spoil, OnLoss::Stop, |setting, at, ended| {
+        let start = at - setting.plan.from.0;
+        if !is_signature(setting, start) {
+            let error = ended.expect_err("a lost block");
+            assert!(matches!(error, MoveError::Lost { .. }), "{error}");
+        }
+    });
+    let named = go_back_over(spoil, OnLoss::Accept, |setting, at, ended| {
+        let lost = ended.unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        let start = at - setting.plan.from.0;
+        if is_signature(setting, start) {
+            setting
+                .check_ending(Some(Ending::RolledBack))
+                .unwrap_or_else(|error| panic!("byte {at}: {error}"));
+            return;
+        }
+        let is_it = |lost: &LostRange| {
+            lost.kind == LossKind::Unreadable && lost.range == (start..start + SECTOR)
+        };
+        assert!(lost.iter().any(is_it), "byte {at}: {lost:?}");
+        let (mut disk, _) = both(setting);
+        let mut found = [1; SECTOR as usize];
+        disk.read_at(at, &mut found)
+            .unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        assert_eq!(found, [0; SECTOR as usize], "byte {at}");
+        let as_expected = setting.check_ending_but(Ending::RolledBack, &lost, false, &(0..0));
+        as_expected.unwrap_or_else(|error| panic!("byte {at}: {error}"));
+    });
+    assert!(stopped > 15 && named > 15, "{stopped}, {named}");
 }
 
 /// A disk drops a write without a word. A verification finds it; then a rollback does not say that all is as it was.

@@ -172,13 +172,7 @@ fn a_safe_move_goes_on_and_back() {
             (Direction::Forward, Ending::Moved),
             (Direction::Back, Ending::RolledBack),
         ] {
-            let mut stopped = Stopped::new(kind);
-            let recovery = stopped.check(direction).expect("nothing is unsafe");
-            let disk = MemoryDisk(&mut stopped.scene.disk);
-            let moving = Move::recover(recovery, &mut stopped.journal, disk);
-            let mut moving = moving.expect("the journal that was checked");
-            while moving.step().expect("memory does not fail").is_none() {}
-            drop(moving);
+            let mut stopped = ended(kind, direction);
             stopped.status = status(&mut stopped.journal).expect("a move");
             assert_eq!(stopped.status.ending, Some(expected));
             let again = stopped.check(direction);
@@ -190,8 +184,8 @@ fn a_safe_move_goes_on_and_back() {
     }
 }
 
-/// The disk at the end of a move that goes on, or back, without a fault.
-fn ended(kind: NewKind, direction: Direction) -> Vec<u8> {
+/// A move that went on, or back, to its end without a fault.
+fn ended(kind: NewKind, direction: Direction) -> Stopped {
     let mut stopped = Stopped::new(kind);
     let recovery = stopped.check(direction).expect("nothing is unsafe");
     let disk = MemoryDisk(&mut stopped.scene.disk);
@@ -199,7 +193,7 @@ fn ended(kind: NewKind, direction: Direction) -> Vec<u8> {
     let mut moving = moving.expect("the journal that was checked");
     while moving.step().expect("memory does not fail").is_none() {}
     drop(moving);
-    stopped.scene.disk
+    stopped
 }
 
 /// No unreadable block of a label keeps a move from going on or back: of a GPT the other copy is left, of an MBR the journal has
@@ -209,7 +203,7 @@ fn unreadable_blocks_of_a_label_keep_no_move_from_going_on() {
     let mut ended_moves = 0;
     for (kind, on_loss) in [(NewKind::Gpt, OnLoss::Stop), (NewKind::Mbr, OnLoss::Accept)] {
         for direction in [Direction::Forward, Direction::Back] {
-            let expected = ended(kind, direction);
+            let expected = ended(kind, direction).scene.disk;
             let last = expected.len() as u64;
             let (first, copy) = match kind {
                 NewKind::Gpt => (34 * 512, 33 * 512),

@@ -116,12 +116,11 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     let way = way.beside(&status).with_yes(doubt.as_ref(), &disk);
     let mut moved = carry::view(&status, &way, "status");
     moved.places = trust::places(&status);
-    let is_complete = status.ending.is_some();
     print(&moved, args.json)?;
-    Ok(if is_complete {
-        Exit::Clean
-    } else {
-        Exit::Incomplete
+    Ok(match status.ending {
+        None => Exit::Incomplete,
+        Some(_) if moved.lost.is_empty() => Exit::Clean,
+        Some(_) => Exit::Lost,
     })
 }
 

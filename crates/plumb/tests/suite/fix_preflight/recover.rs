@@ -274,18 +274,28 @@ fn bytes_that_are_lost_are_named() {
         let refused = disk.go(what);
         assert_refused(&refused, 6, &["do not match their sum", "--accept-loss"]);
         assert!(disk.journal().exists(), "the journal is kept");
-        let accepted = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["fix", what, "--accept-loss", "--json"])
-            .arg(disk.journal())
-            .output()
-            .expect("plumb runs");
-        assert_eq!(
-            accepted.status.code(),
-            Some(7),
-            "{}",
-            output_text(&accepted)
-        );
-        let document: serde_json::Value = serde_json::from_slice(&accepted.stdout).expect("JSON");
+        // Without the file that names the loss the journal stays, and `status` names it.
+        let taken = disk.journal().with_added_extension("lost");
+        fs::create_dir(&taken).expect("a directory");
+        let ended_with_loss = |args: &[&str]| -> serde_json::Value {
+            let ended = Command::new(env!("CARGO_BIN_EXE_plumb"))
+                .arg("fix")
+                .args(args)
+                .arg("--json")
+                .arg(disk.journal())
+                .output()
+                .expect("plumb runs");
+            let words = output_text(&ended);
+            assert_eq!(ended.status.code(), Some(7), "{args:?}: {words}");
+            serde_json::from_slice(&ended.stdout).expect("JSON")
+        };
+        let unnamed = ended_with_loss(&[what, "--accept-loss"]);
+        assert_eq!(unnamed["result"]["lost_file"], serde_json::Value::Null);
+        let told = ended_with_loss(&["status"]);
+        assert_eq!(told["result"]["lost"], unnamed["result"]["lost"]);
+        fs::remove_dir(&taken).expect("an empty directory");
+        let document = ended_with_loss(&[what, "--accept-loss"]);
+        assert!(!disk.journal().exists(), "the move has ended");
         assert_eq!(document["result"]["state"], state);
         let lost = &document["result"]["lost"][0];
         let (start, len) = (
