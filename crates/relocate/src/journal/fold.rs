@@ -60,6 +60,8 @@ pub(crate) struct MoveState {
     recorded: Vec<(u64, Vec<u8>)>,
     /// The unit that has to be written again first.
     pub(crate) mend: Option<PendingMend>,
+    /// How many units were written again.
+    pub(crate) mends: u64,
     /// Sums of the data that each window of the move wrote, or was about to.
     pub(crate) moved: Vec<u64>,
     /// How many windows of the move were written when it turned back.
@@ -85,6 +87,7 @@ impl MoveState {
             images: Vec::new(),
             recorded: Vec::new(),
             mend: None,
+            mends: 0,
             moved: Vec::new(),
             copied: 0,
             losses: Vec::new(),
@@ -197,6 +200,7 @@ impl MoveState {
             return Err("a unit of either place");
         }
         self.mend = Some(PendingMend { at, bytes });
+        self.mends += 1;
         Ok(())
     }
 
@@ -251,6 +255,11 @@ impl MoveState {
     /// Whether every byte of a range was unreadable at the old place, where it stays.
     pub(crate) fn is_as_it_was(&self, range: &Range<u64>) -> bool {
         covers(&self.undone, range)
+    }
+
+    /// Blocks of the partition that cannot be read at the old place, and stay as they were found there.
+    pub(crate) fn as_they_were(&self) -> &[LostRange] {
+        &self.undone
     }
 
     /// Everything that was not brought along, and all that a rollback found still in its place.

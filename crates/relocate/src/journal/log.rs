@@ -366,6 +366,14 @@ impl<J: JournalStore> Journal<J> {
         Ok(())
     }
 
+    /// Whether so many images of units that are written again leave room for other records that a move without
+    /// interruptions does not write.
+    pub(crate) fn has_room_for_images(&self, images: u64, unit_bytes: u64) -> bool {
+        // The image, and its header.
+        let blocks = unit_bytes.div_ceil(self.block_bytes.into()) + 1;
+        images.saturating_mul(blocks) <= SLACK_BLOCKS / 2
+    }
+
     /// Whole blocks, filled up with zeros.
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<AlignedBuffer, JournalError> {
         let mut buffer =

@@ -186,25 +186,31 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         })
     }
 
-    /// Whether a loss may be: it was accepted, now or before. Then it is in the journal when this returns.
+    /// Whether a loss may be: it was accepted, now or before. Then it is in the journal when this returns. Losses of the first
+    /// step stay, and those of others are what they were the last time.
     ///
     /// # Errors
     /// [`MoveError::Lost`] when nobody has accepted it.
     pub(super) fn must_be_accepted(
         &mut self,
         step: LossStep,
-        lost: Vec<LostRange>,
+        mut lost: Vec<LostRange>,
     ) -> Result<(), MoveError> {
         if self.mutations.has(Mutation::SilentLoss) {
             return Ok(());
         }
         let noted = self.state.lost_by(step);
         let is_noted = lost.iter().all(|lost| covers(noted, &lost.range));
-        if is_noted && (!lost.is_empty() || noted.is_empty()) {
+        let stays = step.number == 0;
+        if is_noted && (!lost.is_empty() || noted.is_empty() || stays) {
             return Ok(());
         }
         if !is_noted && self.on_loss == OnLoss::Stop {
             return Err(MoveError::Lost { ranges: lost });
+        }
+        if stays {
+            lost.extend_from_slice(noted);
+            lost = joined(lost);
         }
         self.note_lost(step, lost)
     }

@@ -5,11 +5,12 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
-use super::loss::joined;
-use super::read::{common, holes_in, read_around, read_into};
+use super::loss::{LostRange, covers};
+use super::plan::meet;
+use super::read::{common, holes_in, is_of_medium, read_around, read_into};
 use super::script::{Action, Place};
 use super::windows::Window;
-use super::{Move, MoveError};
+use super::{Move, MoveError, Stage};
 use crate::PartOffset;
 use crate::disk::{Disk, JournalStore};
 use crate::journal::{JournalRecord, sum};
@@ -17,6 +18,8 @@ use crate::mutation::Mutation;
 
 /// Edges are no longer: of a window that goes through the journal no more is written again.
 const UNITS_MAX: u64 = 2;
+/// How often a unit is written until it arrives.
+const PUTS_MAX: u32 = 2;
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Writes a window of the move again, if its source still has the data. A crash in between destroys neither: no
@@ -45,7 +48,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             let mut unit = self.unit_around(&blocks, &part)?;
             unit[within(blocks.start, &part)]
                 .copy_from_slice(&bytes[within(window.moved.start, &part)]);
-            self.write_unit(&blocks, &unit)?;
+            self.write_all_of_unit(&blocks, &unit)?;
         }
         Ok(true)
     }
@@ -71,6 +74,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.write_blocks(&window.moved, &bytes, &blocks)?;
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, window.moved.start, &mut found)?;
+        self.lay_pending(window.moved.start, &mut found, Vec::new());
         self.hide_again(Place::New, window.moved.start, &mut found);
         Ok(sum(&[&found]) == expected)
     }
@@ -100,13 +104,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         found: &[u8],
         holes: &[Range<u64>],
     ) -> Result<bool, MoveError> {
-        let mut copy = AlignedBuffer::new(found.len());
-        let of_copy = read_around(&mut self.disk, window.moved.start, &mut copy)?;
-        let of_copy = self.lay_pending(window.moved.start, &mut copy, of_copy);
-        self.hide_again(Place::New, window.moved.start, &mut copy);
-        if !of_copy.is_empty() || sum(&[&copy]) != expected {
+        let Some(copy) = self.copy_of_old(window, expected)? else {
             return Ok(false);
-        }
+        };
         let place = self.forward.source_of(&window.moved);
         let mut bad = self.blocks_of(std::slice::from_ref(&place));
         bad.retain(|block| {
@@ -114,11 +114,85 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             found[part.clone()] != copy[part] || !holes_in(holes, block).is_empty()
         });
         let bad = self.but_kept(bad);
-        self.write_blocks(&place, &copy, &bad)?;
-        let mut found = AlignedBuffer::new(copy.len());
-        read_around(&mut self.disk, place.start, &mut found)?;
-        self.hide_again(Place::Old, place.start, &mut found);
+        let (alone, shared): (Vec<_>, Vec<_>) = bad
+            .into_iter()
+            .partition(|block| self.is_alone(block, &place));
+        self.write_straight(&place, &copy, &alone)?;
+        self.write_blocks(&place, &copy, &shared)?;
+        let (found, _) = self.found_at(Place::Old, &place)?;
         Ok(sum(&[&found]) == expected)
+    }
+
+    /// The bytes of a window at its new place, as they were copied; `None` if not all of them are there.
+    fn copy_of_old(
+        &mut self,
+        window: &Window,
+        expected: u64,
+    ) -> Result<Option<AlignedBuffer>, MoveError> {
+        let (copy, holes) = self.found_at(Place::New, &window.moved)?;
+        let is_right = holes.is_empty() && sum(&[&copy]) == expected;
+        Ok(is_right.then_some(copy))
+    }
+
+    /// Bytes of a place as they were during the copy, with zeros in blocks that cannot be read, and these blocks.
+    pub(super) fn found_at(
+        &mut self,
+        place: Place,
+        range: &Range<u64>,
+    ) -> Result<(AlignedBuffer, Vec<Range<u64>>), MoveError> {
+        let mut bytes = AlignedBuffer::new((range.end - range.start) as usize);
+        let holes = read_around(&mut self.disk, range.start, &mut bytes)?;
+        let holes = self.lay_pending(range.start, &mut bytes, holes);
+        self.hide_again(place, range.start, &mut bytes);
+        Ok((bytes, holes))
+    }
+
+    /// Whether the unit of a block has bytes of that place alone, and none of a signature. If a crash tears it, the bytes are at the
+    /// other place, and the comparison begins again.
+    fn is_alone(&self, block: &Range<u64>, place: &Range<u64>) -> bool {
+        let plan = &self.state.plan;
+        let unit = plan.unit.cover(block, plan.disk_bytes);
+        let mut signatures = plan.signatures.iter();
+        common(&unit, place).as_ref() == Some(&unit)
+            && !signatures.any(|range| meet(&plan.from.of_partition(range), &unit))
+    }
+
+    /// Writes whole units of a window at its old place without an image in the journal. Units that the disk cannot write stay
+    /// as they are.
+    fn write_straight(
+        &mut self,
+        place: &Range<u64>,
+        copy: &[u8],
+        blocks: &[Range<u64>],
+    ) -> Result<(), MoveError> {
+        let plan = &self.state.plan;
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for block in blocks {
+            let unit = plan.unit.cover(block, plan.disk_bytes);
+            match runs.last_mut() {
+                Some(run) if unit.start <= run.end => run.end = unit.end,
+                _ => runs.push(unit),
+            }
+        }
+        for run in runs {
+            if !self.can_put(&run, &copy[within(place.start, &run)])? {
+                for unit in self.units(&run) {
+                    self.can_put(&unit, &copy[within(place.start, &unit)])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes blocks. `false` if the medium failed.
+    fn can_put(&mut self, blocks: &Range<u64>, bytes: &[u8]) -> Result<bool, MoveError> {
+        let mut buffer = AlignedBuffer::new(bytes.len());
+        buffer.copy_from_slice(bytes);
+        match self.disk.writer().put(blocks.start, &buffer) {
+            Ok(_) => Ok(true),
+            Err(MoveError::Write { source, .. }) if is_of_medium(&source) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes zeros where a place of the partition cannot be read; signatures are in the journal.
@@ -150,17 +224,28 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return blocks;
         }
         let plan = &self.state.plan;
-        let is_kept = |block: &Range<u64>| {
-            let PartOffset(start) = plan.from.offset_of(block.start)?;
-            let range = start..start + (block.end - block.start);
-            Some(self.state.is_as_it_was(&range))
-        };
         blocks.retain(|block| {
             let unit = plan.unit.cover(block, plan.disk_bytes);
-            let mut all = self.blocks_of(std::slice::from_ref(&unit)).into_iter();
-            !all.any(|block| is_kept(&block) == Some(true))
+            let all = self.blocks_of(std::slice::from_ref(&unit));
+            !all.iter().any(|block| self.is_as_it_was(block))
         });
         blocks
+    }
+
+    /// Blocks of the old place but for those that the move found unreadable there.
+    pub(super) fn but_as_they_were(&self, holes: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut blocks = self.blocks_of(holes);
+        blocks.retain(|block| !self.is_as_it_was(block));
+        blocks
+    }
+
+    /// Whether a block of the disk is one that the move found unreadable at the old place, and that stays so.
+    fn is_as_it_was(&self, block: &Range<u64>) -> bool {
+        let offset = self.state.plan.from.offset_of(block.start);
+        offset.is_some_and(|PartOffset(start)| {
+            let range = start..start + (block.end - block.start);
+            self.state.is_as_it_was(&range)
+        })
     }
 
     /// The logical blocks of ranges that consist of them.
@@ -172,8 +257,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         all.map(|at| at..at + block).collect()
     }
 
-    /// Writes blocks of a place of the partition again, unit by unit. `bytes` are those of the place during the copy; signatures
-    /// become what they have to be at this step.
+    /// Writes blocks of a place of the partition again, unit by unit, with an image of each in the journal. `bytes` are those of
+    /// the place during the copy; signatures become what they have to be at this step. Blocks stay as they are if the disk
+    /// cannot write them, if the journal has no room for another image, or beside bytes of a neighbour that cannot be read.
     fn write_blocks(
         &mut self,
         place: &Range<u64>,
@@ -191,10 +277,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 .iter()
                 .filter(|block| unit.contains(&block.start))
                 .collect();
-            if here.is_empty() {
+            if here.is_empty() || !self.has_room_for_image() {
                 continue;
             }
-            let mut written = self.unit_around(&unit, &own)?;
+            let mut written = match self.unit_around(&unit, &own) {
+                Err(MoveError::Bystander { .. }) => continue,
+                around => around?,
+            };
             for block in here {
                 let signature = self.signature_bytes(block);
                 let filled = match &signature {
@@ -203,7 +292,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 };
                 written[within(unit.start, block)].copy_from_slice(filled);
             }
-            self.write_unit(&unit, &written)?;
+            let holes = self.write_unit(&unit, &written)?;
+            let lost = self.lost_in_unit(&unit, &holes, &own)?;
+            self.must_be_accepted_for_good(lost)?;
         }
         Ok(())
     }
@@ -213,16 +304,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let own = at..at + bytes.len() as u64;
         let plan = &self.state.plan;
         let blocks = plan.unit.cover(&own, plan.disk_bytes);
-        let mut unit = AlignedBuffer::new((blocks.end - blocks.start) as usize);
-        let holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
-        let mut lost = self.fill_holes(&blocks, &mut unit, &holes, &own)?;
-        if !lost.is_empty() {
-            let step = self.first_step();
-            lost.extend_from_slice(self.state.lost_by(step));
-            self.must_be_accepted(step, joined(lost))?;
-        }
+        let mut unit = self.unit_around(&blocks, &own)?;
         unit[within(blocks.start, &own)].copy_from_slice(bytes);
-        self.write_unit(&blocks, &unit)
+        self.write_all_of_unit(&blocks, &unit)
     }
 
     /// The units that contain bytes of a range.
@@ -238,28 +322,166 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         units
     }
 
-    /// A unit as it is, with zeros where `own` bytes of the partition cannot be read.
+    /// A unit as it is, with zeros where `own` bytes of the partition cannot be read. Other unreadable bytes of the partition come
+    /// from their copies; without one they are lost as soon as the unit is written.
     fn unit_around(
         &mut self,
         blocks: &Range<u64>,
         own: &Range<u64>,
     ) -> Result<AlignedBuffer, MoveError> {
         let mut unit = AlignedBuffer::new((blocks.end - blocks.start) as usize);
-        let holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
-        // The loss of another window is named at its own comparison: its sum is wrong then.
-        self.fill_holes(blocks, &mut unit, &holes, own)?;
+        let mut holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
+        if self.script.is_back() && self.script.stage(self.state.next) == Stage::Finishing {
+            holes = self.blocks_of(&holes);
+            let mut left = Vec::new();
+            for hole in holes {
+                let is_other = common(&hole, own).is_none();
+                match self
+                    .copied(&hole)
+                    .map(|copied| copied.filter(|_| is_other))?
+                {
+                    Some(bytes) => unit[within(blocks.start, &hole)].copy_from_slice(&bytes),
+                    None => left.push(hole),
+                }
+            }
+            holes = left;
+        }
+        let lost = self.fill_holes(blocks, &mut unit, &holes, own)?;
+        self.must_be_accepted_for_good(lost)?;
         Ok(unit)
     }
 
-    /// Writes one unit; the journal has its image in the meantime.
-    fn write_unit(&mut self, blocks: &Range<u64>, unit: &AlignedBuffer) -> Result<(), MoveError> {
+    /// The bytes of a block of the old place, from its window at the new place, if all of that is there.
+    fn copied(&mut self, block: &Range<u64>) -> Result<Option<Vec<u8>>, MoveError> {
+        if let Some(bytes) = self.signature_bytes(block) {
+            return Ok(Some(bytes));
+        }
+        let plan = &self.state.plan;
+        let Some(PartOffset(offset)) = plan.from.offset_of(block.start) else {
+            return Ok(None);
+        };
+        let here = plan
+            .to
+            .of_partition(&(offset..offset + (block.end - block.start)));
+        let windows = self.state.moved.iter().zip(0..);
+        let found = windows.filter_map(|(expected, index)| {
+            let window = self.forward.get(index)?;
+            let has_it = common(&here, &window.moved).as_ref() == Some(&here);
+            has_it.then_some((window, *expected))
+        });
+        let Some((window, expected)) = found.last() else {
+            return Ok(None);
+        };
+        let copy = self.copy_of_old(&window, expected)?;
+        Ok(copy.map(|copy| copy[within(window.moved.start, &here)].to_vec()))
+    }
+
+    /// Unreadable bytes of the partition in a unit, but for `own` ones.
+    ///
+    /// # Errors
+    /// When somebody else would lose something.
+    fn lost_in_unit(
+        &self,
+        blocks: &Range<u64>,
+        holes: &[Range<u64>],
+        own: &Range<u64>,
+    ) -> Result<Vec<LostRange>, MoveError> {
+        let mut scratch = vec![0; (blocks.end - blocks.start) as usize];
+        self.fill_holes(blocks, &mut scratch, holes, own)
+    }
+
+    /// Losses that no later step takes back.
+    fn must_be_accepted_for_good(&mut self, mut lost: Vec<LostRange>) -> Result<(), MoveError> {
+        let noted = self.state.lost();
+        lost.retain(|lost| !covers(&noted, &lost.range));
+        if lost.is_empty() {
+            return Ok(());
+        }
+        self.must_be_accepted(self.first_step(), lost)
+    }
+
+    /// Whether the journal keeps room for its other records if a unit is written again.
+    fn has_room_for_image(&self) -> bool {
+        let images = self.state.mends + 1;
+        self.journal
+            .has_room_for_images(images, self.state.plan.unit.bytes)
+    }
+
+    /// Writes all of a unit again; the journal has its image in the meantime.
+    fn write_all_of_unit(
+        &mut self,
+        blocks: &Range<u64>,
+        unit: &AlignedBuffer,
+    ) -> Result<(), MoveError> {
+        let holes = self.write_unit(blocks, unit)?;
+        match holes.is_empty() {
+            true => Ok(()),
+            false => Err(MoveError::NotAsWritten {
+                at: blocks.start,
+                len: blocks.end - blocks.start,
+            }),
+        }
+    }
+
+    /// Writes one unit; the journal has its image in the meantime. Blocks that cannot be read afterwards are the answer.
+    fn write_unit(
+        &mut self,
+        blocks: &Range<u64>,
+        unit: &AlignedBuffer,
+    ) -> Result<Vec<Range<u64>>, MoveError> {
         if !self.mutations.has(Mutation::NoMendImage) {
             self.journal.append_durable(&JournalRecord::Mend {
                 at: blocks.start,
                 bytes: unit.to_vec(),
             })?;
+            self.state.mends += 1;
         }
-        self.disk.writer().put(blocks.start, unit)?;
-        self.must_have_arrived(blocks.start, unit)
+        self.put_unit(blocks, unit)
+    }
+
+    /// Writes a unit whose image is the last record of the journal, and once more if it did not arrive. Blocks that cannot be
+    /// read even then are the answer.
+    ///
+    /// # Errors
+    /// When other bytes can be read, and when the disk has gone.
+    fn put_unit(&mut self, blocks: &Range<u64>, unit: &[u8]) -> Result<Vec<Range<u64>>, MoveError> {
+        let (mut holes, mut is_right) = (Vec::new(), false);
+        for _ in 0..PUTS_MAX {
+            self.can_put(blocks, unit)?;
+            let mut found = AlignedBuffer::new(unit.len());
+            holes = read_around(&mut self.disk, blocks.start, &mut found)?;
+            for hole in &holes {
+                let hole = within(blocks.start, hole);
+                found[hole.clone()].copy_from_slice(&unit[hole]);
+            }
+            is_right = *found == *unit || self.mutations.has(Mutation::NoArrival);
+            if is_right && holes.is_empty() {
+                break;
+            }
+        }
+        match is_right {
+            true => Ok(holes),
+            false => Err(MoveError::NotAsWritten {
+                at: blocks.start,
+                len: blocks.end - blocks.start,
+            }),
+        }
+    }
+
+    /// Writes the unit that may be torn since it was being written again. It has to be done before anything is appended to
+    /// the journal: the record that follows stands for it. Before a move turns back, bytes of the new place need not be there:
+    /// those that go back are compared.
+    pub(super) fn settle_mend(&mut self, turns_back: bool) -> Result<(), MoveError> {
+        let Some(mend) = self.state.mend.take() else {
+            return Ok(());
+        };
+        let blocks = mend.at..mend.at + mend.bytes.len() as u64;
+        let holes = self.put_unit(&blocks, &mend.bytes)?;
+        let lost = self.lost_in_unit(&blocks, &holes, &(blocks.start..blocks.start))?;
+        let is_hiding = self.script.stage(self.state.next) == Stage::Hiding;
+        if turns_back && !self.script.is_back() && !is_hiding {
+            return Ok(());
+        }
+        self.must_be_accepted_for_good(lost)
     }
 }

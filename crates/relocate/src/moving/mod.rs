@@ -202,7 +202,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         this.begin_checks()?;
         // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
         this.disk.flush()?;
-        this.settle_mend()?;
+        this.settle_mend(turns_back)?;
         this.check_before_last()?;
         if !mutations.has(Mutation::NoDirection) {
             this.journal

@@ -115,7 +115,7 @@ fn read_part<D: Disk>(
 
 /// Whether an error can be one of a single block. A disk that was pulled out answers otherwise, and none of its blocks is
 /// lost.
-fn is_of_medium(error: &io::Error) -> bool {
+pub(crate) fn is_of_medium(error: &io::Error) -> bool {
     let inner = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<SysError>());

@@ -239,6 +239,13 @@ impl Script {
         self.head.iter().chain(&self.tail).any(is_it)
     }
 
+    /// The step that brings back the signature that decides: whoever finds that one can use the partition.
+    pub(crate) fn deciding_step(&self) -> Option<u64> {
+        let is_it = |action: &Action| matches!(action, Action::Reveal { signature: 0, .. });
+        let in_tail = self.tail.iter().position(is_it)? as u64;
+        Some(self.head.len() as u64 + self.windows.count() + in_tail)
+    }
+
     /// How many changes of the label the steps before that one of a move are.
     pub(crate) fn label_changes_before(&self, step: u64) -> usize {
         let is_label = |action: &&Action| matches!(action, Action::Label { .. });

@@ -27,18 +27,6 @@ enum FoundCopy {
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
-    /// Writes the unit that may be torn since it was being written again. It has to be done before anything is appended to
-    /// the journal: the record that follows stands for it.
-    pub(super) fn settle_mend(&mut self) -> Result<(), MoveError> {
-        let Some(mend) = self.state.mend.take() else {
-            return Ok(());
-        };
-        let mut bytes = AlignedBuffer::new(mend.bytes.len());
-        bytes.copy_from_slice(&mend.bytes);
-        self.disk.writer().put(mend.at, &bytes)?;
-        self.must_have_arrived(mend.at, &bytes)
-    }
-
     /// Writes everything that may be torn, and finds the windows that arrived. A rollback needs only the windows that
     /// were written already.
     pub(super) fn settle(&mut self, turns_back: bool) -> Result<(), MoveError> {

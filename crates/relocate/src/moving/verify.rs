@@ -36,8 +36,10 @@ pub(super) enum Check {
 pub(super) struct Checks {
     /// The one that is due, and the windows that are left.
     current: Option<(Check, Range<u64>)>,
-    /// The differences so far.
+    /// The differences so far, without those that are in the journal.
     found: Vec<LostRange>,
+    /// Unreadable blocks of each window, for zeros as soon as their loss is in the journal.
+    to_fill: Vec<(Range<u64>, Vec<Range<u64>>)>,
     done: Vec<Check>,
     /// Whether to compare although the last steps were begun.
     again: bool,
@@ -73,16 +75,29 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Compares before the last step is written again, if a resume would begin with it: a program that finds the
     /// signature then may use the partition.
     pub(super) fn check_before_last(&mut self) -> Result<(), MoveError> {
-        let begun = self.state.next + u64::from(self.state.pending.is_some());
-        if self.checks.again && begun >= self.script.len() {
+        if self.checks.again && self.has_begun_to_show() {
             while self.check_next()? {}
         }
         Ok(())
     }
 
-    /// Whether nobody can have found the partition: the last step was not begun, or the signature that it brings back is a
-    /// marker still.
+    /// Whether the step was begun after which the partition can be used.
+    fn has_begun_to_show(&self) -> bool {
+        let begun = self.state.next + u64::from(self.state.pending.is_some());
+        // Without signatures the label decides, with each of its changes.
+        let deciding = self.script.deciding_step();
+        begun > deciding.unwrap_or_else(|| self.windows_end())
+    }
+
+    /// Whether nobody can have found the partition: the step that shows it was not begun, or the signature that it brings back
+    /// is a marker still.
     fn is_hidden(&mut self) -> Result<bool, MoveError> {
+        if !self.has_begun_to_show() {
+            return Ok(true);
+        }
+        if self.script.deciding_step().is_none() {
+            return Ok(false);
+        }
         let Self {
             disk,
             state,
@@ -90,14 +105,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             ..
         } = self;
         let plan = &state.plan;
-        let begun = state.next + u64::from(state.pending.is_some());
         let Some(range) = plan.signatures.first() else {
-            let is_behind = begun > script.head().len() as u64 + script.windows().count();
-            return Ok(!is_behind);
+            return Ok(false);
         };
-        if begun < script.len() {
-            return Ok(true);
-        }
         let start = match script.is_back() {
             true => plan.from,
             false => plan.to,
@@ -270,13 +280,35 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         self.checks.current = None;
         self.checks.done.push(check);
-        let found = std::mem::take(&mut self.checks.found);
-        match found.is_empty() {
-            true => Ok(!windows.is_empty()),
-            false => Err(MoveError::Lost {
-                ranges: joined(found),
-            }),
+        self.accept_found()?;
+        for (place, holes) in std::mem::take(&mut self.checks.to_fill) {
+            match check {
+                // They are copied as zeros.
+                Check::Before => {}
+                Check::Moved => self.mend_holes(&place, &holes)?,
+                Check::After => self.mend_old_holes(&place, &holes)?,
+            }
         }
+        Ok(!windows.is_empty())
+    }
+
+    /// Records all differences of a comparison at once: the journal has no room for a record of each window.
+    fn accept_found(&mut self) -> Result<(), MoveError> {
+        let mut found = std::mem::take(&mut self.checks.found);
+        if found.is_empty() {
+            return Ok(());
+        }
+        if self.on_loss == OnLoss::Stop {
+            return Err(MoveError::Lost {
+                ranges: joined(found),
+            });
+        }
+        let step = LossStep {
+            number: self.forward_head(),
+            is_of_move: true,
+        };
+        found.extend_from_slice(self.state.lost_by(step));
+        self.note_lost(step, joined(found))
     }
 
     /// Windows that are read at once, as they are compared.
@@ -354,23 +386,37 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(());
         };
         let place = self.compared(check, &window);
-        let mut bytes = AlignedBuffer::new((place.end - place.start) as usize);
-        let holes = read_around(&mut self.disk, place.start, &mut bytes)?;
-        let holes = self.lay_pending(place.start, &mut bytes, holes);
-        self.hide_again(check_place(check), place.start, &mut bytes);
-        let is_right = sum(&[&bytes]) == expected;
-        if is_right && holes.is_empty() {
+        let (bytes, holes) = self.found_at(check_place(check), &place)?;
+        let is_right = |bytes: &[u8]| sum(&[bytes]) == expected;
+        if is_right(&bytes) && holes.is_empty() {
             return Ok(());
         }
         let has_come_back = self.state.next > self.windows_end();
-        if check != Check::After && !has_come_back && self.rewrite(&window, expected)? {
+        let is_mended = match check {
+            Check::Moved if has_come_back => self.refill(&window, expected, &holes)?,
+            Check::Moved | Check::Before if !has_come_back => self.rewrite(&window, expected)?,
+            Check::After if !is_right(&bytes) => self.restore(&window, expected, &bytes, &holes)?,
+            _ => false,
+        };
+        if is_mended {
             return Ok(());
         }
-        if check == Check::Moved && has_come_back && self.refill(&window, expected, &holes)? {
-            return Ok(());
-        }
-        if check == Check::After && !is_right && self.restore(&window, expected, &bytes, &holes)? {
-            return Ok(());
+        // A part of it may have been written.
+        let (bytes, mut holes) = self.found_at(check_place(check), &place)?;
+        let is_right = is_right(&bytes);
+        if is_right {
+            // The bytes are known: they are zeros.
+            match check {
+                Check::After => self.mend_old_holes(&place, &holes)?,
+                Check::Moved | Check::Before => self.mend_holes(&place, &holes)?,
+            }
+            (_, holes) = self.found_at(check_place(check), &place)?;
+            if check == Check::After {
+                holes = self.but_as_they_were(&holes);
+            }
+            if holes.is_empty() {
+                return Ok(());
+            }
         }
         let start = self.start_of(check);
         let lost = |range: &Range<u64>, kind| LostRange {
@@ -381,36 +427,18 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             .iter()
             .map(|hole| lost(hole, LossKind::Unreadable))
             .collect();
-        if is_right {
-            // The bytes are known: they are zeros.
-            return match check {
-                Check::After => self.mend_old_holes(&place, &holes),
-                Check::Moved | Check::Before => self.mend_holes(&place, &holes),
-            };
+        if !is_right {
+            ranges.push(lost(&place, LossKind::Doubtful));
         }
-        ranges.push(lost(&place, LossKind::Doubtful));
-        let step = LossStep {
-            number: self.forward_head() + index,
-            is_of_move: true,
-        };
         let noted = self.state.lost();
         if !ranges.iter().all(|lost| covers(&noted, &lost.range)) {
             if self.mutations.has(Mutation::SilentLoss) {
                 return Ok(());
             }
-            if self.on_loss == OnLoss::Stop {
-                self.checks.found.extend(ranges);
-                return Ok(());
-            }
-            ranges.extend_from_slice(self.state.lost_by(step));
-            self.note_lost(step, joined(ranges))?;
+            self.checks.found.extend(ranges);
         }
-        match check {
-            // They are copied as zeros.
-            Check::Before => Ok(()),
-            Check::Moved => self.mend_holes(&place, &holes),
-            Check::After => self.mend_old_holes(&place, &holes),
-        }
+        self.checks.to_fill.push((place, holes));
+        Ok(())
     }
 
     /// Steps of the move before its windows.
@@ -458,8 +486,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         holes.into_iter().flat_map(sides).collect()
     }
 
-    /// Restores the state during the copy in the bytes of a place: markers in place of signatures, and the old values
-    /// of fix-ups.
+    /// Restores the state during the copy in the bytes of a place: markers in place of signatures, the old values of fix-ups, and
+    /// zeros in blocks that the move found unreadable.
     pub(super) fn hide_again(&self, place: Place, at: u64, bytes: &mut [u8]) {
         let plan = &self.state.plan;
         let start = match place {
@@ -467,6 +495,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             Place::New => plan.to,
         };
         let read = at..at + bytes.len() as u64;
+        if place == Place::Old {
+            // The move copied zeros for them.
+            for lost in self.state.as_they_were() {
+                if let Some(part) = common(&start.of_partition(&lost.range), &read) {
+                    bytes[within(at, &part)].fill(0);
+                }
+            }
+        }
         for (index, range) in plan.signatures.iter().enumerate() {
             let signature = start.of_partition(range);
             let Some(part) = common(&signature, &read) else {

@@ -17,7 +17,7 @@ use super::crash::{Cache, Effort, fates};
 use super::medium::{MediaFaults, SimDisk, SimStore, Which, WriteFault};
 use super::tests::{SEED, cases, say};
 use crate::journal::{Ending, JournalError};
-use crate::moving::plan::meet;
+use crate::moving::plan::{Plan, meet};
 use crate::moving::{LossKind, LostRange, Move, MoveError, OnLoss, Progress, Stage, status};
 use crate::mutation::{Mutation, Mutations};
 
@@ -28,7 +28,7 @@ const SECTOR: u64 = 512;
 enum Fault {
     Unreadable {
         which: Which,
-        sector: u64,
+        sectors: Range<u64>,
         heals: bool,
     },
     Write {
@@ -277,9 +277,10 @@ impl FaultTrial {
         }
         // A block goes bad beside bytes that the power cut has spoiled.
         if self.lies && self.rng.percent(30) {
+            let sector = self.place();
             let second = Fault::Unreadable {
                 which: Which::Disk,
-                sector: self.place(),
+                sectors: self.bad_sectors(sector),
                 heals: self.rng.percent(75),
             };
             self.put(&second, copied);
@@ -304,18 +305,23 @@ impl FaultTrial {
     fn fault(&mut self, copied: u64) -> Fault {
         let heals = self.rng.percent(75);
         match self.rng.below(9) {
-            0..=2 => Fault::Unreadable {
-                which: Which::Disk,
-                sector: self.place(),
-                heals,
-            },
-            3 => Fault::Unreadable {
-                which: Which::Journal,
-                sector: self
-                    .rng
-                    .below(self.setting.world.borrow().journal_bytes / SECTOR),
-                heals,
-            },
+            0..=2 => {
+                let sector = self.place();
+                Fault::Unreadable {
+                    which: Which::Disk,
+                    sectors: self.bad_sectors(sector),
+                    heals,
+                }
+            }
+            3 => {
+                let all = self.setting.world.borrow().journal_bytes / SECTOR;
+                let sector = self.rng.below(all);
+                Fault::Unreadable {
+                    which: Which::Journal,
+                    sectors: sector..sector + 1,
+                    heals,
+                }
+            }
             4 => Fault::Write {
                 which: Which::Disk,
                 after: self.rng.below(6),
@@ -353,6 +359,17 @@ impl FaultTrial {
         }
     }
 
+    /// A sector, or all of its physical block.
+    fn bad_sectors(&mut self, sector: u64) -> Range<u64> {
+        if self.rng.percent(60) {
+            return sector..sector + 1;
+        }
+        let plan = &self.setting.plan;
+        let at = sector * SECTOR;
+        let unit = plan.unit.cover(&(at..at + 1), plan.disk_bytes);
+        unit.start / SECTOR..unit.end / SECTOR
+    }
+
     /// Whether a byte is not one of a source that is still to be read.
     fn may_be_altered(&self, at: u64, copied: u64) -> bool {
         let plan = &self.setting.plan;
@@ -373,10 +390,11 @@ impl FaultTrial {
         match *fault {
             Fault::Unreadable {
                 which,
-                sector,
+                ref sectors,
                 heals,
             } => {
-                world.faults.unreadable.insert((which, sector), heals);
+                let bad = sectors.clone().map(|sector| ((which, sector), heals));
+                world.faults.unreadable.extend(bad);
             }
             Fault::Write {
                 which,
@@ -561,7 +579,7 @@ impl FaultTrial {
             Some(Outcome::Ended(ending, lost)) => {
                 self.ended(ending, lost, &format!("{how}, after {error}"))
             }
-            Some(Outcome::Stopped(later)) if must_end(fault) => {
+            Some(Outcome::Stopped(later)) if must_end(fault, &self.setting.plan) => {
                 Err(format!("{how}: stops for ever: {error}; then {later}"))
             }
             Some(Outcome::Stopped(_)) => Ok(()),
@@ -569,16 +587,22 @@ impl FaultTrial {
     }
 }
 
-/// If the only fault is a block that can be written, nothing stops a move whose user accepts the loss.
-fn must_end(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::Unreadable {
-            which: Which::Disk,
-            heals: true,
-            ..
-        }
-    )
+/// If the only fault is a block that can be written, nothing stops a move whose user accepts the loss, unless a neighbour has
+/// bytes in the block.
+fn must_end(fault: &Fault, plan: &Plan) -> bool {
+    let Fault::Unreadable {
+        which: Which::Disk,
+        sectors,
+        heals: true,
+    } = fault
+    else {
+        return false;
+    };
+    let is_own = |sector: u64| {
+        let at = sector * SECTOR;
+        plan.old_place().contains(&at) || plan.new_place().contains(&at)
+    };
+    sectors.end - sectors.start == 1 || sectors.clone().all(is_own)
 }
 
 /// Tries faults in all these cases on two threads.

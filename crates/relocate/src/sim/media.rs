@@ -7,6 +7,7 @@ use super::crash::{Cache, Fate};
 use super::medium::{Flushes, SimDisk, SimStore, Which, WriteFault};
 use crate::disk::Disk;
 use crate::journal::Ending;
+use crate::moving::loss::covers;
 use crate::moving::{LossKind, LostRange, Move, MoveError, OnLoss, Stage};
 use crate::mutation::Mutations;
 
@@ -138,6 +139,14 @@ fn go_back_over(
     tried
 }
 
+/// Goes back to the end; the bytes that are lost by then.
+fn roll_back(setting: &Setting, on_loss: OnLoss) -> Result<Vec<LostRange>, MoveError> {
+    let (disk, store) = both(setting);
+    let mut back = Move::rollback_with(store, disk, on_loss, Mutations::default())?;
+    while back.step()?.is_none() {}
+    Ok(back.lost())
+}
+
 fn make_unreadable(setting: &Setting, at: u64) {
     let bad = (Which::Disk, at / SECTOR);
     let unreadable = &mut setting.world.borrow_mut().faults.unreadable;
@@ -199,6 +208,199 @@ fn a_rollback_names_and_fills_blocks_that_went_bad_at_both_places() {
         as_expected.unwrap_or_else(|error| panic!("byte {at}: {error}"));
     });
     assert!(stopped > 15 && named > 15, "{stopped}, {named}");
+}
+
+/// The whole move, and the bad blocks of `spoil` before its rollback; how that ended.
+fn go_back_after(
+    case: &Case,
+    on_loss: OnLoss,
+    spoil: impl Fn(&Setting),
+) -> (Setting, Result<Vec<LostRange>, MoveError>) {
+    let setting = stopped(case, 0).expect("steps");
+    let (disk, store) = both(&setting);
+    let mut moving = Move::resume(store, disk).expect("a journal");
+    while moving.progress().stage != Stage::Verifying {
+        assert_eq!(moving.step().expect("no failure"), None);
+    }
+    drop(moving);
+    spoil(&setting);
+    let ended = roll_back(&setting, on_loss);
+    (setting, ended)
+}
+
+/// All bytes of the old place become others.
+fn spoil_old_place(setting: &Setting) {
+    let place = setting.plan.old_place();
+    let others = vec![0x5a; (place.end - place.start) as usize];
+    setting.world.borrow_mut().disk.write(place.start, &others);
+}
+
+/// A rollback restores all of a bad old place as long as the new place has the bytes: most of them without an image in the journal,
+/// because the journal has little room.
+#[test]
+fn a_rollback_restores_a_whole_old_place() {
+    let long = Case {
+        to: 16_384,
+        len: 8_190,
+        units: 16,
+        ..LONG
+    };
+    let (setting, ended) = go_back_after(&long, OnLoss::Stop, spoil_old_place);
+    assert_eq!(ended.expect("copies"), []);
+    setting
+        .check_ending(Some(Ending::RolledBack))
+        .expect("right");
+}
+
+/// More images than the journal has room for: it keeps the room for its other records, and the rest is named.
+#[test]
+fn images_of_bad_blocks_do_not_fill_the_journal() {
+    let many = Case {
+        to: 16_384,
+        len: 8_190,
+        units: 1,
+        ..LONG
+    };
+    let (setting, ended) = go_back_after(&many, OnLoss::Stop, spoil_old_place);
+    let error = ended.expect_err("not enough room");
+    assert!(matches!(error, MoveError::Lost { .. }), "{error}");
+    let lost = roll_back(&setting, OnLoss::Accept).expect("it ends");
+    let whole: u64 = lost
+        .iter()
+        .map(|lost| lost.range.end - lost.range.start)
+        .sum();
+    assert!(0 < whole && whole < setting.plan.len, "{whole}");
+    setting
+        .check_ending_but(Ending::RolledBack, &lost, false, &(0..0))
+        .expect("right or named");
+}
+
+/// A block that stays bad after every write does not stop a rollback whose user accepts the loss.
+#[test]
+fn blocks_that_cannot_be_written_do_not_stop_a_rollback() {
+    for at in [0, 40, 60] {
+        let bad = |setting: &Setting| {
+            let sector = setting.plan.from.0 / SECTOR + at;
+            let unreadable = &mut setting.world.borrow_mut().faults.unreadable;
+            unreadable.insert((Which::Disk, sector), false);
+        };
+        let (setting, ended) = go_back_after(&LONG, OnLoss::Stop, bad);
+        // A signature is written with its image, and has to arrive.
+        if at == 0 {
+            ended.expect_err("a signature that cannot be written");
+            continue;
+        }
+        let error = ended.expect_err("a lost block");
+        assert!(matches!(error, MoveError::Lost { .. }), "{at}: {error}");
+        let lost = roll_back(&setting, OnLoss::Accept).expect("it ends");
+        let start = at * SECTOR;
+        assert!(covers(&lost, &(start..start + SECTOR)), "{at}: {lost:?}");
+        setting
+            .check_ending_but(Ending::RolledBack, &lost, false, &(0..0))
+            .unwrap_or_else(|error| panic!("{at}: {error}"));
+    }
+}
+
+/// The move could not read a block, and its loss was accepted. After the turn it can be read again: nothing is lost.
+#[test]
+fn a_block_that_can_be_read_again_is_not_lost() {
+    let setting = stopped(&LONG, 0).expect("steps");
+    let sector = (Which::Disk, setting.plan.from.0 / SECTOR + 45);
+    let mut world = setting.world.borrow_mut();
+    world.faults.unreadable.insert(sector, true);
+    drop(world);
+    let (disk, store) = both(&setting);
+    let mut moving =
+        Move::resume_with(store, disk, OnLoss::Accept, Mutations::default()).expect("a journal");
+    while moving.progress().stage != Stage::Finishing {
+        assert_eq!(moving.step().expect("accepted"), None);
+    }
+    assert_eq!(moving.lost().len(), 1);
+    drop(moving);
+    setting.world.borrow_mut().faults.unreadable.clear();
+    let lost = roll_back(&setting, OnLoss::Stop).expect("nothing is lost");
+    assert_eq!(lost, []);
+    setting
+        .check_ending(Some(Ending::RolledBack))
+        .expect("right");
+}
+
+/// A rollback wipes its markers after the partition can be used again. If it stops there, a later one leaves newer data alone.
+#[test]
+fn a_rollback_leaves_newer_data_alone() {
+    let left = Case {
+        from: 2048,
+        to: 34,
+        ..LONG
+    };
+    let setting = stopped(&left, 0).expect("steps");
+    let (disk, store) = both(&setting);
+    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
+    while moving.progress().stage != Stage::Verifying {
+        assert_eq!(moving.step().expect("no failure"), None);
+    }
+    drop(moving);
+    let mut back = Move::rollback(store.clone(), disk.clone()).expect("a journal");
+    while !setting.has_gone_back() {
+        assert_eq!(back.step().expect("no failure"), None);
+    }
+    drop(back);
+    let plan = &setting.plan;
+    let newer: Vec<u64> = [plan.signatures[0].start, 20 * SECTOR, 60 * SECTOR]
+        .iter()
+        .map(|offset| plan.from.0 + offset)
+        .collect();
+    for at in &newer {
+        setting.world.borrow_mut().disk.write(*at, &[0x77; 512]);
+    }
+    let lost = roll_back(&setting, OnLoss::Stop).expect("only markers are left");
+    assert_eq!(lost, []);
+    for at in newer {
+        let mut found = [0; 512];
+        setting.world.borrow().disk.read(at, &mut found);
+        assert_eq!(found, [0x77; 512], "byte {at}");
+    }
+}
+
+/// A physical block of the old place goes bad as a whole. Sectors of it that were not copied are named before they become zeros.
+#[test]
+fn sectors_beside_a_restored_block_are_named() {
+    let (mut whole, mut named) = (0, 0);
+    for setting in (0..).map_while(|steps| stopped(&LONG, steps)) {
+        let (disk, store) = both(&setting);
+        let stage = Move::resume(store, disk)
+            .expect("a journal")
+            .progress()
+            .stage;
+        let unit = setting.plan.unit.bytes;
+        let place = setting.plan.old_place();
+        let inner = place.start.next_multiple_of(unit)..place.end / unit * unit;
+        for at in inner
+            .step_by(unit as usize)
+            .filter(|_| stage == Stage::Copying)
+        {
+            let mark = setting.world.borrow().mark();
+            for sector in (at..at + unit).step_by(SECTOR as usize) {
+                make_unreadable(&setting, sector);
+            }
+            let ended = roll_back(&setting, OnLoss::Stop).or_else(|error| match error {
+                MoveError::Lost { .. } => roll_back(&setting, OnLoss::Accept),
+                error => Err(error),
+            });
+            let lost = ended.unwrap_or_else(|error| panic!("byte {at}: {error}"));
+            setting
+                .check_ending_but(Ending::RolledBack, &lost, false, &(0..0))
+                .unwrap_or_else(|error| panic!("byte {at}, {lost:?}: {error}"));
+            match lost.is_empty() {
+                true => whole += 1,
+                false => named += 1,
+            }
+            let mut world = setting.world.borrow_mut();
+            world.faults.unreadable.clear();
+            world.back_to(mark);
+        }
+    }
+    assert!(whole > 50 && named > 2, "{whole}, {named}");
 }
 
 /// A disk drops a write without a word. A verification finds it; then a rollback does not say that all is as it was.
