@@ -258,7 +258,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Writes blocks of a place of the partition again, unit by unit, with an image of each in the journal. `bytes` are those of
-    /// the place during the copy; signatures become what they have to be at this step. Blocks stay as they are if the disk
+    /// the place during the copy; signatures become those of this step. Blocks stay as they are if the disk
     /// cannot write them, if the journal has no room for another image, or beside bytes of a neighbour that cannot be read.
     fn write_blocks(
         &mut self,

@@ -239,7 +239,7 @@ impl Script {
         self.head.iter().chain(&self.tail).any(is_it)
     }
 
-    /// The step that brings back the signature that decides: whoever finds that one can use the partition.
+    /// The step that brings back the signature that decides: from then on somebody may use the partition.
     pub(crate) fn deciding_step(&self) -> Option<u64> {
         let is_it = |action: &Action| matches!(action, Action::Reveal { signature: 0, .. });
         let in_tail = self.tail.iter().position(is_it)? as u64;
