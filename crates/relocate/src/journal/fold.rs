@@ -320,7 +320,9 @@ impl MoveState {
         let (from, block) = (self.plan.from, u64::from(self.plan.logical_block_bytes));
         let mut undone = Vec::new();
         let mut losses = std::mem::take(&mut self.losses);
-        for loss in losses.iter_mut().filter(|loss| loss.step.number >= head) {
+        let is_of_copy =
+            |loss: &&mut StepLoss| loss.step.number >= head && loss.step.number != LossStep::KEPT;
+        for loss in losses.iter_mut().filter(is_of_copy) {
             let is_unreadable = |lost: &LostRange| lost.kind == LossKind::Unreadable;
             let ranges = std::mem::take(&mut loss.ranges).into_iter();
             let (unreadable, mut kept): (Vec<_>, Vec<_>) = ranges.partition(is_unreadable);

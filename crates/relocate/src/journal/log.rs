@@ -366,7 +366,7 @@ impl<J: JournalStore> Journal<J> {
         Ok(())
     }
 
-    /// Whether so many images of units that are written again leave room for other records that a move without
+    /// Whether this number of images, of units that are written again, leaves room for other records that a move without
     /// interruptions does not write.
     pub(crate) fn has_room_for_images(&self, images: u64, unit_bytes: u64) -> bool {
         // The image, and its header.

@@ -91,6 +91,11 @@ pub(crate) struct LossStep {
     pub(crate) is_of_move: bool,
 }
 
+impl LossStep {
+    /// The number of losses that belong to no step, so that none takes them back.
+    pub(crate) const KEPT: u64 = u64::MAX;
+}
+
 impl JournalRecord {
     fn kind(&self) -> u32 {
         match self {

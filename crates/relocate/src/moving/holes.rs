@@ -186,8 +186,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         })
     }
 
-    /// Whether a loss may be: it was accepted, now or before. Then it is in the journal when this returns. Losses of the first
-    /// step stay, and those of others are what they were the last time.
+    /// Whether a loss may be: it was accepted, now or before. Then it is in the journal when this returns. Kept losses stay;
+    /// this call replaces those of a step.
     ///
     /// # Errors
     /// [`MoveError::Lost`] when nobody has accepted it.
@@ -201,11 +201,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         let noted = self.state.lost_by(step);
         let is_noted = lost.iter().all(|lost| covers(noted, &lost.range));
-        let stays = step.number == 0;
+        let stays = step.number == LossStep::KEPT;
         if is_noted && (!lost.is_empty() || noted.is_empty() || stays) {
             return Ok(());
         }
-        if !is_noted && self.on_loss == OnLoss::Stop {
+        let all = self.state.lost();
+        let is_accepted = lost.iter().all(|lost| covers(&all, &lost.range));
+        if !is_accepted && self.on_loss == OnLoss::Stop {
             return Err(MoveError::Lost { ranges: lost });
         }
         if stays {
@@ -231,13 +233,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    /// The first step, for losses that no later step may take back: they stay where they are.
-    pub(super) fn first_step(&self) -> LossStep {
+    /// For losses that no later step may take back: they stay where they are.
+    pub(super) fn kept_step(&self) -> LossStep {
         if self.mutations.has(Mutation::LossOfNextStep) {
             return self.loss_step(0);
         }
         LossStep {
-            number: 0,
+            number: LossStep::KEPT,
             is_of_move: !self.script.is_back(),
         }
     }

@@ -66,7 +66,7 @@ impl<'a> LabelCourse<'a> {
 }
 
 /// Of how many of the label's changes, those that hide and then those that finish, the disk can show the outcome. On the way
-/// back the label may be the one that was before, with which it ends.
+/// back the label may be the one that was before, and at the end it has to be.
 fn changes_done(
     plan: &Plan,
     script: &Script,
@@ -74,6 +74,9 @@ fn changes_done(
     turns_back: bool,
 ) -> RangeInclusive<usize> {
     let (hide, all) = (plan.hide.len(), plan.hide.len() + plan.finish.len());
+    if script.is_back() && next >= script.len() {
+        return 0..=0;
+    }
     if script.is_back() {
         // It begins with the changes that had finished the move, if there were any.
         return 0..=if script.is_in_head(next) { all } else { hide };

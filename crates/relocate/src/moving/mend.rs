@@ -5,7 +5,7 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
-use super::loss::{LostRange, covers};
+use super::loss::LostRange;
 use super::plan::meet;
 use super::read::{common, holes_in, is_of_medium, read_around, read_into};
 use super::script::{Action, Place};
@@ -18,8 +18,6 @@ use crate::mutation::Mutation;
 
 /// Edges are no longer: of a window that goes through the journal no more is written again.
 const UNITS_MAX: u64 = 2;
-/// How often a unit is written until it arrives.
-const PUTS_MAX: u32 = 2;
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Writes a window of the move again, if its source still has the data. A crash in between destroys neither: no
@@ -71,7 +69,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         self.fix_up(window.moved.start, &mut bytes);
         let blocks = self.blocks_of(holes);
-        self.write_blocks(&window.moved, &bytes, &blocks)?;
+        self.write_blocks(&window.moved, Some(&bytes), &blocks)?;
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, window.moved.start, &mut found)?;
         self.lay_pending(window.moved.start, &mut found, Vec::new());
@@ -117,10 +115,15 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let (alone, shared): (Vec<_>, Vec<_>) = bad
             .into_iter()
             .partition(|block| self.is_alone(block, &place));
+        let has_written = !(alone.is_empty() && shared.is_empty());
         self.write_straight(&place, &copy, &alone)?;
-        self.write_blocks(&place, &copy, &shared)?;
+        self.write_blocks(&place, Some(&copy), &shared)?;
         let (found, _) = self.found_at(Place::Old, &place)?;
-        Ok(sum(&[&found]) == expected)
+        let is_right = sum(&[&found]) == expected;
+        if has_written && !is_right {
+            self.checks.give_up();
+        }
+        Ok(is_right)
     }
 
     /// The bytes of a window at its new place, as they were copied; `None` if not all of them are there.
@@ -201,9 +204,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         place: &Range<u64>,
         holes: &[Range<u64>],
     ) -> Result<(), MoveError> {
-        let zeros = vec![0; (place.end - place.start) as usize];
         let blocks = self.blocks_of(holes);
-        self.write_blocks(place, &zeros, &blocks)
+        self.write_blocks(place, None, &blocks)
     }
 
     /// The same at the old place, but for the blocks that the move found unreadable there.
@@ -212,9 +214,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         place: &Range<u64>,
         holes: &[Range<u64>],
     ) -> Result<(), MoveError> {
-        let zeros = vec![0; (place.end - place.start) as usize];
         let blocks = self.but_kept(self.blocks_of(holes));
-        self.write_blocks(place, &zeros, &blocks)
+        self.write_blocks(place, None, &blocks)
     }
 
     /// Blocks but for those that share a unit with a block that the move found unreadable at the old place: a tool that
@@ -258,12 +259,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Writes blocks of a place of the partition again, unit by unit, with an image of each in the journal. `bytes` are those of
-    /// the place during the copy; signatures become those of this step. Blocks stay as they are if the disk
-    /// cannot write them, if the journal has no room for another image, or beside bytes of a neighbour that cannot be read.
+    /// the place during the copy; without them, blocks that cannot be read now become zeros. Signatures become those of this
+    /// step. Blocks stay as they are if the disk cannot write them, if the journal has no room for another image, or beside
+    /// bytes of a neighbour that cannot be read.
     fn write_blocks(
         &mut self,
         place: &Range<u64>,
-        bytes: &[u8],
+        bytes: Option<&[u8]>,
         blocks: &[Range<u64>],
     ) -> Result<(), MoveError> {
         let Some((first, last)) = blocks.first().zip(blocks.last()) else {
@@ -273,26 +275,35 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             let Some(own) = common(place, &unit) else {
                 continue;
             };
-            let here: Vec<&Range<u64>> = blocks
-                .iter()
-                .filter(|block| unit.contains(&block.start))
-                .collect();
+            let mut found = AlignedBuffer::new((unit.end - unit.start) as usize);
+            let holes = read_around(&mut self.disk, unit.start, &mut found)?;
+            let mut here = blocks.to_vec();
+            here.retain(|block| {
+                let is_due = bytes.is_some() || !holes_in(&holes, block).is_empty();
+                unit.contains(&block.start) && is_due
+            });
             if here.is_empty() || !self.has_room_for_image() {
                 continue;
             }
-            let mut written = match self.unit_around(&unit, &own) {
+            match self.fill_around(&unit, &mut found, &holes, &here) {
                 Err(MoveError::Bystander { .. }) => continue,
-                around => around?,
-            };
-            for block in here {
-                let signature = self.signature_bytes(block);
-                let filled = match &signature {
-                    Some(signature) => signature,
-                    None => &bytes[within(place.start, block)],
-                };
-                written[within(unit.start, block)].copy_from_slice(filled);
+                filled => filled?,
             }
-            let holes = self.write_unit(&unit, &written)?;
+            for block in &here {
+                let signature = self.signature_bytes(block);
+                let written = &mut found[within(unit.start, block)];
+                match (&signature, bytes) {
+                    (Some(signature), _) => written.copy_from_slice(signature),
+                    (None, Some(bytes)) => {
+                        written.copy_from_slice(&bytes[within(place.start, block)]);
+                    }
+                    (None, None) => written.fill(0),
+                }
+            }
+            let holes = self.write_unit(&unit, &found)?;
+            if !holes.is_empty() {
+                self.checks.give_up();
+            }
             let lost = self.lost_in_unit(&unit, &holes, &own)?;
             self.must_be_accepted_for_good(lost)?;
         }
@@ -322,33 +333,42 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         units
     }
 
-    /// A unit as it is, with zeros where `own` bytes of the partition cannot be read. Other unreadable bytes of the partition come
-    /// from their copies; without one they are lost as soon as the unit is written.
+    /// A unit as it is, for a write of its `own` bytes.
     fn unit_around(
         &mut self,
         blocks: &Range<u64>,
         own: &Range<u64>,
     ) -> Result<AlignedBuffer, MoveError> {
         let mut unit = AlignedBuffer::new((blocks.end - blocks.start) as usize);
-        let mut holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
+        let holes = read_around(&mut self.disk, blocks.start, &mut unit)?;
+        self.fill_around(blocks, &mut unit, &holes, std::slice::from_ref(own))?;
+        Ok(unit)
+    }
+
+    /// Fills unreadable blocks of a unit beside those that will be written. Bytes of the partition come from their copies; without
+    /// one they are lost as soon as the unit is written.
+    fn fill_around(
+        &mut self,
+        blocks: &Range<u64>,
+        unit: &mut [u8],
+        holes: &[Range<u64>],
+        written: &[Range<u64>],
+    ) -> Result<(), MoveError> {
+        let mut left = self.blocks_of(holes);
+        left.retain(|hole| {
+            let covers = |written: &Range<u64>| common(written, hole).as_ref() == Some(hole);
+            !written.iter().any(covers)
+        });
         if self.script.is_back() && self.script.stage(self.state.next) == Stage::Finishing {
-            holes = self.blocks_of(&holes);
-            let mut left = Vec::new();
-            for hole in holes {
-                let is_other = common(&hole, own).is_none();
-                match self
-                    .copied(&hole)
-                    .map(|copied| copied.filter(|_| is_other))?
-                {
+            for hole in std::mem::take(&mut left) {
+                match self.copied(&hole)? {
                     Some(bytes) => unit[within(blocks.start, &hole)].copy_from_slice(&bytes),
                     None => left.push(hole),
                 }
             }
-            holes = left;
         }
-        let lost = self.fill_holes(blocks, &mut unit, &holes, own)?;
-        self.must_be_accepted_for_good(lost)?;
-        Ok(unit)
+        let lost = self.fill_holes(blocks, unit, &left, &(blocks.start..blocks.start))?;
+        self.must_be_accepted_for_good(lost)
     }
 
     /// The bytes of a block of the old place, from its window at the new place, if all of that is there.
@@ -391,13 +411,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// Losses that no later step takes back.
-    fn must_be_accepted_for_good(&mut self, mut lost: Vec<LostRange>) -> Result<(), MoveError> {
-        let noted = self.state.lost();
-        lost.retain(|lost| !covers(&noted, &lost.range));
-        if lost.is_empty() {
-            return Ok(());
+    fn must_be_accepted_for_good(&mut self, lost: Vec<LostRange>) -> Result<(), MoveError> {
+        match lost.is_empty() {
+            true => Ok(()),
+            false => self.must_be_accepted(self.kept_step(), lost),
         }
-        self.must_be_accepted(self.first_step(), lost)
     }
 
     /// Whether the journal keeps room for its other records if a unit is written again.
@@ -439,27 +457,19 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.put_unit(blocks, unit)
     }
 
-    /// Writes a unit whose image is the last record of the journal, and once more if it did not arrive. Blocks that cannot be
-    /// read even then are the answer.
+    /// Writes a unit whose image is the last record of the journal. Blocks that cannot be read afterwards are the answer.
     ///
     /// # Errors
     /// When other bytes can be read, and when the disk has gone.
     fn put_unit(&mut self, blocks: &Range<u64>, unit: &[u8]) -> Result<Vec<Range<u64>>, MoveError> {
-        let (mut holes, mut is_right) = (Vec::new(), false);
-        for _ in 0..PUTS_MAX {
-            self.can_put(blocks, unit)?;
-            let mut found = AlignedBuffer::new(unit.len());
-            holes = read_around(&mut self.disk, blocks.start, &mut found)?;
-            for hole in &holes {
-                let hole = within(blocks.start, hole);
-                found[hole.clone()].copy_from_slice(&unit[hole]);
-            }
-            is_right = *found == *unit || self.mutations.has(Mutation::NoArrival);
-            if is_right && holes.is_empty() {
-                break;
-            }
+        self.can_put(blocks, unit)?;
+        let mut found = AlignedBuffer::new(unit.len());
+        let holes = read_around(&mut self.disk, blocks.start, &mut found)?;
+        for hole in &holes {
+            let hole = within(blocks.start, hole);
+            found[hole.clone()].copy_from_slice(&unit[hole]);
         }
-        match is_right {
+        match *found == *unit || self.mutations.has(Mutation::NoArrival) {
             true => Ok(holes),
             false => Err(MoveError::NotAsWritten {
                 at: blocks.start,

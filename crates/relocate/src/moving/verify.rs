@@ -38,8 +38,16 @@ pub(super) struct Checks {
     current: Option<(Check, Range<u64>)>,
     /// The differences so far, without those that are in the journal.
     found: Vec<LostRange>,
+    /// Windows of the old place that differ. The last ones are restored first: earlier ones may overwrite their copies.
+    differing: Vec<u64>,
     /// Unreadable blocks of each window, for zeros as soon as their loss is in the journal.
-    to_fill: Vec<(Range<u64>, Vec<Range<u64>>)>,
+    to_fill: Vec<(u64, Range<u64>, Vec<Range<u64>>)>,
+    /// The window that is written again.
+    window: u64,
+    /// Windows that are not written again any more, since a write did not arrive.
+    given_up: Vec<u64>,
+    /// Whether to compare once more, since that write may have gone elsewhere.
+    repeats: bool,
     done: Vec<Check>,
     /// Whether to compare although the last steps were begun.
     again: bool,
@@ -47,6 +55,14 @@ pub(super) struct Checks {
     to_note: Option<(LossStep, Vec<LostRange>)>,
     /// Blocks of signatures that are not as they were written.
     to_write: Vec<(u64, Vec<u8>)>,
+}
+
+impl Checks {
+    /// A write did not arrive.
+    pub(super) fn give_up(&mut self) {
+        self.given_up.push(self.window);
+        self.repeats = true;
+    }
 }
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
@@ -178,7 +194,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if self.on_loss == OnLoss::Stop {
             return Err(MoveError::Lost { ranges: lost });
         }
-        let step = self.first_step();
+        let step = self.kept_step();
         self.checks.to_note = Some((
             step,
             joined([lost, self.state.lost_by(step).to_vec()].concat()),
@@ -278,10 +294,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 return Ok(true);
             }
         }
-        self.checks.current = None;
-        self.checks.done.push(check);
+        for index in std::mem::take(&mut self.checks.differing).into_iter().rev() {
+            self.treat(check, index)?;
+        }
         self.accept_found()?;
-        for (place, holes) in std::mem::take(&mut self.checks.to_fill) {
+        for (index, place, holes) in std::mem::take(&mut self.checks.to_fill) {
+            self.checks.window = index;
             match check {
                 // They are copied as zeros.
                 Check::Before => {}
@@ -289,6 +307,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 Check::After => self.mend_old_holes(&place, &holes)?,
             }
         }
+        self.checks.current = None;
+        if std::mem::take(&mut self.checks.repeats) {
+            return Ok(true);
+        }
+        self.checks.done.push(check);
         Ok(!windows.is_empty())
     }
 
@@ -368,8 +391,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             found.map(|((index, _), _)| *index).collect()
         });
         self.spare = found;
-        for index in differing {
-            self.treat(check, index)?;
+        match check {
+            Check::After => self.checks.differing.extend(differing),
+            Check::Moved | Check::Before => differing
+                .into_iter()
+                .try_for_each(|index| self.treat(check, index))?,
         }
         Ok(count)
     }
@@ -391,8 +417,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if is_right(&bytes) && holes.is_empty() {
             return Ok(());
         }
+        self.checks.window = index;
+        let may_write = !self.checks.given_up.contains(&index);
         let has_come_back = self.state.next > self.windows_end();
         let is_mended = match check {
+            _ if !may_write => false,
             Check::Moved if has_come_back => self.refill(&window, expected, &holes)?,
             Check::Moved | Check::Before if !has_come_back => self.rewrite(&window, expected)?,
             Check::After if !is_right(&bytes) => self.restore(&window, expected, &bytes, &holes)?,
@@ -402,21 +431,21 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(());
         }
         // A part of it may have been written.
-        let (bytes, mut holes) = self.found_at(check_place(check), &place)?;
-        let is_right = is_right(&bytes);
-        if is_right {
+        let (mut bytes, mut holes) = self.found_at(check_place(check), &place)?;
+        if is_right(&bytes) && may_write {
             // The bytes are known: they are zeros.
             match check {
                 Check::After => self.mend_old_holes(&place, &holes)?,
                 Check::Moved | Check::Before => self.mend_holes(&place, &holes)?,
             }
-            (_, holes) = self.found_at(check_place(check), &place)?;
-            if check == Check::After {
-                holes = self.but_as_they_were(&holes);
-            }
-            if holes.is_empty() {
-                return Ok(());
-            }
+            (bytes, holes) = self.found_at(check_place(check), &place)?;
+        }
+        let is_right = is_right(&bytes);
+        if check == Check::After && is_right {
+            holes = self.but_as_they_were(&holes);
+        }
+        if is_right && holes.is_empty() {
+            return Ok(());
         }
         let start = self.start_of(check);
         let lost = |range: &Range<u64>, kind| LostRange {
@@ -437,7 +466,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
             self.checks.found.extend(ranges);
         }
-        self.checks.to_fill.push((place, holes));
+        if may_write {
+            self.checks.to_fill.push((index, place, holes));
+        }
         Ok(())
     }
 

@@ -477,6 +477,8 @@ impl FaultTrial {
         self.was_used |= has_stopped && self.may_have_been_used();
         match first {
             Some(Outcome::Stopped(_)) if dies && asked => {
+                // Behind that signature nobody compares: the data may be newer.
+                self.was_used |= self.lies && is_back && self.setting.has_gone_back();
                 self.cut_power();
                 self.go_once(is_back, on_loss)
             }
@@ -558,12 +560,41 @@ impl FaultTrial {
         }
     }
 
+    /// A write or the flushes of the rollback go wrong as well.
+    fn fault_of_rollback(&mut self) -> Option<Fault> {
+        if !self.rng.percent(30) {
+            return None;
+        }
+        let after = self.rng.below(12);
+        let fault = match self.rng.percent(50) {
+            true => Fault::Write {
+                which: Which::Disk,
+                after,
+                fault: WriteFault::Dropped,
+            },
+            false => Fault::LyingFlushes { after },
+        };
+        self.lies |= matches!(fault, Fault::LyingFlushes { .. });
+        let mut world = self.setting.world.borrow_mut();
+        match fault {
+            Fault::Write {
+                which,
+                after,
+                fault,
+            } => world.faults.write = Some((which, after, fault)),
+            _ => world.faults.honest_flushes = Some(after),
+        }
+        drop(world);
+        Some(fault)
+    }
+
     fn recover(&mut self, is_back: bool, fault: &Fault) -> Result<(), String> {
         let turns = is_back && self.rng.percent(50);
         if turns {
             self.accept_for_a_while();
         }
-        let how = format!("{fault:?}, back {is_back}, accepted before {turns}");
+        let later = is_back.then(|| self.fault_of_rollback()).flatten();
+        let how = format!("{fault:?}, then {later:?}, back {is_back}, accepted before {turns}");
         let error = match self.go(is_back, OnLoss::Stop) {
             None => return self.setting.check_ending(None),
             Some(Outcome::Ended(..)) if self.was_used => return Ok(()),
@@ -579,8 +610,10 @@ impl FaultTrial {
             Some(Outcome::Ended(ending, lost)) => {
                 self.ended(ending, lost, &format!("{how}, after {error}"))
             }
-            Some(Outcome::Stopped(later)) if must_end(fault, &self.setting.plan) => {
-                Err(format!("{how}: stops for ever: {error}; then {later}"))
+            Some(Outcome::Stopped(again))
+                if later.is_none() && must_end(fault, &self.setting.plan) =>
+            {
+                Err(format!("{how}: stops for ever: {error}; then {again}"))
             }
             Some(Outcome::Stopped(_)) => Ok(()),
         }

@@ -219,9 +219,7 @@ fn go_back_after(
     let setting = stopped(case, 0).expect("steps");
     let (disk, store) = both(&setting);
     let mut moving = Move::resume(store, disk).expect("a journal");
-    while moving.progress().stage != Stage::Verifying {
-        assert_eq!(moving.step().expect("no failure"), None);
-    }
+    until(&mut moving, Stage::Verifying);
     drop(moving);
     spoil(&setting);
     let ended = roll_back(&setting, on_loss);
@@ -336,9 +334,7 @@ fn a_rollback_leaves_newer_data_alone() {
     let setting = stopped(&left, 0).expect("steps");
     let (disk, store) = both(&setting);
     let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
-    while moving.progress().stage != Stage::Verifying {
-        assert_eq!(moving.step().expect("no failure"), None);
-    }
+    until(&mut moving, Stage::Verifying);
     drop(moving);
     let mut back = Move::rollback(store.clone(), disk.clone()).expect("a journal");
     while !setting.has_gone_back() {
@@ -401,6 +397,38 @@ fn sectors_beside_a_restored_block_are_named() {
         }
     }
     assert!(whole > 50 && named > 2, "{whole}, {named}");
+}
+
+/// The places overlap, so that the old bytes of a window are where the copy of another one was. Every byte with a copy
+/// comes back: nothing overwrites a copy before its window has it.
+#[test]
+fn the_last_windows_are_restored_first() {
+    let setting = stopped(&SHORT, 0).expect("steps");
+    let (disk, store) = both(&setting);
+    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
+    until(&mut moving, Stage::Verifying);
+    drop(moving);
+    let place = setting.plan.old_place();
+    let mut moved = vec![0; (place.end - place.start) as usize];
+    setting.world.borrow().disk.read(place.start, &mut moved);
+    let mut back = Move::rollback(store, disk).expect("a journal");
+    until(&mut back, Stage::Copying);
+    until(&mut back, Stage::Verifying);
+    drop(back);
+    // As if none of the writes had arrived.
+    setting.world.borrow_mut().disk.write(place.start, &moved);
+    let lost = roll_back(&setting, OnLoss::Stop).expect("all copies are there");
+    assert_eq!(lost, []);
+    setting
+        .check_ending(Some(Ending::RolledBack))
+        .expect("right");
+}
+
+/// Takes steps until the next one is of that stage.
+fn until(moving: &mut Move<SimDisk, SimStore>, stage: Stage) {
+    while moving.progress().stage != stage {
+        assert_eq!(moving.step().expect("no failure"), None);
+    }
 }
 
 /// A disk drops a write without a word. A verification finds it; then a rollback does not say that all is as it was.
