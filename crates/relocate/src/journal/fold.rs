@@ -185,7 +185,7 @@ impl MoveState {
         }
     }
 
-    /// One unit, of either place.
+    /// One unit, of either place or of the label.
     fn mend(&mut self, at: u64, bytes: Vec<u8>) -> Result<(), Expected> {
         let (plan, len) = (&self.plan, bytes.len() as u64);
         let end = at
@@ -193,11 +193,13 @@ impl MoveState {
             .filter(|end| (1..=plan.unit.bytes).contains(&len) && *end <= plan.disk_bytes);
         let is_unit =
             end.is_some_and(|end| plan.unit.cover(&(at..at + 1), plan.disk_bytes) == (at..end));
-        let is_own = [plan.old_place(), plan.new_place()]
-            .iter()
-            .any(|place| meet(place, &(at..at.saturating_add(len))));
+        let label = plan.hide.iter().chain(&plan.finish);
+        let is_own = label
+            .map(|change| change.range())
+            .chain([plan.old_place(), plan.new_place()])
+            .any(|place| meet(&place, &(at..at.saturating_add(len))));
         if !is_unit || !is_own {
-            return Err("a unit of either place");
+            return Err("a unit of either place or of the label");
         }
         self.mend = Some(PendingMend { at, bytes });
         self.mends += 1;

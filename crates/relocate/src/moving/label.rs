@@ -24,7 +24,7 @@ impl<'a> LabelCourse<'a> {
     }
 
     /// The places of the label's changes, each once.
-    fn places(&self) -> Vec<Range<u64>> {
+    pub(super) fn places(&self) -> Vec<Range<u64>> {
         let mut found: Vec<Range<u64>> = Vec::new();
         for change in &self.changes {
             let range = change.range();
@@ -66,7 +66,7 @@ impl<'a> LabelCourse<'a> {
 }
 
 /// Of how many of the label's changes, those that hide and then those that finish, the disk can show the outcome. On the way
-/// back the label may be the one that was before, and at the end it has to be.
+/// back the label may be the one that was before, with which it ends.
 fn changes_done(
     plan: &Plan,
     script: &Script,
@@ -74,9 +74,6 @@ fn changes_done(
     turns_back: bool,
 ) -> RangeInclusive<usize> {
     let (hide, all) = (plan.hide.len(), plan.hide.len() + plan.finish.len());
-    if script.is_back() && next >= script.len() {
-        return 0..=0;
-    }
     if script.is_back() {
         // It begins with the changes that had finished the move, if there were any.
         return 0..=if script.is_in_head(next) { all } else { hide };
@@ -91,17 +88,24 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// torn. Unreadable blocks are not compared either, and return with the next change of the label; but one copy has
     /// to be complete.
     pub(super) fn must_be_its_label(&mut self, turns_back: bool) -> Result<(), MoveError> {
+        let (plan, next) = (&self.state.plan, self.state.next);
+        self.must_be_label_after(changes_done(plan, &self.script, next, turns_back))
+    }
+
+    /// At the end of a rollback the label has to be the old one.
+    pub(super) fn must_be_final_label(&mut self) -> Result<(), MoveError> {
+        match self.script.is_back() {
+            true => self.must_be_label_after(0..=0),
+            false => self.must_be_its_label(false),
+        }
+    }
+
+    fn must_be_label_after(&mut self, done: RangeInclusive<usize>) -> Result<(), MoveError> {
         if self.mutations.has(Mutation::LabelFirst) {
             return Ok(());
         }
-        let Self {
-            disk,
-            state,
-            script,
-            ..
-        } = self;
+        let Self { disk, state, .. } = self;
         let plan = &state.plan;
-        let done = changes_done(plan, script, state.next, turns_back);
         let course = LabelCourse::of(plan);
         let block = u64::from(plan.logical_block_bytes);
         let (mut whole, mut unreadable) = (0, None);

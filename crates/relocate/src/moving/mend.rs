@@ -5,7 +5,7 @@ use std::ops::Range;
 use plumb_sys::AlignedBuffer;
 
 use super::ahead::within;
-use super::loss::LostRange;
+use super::loss::{LostRange, covers};
 use super::plan::meet;
 use super::read::{common, holes_in, is_of_medium, read_around, read_into};
 use super::script::{Action, Place};
@@ -18,6 +18,8 @@ use crate::mutation::Mutation;
 
 /// Edges are no longer: of a window that goes through the journal no more is written again.
 const UNITS_MAX: u64 = 2;
+/// How often the disk is asked to write a bad block.
+const RESTORES_MAX: u32 = 2;
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Writes a window of the move again, if its source still has the data. A crash in between destroys neither: no
@@ -93,34 +95,37 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
     }
 
-    /// Writes the bad blocks of a window at its old place again, if the new place still has all its bytes. `found` are the
-    /// bytes of the old place as they were during the copy, with zeros in `holes`. `false` if the window stays wrong.
-    pub(super) fn restore(
-        &mut self,
-        window: &Window,
-        expected: u64,
-        found: &[u8],
-        holes: &[Range<u64>],
-    ) -> Result<bool, MoveError> {
+    /// Writes the bad blocks of a window at its old place again, if the new place still has all its bytes. `false` if the window
+    /// stays wrong.
+    pub(super) fn restore(&mut self, window: &Window, expected: u64) -> Result<bool, MoveError> {
         let Some(copy) = self.copy_of_old(window, expected)? else {
             return Ok(false);
         };
         let place = self.forward.source_of(&window.moved);
-        let mut bad = self.blocks_of(std::slice::from_ref(&place));
-        bad.retain(|block| {
-            let part = within(place.start, block);
-            found[part.clone()] != copy[part] || !holes_in(holes, block).is_empty()
-        });
-        let bad = self.but_kept(bad);
-        let (alone, shared): (Vec<_>, Vec<_>) = bad
-            .into_iter()
-            .partition(|block| self.is_alone(block, &place));
-        let has_written = !(alone.is_empty() && shared.is_empty());
-        self.write_straight(&place, &copy, &alone)?;
-        self.write_blocks(&place, Some(&copy), &shared)?;
-        let (found, _) = self.found_at(Place::Old, &place)?;
-        let is_right = sum(&[&found]) == expected;
-        if has_written && !is_right {
+        for _ in 0..RESTORES_MAX {
+            let (found, holes) = self.found_at(Place::Old, &place)?;
+            let holes = self.but_as_they_were(&holes);
+            if sum(&[&found]) == expected && holes.is_empty() {
+                return Ok(true);
+            }
+            let mut bad = self.blocks_of(std::slice::from_ref(&place));
+            bad.retain(|block| {
+                let part = within(place.start, block);
+                found[part.clone()] != copy[part] || !holes_in(&holes, block).is_empty()
+            });
+            let bad = self.but_kept(bad);
+            if bad.is_empty() {
+                return Ok(false);
+            }
+            let (alone, shared): (Vec<_>, Vec<_>) = bad
+                .into_iter()
+                .partition(|block| self.is_alone(block, &place));
+            self.write_straight(&place, &copy, &alone)?;
+            self.write_blocks(&place, Some(&copy), &shared)?;
+        }
+        let (found, holes) = self.found_at(Place::Old, &place)?;
+        let is_right = sum(&[&found]) == expected && self.but_as_they_were(&holes).is_empty();
+        if !is_right {
             self.checks.give_up();
         }
         Ok(is_right)
@@ -182,6 +187,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 for unit in self.units(&run) {
                     self.can_put(&unit, &copy[within(place.start, &unit)])?;
                 }
+            }
+            let mut found = AlignedBuffer::new((run.end - run.start) as usize);
+            let holes = read_around(&mut self.disk, run.start, &mut found)?;
+            if !holes.is_empty() || *found != copy[within(place.start, &run)] {
+                self.checks.has_missed();
             }
         }
         Ok(())
@@ -302,7 +312,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
             let holes = self.write_unit(&unit, &found)?;
             if !holes.is_empty() {
-                self.checks.give_up();
+                self.checks.has_missed();
             }
             let lost = self.lost_in_unit(&unit, &holes, &own)?;
             self.must_be_accepted_for_good(lost)?;
@@ -487,7 +497,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         };
         let blocks = mend.at..mend.at + mend.bytes.len() as u64;
         let holes = self.put_unit(&blocks, &mend.bytes)?;
-        let lost = self.lost_in_unit(&blocks, &holes, &(blocks.start..blocks.start))?;
+        let mut lost = self.lost_in_unit(&blocks, &holes, &(blocks.start..blocks.start))?;
+        // They were not written, and stay with their step.
+        let noted = self.state.lost();
+        lost.retain(|lost| !covers(&noted, &lost.range));
         let is_hiding = self.script.stage(self.state.next) == Stage::Hiding;
         if turns_back && !self.script.is_back() && !is_hiding {
             return Ok(());

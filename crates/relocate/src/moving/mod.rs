@@ -347,7 +347,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(None);
         }
         // A write that went elsewhere may have hit it.
-        self.must_be_its_label(false)?;
+        self.must_be_final_label()?;
         let ending = if self.script.is_back() {
             Ending::RolledBack
         } else {

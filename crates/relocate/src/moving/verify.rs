@@ -10,6 +10,7 @@ use plumb_sys::AlignedBuffer;
 
 use super::ahead::{Due, Reading, within};
 use super::edit;
+use super::label::LabelCourse;
 use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
 use super::read::{common, holes_in, read_around, read_what_can_be};
 use super::script::Place;
@@ -59,9 +60,13 @@ pub(super) struct Checks {
 
 impl Checks {
     /// A write did not arrive.
+    pub(super) fn has_missed(&mut self) {
+        self.repeats = true;
+    }
+
+    /// The window is not written again.
     pub(super) fn give_up(&mut self) {
         self.given_up.push(self.window);
-        self.repeats = true;
     }
 }
 
@@ -71,6 +76,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let windows_end = self.windows_end();
         let is_behind = self.state.next > windows_end
             || (self.state.next == windows_end && self.state.pending.is_some());
+        self.must_have_label_images()?;
         let is_hidden = self.is_hidden()?;
         if !self.mutations.has(Mutation::NoCheckAgain) {
             self.checks.again = is_behind && is_hidden;
@@ -133,6 +139,40 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(found == marker::fill(plan, len))
     }
 
+    /// Blocks of the label that a rollback wrote back, and that are as they were before: they are written again.
+    fn must_have_label_images(&mut self) -> Result<(), MoveError> {
+        if !self.script.is_back() || self.script.stage(self.state.next) != Stage::Finishing {
+            return Ok(());
+        }
+        let block = u64::from(self.state.plan.logical_block_bytes);
+        for at in LabelCourse::of(&self.state.plan)
+            .places()
+            .into_iter()
+            .flat_map(|place| place.step_by(block as usize))
+        {
+            let here = at..at + block;
+            let last = self
+                .state
+                .images
+                .iter()
+                .rev()
+                .find_map(|(_, start, bytes)| {
+                    let image = *start..start + bytes.len() as u64;
+                    let has_it = common(&image, &here).as_ref() == Some(&here);
+                    has_it.then(|| bytes[within(*start, &here)].to_vec())
+                });
+            let Some(expected) = last.filter(|_| !self.state.is_being_written(&here)) else {
+                continue;
+            };
+            let mut found = AlignedBuffer::new(expected.len());
+            let holes = read_around(&mut self.disk, at, &mut found)?;
+            if holes.is_empty() && *found != *expected {
+                self.checks.to_write.push((at, expected));
+            }
+        }
+        Ok(())
+    }
+
     /// Blocks that were written with a signature or the label, and hold data of the partition that are nowhere else, have to
     /// be as they were written: a flush that lied may have let a power cut spoil them.
     fn must_have_images(&mut self) -> Result<(), MoveError> {
@@ -186,7 +226,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         let noted = self.state.lost();
         lost.retain(|lost| !covers(&noted, &lost.range));
-        self.checks.to_write = again;
+        self.checks.to_write.extend(again);
         if lost.is_empty() {
             return Ok(());
         }
@@ -296,16 +336,25 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         for index in std::mem::take(&mut self.checks.differing).into_iter().rev() {
             self.treat(check, index)?;
+            // An earlier window, restored, may overwrite the copy of this one.
+            if self.on_loss == OnLoss::Stop && !self.checks.found.is_empty() {
+                break;
+            }
         }
         self.accept_found()?;
         for (index, place, holes) in std::mem::take(&mut self.checks.to_fill) {
-            self.checks.window = index;
+            let has_missed = std::mem::take(&mut self.checks.repeats);
             match check {
                 // They are copied as zeros.
                 Check::Before => {}
                 Check::Moved => self.mend_holes(&place, &holes)?,
                 Check::After => self.mend_old_holes(&place, &holes)?,
             }
+            if self.checks.repeats {
+                self.checks.window = index;
+                self.checks.give_up();
+            }
+            self.checks.repeats |= has_missed;
         }
         self.checks.current = None;
         if std::mem::take(&mut self.checks.repeats) {
@@ -424,12 +473,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             _ if !may_write => false,
             Check::Moved if has_come_back => self.refill(&window, expected, &holes)?,
             Check::Moved | Check::Before if !has_come_back => self.rewrite(&window, expected)?,
-            Check::After if !is_right(&bytes) => self.restore(&window, expected, &bytes, &holes)?,
+            Check::After if !is_right(&bytes) => self.restore(&window, expected)?,
             _ => false,
         };
         if is_mended {
             return Ok(());
         }
+        let may_write = may_write && !self.checks.given_up.contains(&index);
         // A part of it may have been written.
         let (mut bytes, mut holes) = self.found_at(check_place(check), &place)?;
         if is_right(&bytes) && may_write {
@@ -439,6 +489,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 Check::Moved | Check::Before => self.mend_holes(&place, &holes)?,
             }
             (bytes, holes) = self.found_at(check_place(check), &place)?;
+            if !holes.is_empty() {
+                self.checks.give_up();
+            }
         }
         let is_right = is_right(&bytes);
         if check == Check::After && is_right {
@@ -466,7 +519,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             }
             self.checks.found.extend(ranges);
         }
-        if may_write {
+        if may_write && !self.checks.given_up.contains(&index) {
             self.checks.to_fill.push((index, place, holes));
         }
         Ok(())

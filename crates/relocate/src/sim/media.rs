@@ -399,6 +399,39 @@ fn sectors_beside_a_restored_block_are_named() {
     assert!(whole > 50 && named > 2, "{whole}, {named}");
 }
 
+/// A rollback has written the label back, and the disk has lost that: the label is written once more.
+#[test]
+fn a_label_that_was_lost_is_written_back() {
+    let mut lost_labels = 0;
+    let setting = stopped(&LONG, 0).expect("steps");
+    let (disk, store) = both(&setting);
+    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
+    until(&mut moving, Stage::Verifying);
+    drop(moving);
+    let mut back = Move::rollback(store, disk).expect("a journal");
+    until(&mut back, Stage::Verifying);
+    loop {
+        match back.step().expect("no failure") {
+            None if back.progress().stage != Stage::Finishing => continue,
+            None => {}
+            Some(_) => break,
+        }
+        let mark = setting.world.borrow().mark();
+        for change in &setting.plan.hide {
+            let disk = &mut setting.world.borrow_mut().disk;
+            disk.write(change.at.0, &change.new);
+        }
+        let lost = roll_back(&setting, OnLoss::Stop).expect("the journal has the label");
+        assert_eq!(lost, []);
+        setting
+            .check_ending(Some(Ending::RolledBack))
+            .expect("right");
+        setting.world.borrow_mut().back_to(mark);
+        lost_labels += 1;
+    }
+    assert!(lost_labels > 3, "{lost_labels}");
+}
+
 /// The places overlap, so that the old bytes of a window are where the copy of another one was. Every byte with a copy
 /// comes back: nothing overwrites a copy before its window has it.
 #[test]
