@@ -132,7 +132,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// The bytes of a window at its new place, as they were copied; `None` if not all of them are there.
-    fn copy_of_old(
+    pub(super) fn copy_of_old(
         &mut self,
         window: &Window,
         expected: u64,

@@ -12,14 +12,17 @@ use super::ahead::{Due, Reading, within};
 use super::edit;
 use super::label::LabelCourse;
 use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
-use super::read::{common, holes_in, read_around, read_what_can_be};
+use super::read::{common, holds, holes_in, read_around, read_what_can_be};
 use super::script::Place;
 use super::windows::Window;
 use super::{Move, MoveError, Stage};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Image, LossStep, sum};
+use crate::journal::{Image, JournalRecord, LossStep, Turn, sum};
 use crate::marker;
 use crate::mutation::Mutation;
+
+/// Most comparisons of the same data because of writes that do not arrive.
+const ROUNDS_MAX: u32 = 8;
 
 /// The kind of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub(super) struct Checks {
     given_up: Vec<u64>,
     /// Whether to compare once more, since that write may have gone elsewhere.
     repeats: bool,
+    /// How often one comparison has found writes that did not arrive.
+    rounds: u32,
     done: Vec<Check>,
     /// Whether to compare although the last steps were begun.
     again: bool,
@@ -117,6 +122,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if !self.has_begun_to_show() {
             return Ok(true);
         }
+        if self.has_hidden_label()? {
+            return Ok(true);
+        }
         if self.script.deciding_step().is_none() {
             return Ok(false);
         }
@@ -137,6 +145,19 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let len = range.end - range.start;
         let (found, _) = read_what_can_be(disk, start.0 + range.start, len as usize, plan)?;
         Ok(found == marker::fill(plan, len))
+    }
+
+    /// Whether every block of the label that a rollback writes back is as the move left it: the disk has lost all of that.
+    fn has_hidden_label(&mut self) -> Result<bool, MoveError> {
+        if !self.script.is_back() {
+            return Ok(false);
+        }
+        for change in &self.state.plan.hide {
+            if !holds(&mut self.disk, change.at.0, &change.new)? {
+                return Ok(false);
+            }
+        }
+        Ok(!self.state.plan.hide.is_empty())
     }
 
     /// Blocks of the label that a rollback wrote back, and that are as they were before: they are written again.
@@ -252,8 +273,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if let Some((step, lost)) = self.checks.to_note.take() {
             self.note_lost(step, lost)?;
         }
-        for (at, bytes) in std::mem::take(&mut self.checks.to_write) {
-            self.write_within(at, &bytes)?;
+        let to_write = std::mem::take(&mut self.checks.to_write);
+        for (at, bytes) in &to_write {
+            self.write_within(*at, bytes)?;
+        }
+        if !to_write.is_empty() {
+            // A later resume must not write them again: the partition may be in use by then.
+            self.journal
+                .append_durable(&JournalRecord::Turn(Turn::Resume))?;
         }
         Ok(())
     }
@@ -336,10 +363,6 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         for index in std::mem::take(&mut self.checks.differing).into_iter().rev() {
             self.treat(check, index)?;
-            // An earlier window, restored, may overwrite the copy of this one.
-            if self.on_loss == OnLoss::Stop && !self.checks.found.is_empty() {
-                break;
-            }
         }
         self.accept_found()?;
         for (index, place, holes) in std::mem::take(&mut self.checks.to_fill) {
@@ -358,10 +381,24 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         }
         self.checks.current = None;
         if std::mem::take(&mut self.checks.repeats) {
-            return Ok(true);
+            self.checks.rounds += 1;
+            return match self.checks.rounds < ROUNDS_MAX {
+                true => Ok(true),
+                false => Err(self.not_as_written(check)),
+            };
         }
         self.checks.done.push(check);
         Ok(!windows.is_empty())
+    }
+
+    /// The window whose writes do not arrive.
+    fn not_as_written(&self, check: Check) -> MoveError {
+        let window = self.forward.get(self.checks.window);
+        let place = window.map_or(0..0, |window| self.compared(check, &window));
+        MoveError::NotAsWritten {
+            at: place.start,
+            len: place.end - place.start,
+        }
     }
 
     /// Records all differences of a comparison at once: the journal has no room for a record of each window.
@@ -467,6 +504,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(());
         }
         self.checks.window = index;
+        if check == Check::After && self.on_loss == OnLoss::Stop && !self.checks.found.is_empty() {
+            // Restored, an earlier window may overwrite the copy of a later one, whose loss nobody has accepted.
+            if self.copy_of_old(&window, expected)?.is_some() {
+                return Ok(());
+            }
+        }
         let may_write = !self.checks.given_up.contains(&index);
         let has_come_back = self.state.next > self.windows_end();
         let is_mended = match check {
@@ -489,13 +532,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 Check::Moved | Check::Before => self.mend_holes(&place, &holes)?,
             }
             (bytes, holes) = self.found_at(check_place(check), &place)?;
-            if !holes.is_empty() {
-                self.checks.give_up();
-            }
         }
         let is_right = is_right(&bytes);
         if check == Check::After && is_right {
             holes = self.but_as_they_were(&holes);
+        }
+        if is_right && may_write && !holes.is_empty() {
+            self.checks.give_up();
         }
         if is_right && holes.is_empty() {
             return Ok(());
