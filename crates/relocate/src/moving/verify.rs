@@ -12,7 +12,7 @@ use super::ahead::{Due, Reading, within};
 use super::edit;
 use super::label::LabelCourse;
 use super::loss::{LossKind, LostRange, OnLoss, covers, joined};
-use super::read::{common, holds, holes_in, read_around, read_what_can_be};
+use super::read::{common, holes_in, read_around, read_what_can_be};
 use super::script::Place;
 use super::windows::Window;
 use super::{Move, MoveError, Stage};
@@ -152,12 +152,15 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if !self.script.is_back() {
             return Ok(false);
         }
-        for change in &self.state.plan.hide {
-            if !holds(&mut self.disk, change.at.0, &change.new)? {
+        let Self { disk, state, .. } = self;
+        let plan = &state.plan;
+        for change in &plan.hide {
+            let (found, holes) = read_what_can_be(disk, change.at.0, change.new.len(), plan)?;
+            if found != change.new || !holes.is_empty() {
                 return Ok(false);
             }
         }
-        Ok(!self.state.plan.hide.is_empty())
+        Ok(!plan.hide.is_empty())
     }
 
     /// Blocks of the label that a rollback wrote back, and that are as they were before: they are written again.
@@ -166,12 +169,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Ok(());
         }
         let block = u64::from(self.state.plan.logical_block_bytes);
-        for at in LabelCourse::of(&self.state.plan)
-            .places()
-            .into_iter()
-            .flat_map(|place| place.step_by(block as usize))
-        {
-            let here = at..at + block;
+        let blocks_of = |place: Range<u64>| {
+            let first = place.start - place.start % block;
+            let blocks = (first..place.end).step_by(block as usize);
+            blocks.filter_map(move |at| Some((at..at + block, common(&place, &(at..at + block))?)))
+        };
+        let places = LabelCourse::of(&self.state.plan).places();
+        for (here, part) in places.into_iter().flat_map(blocks_of) {
             let last = self
                 .state
                 .images
@@ -180,15 +184,17 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 .find_map(|(_, start, bytes)| {
                     let image = *start..start + bytes.len() as u64;
                     let has_it = common(&image, &here).as_ref() == Some(&here);
-                    has_it.then(|| bytes[within(*start, &here)].to_vec())
+                    has_it.then(|| bytes[within(*start, &part)].to_vec())
                 });
             let Some(expected) = last.filter(|_| !self.state.is_being_written(&here)) else {
                 continue;
             };
-            let mut found = AlignedBuffer::new(expected.len());
-            let holes = read_around(&mut self.disk, at, &mut found)?;
-            if holes.is_empty() && *found != *expected {
-                self.checks.to_write.push((at, expected));
+            let mut found = AlignedBuffer::new(block as usize);
+            let holes = read_around(&mut self.disk, here.start, &mut found)?;
+            let part = within(here.start, &part);
+            if holes.is_empty() && found[part.clone()] != expected {
+                found[part].copy_from_slice(&expected);
+                self.checks.to_write.push((here.start, found.to_vec()));
             }
         }
         Ok(())
