@@ -122,13 +122,7 @@ fn go_back_over(
         for at in setting.plan.old_place().step_by(5 * SECTOR as usize) {
             let mark = setting.world.borrow().mark();
             spoil(&setting, at);
-            let (disk, store) = both(&setting);
-            let ended = Move::rollback_with(store, disk, on_loss, Mutations::default()).and_then(
-                |mut back| {
-                    while back.step()?.is_none() {}
-                    Ok(back.lost())
-                },
-            );
+            let ended = roll_back(&setting, on_loss);
             check(&setting, at, ended);
             let mut world = setting.world.borrow_mut();
             world.faults.unreadable.clear();
@@ -216,11 +210,7 @@ fn go_back_after(
     on_loss: OnLoss,
     spoil: impl Fn(&Setting),
 ) -> (Setting, Result<Vec<LostRange>, MoveError>) {
-    let setting = stopped(case, 0).expect("steps");
-    let (disk, store) = both(&setting);
-    let mut moving = Move::resume(store, disk).expect("a journal");
-    until(&mut moving, Stage::Verifying);
-    drop(moving);
+    let setting = copied(case);
     spoil(&setting);
     let ended = roll_back(&setting, on_loss);
     (setting, ended)
@@ -310,9 +300,7 @@ fn a_block_that_can_be_read_again_is_not_lost() {
     let (disk, store) = both(&setting);
     let mut moving =
         Move::resume_with(store, disk, OnLoss::Accept, Mutations::default()).expect("a journal");
-    while moving.progress().stage != Stage::Finishing {
-        assert_eq!(moving.step().expect("accepted"), None);
-    }
+    until(&mut moving, Stage::Finishing);
     assert_eq!(moving.lost().len(), 1);
     drop(moving);
     setting.world.borrow_mut().faults.unreadable.clear();
@@ -331,11 +319,8 @@ fn a_rollback_leaves_newer_data_alone() {
         to: 34,
         ..LONG
     };
-    let setting = stopped(&left, 0).expect("steps");
+    let setting = copied(&left);
     let (disk, store) = both(&setting);
-    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
-    until(&mut moving, Stage::Verifying);
-    drop(moving);
     let mut back = Move::rollback(store.clone(), disk.clone()).expect("a journal");
     while !setting.has_gone_back() {
         assert_eq!(back.step().expect("no failure"), None);
@@ -404,11 +389,8 @@ fn sectors_beside_a_restored_block_are_named() {
 #[test]
 fn a_label_that_was_lost_is_written_back() {
     let mut lost_labels = 0;
-    let setting = stopped(&LONG, 0).expect("steps");
+    let setting = copied(&LONG);
     let (disk, store) = both(&setting);
-    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
-    until(&mut moving, Stage::Verifying);
-    drop(moving);
     let mut back = Move::rollback(store, disk).expect("a journal");
     until(&mut back, Stage::Verifying);
     loop {
@@ -438,11 +420,8 @@ fn a_label_that_was_lost_is_written_back() {
 /// comes back: nothing overwrites a copy before its window has it.
 #[test]
 fn the_last_windows_are_restored_first() {
-    let setting = stopped(&SHORT, 0).expect("steps");
+    let setting = copied(&SHORT);
     let (disk, store) = both(&setting);
-    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
-    until(&mut moving, Stage::Verifying);
-    drop(moving);
     let place = setting.plan.old_place();
     let mut moved = vec![0; (place.end - place.start) as usize];
     setting.world.borrow().disk.read(place.start, &mut moved);
@@ -457,6 +436,15 @@ fn the_last_windows_are_restored_first() {
     setting
         .check_ending(Some(Ending::RolledBack))
         .expect("right");
+}
+
+/// A move after all its windows.
+fn copied(case: &Case) -> Setting {
+    let setting = stopped(case, 0).expect("steps");
+    let (disk, store) = both(&setting);
+    let mut moving = Move::resume(store, disk).expect("a journal");
+    until(&mut moving, Stage::Verifying);
+    setting
 }
 
 /// Takes steps until the next one is of that stage.
