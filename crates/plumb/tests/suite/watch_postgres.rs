@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use plumb_testkit::require;
+use plumb_testkit::{Machine, require};
 use serde_json::Value;
 
 /// The totals of one start, over all intervals.
@@ -113,6 +113,7 @@ fn postgres_at_sector_34_and_moved() {
     }
     let out = tempfile::tempdir().expect("a directory");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/watch-postgres");
+    let machine = Machine::watched();
     let done = Command::new(script)
         .arg(out.path())
         .arg(env!("CARGO_BIN_EXE_plumb"))
@@ -127,14 +128,18 @@ fn postgres_at_sector_34_and_moved() {
     at_34(&first);
     silent(&moved);
     let gain = moved.transactions_per_second / first.transactions_per_second;
-    assert!(
-        gain > 1.4,
-        "{} transactions/s at 34",
-        first.transactions_per_second
-    );
     // The kernel's own clock again: medians of all reads, in buckets of a 16th.
     let [slow, fast] = [&first, &moved].map(|seen| median_ns(&seen.total));
-    assert!(slow > 2.0 * fast, "{slow} ns at 34, {fast} ns behind it");
+    let is_faster = gain > 1.4 && slow > 2.0 * fast;
+    // A busy machine wakes the threads of the disk late: that adds the same time to three delays and to one.
+    if !is_faster && let Some(why) = machine.was_busy() {
+        plumb_testkit::undecided!(why);
+    }
+    assert!(
+        is_faster,
+        "{} transactions/s and {slow} ns at 34, {} and {fast} ns behind it",
+        first.transactions_per_second, moved.transactions_per_second
+    );
 }
 
 fn median_ns(total: &Value) -> f64 {
