@@ -13,6 +13,7 @@ pub mod paired;
 pub mod sample;
 pub mod sectioned;
 pub mod sequential;
+pub mod step;
 pub mod student;
 
 pub use error::StatsError;
@@ -22,3 +23,4 @@ pub use median::{median, quantile};
 pub use paired::{mean_ratio, median_ratio};
 pub use sample::Sample;
 pub use sectioned::{Sectioned, ratio_of_sectioned};
+pub use step::{Step, find_step};

@@ -2,8 +2,8 @@
 
 use plumb_stats::bootstrap::bootstrap;
 use plumb_stats::{
-    Interval, Level, Sectioned, difference_of_means, mean, mean_ratio, median, ratio_of_means,
-    ratio_of_sectioned,
+    Interval, Level, Sectioned, difference_of_means, find_step, mean, mean_ratio, median,
+    ratio_of_means, ratio_of_sectioned,
 };
 use plumb_testkit::rng::Rng;
 
@@ -201,5 +201,87 @@ fn of_percentiles_by_sections() {
             0.912,
             high,
         );
+    }
+}
+
+/// Shares of series in which a step is found, with its place within `near` of the true one.
+fn steps_found(
+    runs: u32,
+    error: f64,
+    near: usize,
+    mut series: impl FnMut() -> (Vec<f64>, usize),
+) -> f64 {
+    let found = (0..runs).filter(|_| {
+        let (values, at) = series();
+        let strata = vec![0; values.len()];
+        let step = find_step(&values, &strata, 5, error).expect("numbers");
+        step.is_some_and(|step| near == usize::MAX || step.at.abs_diff(at) <= near)
+    });
+    found.count() as f64 / f64::from(runs)
+}
+
+/// Observations that hang on each other: each is `follows` times the one before, and a normal one.
+fn hanging(rng: &mut Rng, n: usize, follows: f64) -> Vec<f64> {
+    let mut last = 0.0;
+    // The first ones are not yet spread as the later ones are.
+    let mut all = draw(n + 50, || {
+        last = follows * last + normal(rng, 0.0, 1.0);
+        last
+    });
+    all.split_off(50)
+}
+
+/// Without a step, one is found in at most 2 of 100 series at an error of 0.01: of independent observations, of such that hang on each
+/// other, with a pattern of a week, and with rare bursts. Four standard errors of a share of 4000 runs at 0.02 are 0.009.
+#[test]
+fn no_step_is_found_where_none_is() {
+    let mut rng = Rng::announced("series without a step", 0x5e);
+    for n in [12, 28, 60, 365] {
+        let (runs, most) = match n {
+            0..30 => (RUNS, 0.029),
+            30..100 => (1000, 0.038),
+            _ => (120, 0.072),
+        };
+        for follows in [0.0, 0.3, 0.6, 0.9, 0.95] {
+            let found = steps_found(runs, 0.01, usize::MAX, || {
+                (hanging(&mut rng, n, follows), 0)
+            });
+            assert!(
+                found <= most,
+                "{n} observations, {follows}: found in {found}"
+            );
+        }
+        let found = steps_found(runs, 0.01, usize::MAX, || {
+            let day = |n: usize| if n % 7 < 5 { 3.0 } else { 0.0 };
+            let values = (0..n).map(|n| day(n) + normal(&mut rng, 0.0, 1.0));
+            (values.collect(), 0)
+        });
+        assert!(found <= most, "{n} days of weeks: found in {found}");
+        let found = steps_found(runs, 0.01, usize::MAX, || {
+            let burst = |rng: &mut Rng| if uniform(rng) < 0.1 { 20.0 } else { 1.0 };
+            (draw(n, || burst(&mut rng) * exponential(&mut rng, 1.0)), 0)
+        });
+        assert!(found <= most, "{n} with bursts: found in {found}");
+    }
+}
+
+/// A large step is found within two observations of its place, also if observations hang on each other.
+#[test]
+fn planted_steps_are_found() {
+    let mut rng = Rng::announced("series with a step", 0x5f);
+    for (n, follows, height, least) in [
+        (60, 0.0, 3.0, 0.93),
+        (60, 0.3, 3.0, 0.5),
+        (28, 0.0, 50.0, 0.98),
+        (28, 0.5, 50.0, 0.6),
+        (60, 0.5, 50.0, 0.96),
+    ] {
+        let found = steps_found(1000, 0.01, 2, || {
+            let at = 7 + (rng.next_u64() % (n as u64 - 14)) as usize;
+            let mut values = hanging(&mut rng, n, follows);
+            values[at..].iter_mut().for_each(|value| *value += height);
+            (values, at)
+        });
+        assert!(found >= least, "{n}, {follows}, {height}: found in {found}");
     }
 }
