@@ -1,5 +1,5 @@
 //! From profiles and stacks to findings: one file for each rule, with its thresholds, and the answers that reports
-//! print. [`rules`] judge observed I/O, [`layout`] the layout of a stack.
+//! print. [`rules`] judge observed I/O, [`course`] I/O over time, [`layout`] the layout of a stack.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ pub mod accept;
 pub mod analysis;
 pub mod compare;
 pub mod contents;
+pub mod course;
 pub mod joined;
 pub mod layout;
 pub mod prove;

@@ -169,6 +169,8 @@ pub enum Counting {
         /// The members.
         members: u64,
     },
+    /// Windows of a history with enough I/O.
+    Windows,
 }
 
 impl Reason {

@@ -173,6 +173,12 @@ rules! {
         "I/O wait for seconds", "a watch, or a source with times of completion";
     SaturatedDevice(SaturatedDevice) "saturated-device", Io, false, None,
         "the device is busy all the time and I/O wait for each other", "a watch, or a source with times of completion";
+    MisfitRose(MisfitRose) "misfit-rose", Io, false, None,
+        "the share of I/O off 4 KiB rose and stayed up", "a history";
+    LatencyGrew(LatencyGrew) "latency-grew", Io, false, None,
+        "latency at equal load grew and stayed up", "a history";
+    SizesChanged(SizesChanged) "sizes-changed", Io, false, None,
+        "the mix of I/O sizes changed and stayed so", "a history";
     MisalignedTarget(MisalignedTarget) "misaligned-target", Io, true, None,
         "blocks start at an offset, measured", "`plumb probe`";
     MisalignedPartition(MisalignedPartition) "misaligned-partition", Layout, true, Some(Start),

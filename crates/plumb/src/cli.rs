@@ -36,7 +36,7 @@ pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use history::{
-    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryFindings, HistoryImport,
+    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryFilter, HistoryImport,
     STATE_DIR,
 };
 pub use probe::Probe;

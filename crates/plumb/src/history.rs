@@ -19,12 +19,13 @@ use plumb_trace::input::Input;
 
 use crate::agent::judge;
 use crate::cli::{
-    ExportForm, History, HistoryBackup, HistoryCommand, HistoryFindings, HistoryImport,
+    ExportForm, History, HistoryBackup, HistoryCommand, HistoryFilter, HistoryImport,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{inputs, moment, output};
 
+mod changes;
 pub mod span;
 
 use span::{DeviceSpan, time_words};
@@ -53,6 +54,15 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
         HistoryCommand::Findings(wanted) => {
             let answer = HistoryAnswer::Findings(findings(wanted)?);
             print(&answer, wanted.store.json, Exit::Clean)
+        }
+        HistoryCommand::Changes(wanted) => {
+            let found = changes::search(wanted)?;
+            let exit = found.exit();
+            print(
+                &HistoryAnswer::Changes(found.devices),
+                wanted.store.json,
+                exit,
+            )
         }
         HistoryCommand::Export(export) => {
             let courses = courses(&export.span, &export.folder.state_dir, i64::MAX)?;
@@ -133,7 +143,7 @@ fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
 }
 
 /// The findings of the agent, or those of a device in a time.
-fn findings(wanted: &HistoryFindings) -> Result<Vec<HistoryFinding>, Failure> {
+fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
     let reader = span::open(&wanted.store.folder.state_dir)?;
     let span = wanted.span.as_deref().map(DeviceSpan::parse).transpose();
     let span = span.map_err(Failure::usage)?;

@@ -1,16 +1,18 @@
 //! The history of a host as text, JSON and CSV: its devices, the I/O of one over time, its size and its state.
 
-use plumb_model::Finding;
+use plumb_geometry::plural;
+use plumb_model::{Finding, Reason, RuleId, Unjudged};
 use plumb_quoting::visible;
 use serde::Serialize;
 
 use crate::brief;
 use crate::exports::cell;
 use crate::format::{bytes, count, ns, percent};
-use crate::json::Document;
+use crate::json::{self, Document};
 use crate::run::Run;
-use crate::text::Paper;
 use crate::text::page::{FigureColumn, Page};
+use crate::text::{Paper, finding_lines};
+use crate::words;
 
 /// A change of a finding over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -179,6 +181,30 @@ impl HistoryFinding {
     }
 }
 
+/// The changes in the I/O of a device over time.
+#[derive(Debug, Serialize)]
+pub struct HistoryChanges {
+    /// Its last name.
+    pub device: String,
+    /// WWN, serial number or UUID; a name without them.
+    pub identity: String,
+    /// Layer at which its I/O were counted.
+    pub layer: &'static str,
+    /// Length of a window.
+    pub window_seconds: u64,
+    /// Windows with I/O that were searched.
+    pub windows: u64,
+    /// Begin of the first of them; absent without any.
+    pub from: Option<String>,
+    /// The changes, worst first.
+    #[serde(skip)]
+    pub findings: Vec<Finding>,
+    /// Rules that could not judge.
+    pub unknown: Vec<Unjudged>,
+    /// Rules that looked and found no change.
+    pub silent: Vec<RuleId>,
+}
+
 /// The state of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryFile {
@@ -204,6 +230,8 @@ pub enum HistoryAnswer {
     Courses(Vec<HistoryCourse>),
     /// The findings, in the order in which they appeared.
     Findings(Vec<HistoryFinding>),
+    /// The changes in the I/O of each device.
+    Changes(Vec<HistoryChanges>),
     /// Sizes.
     Size(HistorySize),
     /// The state of the files.
@@ -220,7 +248,13 @@ pub fn json(run: &Run, answer: &HistoryAnswer) -> Result<String, serde_json::Err
         run,
         inputs: Vec::<()>::new(),
         verdict: None,
-        findings: Vec::new(),
+        findings: match answer {
+            HistoryAnswer::Changes(devices) => {
+                let all = devices.iter().flat_map(|device| &device.findings);
+                all.map(json::finding).collect()
+            }
+            _ => Vec::new(),
+        },
         result: answer,
     })
 }
@@ -233,6 +267,7 @@ pub fn text(answer: &HistoryAnswer, paper: impl Into<Paper>) -> String {
         HistoryAnswer::Devices(devices) => list(&mut page, devices),
         HistoryAnswer::Courses(courses) => courses.iter().for_each(|one| course(&mut page, one)),
         HistoryAnswer::Findings(findings) => intervals(&mut page, findings),
+        HistoryAnswer::Changes(devices) => devices.iter().for_each(|one| changes(&mut page, one)),
         HistoryAnswer::Size(size) => sizes(&mut page, size),
         HistoryAnswer::Files(files) => files.iter().for_each(|one| state(&mut page, one)),
     }
@@ -336,6 +371,55 @@ fn intervals(page: &mut Page, findings: &[HistoryFinding]) {
         );
         page.wrapped("  ", "  ", visible(&one.summary).into_owned());
     }
+}
+
+fn changes(page: &mut Page, device: &HistoryChanges) {
+    let windows = match &device.from {
+        Some(from) => format!(
+            "{} of {} with I/O since {from}",
+            plural(device.windows, "window"),
+            span(device.window_seconds)
+        ),
+        None => "no I/O in that time".to_owned(),
+    };
+    page.heading(&format!(
+        "{} ({} layer): {windows}",
+        visible(&device.device),
+        device.layer
+    ));
+    for finding in &device.findings {
+        finding_lines(page, finding);
+    }
+    if !device.findings.is_empty() {
+        page.gap();
+    }
+    if !device.silent.is_empty() {
+        let names: Vec<&str> = device.silent.iter().map(|rule| rule.name()).collect();
+        page.wrapped("no change: ", "  ", names.join(", "));
+    }
+    for (reason, rules) in unknown_by_reason(&device.unknown) {
+        page.wrapped(
+            "unknown: ",
+            "  ",
+            format!("{}: {}", rules.join(", "), words::reason(reason)),
+        );
+    }
+}
+
+/// The rules that could not judge, by their reason.
+fn unknown_by_reason(unknown: &[Unjudged]) -> Vec<(&Reason, Vec<&'static str>)> {
+    let mut found: Vec<(&Reason, Vec<&'static str>)> = Vec::new();
+    for unjudged in unknown {
+        let name = unjudged.rule.name();
+        match found
+            .iter_mut()
+            .find(|(known, _)| **known == unjudged.reason)
+        {
+            Some((_, rules)) => rules.push(name),
+            None => found.push((&unjudged.reason, vec![name])),
+        }
+    }
+    found
 }
 
 fn rate(per_second: f64) -> String {

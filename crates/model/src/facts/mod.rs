@@ -4,6 +4,7 @@ use plumb_geometry::Bytes;
 use plumb_stack::Source;
 use serde::{Deserialize, Serialize};
 
+mod change;
 mod io;
 mod problem;
 mod setting;
@@ -11,6 +12,7 @@ mod start;
 mod stripe;
 mod unit;
 
+pub use change::*;
 pub use io::*;
 pub use problem::*;
 pub use setting::*;

@@ -62,7 +62,9 @@ pub enum HistoryCommand {
     /// Print the I/O of a device over time: rate, misfit, latency
     Show(HistorySpan),
     /// Print the findings of the agent: when each appeared, changed and went
-    Findings(HistoryFindings),
+    Findings(HistoryFilter),
+    /// Search for changes: a misfit that rose, a latency that grew, other sizes
+    Changes(HistoryFilter),
     /// Print the totals of each window for other programs
     Export(HistoryExport),
     /// Add saved profiles, for instance those of `plumb watch --save`
@@ -103,10 +105,10 @@ pub struct HistorySpan {
     pub store: HistoryStore,
 }
 
-/// Flags of `plumb history findings`.
+/// All devices, or one and a time.
 #[derive(Debug, Args)]
-pub struct HistoryFindings {
-    /// Only findings of this device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
+pub struct HistoryFilter {
+    /// Only this device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
     #[arg(value_name = "DEVICE[@SPAN]")]
     pub span: Option<String>,
     #[command(flatten)]

@@ -25,10 +25,15 @@ fn yesterday() -> u64 {
 
 /// Reads of 8 KiB that start a sector past a page, one each second from a time on, in the MSR format.
 fn trace(folder: &Folder, name: &str, from: u64, count: u64) -> String {
+    trace_past(folder, name, from, count, 512)
+}
+
+/// The same with starts this number of bytes past a page.
+fn trace_past(folder: &Folder, name: &str, from: u64, count: u64, past: u64) -> String {
     let mut rng = Rng::new(from);
     let line = |at: u64| {
         let time = (FILETIME_ZERO + from + at) * 10_000_000;
-        let start = rng.below(1 << 20) * 8192 + 512;
+        let start = rng.below(1 << 20) * 8192 + past;
         format!("{time},host,0,Read,{start},8192,{}\n", 1000 + at % 7)
     };
     let lines: String = (0..count).map(line).collect();
@@ -212,4 +217,76 @@ fn an_agent_stores_every_io() {
     let shown = history(&folder, &["show", &disk.name()]);
     shown.ends(0).says("its window is not over");
     history(&folder, &["verify"]).ends(0);
+}
+
+/// Thirty days on the grid, then ten off it: the report names the day; with a short history it says how many windows it needs.
+#[test]
+fn a_misfit_that_rose_is_found_in_the_history() {
+    let folder = Folder::new("history-changes");
+    let first_day = yesterday() - 40 * 86_400;
+    let saved: Vec<String> = (0..40)
+        .map(|day| {
+            let past = if day < 30 { 0 } else { 512 };
+            let from = first_day + day * 86_400;
+            let trace = trace_past(&folder, &format!("{day}.csv"), from, 240, past);
+            let saved = folder.path(&format!("{day}.plumb")).display().to_string();
+            // Unknown beyond the assumed grid, or a warning.
+            let status = if past == 0 { 3 } else { 1 };
+            plumb(["analyze", &trace, "--save", &saved]).ends(status);
+            saved
+        })
+        .collect();
+    let import = |days: &[String]| {
+        let args: Vec<&str> = std::iter::once("import")
+            .chain(days.iter().map(String::as_str))
+            .collect();
+        history(&folder, &args).ends(0);
+    };
+    import(&saved[..7]);
+    history(&folder, &["changes"])
+        .ends(3)
+        .says("unknown: misfit-rose, latency-grew, sizes-changed: ")
+        .says(" windows with enough I/O seen, 10 needed");
+    import(&saved[7..]);
+    let text = history(&folder, &["changes"]);
+    let day = |day: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(first_day + day * 86_400);
+        humantime::format_rfc3339_seconds(at).to_string()[..10].to_owned()
+    };
+    text.ends(1)
+        .says("misfit-rose: device host_0")
+        .says(&format!(
+            "Since {} 100 % of the I/O on host_0 start off 4 KiB",
+            day(30)
+        ))
+        .says("no change: latency-grew, sizes-changed");
+    let ran = history(&folder, &["changes", "host_0", "--json"]);
+    let document = ran.ends(1).json();
+    let faults = crate::common::schema::Schema::read("history").faults(&document);
+    assert_eq!(faults, [""; 0]);
+    let findings = document["findings"].as_array().expect("findings");
+    assert_eq!(findings.len(), 1, "{document}");
+    let time = &findings[0]["facts"]["time"];
+    let midnight = (first_day + 30 * 86_400) / 86_400 * 86_400;
+    assert_eq!(time["since_ns"], midnight * 1_000_000_000, "{time}");
+    assert_eq!(
+        (
+            number(&time["windows_before"]),
+            number(&time["windows_after"])
+        ),
+        (30, 10)
+    );
+    let searched = &document["result"]["is"][0];
+    assert_eq!(
+        (
+            number(&searched["windows"]),
+            number(&searched["window_seconds"])
+        ),
+        (40, 86_400)
+    );
+    // Before that day nothing changed.
+    let span = format!("host_0@{}..{}", day(0), day(30));
+    history(&folder, &["changes", &span])
+        .ends(0)
+        .says("no change: misfit-rose, latency-grew, sizes-changed");
 }

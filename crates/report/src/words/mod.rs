@@ -5,6 +5,7 @@ use plumb_model::{Facts, Finding};
 
 mod action;
 mod advice;
+mod change_time;
 mod cost;
 mod discard_misaligned;
 mod double_counted;
@@ -13,12 +14,14 @@ mod geometry_mismatch;
 mod implausible_hint;
 mod indirection_unit;
 mod io_size;
+mod latency_grew;
 mod looks_sequential;
 mod member_skew;
 mod mirror_write_copy;
 mod misaligned_io;
 mod misaligned_partition;
 mod misaligned_target;
+mod misfit_rose;
 mod misstated_grid;
 mod narrow_stripe;
 mod no_direct_io;
@@ -38,6 +41,7 @@ mod saturated_device;
 mod seen;
 mod single_io;
 mod single_path;
+mod sizes_changed;
 mod small_maxphys;
 mod small_random_writes;
 mod small_resync_io;
@@ -146,6 +150,9 @@ fn of_rule(finding: &Finding) -> Sentences {
         Facts::OddLengthIo(facts) => odd_length_io::words(on, facts),
         Facts::SmallRandomWrites(facts) => small_random_writes::words(on, facts),
         Facts::LooksSequential(facts) => looks_sequential::words(on, facts),
+        Facts::MisfitRose(facts) => misfit_rose::words(on, facts),
+        Facts::LatencyGrew(facts) => latency_grew::words(on, facts),
+        Facts::SizesChanged(facts) => sizes_changed::words(on, facts),
         Facts::FailingIo(facts) => failing_io::words(on, facts),
         Facts::StalledIo(facts) => stalled_io::words(on, facts),
         Facts::SaturatedDevice(facts) => saturated_device::words(on, facts),

@@ -198,5 +198,9 @@ fn too_few(what: Counting, seen: u64, needed: u64) -> String {
             plural(seen, "piece"),
             plural(members, "member")
         ),
+        Counting::Windows => format!(
+            "{} with enough I/O seen, {needed} needed",
+            plural(seen, "window")
+        ),
     }
 }

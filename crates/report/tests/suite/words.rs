@@ -39,6 +39,17 @@ fn stalled(stall: Stall) -> Facts {
     Facts::StalledIo(StalledIo { stall })
 }
 
+/// A change at 2026-11-14 08:00 UTC.
+fn changed(window_seconds: u64, beside: Vec<HostChange>) -> ChangeTime {
+    ChangeTime {
+        since_ns: 1_794_643_200_000_000_000,
+        window_seconds,
+        windows_before: 31,
+        windows_after: 12,
+        beside,
+    }
+}
+
 fn kernel() -> Source {
     Source::Kernel {
         path: "sys/block/sda/queue/physical_block_size".to_owned(),
@@ -805,6 +816,69 @@ fn io() -> Vec<Facts> {
             }],
             first: Vec::new(),
         }),
+        Facts::MisfitRose(MisfitRose {
+            time: changed(86_400, Vec::new()),
+            share_before: 0.004,
+            share_after: 0.83,
+            rise: Bounds {
+                low: 0.79,
+                high: 0.86,
+            },
+        }),
+        Facts::MisfitRose(MisfitRose {
+            time: changed(
+                3600,
+                vec![
+                    HostChange {
+                        at_ns: 1_794_640_000_000_000_000,
+                        is: HostChangeKind::Kernel {
+                            before: "6.1.0-27-amd64".to_owned(),
+                            after: "6.12.9".to_owned(),
+                        },
+                    },
+                    HostChange {
+                        at_ns: 1_794_640_060_000_000_000,
+                        is: HostChangeKind::Appeared {
+                            rule: RuleId::MisalignedPartition,
+                            device: "sdb1".to_owned(),
+                        },
+                    },
+                    HostChange {
+                        at_ns: 1_794_640_120_000_000_000,
+                        is: HostChangeKind::Gone {
+                            rule: RuleId::SinglePath,
+                            device: "sdc".to_owned(),
+                        },
+                    },
+                ],
+            ),
+            share_before: 0.0,
+            share_after: 1.0,
+            rise: Bounds {
+                low: 1.0,
+                high: 1.0,
+            },
+        }),
+        Facts::LatencyGrew(LatencyGrew {
+            time: changed(86_400, Vec::new()),
+            ratio: Bounds {
+                low: 1.82,
+                high: 2.17,
+            },
+            median_before_ns: 412_000,
+            median_after_ns: 815_000,
+            loads: 1,
+        }),
+        Facts::SizesChanged(SizesChanged {
+            time: changed(86_400, Vec::new()),
+            most_changed: 1,
+            change: Bounds {
+                low: -0.43,
+                high: -0.38,
+            },
+            shares_before: [0.0, 0.8, 0.2, 0.0, 0.0],
+            shares_after: [0.0, 0.4, 0.2, 0.0, 0.4],
+        }),
         stalled(Stall::Silent {
             in_flight: 4,
             for_ns: 3_020_000_000,
@@ -853,6 +927,9 @@ fn target(facts: &Facts) -> Target {
         | Facts::MemberSkew(_)
         | Facts::FailingIo(_)
         | Facts::StalledIo(_)
+        | Facts::MisfitRose(_)
+        | Facts::LatencyGrew(_)
+        | Facts::SizesChanged(_)
         | Facts::SaturatedDevice(_)
         | Facts::ThroughputInflation(_)
         | Facts::RecordMismatch(RecordMismatch::Requests(_)) => target,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::problems;
-use plumb_diagnose::{RULES, RuleId, layout};
+use plumb_diagnose::{RULES, RuleId, course, layout};
 use plumb_model::RULES as REGISTRY;
 use plumb_stack::ProblemId;
 
@@ -105,14 +105,16 @@ fn each_rule_has_a_page_with_its_thresholds() {
 
 #[test]
 fn each_rule_on_io_has_a_page_with_its_thresholds() {
-    for rule in RULES {
-        check(rule.id.name(), "Threshold: ", &(rule.thresholds)());
+    let on_ios = RULES.iter().map(|rule| (rule.id, rule.thresholds));
+    let over_time = course::RULES.iter().map(|rule| (rule.id, rule.thresholds));
+    for (id, thresholds) in on_ios.chain(over_time) {
+        check(id.name(), "Threshold: ", &thresholds());
         let parts = ["Cost", "When to ignore it", "How to fix it", "Sources"];
-        assert_has_parts(rule.id.name(), &parts);
+        assert_has_parts(id.name(), &parts);
         assert!(
-            read(&format!("{}.md", rule.id.name())).contains("estimate"),
+            read(&format!("{}.md", id.name())).contains("estimate"),
             "{}: a cost is an estimate",
-            rule.id
+            id
         );
     }
 }
@@ -150,8 +152,20 @@ fn each_rule_is_judged() {
             .iter()
             .filter(|judge| judge.id == rule.id)
             .count();
-        assert!(on_io <= 1 && on_layouts <= 1, "{}", rule.name);
-        assert!(on_io + on_layouts > 0, "{} is never judged", rule.name);
+        let over_time = course::RULES
+            .iter()
+            .filter(|judge| judge.id == rule.id)
+            .count();
+        assert!(
+            on_io <= 1 && on_layouts <= 1 && over_time <= 1,
+            "{}",
+            rule.name
+        );
+        assert!(
+            on_io + on_layouts + over_time > 0,
+            "{} is never judged",
+            rule.name
+        );
     }
     let decides = |id: RuleId| id.rule().decides;
     assert!(decides(RuleId::MisalignedPartition) && !decides(RuleId::QueueSetting));

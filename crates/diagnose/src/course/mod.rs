@@ -1,0 +1,162 @@
+//! Rules on the course of a device over time. A rule finds the window from which on a quantity has another level, or stays silent.
+//!
+//! A window is one observation: I/O of one window hang on each other, so that their number tells nothing about the certainty. The test
+//! allows for windows that hang on each other ([`plumb_stats::step`]).
+
+use plumb_model::facts::{ChangeTime, HostChange};
+use plumb_model::reason::Counting;
+use plumb_model::{Reason, Target};
+use plumb_stats::{Step, find_step};
+
+use crate::rules::{Diagnosis, IOS_MIN, Judge, Outcome};
+
+pub mod latency_grew;
+pub mod misfit_rose;
+pub mod sizes_changed;
+
+/// Fewest windows on each side of a change. A weekend and a working day on each side make a week no change.
+const SIDE_MIN: usize = 5;
+
+/// How often a series without a change shows one, for each rule and device.
+const ERROR: f64 = 0.01;
+
+/// The I/O of a device over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// The device.
+    pub target: Target,
+    /// Length of a window, s.
+    pub window_seconds: u64,
+    /// Windows with I/O, in order.
+    pub windows: Vec<CourseWindow>,
+    /// Changes of the host meanwhile, in order.
+    pub host: Vec<HostChange>,
+}
+
+/// Totals of a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CourseWindow {
+    /// Its begin, ns since 1970.
+    pub from_ns: i64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Reads and writes off 4 KiB; `None` if it is unknown.
+    pub misaligned: Option<u64>,
+    /// Half of the latencies are at most this, ns; `None` without timed I/O.
+    pub median_ns: Option<u64>,
+    /// Reads and writes of up to 4, 16, 64 and 256 KiB, and longer ones.
+    pub lengths: [u64; 5],
+}
+
+impl CourseWindow {
+    /// Reads and writes.
+    #[must_use]
+    pub fn placed(&self) -> u64 {
+        self.reads.saturating_add(self.writes)
+    }
+}
+
+/// A rule on a course.
+pub type CourseRule = Judge<fn(&Course) -> Outcome>;
+
+/// All rules, in the order in which findings of one severity are shown.
+pub static RULES: &[CourseRule] = &[misfit_rose::RULE, latency_grew::RULE, sizes_changed::RULE];
+
+/// Applies all rules to a course.
+#[must_use]
+pub fn diagnose(course: &Course) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    for rule in RULES {
+        diagnosis.take(rule.id, &course.target, (rule.judge)(course));
+    }
+    diagnosis.settle();
+    diagnosis
+}
+
+/// The thresholds that all rules have.
+fn thresholds(size: String) -> Vec<String> {
+    vec![
+        format!("{SIDE_MIN} windows with {IOS_MIN} I/O on each side"),
+        size,
+    ]
+}
+
+/// The windows of a course with enough I/O and a value.
+struct Series<'a> {
+    course: &'a Course,
+    windows: Vec<&'a CourseWindow>,
+    values: Vec<f64>,
+    strata: Vec<u32>,
+}
+
+impl<'a> Series<'a> {
+    /// `value` gives the value of a window and its stratum.
+    fn new(course: &'a Course, value: impl Fn(&CourseWindow) -> Option<(f64, u32)>) -> Series<'a> {
+        let mut series = Series {
+            course,
+            windows: Vec::new(),
+            values: Vec::new(),
+            strata: Vec::new(),
+        };
+        for window in &course.windows {
+            let found = value(window).filter(|_| window.placed() >= IOS_MIN);
+            if let Some((value, stratum)) = found {
+                series.windows.push(window);
+                series.values.push(value);
+                series.strata.push(stratum);
+            }
+        }
+        series
+    }
+
+    /// Why the rule cannot tell, if there are too few windows for a change.
+    fn is_short(&self) -> Option<Reason> {
+        let needed = 2 * SIDE_MIN;
+        (self.values.len() < needed).then_some(Reason::TooFew {
+            what: Counting::Windows,
+            seen: self.values.len() as u64,
+            needed: needed as u64,
+        })
+    }
+
+    /// The change of the series, if there is one; `tests` series of the rule share the error.
+    fn step(&self, tests: usize) -> Option<Step> {
+        find_step(&self.values, &self.strata, SIDE_MIN, ERROR / tests as f64)
+            .ok()
+            .flatten()
+    }
+
+    fn time(&self, step: &Step) -> ChangeTime {
+        let width_ns = (self.course.window_seconds as i64).saturating_mul(1_000_000_000);
+        let since_ns = self.windows[step.at].from_ns;
+        // The change may have been in the window before, late enough to leave its level as it was.
+        let (from_ns, to_ns) = (
+            since_ns.saturating_sub(width_ns),
+            since_ns.saturating_add(width_ns),
+        );
+        let is_beside = |change: &&HostChange| (from_ns..to_ns).contains(&change.at_ns);
+        ChangeTime {
+            since_ns,
+            window_seconds: self.course.window_seconds,
+            windows_before: step.at as u64,
+            windows_after: (self.values.len() - step.at) as u64,
+            beside: self.course.host.iter().filter(is_beside).cloned().collect(),
+        }
+    }
+
+    /// Mean of a value over the windows before a change, and over those since then.
+    fn means(&self, step: &Step, value: impl Fn(&CourseWindow) -> f64) -> [f64; 2] {
+        let mean = |windows: &[&CourseWindow]| {
+            windows.iter().map(|window| value(window)).sum::<f64>() / windows.len().max(1) as f64
+        };
+        let (before, after) = self.windows.split_at(step.at);
+        [mean(before), mean(after)]
+    }
+}
+
+/// A part of the reads and writes of a window.
+fn share(part: u64, window: &CourseWindow) -> f64 {
+    part as f64 / window.placed().max(1) as f64
+}

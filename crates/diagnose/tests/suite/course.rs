@@ -1,0 +1,243 @@
+//! Rules on I/O over time: a planted change is found on its day, and a course without one is silent.
+
+use plumb_diagnose::course::{Course, CourseWindow, diagnose};
+use plumb_diagnose::{Diagnosis, Reason, RuleId, Severity, Target};
+use plumb_model::Facts;
+use plumb_model::facts::{ChangeTime, HostChange, HostChangeKind};
+use plumb_model::reason::Counting;
+use plumb_testkit::Rng;
+use plumb_trace::Layer;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// Days of a database, each with some spread: 8 KiB reads and 64 KiB writes on the grid, with a median near 400 µs.
+fn days(count: usize, seed: u64) -> Vec<CourseWindow> {
+    let mut rng = Rng::new(seed);
+    let day = |day: usize| {
+        let reads = 400_000 + rng.below(150_000);
+        let writes = 100_000 + rng.below(20_000);
+        CourseWindow {
+            from_ns: day as i64 * DAY_NS,
+            reads,
+            writes,
+            misaligned: Some(rng.below(reads / 100)),
+            median_ns: Some(380_000 + rng.below(40_000)),
+            lengths: [0, reads, writes, 0, 0],
+        }
+    };
+    (0..count).map(day).collect()
+}
+
+fn judged(windows: Vec<CourseWindow>) -> Diagnosis {
+    judged_beside(windows, Vec::new())
+}
+
+fn judged_beside(windows: Vec<CourseWindow>, host: Vec<HostChange>) -> Diagnosis {
+    diagnose(&Course {
+        target: Target::seen("sda", None, Layer::Request),
+        window_seconds: 86_400,
+        windows,
+        host,
+    })
+}
+
+const ALL: [RuleId; 3] = [
+    RuleId::MisfitRose,
+    RuleId::LatencyGrew,
+    RuleId::SizesChanged,
+];
+
+/// The day of the first finding and its facts; the other rules are silent.
+fn only(found: &Diagnosis, rule: RuleId) -> (&Facts, Severity) {
+    let rules: Vec<RuleId> = found
+        .findings
+        .iter()
+        .map(|finding| finding.rule())
+        .collect();
+    assert_eq!(rules, [rule], "{found:?}");
+    let others: Vec<RuleId> = ALL.into_iter().filter(|other| *other != rule).collect();
+    assert_eq!(found.silent, others);
+    (&found.findings[0].facts, found.findings[0].severity)
+}
+
+fn assert_day(time: &ChangeTime, day: i64, of: u64) {
+    assert_eq!(time.since_ns, day * DAY_NS, "{time:?}");
+    assert_eq!(time.windows_before, day as u64);
+    assert_eq!(time.windows_after, of - day as u64);
+}
+
+#[test]
+fn courses_without_a_change_are_silent() {
+    for seed in 0..20 {
+        let found = judged(days(60, seed));
+        assert_eq!(
+            (found.findings.len(), found.silent),
+            (0, ALL.to_vec()),
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn a_misfit_that_rose_is_found_on_its_day() {
+    for (off, severity) in [(30, Severity::Warning), (8, Severity::Note)] {
+        let mut windows = days(40, 7);
+        for window in &mut windows[23..] {
+            window.misaligned = Some(window.placed() * off / 100);
+        }
+        let found = judged(windows);
+        let (facts, judged) = only(&found, RuleId::MisfitRose);
+        let Facts::MisfitRose(facts) = facts else {
+            panic!("{facts:?}");
+        };
+        assert_eq!(judged, severity);
+        assert_day(&facts.time, 23, 40);
+        let share = off as f64 / 100.0;
+        assert!((facts.share_after - share).abs() < 0.001, "{facts:?}");
+        assert!(facts.share_before < 0.01, "{facts:?}");
+        let rise = facts.share_after - facts.share_before;
+        assert!(
+            facts.rise.low <= rise && rise <= facts.rise.high,
+            "{facts:?}"
+        );
+    }
+}
+
+/// A misfit that fell is no defect, nor is one of a single day.
+#[test]
+fn a_misfit_that_fell_is_no_finding() {
+    let mut windows = days(40, 8);
+    for window in &mut windows[..20] {
+        window.misaligned = Some(window.placed() / 2);
+    }
+    assert_eq!(judged(windows).findings, []);
+    let mut windows = days(40, 9);
+    windows[20].misaligned = Some(windows[20].placed());
+    assert_eq!(judged(windows).findings, []);
+}
+
+#[test]
+fn a_latency_that_grew_at_equal_load_is_found() {
+    let mut windows = days(40, 10);
+    for window in &mut windows[15..] {
+        window.median_ns = window.median_ns.map(|ns| ns * 2);
+    }
+    let found = judged(windows);
+    let (facts, severity) = only(&found, RuleId::LatencyGrew);
+    let Facts::LatencyGrew(facts) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(severity, Severity::Warning);
+    assert_day(&facts.time, 15, 40);
+    assert!(
+        facts.ratio.low > 1.8 && facts.ratio.low <= 2.0 && facts.ratio.high >= 2.0,
+        "{facts:?}"
+    );
+    assert!(
+        (760_000..840_000).contains(&facts.median_after_ns),
+        "{facts:?}"
+    );
+    assert!(facts.loads >= 1);
+}
+
+/// Four times the load with a longer latency, on some days before the change as well: at equal load nothing grew.
+#[test]
+fn a_latency_that_grew_with_the_load_is_no_finding() {
+    let mut windows = days(60, 11);
+    for (day, window) in windows.iter_mut().enumerate() {
+        let is_busy = (day < 30) == day.is_multiple_of(6);
+        if is_busy {
+            window.reads *= 4;
+            window.lengths[1] *= 4;
+            window.median_ns = window.median_ns.map(|ns| ns * 3);
+        }
+    }
+    let found = judged(windows);
+    assert!(found.silent.contains(&RuleId::LatencyGrew), "{found:?}");
+}
+
+#[test]
+fn sizes_that_changed_are_found_with_their_mix() {
+    let mut windows = days(40, 12);
+    for window in &mut windows[30..] {
+        window.lengths = [
+            0,
+            window.reads / 2,
+            window.writes,
+            0,
+            window.reads - window.reads / 2,
+        ];
+    }
+    let found = judged(windows);
+    let (facts, severity) = only(&found, RuleId::SizesChanged);
+    let Facts::SizesChanged(facts) = facts else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(severity, Severity::Note);
+    assert_day(&facts.time, 30, 40);
+    // Half of some 80 % of the I/O went from the second class to the last.
+    assert!([1, 4].contains(&facts.most_changed), "{facts:?}");
+    assert!((facts.shares_after[1] - 0.4).abs() < 0.03, "{facts:?}");
+    assert!((facts.shares_before[1] - 0.8).abs() < 0.03, "{facts:?}");
+    assert_eq!(facts.shares_before[4], 0.0);
+    for shares in [facts.shares_before, facts.shares_after] {
+        assert!(
+            (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+            "{shares:?}"
+        );
+    }
+}
+
+/// Windows without enough I/O or without the figure are no observations.
+#[test]
+fn a_short_course_is_unknown() {
+    let too_few = |seen| Reason::TooFew {
+        what: Counting::Windows,
+        seen,
+        needed: 10,
+    };
+    let mut windows = days(30, 13);
+    for window in &mut windows[9..] {
+        (window.reads, window.writes) = (100, 99);
+    }
+    let found = judged(windows);
+    let reasons: Vec<&Reason> = found.unknown.iter().map(|one| &one.reason).collect();
+    assert_eq!(reasons, [&too_few(9); 3]);
+    let mut windows = days(30, 14);
+    for window in &mut windows {
+        (window.misaligned, window.median_ns) = (None, None);
+    }
+    let found = judged(windows);
+    let unknown: Vec<(RuleId, &Reason)> = found
+        .unknown
+        .iter()
+        .map(|one| (one.rule, &one.reason))
+        .collect();
+    let none = too_few(0);
+    assert_eq!(
+        unknown,
+        [(RuleId::MisfitRose, &none), (RuleId::LatencyGrew, &none)]
+    );
+}
+
+/// Only changes of the host in the window of the change and the one before are named.
+#[test]
+fn changes_of_the_host_are_named_beside_it() {
+    let kernel = |at_ns| HostChange {
+        at_ns,
+        is: HostChangeKind::Kernel {
+            before: "6.1".to_owned(),
+            after: "6.12".to_owned(),
+        },
+    };
+    let mut windows = days(40, 15);
+    for window in &mut windows[20..] {
+        window.misaligned = Some(window.placed());
+    }
+    let times = [19 * DAY_NS - 1, 19 * DAY_NS, 21 * DAY_NS - 1, 21 * DAY_NS];
+    let found = judged_beside(windows, times.map(kernel).to_vec());
+    let Facts::MisfitRose(facts) = only(&found, RuleId::MisfitRose).0 else {
+        panic!("{found:?}");
+    };
+    assert_eq!(facts.time.beside, [kernel(times[1]), kernel(times[2])]);
+}
