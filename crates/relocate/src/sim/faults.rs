@@ -730,8 +730,6 @@ mod mistakes {
         #[ignore = "minutes: run by make torture"]
         records_that_are_not_read_again NoReadBack 7000;
         #[ignore = "minutes: run by make torture"]
-        a_source_that_is_not_compared NoSourceSum 7000;
-        #[ignore = "minutes: run by make torture"]
         a_unit_without_an_image NoMendImage 7000;
         #[ignore = "minutes: run by make torture"]
         nothing_compared_before_a_rollback NoCheckBefore 7000;
