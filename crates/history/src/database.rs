@@ -106,7 +106,7 @@ impl Database {
         Ok(())
     }
 
-    fn version(&self) -> Result<i64, HistoryError> {
+    pub(crate) fn version(&self) -> Result<i64, HistoryError> {
         self.number("PRAGMA user_version", "read the header")
     }
 

@@ -11,6 +11,7 @@ use crate::database::Database;
 use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval};
 use crate::glance::{self, GlanceRow};
+use crate::host::{self, HostFactRow};
 use crate::record::{self, Record};
 use crate::room::{self, id_of, of_id};
 use crate::schema::{Part, SERIES_MAX};
@@ -144,6 +145,21 @@ impl Reader {
         };
         finding::read(&database.connection)
             .map_err(|source| database.failed("read the findings", source))
+    }
+
+    /// The values of facts about the host, in the order in which they were seen. A file of version 1 has none.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn host_facts(&self) -> Result<Vec<HostFactRow>, HistoryError> {
+        let Some(database) = &self.history else {
+            return Ok(Vec::new());
+        };
+        if database.version()? < 2 {
+            return Ok(Vec::new());
+        }
+        host::read(&database.connection)
+            .map_err(|source| database.failed("read the facts of the host", source))
     }
 
     /// First and last stored window of a series in a tier.

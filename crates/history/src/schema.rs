@@ -3,13 +3,14 @@
 use rusqlite::Connection;
 
 use crate::glance;
+use crate::host;
 use crate::tier::Tier;
 
 /// `application_id` of both files: "PLMB".
 pub const APPLICATION_ID: i64 = 0x504c_4d42;
 
 /// Newest schema version that this program knows.
-pub const NEWEST: i64 = 1;
+pub const NEWEST: i64 = 2;
 
 /// Series in a file: an identifier of a record is the number of its window times this, plus the number of its series. So
 /// the records of a window are neighbours, and a window is deleted as one range.
@@ -20,7 +21,7 @@ pub const SERIES_MAX: u32 = 4096;
 pub enum Part {
     /// `recent.db`: 5 minutes. It may be thrown away.
     Recent,
-    /// `history.db`: hours, days, open windows, findings.
+    /// `history.db`: hours, days, open windows, findings, facts about the host.
     History,
 }
 
@@ -59,6 +60,7 @@ impl Part {
 pub fn step(connection: &Connection, part: Part, from_version: i64) -> rusqlite::Result<()> {
     match from_version {
         0 => create(connection, part),
+        1 if part == Part::History => connection.execute_batch(host::CREATE),
         _ => Ok(()),
     }
 }

@@ -15,6 +15,7 @@ use crate::accumulator::{Accumulator, Base};
 use crate::database::{Database, set_aside};
 use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep};
+use crate::host::{self, HostFactRow};
 use crate::record::EncodedRecord;
 use crate::schema::{Part, SERIES_MAX};
 use crate::senders::{Sender, Senders};
@@ -24,6 +25,8 @@ use crate::tier::{Span, Tier, Window};
 mod flush;
 pub(crate) mod open_rows;
 
+/// Values of host facts that wait at most while the file cannot be written; older ones are dropped.
+const HOST_WAITING_MAX: usize = 10_000;
 /// Steps of findings that wait at most while the file cannot be written; older ones are dropped.
 const FINDINGS_WAITING_MAX: usize = 1000;
 
@@ -94,6 +97,8 @@ pub struct Writer {
     waiting: BTreeMap<(Window, u32), Waiting>,
     /// Steps of findings that wait for being written.
     findings: Vec<FindingNote>,
+    /// Values of facts about the host that wait for being written.
+    host: Vec<HostFactRow>,
     upto_ns: i64,
     /// Series or names that a file does not have yet.
     are_series_new: [bool; 2],
@@ -120,6 +125,7 @@ impl Writer {
             numbers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             findings: Vec::new(),
+            host: Vec::new(),
             upto_ns: 0,
             are_series_new: [true; 2],
             notices,
@@ -168,6 +174,23 @@ impl Writer {
             self.findings.remove(0);
         }
         self.findings.push(FindingNote { at_ns, key, step });
+    }
+
+    /// Notes the value of a fact about the host. The next checkpoint stores it, if it is another one than before.
+    pub fn note_host(&mut self, row: HostFactRow) {
+        if self.host.len() >= HOST_WAITING_MAX {
+            self.host.remove(0);
+        }
+        self.host.push(row);
+    }
+
+    /// The names of facts about the host that have a value in the store.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn present_host_facts(&self) -> Result<Vec<String>, HistoryError> {
+        host::present(&self.history.connection)
+            .map_err(|source| self.history.failed("read the facts of the host", source))
     }
 
     /// Adds the I/O of a device between two times. The time of an increment is short: the window of its begin has it.

@@ -7,6 +7,7 @@ use super::{Accumulator, Base, Notice, Series, Waiting, Writer};
 use crate::database::Database;
 use crate::error::HistoryError;
 use crate::finding;
+use crate::host;
 use crate::record::{self, EncodedRecord, Record};
 use crate::room::{self, write_record};
 use crate::schema::Part;
@@ -133,6 +134,7 @@ impl Writer {
             if part == Part::History {
                 self.write_open(&transaction, &open_rows)?;
                 finding::write(&transaction, &self.findings)?;
+                host::write(&transaction, &self.host)?;
             }
             transaction.execute(
                 "INSERT OR REPLACE INTO meta VALUES ('upto_ns', ?)",
@@ -157,6 +159,7 @@ impl Writer {
         }
         if part == Part::History {
             self.findings.clear();
+            self.host.clear();
             for series in self.series.values_mut() {
                 for open in series.open.iter_mut().flatten() {
                     open.is_dirty = open.base == Base::Unread;

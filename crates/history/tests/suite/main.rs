@@ -7,6 +7,7 @@ mod crash;
 mod damage;
 mod findings;
 mod full;
+mod host;
 mod roll_up;
 mod support;
 // end

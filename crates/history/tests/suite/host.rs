@@ -1,0 +1,97 @@
+//! Facts about the host over time: only another value is stored, and the last one of each fact is kept.
+
+use plumb_history::{HostFactRow, Reader, Settings, Writer};
+use plumb_testkit::temp_dir;
+
+use crate::support::{BEGIN, MINUTE};
+
+fn row(minutes: i64, name: &str, value: Option<&str>) -> HostFactRow {
+    HostFactRow {
+        at_ns: BEGIN + minutes * MINUTE,
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    }
+}
+
+fn stored(folder: &std::path::Path) -> Vec<HostFactRow> {
+    let reader = Reader::open(folder, &Settings::default()).expect("a store");
+    reader.host_facts().expect("a sound file")
+}
+
+#[test]
+fn only_other_values_are_stored() {
+    let folder = temp_dir("host");
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("a store");
+    writer.note_host(row(1, "kernel", Some("6.1")));
+    writer.note_host(row(1, "mount /data", Some("ext4")));
+    // A thing that is gone, and was never there.
+    writer.note_host(row(1, "mount /srv", None));
+    assert_eq!(stored(folder.path()), []);
+    writer.checkpoint(BEGIN + 2 * MINUTE).expect("a checkpoint");
+    writer.note_host(row(3, "kernel", Some("6.1")));
+    writer.checkpoint(BEGIN + 4 * MINUTE).expect("a checkpoint");
+    drop(writer);
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("the store");
+    writer.note_host(row(5, "kernel", Some("6.12")));
+    writer.note_host(row(5, "mount /data", None));
+    writer.note_host(row(6, "mount /data", None));
+    writer.note_host(row(7, "mount /data", Some("xfs")));
+    writer.checkpoint(BEGIN + 8 * MINUTE).expect("a checkpoint");
+    assert_eq!(
+        stored(folder.path()),
+        [
+            row(1, "kernel", Some("6.1")),
+            row(1, "mount /data", Some("ext4")),
+            row(5, "kernel", Some("6.12")),
+            row(5, "mount /data", None),
+            row(7, "mount /data", Some("xfs")),
+        ]
+    );
+    let mut present = writer.present_host_facts().expect("a sound file");
+    present.sort_unstable();
+    assert_eq!(present, ["kernel", "mount /data"]);
+}
+
+/// A mount that comes and goes does not fill the store, and does not push out the kernel.
+#[test]
+fn many_values_push_out_old_ones_and_no_last_one() {
+    let folder = temp_dir("host-many");
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("a store");
+    writer.note_host(row(0, "kernel", Some("6.1")));
+    for round in 0..5 {
+        for at in 0..5_000 {
+            let value = format!("{}", round * 5_000 + at);
+            writer.note_host(row(at, "mount /run/x", Some(&value)));
+        }
+        writer.checkpoint(BEGIN + round).expect("a checkpoint");
+    }
+    let rows = stored(folder.path());
+    assert_eq!(rows.len(), 20_001);
+    assert_eq!(rows[0], row(0, "kernel", Some("6.1")));
+    assert_eq!(rows[20_000].value.as_deref(), Some("24999"));
+}
+
+/// A reader accepts a file of version 1, and the next writer converts it to version 2; nothing else changes in it.
+#[test]
+fn files_of_version_1_are_converted() {
+    let folder = temp_dir("host-version");
+    drop(Writer::open(folder.path(), Settings::default()).expect("a store"));
+    let file = folder.path().join("history.db");
+    let connection = rusqlite::Connection::open(&file).expect("a file of SQLite");
+    connection
+        .execute_batch("DROP TABLE host_fact; PRAGMA user_version = 1;")
+        .expect("it is there");
+    let tables = || -> i64 {
+        connection
+            .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+            .expect("a count")
+    };
+    let before = tables();
+    assert_eq!(stored(folder.path()), []);
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("the store");
+    writer.note_host(row(1, "kernel", Some("6.1")));
+    writer.checkpoint(BEGIN + MINUTE).expect("a checkpoint");
+    assert_eq!(stored(folder.path()), [row(1, "kernel", Some("6.1"))]);
+    // The table and its index.
+    assert_eq!(tables(), before + 2);
+}
