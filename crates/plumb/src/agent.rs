@@ -15,10 +15,12 @@ use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, Options, Process};
 use plumb_diagnose::Questions;
-use plumb_history::{DeviceIncrement, Notice, Sender, Senders, Span, Writer};
+use plumb_history::{DeviceIncrement, HostFactRow, Notice, Sender, Senders, Span, Writer};
+use plumb_model::facts::{HostFact, HostValue};
 use plumb_profile::top::ProcessShare;
 use plumb_quoting::Command;
 use sd_notify::NotifyState;
+use serde::Serialize;
 
 use crate::cli::{Agent, STATE_DIR};
 use crate::exit::Exit;
@@ -87,6 +89,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         log: ChangeLog::open(),
     };
     agent.report(&mut writer);
+    note_kernel(&mut writer);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
     let mut judged = Instant::now();
     let end = args.duration.map(|duration| Instant::now() + duration);
@@ -169,6 +172,41 @@ fn checked(config: &AgentConfig) -> String {
 {seen}# ReadWritePaths=\"{folder}\"
 "
     )
+}
+
+/// Notes the kernel that runs.
+fn note_kernel(writer: &mut Writer) {
+    let release = rustix::system::uname();
+    let release = HostValue::Name(release.release().to_string_lossy().into_owned());
+    writer.note_host(host_row(now_ns(), &HostFact::Kernel, Some(&release)));
+}
+
+/// Notes the facts of a survey; those of an earlier one that it does not have are gone.
+fn note_host(writer: &mut Writer, at_ns: i64, facts: &BTreeMap<HostFact, HostValue>) {
+    for (fact, value) in facts {
+        writer.note_host(host_row(at_ns, fact, Some(value)));
+    }
+    let is_gone = |fact: &HostFact| *fact != HostFact::Kernel && !facts.contains_key(fact);
+    // Without them nothing is noted as gone; the next survey does it.
+    for name in writer.present_host_facts().unwrap_or_default() {
+        let known: Option<HostFact> = serde_json::from_str(&name).ok();
+        if let Some(fact) = known.filter(is_gone) {
+            writer.note_host(host_row(at_ns, &fact, None));
+        }
+    }
+}
+
+fn host_row(at_ns: i64, fact: &HostFact, value: Option<&HostValue>) -> HostFactRow {
+    HostFactRow {
+        at_ns,
+        name: json_words(fact),
+        value: value.map(json_words),
+    }
+}
+
+/// JSON of a value that has no map with other keys than words: it can always be written.
+fn json_words(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// The configuration after SIGHUP. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration
@@ -280,6 +318,9 @@ impl RunningAgent {
             Ok(None) => return,
             Err(why) => return output::say(&format!("the survey cannot be read: {why}")),
         };
+        if let Some(facts) = &survey.host {
+            note_host(writer, at_ns, facts);
+        }
         let changes = self.judge.survey(survey);
         for changes in changes.chunks(CHANGES_AT_ONCE) {
             for change in changes {

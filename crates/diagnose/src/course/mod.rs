@@ -20,6 +20,9 @@ const SIDE_MIN: usize = 5;
 /// How often a series without a change shows one, for each rule and device.
 const ERROR: f64 = 0.01;
 
+/// Time between two surveys of the host.
+const SURVEY_NS: i64 = 86_400_000_000_000;
+
 /// The I/O of a device over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
@@ -131,11 +134,9 @@ impl<'a> Series<'a> {
     fn time(&self, step: &Step) -> ChangeTime {
         let width_ns = (self.course.window_seconds as i64).saturating_mul(1_000_000_000);
         let since_ns = self.windows[step.at].from_ns;
-        // The change may have been in the window before, late enough to leave its level as it was.
-        let (from_ns, to_ns) = (
-            since_ns.saturating_sub(width_ns),
-            since_ns.saturating_add(width_ns),
-        );
+        // A change late in the window before leaves its level as it was, and a survey sees a change up to a day later.
+        let from_ns = since_ns.saturating_sub(width_ns);
+        let to_ns = since_ns.saturating_add(width_ns).saturating_add(SURVEY_NS);
         let is_beside = |change: &&HostChange| (from_ns..to_ns).contains(&change.at_ns);
         ChangeTime {
             since_ns,

@@ -3,7 +3,7 @@
 use plumb_diagnose::course::{Course, CourseWindow, diagnose};
 use plumb_diagnose::{Diagnosis, Reason, RuleId, Severity, Target};
 use plumb_model::Facts;
-use plumb_model::facts::{ChangeTime, HostChange, HostChangeKind};
+use plumb_model::facts::{ChangeTime, HostChange, HostChangeKind, HostFact, HostValue};
 use plumb_model::reason::Counting;
 use plumb_testkit::Rng;
 use plumb_trace::Layer;
@@ -220,21 +220,22 @@ fn a_short_course_is_unknown() {
     );
 }
 
-/// Only changes of the host in the window of the change and the one before are named.
+/// Only changes of the host from the window before the change to a day after its window are named.
 #[test]
 fn changes_of_the_host_are_named_beside_it() {
     let kernel = |at_ns| HostChange {
         at_ns,
-        is: HostChangeKind::Kernel {
-            before: "6.1".to_owned(),
-            after: "6.12".to_owned(),
+        is: HostChangeKind::Fact {
+            of: HostFact::Kernel,
+            before: Some(HostValue::Name("6.1".to_owned())),
+            after: Some(HostValue::Name("6.12".to_owned())),
         },
     };
     let mut windows = days(40, 15);
     for window in &mut windows[20..] {
         window.misaligned = Some(window.placed());
     }
-    let times = [19 * DAY_NS - 1, 19 * DAY_NS, 21 * DAY_NS - 1, 21 * DAY_NS];
+    let times = [19 * DAY_NS - 1, 19 * DAY_NS, 22 * DAY_NS - 1, 22 * DAY_NS];
     let found = judged_beside(windows, times.map(kernel).to_vec());
     let Facts::MisfitRose(facts) = only(&found, RuleId::MisfitRose).0 else {
         panic!("{found:?}");

@@ -1,6 +1,6 @@
 //! Facts about changes over time.
 
-use plumb_geometry::Bounds;
+use plumb_geometry::{Bounds, Bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::rule::RuleId;
@@ -16,7 +16,7 @@ pub struct ChangeTime {
     pub windows_before: u64,
     /// Windows since then.
     pub windows_after: u64,
-    /// Other changes of the host in that window or the one before, in order.
+    /// Other changes of the host from the window before to a day after that window, in order: a survey sees them once a day.
     pub beside: Vec<HostChange>,
 }
 
@@ -34,12 +34,14 @@ pub struct HostChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostChangeKind {
-    /// Another kernel runs.
-    Kernel {
-        /// Its version before.
-        before: String,
-        /// Its version now.
-        after: String,
+    /// A fact about the host has another value.
+    Fact {
+        /// The fact.
+        of: HostFact,
+        /// Its value before; absent if the thing is new.
+        before: Option<HostValue>,
+        /// Its value now; absent if the thing is gone.
+        after: Option<HostValue>,
     },
     /// A finding appeared.
     Appeared {
@@ -55,6 +57,55 @@ pub enum HostChangeKind {
         /// The device.
         device: String,
     },
+}
+
+/// A fact about a host that the agent follows over time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "kebab-case")]
+pub enum HostFact {
+    /// The kernel that runs.
+    Kernel,
+    /// The file system at a place of the tree.
+    Mount {
+        /// The place.
+        path: String,
+    },
+    /// A partition.
+    Partition {
+        /// Its name.
+        device: String,
+    },
+    /// The I/O scheduler of a device.
+    Scheduler {
+        /// Its name.
+        device: String,
+    },
+}
+
+/// The value of a fact about a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum HostValue {
+    /// A file system on a device.
+    FileSystem {
+        /// Its type.
+        file_system: String,
+        /// The device.
+        device: String,
+        /// Mount options.
+        options: Vec<String>,
+    },
+    /// A place on a disk.
+    Place {
+        /// The disk.
+        disk: String,
+        /// First byte.
+        start_bytes: Bytes,
+        /// Length.
+        len_bytes: Bytes,
+    },
+    /// A name or a version.
+    Name(String),
 }
 
 /// `misfit-rose`.

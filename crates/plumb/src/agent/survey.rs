@@ -1,13 +1,17 @@
 //! The survey: a document of `plumb check --json` that a unit with the rights of root writes once a day. The agent, which may open no
 //! disk, reads it and follows the findings in it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use plumb_geometry::Bytes;
+use plumb_model::facts::{HostFact, HostValue};
 use plumb_model::{Finding, Target, Unjudged};
+use plumb_stack::Kind;
 use serde::Deserialize;
 
 /// Most bytes of a document.
@@ -28,6 +32,8 @@ pub struct LayoutSurvey {
     pub unknown: Vec<Unjudged>,
     /// Devices that could not be read, with the partitions and file systems on them.
     pub unread: Vec<Target>,
+    /// Facts about the host; `None` if the survey has no layers.
+    pub host: Option<BTreeMap<HostFact, HostValue>>,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +48,7 @@ struct DocumentResult {
     unknown: Vec<Unjudged>,
     accepted: DocumentAccepted,
     unread: Vec<Target>,
+    stack: Option<DocumentStack>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +59,107 @@ struct DocumentAccepted {
 #[derive(Deserialize)]
 struct DocumentAcceptedFinding {
     finding: Finding,
+}
+
+/// The layers of the host, as far as they are followed over time.
+#[derive(Deserialize)]
+struct DocumentStack {
+    nodes: Vec<DocumentNode>,
+}
+
+#[derive(Deserialize)]
+struct DocumentNode {
+    id: u32,
+    name: String,
+    kind: Kind,
+    placing: DocumentPlacing,
+    #[serde(default)]
+    facts: DocumentFacts,
+}
+
+#[derive(Deserialize)]
+struct DocumentPlacing {
+    #[serde(default)]
+    parts: Vec<DocumentPart>,
+}
+
+#[derive(Deserialize)]
+struct DocumentPart {
+    node: u32,
+    start_bytes: Bytes,
+    len_bytes: Bytes,
+}
+
+#[derive(Default, Deserialize)]
+struct DocumentFacts {
+    content: Option<DocumentValue<String>>,
+    mount: Option<DocumentValue<String>>,
+    mount_options: Option<DocumentValue<Vec<String>>>,
+    scheduler: Option<DocumentValue<String>>,
+}
+
+#[derive(Deserialize)]
+struct DocumentValue<T> {
+    value: T,
+}
+
+impl DocumentStack {
+    /// Mounts, partitions and schedulers; not those of loop devices, which programs make and remove all day.
+    fn host_facts(self) -> BTreeMap<HostFact, HostValue> {
+        let nodes: BTreeMap<u32, &DocumentNode> =
+            self.nodes.iter().map(|node| (node.id, node)).collect();
+        let mut found = BTreeMap::new();
+        for node in &self.nodes {
+            let part = node.placing.parts.first();
+            let below = part.and_then(|part| Some((part, *nodes.get(&part.node)?)));
+            let device = node.name.clone();
+            let (fact, value) = match (node.kind, below) {
+                (Kind::Loop, _) => continue,
+                (_, Some((_, below))) if is_of_loop(below, &nodes) => continue,
+                (Kind::FileSystem, Some((_, below))) => {
+                    let Some(mount) = &node.facts.mount else {
+                        continue;
+                    };
+                    let of = HostFact::Mount {
+                        path: mount.value.clone(),
+                    };
+                    let content = node.facts.content.as_ref();
+                    let options = node.facts.mount_options.as_ref();
+                    let value = HostValue::FileSystem {
+                        file_system: content.map_or_else(String::new, |one| one.value.clone()),
+                        device: below.name.clone(),
+                        options: options.map_or_else(Vec::new, |one| one.value.clone()),
+                    };
+                    (of, value)
+                }
+                (Kind::Partition, Some((part, below))) => {
+                    let value = HostValue::Place {
+                        disk: below.name.clone(),
+                        start_bytes: part.start_bytes,
+                        len_bytes: part.len_bytes,
+                    };
+                    (HostFact::Partition { device }, value)
+                }
+                _ => {
+                    let Some(scheduler) = &node.facts.scheduler else {
+                        continue;
+                    };
+                    let value = HostValue::Name(scheduler.value.clone());
+                    (HostFact::Scheduler { device }, value)
+                }
+            };
+            found.insert(fact, value);
+        }
+        found
+    }
+}
+
+/// Whether a layer is a loop device, or a partition of one.
+fn is_of_loop(node: &DocumentNode, nodes: &BTreeMap<u32, &DocumentNode>) -> bool {
+    let below = node.placing.parts.first();
+    let below = below.and_then(|part| nodes.get(&part.node));
+    node.kind == Kind::Loop
+        || node.kind == Kind::Partition && below.is_some_and(|disk| disk.kind == Kind::Loop)
 }
 
 /// The file of the survey. Each version of it is read once.
@@ -114,6 +222,7 @@ impl SurveyFile {
             accepted: accepted.map(|one| one.finding).collect(),
             unknown: document.result.unknown,
             unread: document.result.unread,
+            host: document.result.stack.map(DocumentStack::host_facts),
         }))
     }
 
@@ -195,5 +304,79 @@ mod tests {
         std::fs::create_dir(&path).expect("a folder");
         let why = file.read_new(&path).expect_err("a folder");
         assert!(why.contains("found no plain file"), "{why}");
+    }
+
+    /// As `plumb check --json` writes them: a disk with a partition that is mounted, and the same on a loop device.
+    #[test]
+    fn mounts_partitions_and_schedulers_are_followed() {
+        let layers = |disk: u32, name: &str, kind: &str, mount: &str| {
+            let (part, tree) = (disk + 1, disk + 2);
+            format!(
+                r#"{{"id": {disk}, "name": "{name}", "kind": "{kind}", "placing": {{"kind": "leaf"}},
+                "facts": {{"scheduler": {{"value": "none", "source": {{}}}}}}}},
+                {{"id": {part}, "name": "{name}1", "kind": "partition", "placing": {{"kind": "parts", "parts":
+                [{{"upper_bytes": 0, "node": {disk}, "start_bytes": 17408, "len_bytes": 4096}}]}}, "facts": {{}}}},
+                {{"id": {tree}, "name": "{mount}", "kind": "file-system", "placing": {{"kind": "parts", "parts":
+                [{{"upper_bytes": 0, "node": {part}, "start_bytes": 0, "len_bytes": 4096}}]}}, "facts": {{
+                "content": {{"value": "ext4", "source": {{}}}}, "mount": {{"value": "{mount}", "source": {{}}}},
+                "mount_options": {{"value": ["rw", "noatime"], "source": {{}}}}}}}}"#
+            )
+        };
+        let nodes = [
+            layers(1, "sdb", "disk", "/data"),
+            layers(7, "loop0", "loop", "/snap"),
+        ];
+        let text = document("", "").replace(
+            "\"nodes\": []",
+            &format!("\"nodes\": [{}]", nodes.join(", ")),
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("check.json");
+        std::fs::write(&path, text).expect("written");
+        let survey = SurveyFile::default().read_new(&path).expect("a survey");
+        let host = survey.and_then(|survey| survey.host).expect("layers");
+        let device = |name: &str| name.to_owned();
+        let expected = [
+            (
+                HostFact::Mount {
+                    path: device("/data"),
+                },
+                HostValue::FileSystem {
+                    file_system: device("ext4"),
+                    device: device("sdb1"),
+                    options: vec![device("rw"), device("noatime")],
+                },
+            ),
+            (
+                HostFact::Partition {
+                    device: device("sdb1"),
+                },
+                HostValue::Place {
+                    disk: device("sdb"),
+                    start_bytes: Bytes(17408),
+                    len_bytes: Bytes(4096),
+                },
+            ),
+            (
+                HostFact::Scheduler {
+                    device: device("sdb"),
+                },
+                HostValue::Name(device("none")),
+            ),
+        ];
+        assert_eq!(host, BTreeMap::from(expected));
+        // They are read again as they were stored.
+        for (fact, value) in &host {
+            let words = [serde_json::to_string(fact), serde_json::to_string(value)];
+            let [of, is] = words.map(|words| words.expect("words"));
+            assert_eq!(
+                serde_json::from_str::<HostFact>(&of).ok().as_ref(),
+                Some(fact)
+            );
+            assert_eq!(
+                serde_json::from_str::<HostValue>(&is).ok().as_ref(),
+                Some(value)
+            );
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! `plumb history changes`: the courses of devices, judged.
 
+use std::collections::BTreeMap;
+
 use plumb_diagnose::course::{Course, CourseWindow};
 use plumb_diagnose::{Severity, Target, course};
-use plumb_history::{GlanceRow, Reader, SeriesFacts, Span, Tier};
-use plumb_model::facts::{HostChange, HostChangeKind};
+use plumb_history::{GlanceRow, HostFactRow, Reader, SeriesFacts, Span, Tier};
+use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostValue};
 use plumb_model::{Finding, RuleId};
 use plumb_report::history::HistoryChanges;
 
@@ -114,7 +116,7 @@ fn window(row: &GlanceRow) -> CourseWindow {
     }
 }
 
-/// Changes of the host that the agent has seen, in order. A finding of a newer version is left out.
+/// Changes of the host that the agent has seen, in order. Those of a newer version are left out.
 fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     let mut found = Vec::new();
     for interval in reader.findings().map_err(failed)? {
@@ -137,6 +139,85 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
             is: HostChangeKind::Gone { rule, device },
         }));
     }
+    found.extend(fact_changes(&reader.host_facts().map_err(failed)?));
     found.sort_by_key(|change| change.at_ns);
     Ok(found)
+}
+
+/// The facts about the host that have another value than before. The first survey and the first kernel change nothing.
+fn fact_changes(rows: &[HostFactRow]) -> Vec<HostChange> {
+    let mut last: BTreeMap<HostFact, Option<HostValue>> = BTreeMap::new();
+    let mut first_survey_ns = None;
+    let mut found = Vec::new();
+    for row in rows {
+        let Ok(of) = serde_json::from_str::<HostFact>(&row.name) else {
+            continue;
+        };
+        let after = row.value.as_deref().map(serde_json::from_str).transpose();
+        let Ok(after) = after else { continue };
+        let is_first = match of {
+            HostFact::Kernel => !last.contains_key(&of),
+            _ => *first_survey_ns.get_or_insert(row.at_ns) == row.at_ns,
+        };
+        let before = last.insert(of.clone(), after.clone()).flatten();
+        if !is_first && before != after {
+            found.push(HostChange {
+                at_ns: row.at_ns,
+                is: HostChangeKind::Fact { of, before, after },
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(at_ns: i64, of: &HostFact, value: Option<&str>) -> HostFactRow {
+        let value = value.map(|name| HostValue::Name(name.to_owned()));
+        HostFactRow {
+            at_ns,
+            name: serde_json::to_string(of).expect("words"),
+            value: value.map(|value| serde_json::to_string(&value).expect("words")),
+        }
+    }
+
+    #[test]
+    fn the_first_values_are_no_changes() {
+        let of_disk = |name: &str| HostFact::Scheduler {
+            device: name.to_owned(),
+        };
+        let (sda, sdb) = (of_disk("sda"), of_disk("sdb"));
+        let unknown = HostFactRow {
+            at_ns: 4,
+            name: "{\"fact\":\"firmware\"}".to_owned(),
+            value: Some("\"7\"".to_owned()),
+        };
+        let rows = [
+            row(1, &HostFact::Kernel, Some("6.1")),
+            row(2, &sda, Some("none")),
+            row(4, &HostFact::Kernel, Some("6.12")),
+            unknown,
+            row(5, &sdb, Some("bfq")),
+            row(6, &sda, None),
+        ];
+        let name = |name: &str| Some(HostValue::Name(name.to_owned()));
+        let change = |at_ns, of: &HostFact, before, after| HostChange {
+            at_ns,
+            is: HostChangeKind::Fact {
+                of: of.clone(),
+                before,
+                after,
+            },
+        };
+        assert_eq!(
+            fact_changes(&rows),
+            [
+                change(4, &HostFact::Kernel, name("6.1"), name("6.12")),
+                change(5, &sdb, None, name("bfq")),
+                change(6, &sda, name("none"), None),
+            ]
+        );
+    }
 }

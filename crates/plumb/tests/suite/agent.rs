@@ -337,6 +337,79 @@ fn survey(file: &Path, disk: &LoopDevice) {
     assert!(!is_unread, "{unread:?}");
 }
 
+/// The names and values of facts about this host in a history, in order.
+fn host_facts(store: &Path) -> Vec<(String, Option<String>)> {
+    let reader = plumb_history::Reader::open(store, &plumb_history::Settings::default());
+    let rows = reader.and_then(|reader| reader.host_facts());
+    let rows = rows.expect("a sound store");
+    rows.into_iter().map(|row| (row.name, row.value)).collect()
+}
+
+/// The kernel is noted at the start, mounts at each survey: a file system that another option is mounted with, and one that is gone.
+#[test]
+fn changes_of_the_host_are_stored() {
+    require!(Bpf, Loop, Root);
+    let folder = Folder::new("agent-host");
+    let surveyed = folder.path("check.json");
+    let text = format!(
+        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
+        folder.path("store").display(),
+        surveyed.display()
+    );
+    let file = folder.file("agent.toml", text);
+    let write = |mounts: &str| {
+        let text = format!(
+            r#"{{"schema": "plumb.check/2", "findings": [], "result": {{"stack": {{"nodes": [
+            {{"id": 1, "name": "sdq", "kind": "disk", "placing": {{"kind": "leaf"}}, "facts": {{}}}}{mounts}]}},
+            "unknown": [], "accepted": {{"findings": [], "expired": []}}, "unread": []}}}}"#
+        );
+        let new = folder.file("new", text);
+        fs::rename(new, &surveyed).expect("renamed");
+    };
+    let mounted = |option: &str| {
+        format!(
+            r#", {{"id": 2, "name": "/data", "kind": "file-system", "placing": {{"kind": "parts", "parts":
+            [{{"upper_bytes": 0, "node": 1, "start_bytes": 0, "len_bytes": 4096}}]}}, "facts": {{
+            "content": {{"value": "ext4"}}, "mount": {{"value": "/data"}}, "mount_options": {{"value": ["{option}"]}}}}}}"#
+        )
+    };
+    let run = |mounts: &str| {
+        write(mounts);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["agent", "--config"]).arg(&file);
+        // Each start has a socket of its own.
+        let of_service = Folder::new("agent-host-service");
+        let service = Service::begin(&of_service, &mut command);
+        service.sends("READY=1");
+        std::thread::sleep(Duration::from_secs(3));
+        let said = service.end();
+        assert!(!said.contains("the survey cannot be read"), "{said}");
+    };
+    run(&mounted("rw"));
+    run(&mounted("rw"));
+    run(&mounted("sync"));
+    run("");
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("procfs");
+    let mount = r#"{"fact":"mount","path":"/data"}"#.to_owned();
+    let value = |option: &str| {
+        Some(format!(
+            r#"{{"file_system":"ext4","device":"sdq","options":["{option}"]}}"#
+        ))
+    };
+    assert_eq!(
+        host_facts(&folder.path("store")),
+        [
+            (
+                r#"{"fact":"kernel"}"#.to_owned(),
+                Some(format!("\"{}\"", release.trim()))
+            ),
+            (mount.clone(), value("rw")),
+            (mount.clone(), value("sync")),
+            (mount, None),
+        ]
+    );
+}
+
 /// A partition that begins off the grid is in the log once, and so is its end; the history has both.
 #[test]
 fn a_survey_is_judged() {

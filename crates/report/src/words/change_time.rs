@@ -3,10 +3,13 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use plumb_geometry::plural;
-use plumb_model::facts::{ChangeTime, HostChange, HostChangeKind};
+use plumb_model::facts::{ChangeTime, HostChange, HostChangeKind, HostFact, HostValue};
 use plumb_quoting::visible;
 
-use super::phrase::list;
+use super::phrase::sector;
+
+/// Changes of the host that are printed.
+const SHOWN: usize = 8;
 
 /// A time of the day in UTC; of a window of a day only the date: `2026-11-14`, `2026-11-14 08:00 UTC`.
 fn utc(ns: i64, window_seconds: u64) -> String {
@@ -45,21 +48,68 @@ pub(super) fn beside(time: &ChangeTime) -> String {
                 day, in `journalctl --since` and in the log of the package manager."
             .to_owned();
     }
-    let changes: Vec<String> = time.beside.iter().map(change).collect();
-    format!("At that time: {}.", list(&changes))
+    let changes: Vec<String> = time.beside.iter().take(SHOWN).map(change).collect();
+    let more = match time.beside.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("At that time: {}{more}.", changes.join("; "))
 }
 
 fn change(change: &HostChange) -> String {
-    // A change of the host is exact to the minute.
+    // Seen at that minute; a survey sees most changes later than they happened.
     let at = utc(change.at_ns, 60);
     let words = match &change.is {
-        HostChangeKind::Kernel { before, after } => {
-            format!("kernel {} replaced {}", visible(after), visible(before))
-        }
+        HostChangeKind::Fact { of, before, after } => fact(of, before.as_ref(), after.as_ref()),
         HostChangeKind::Appeared { rule, device } => {
             format!("{rule} appeared on {}", visible(device))
         }
         HostChangeKind::Gone { rule, device } => format!("{rule} went from {}", visible(device)),
     };
-    format!("{words} ({at})")
+    format!("{words} (seen {at})")
+}
+
+fn fact(of: &HostFact, before: Option<&HostValue>, after: Option<&HostValue>) -> String {
+    let name = match of {
+        HostFact::Kernel => "the kernel".to_owned(),
+        HostFact::Mount { path } => format!("the mount at {}", visible(path)),
+        HostFact::Partition { device } => format!("the partition {}", visible(device)),
+        HostFact::Scheduler { device } => format!("the scheduler of {}", visible(device)),
+    };
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            format!("{name} changed from {} to {}", value(before), value(after))
+        }
+        (None, Some(after)) => format!("{name} is new: {}", value(after)),
+        (before, None) => {
+            let before =
+                before.map_or_else(String::new, |before| format!(", before {}", value(before)));
+            format!("{name} is gone{before}")
+        }
+    }
+}
+
+fn value(value: &HostValue) -> String {
+    match value {
+        HostValue::Name(name) => visible(name).into_owned(),
+        HostValue::FileSystem {
+            file_system,
+            device,
+            options,
+        } => format!(
+            "{} on {} ({})",
+            visible(file_system),
+            visible(device),
+            visible(&options.join(","))
+        ),
+        HostValue::Place {
+            disk,
+            start_bytes,
+            len_bytes,
+        } => format!(
+            "{len_bytes} from {} of {} on",
+            sector(*start_bytes),
+            visible(disk)
+        ),
+    }
 }

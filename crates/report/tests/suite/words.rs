@@ -50,6 +50,30 @@ fn changed(window_seconds: u64, beside: Vec<HostChange>) -> ChangeTime {
     }
 }
 
+/// A fact of the host that changed at 2026-11-14 07:06 UTC.
+fn host_fact(of: HostFact, before: Option<HostValue>, after: Option<HostValue>) -> HostChange {
+    HostChange {
+        at_ns: 1_794_640_000_000_000_000,
+        is: HostChangeKind::Fact { of, before, after },
+    }
+}
+
+fn mounted(option: &str) -> HostValue {
+    HostValue::FileSystem {
+        file_system: "ext4".to_owned(),
+        device: "sdb1".to_owned(),
+        options: vec!["rw".to_owned(), option.to_owned()],
+    }
+}
+
+fn part_of_sdb(start_sector: u64) -> HostValue {
+    HostValue::Place {
+        disk: "sdb".to_owned(),
+        start_bytes: sectors(start_sector),
+        len_bytes: Bytes(1 << 30),
+    }
+}
+
 fn kernel() -> Source {
     Source::Kernel {
         path: "sys/block/sda/queue/physical_block_size".to_owned(),
@@ -829,13 +853,39 @@ fn io() -> Vec<Facts> {
             time: changed(
                 3600,
                 vec![
-                    HostChange {
-                        at_ns: 1_794_640_000_000_000_000,
-                        is: HostChangeKind::Kernel {
-                            before: "6.1.0-27-amd64".to_owned(),
-                            after: "6.12.9".to_owned(),
+                    host_fact(
+                        HostFact::Kernel,
+                        Some(HostValue::Name("6.1.0-27-amd64".to_owned())),
+                        Some(HostValue::Name("6.12.9".to_owned())),
+                    ),
+                    host_fact(
+                        HostFact::Mount {
+                            path: "/data".to_owned(),
                         },
-                    },
+                        Some(mounted("noatime")),
+                        Some(mounted("sync")),
+                    ),
+                    host_fact(
+                        HostFact::Mount {
+                            path: "/srv".to_owned(),
+                        },
+                        None,
+                        Some(mounted("rw")),
+                    ),
+                    host_fact(
+                        HostFact::Partition {
+                            device: "sdb1".to_owned(),
+                        },
+                        Some(part_of_sdb(2048)),
+                        Some(part_of_sdb(34)),
+                    ),
+                    host_fact(
+                        HostFact::Scheduler {
+                            device: "sdb".to_owned(),
+                        },
+                        Some(HostValue::Name("none".to_owned())),
+                        None,
+                    ),
                     HostChange {
                         at_ns: 1_794_640_060_000_000_000,
                         is: HostChangeKind::Appeared {
