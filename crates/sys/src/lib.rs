@@ -4,7 +4,7 @@
 //! Requests only read. Structures go back as plain Rust values, or as the bytes that a drive returned, for code that
 //! needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs`, except for the statements,
 //! beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`,
-//! that of handlers in `signals.rs`. Writes go only through a target that was opened for writing, to files that
+//! that of handlers in `signals.rs`, that of the calendar in `local_time.rs`. Writes go only through a target that was opened for writing, to files that
 //! [`new_file`] makes, and by [`direct`] and [`partitions`], which follow their callers without checks: only `relocate`
 //! calls them.
 //!
@@ -19,7 +19,7 @@
 //! - [`named_file`]: a file that somebody named, opened once, with how far its owners vouch for it
 //! - [`new_file`]: a file made beside its name, which it gets when it is complete; [`signals`]: early ends of this
 //!   program
-//! - [`user`]: the user that this process works for
+//! - [`user`]: the user that this process works for; [`local_time`]: the calendar of its place
 //! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by blocking I/O; [`memory`]: their buffers
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
@@ -36,6 +36,7 @@ pub mod file_tree;
 pub mod io_target;
 mod ioctl;
 mod kind;
+pub mod local_time;
 pub mod memory;
 pub mod named_file;
 pub mod new_file;
