@@ -42,6 +42,17 @@ pub(crate) fn write(connection: &Connection, rows: &[HostFactRow]) -> rusqlite::
     Ok(())
 }
 
+/// Deletes values that another one replaced before a time.
+pub(crate) fn delete_aged(connection: &Connection, before_ns: i64) -> rusqlite::Result<()> {
+    connection
+        .execute(
+            "DELETE FROM host_fact WHERE EXISTS
+                 (SELECT 1 FROM host_fact AS later WHERE later.name = host_fact.name AND later.id > host_fact.id AND later.at_ns < ?)",
+            [before_ns],
+        )
+        .map(|_| ())
+}
+
 /// All values, in the order in which they were seen.
 pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Vec<HostFactRow>> {
     let mut statement =

@@ -131,6 +131,25 @@ fn delete_up_to(connection: &Connection, window: Window) -> rusqlite::Result<()>
     Ok(())
 }
 
+/// Deletes all windows of a tier that end at a time or before, and returns their number.
+pub(crate) fn delete_before(
+    connection: &Connection,
+    tier: Tier,
+    before_ns: i64,
+) -> rusqlite::Result<u64> {
+    let mut last = Window::at(tier, before_ns);
+    // The window that holds the time stays.
+    last.number -= 1;
+    let end = id_of(last, SERIES_MAX - 1);
+    let sql = format!(
+        "SELECT count(DISTINCT id / {SERIES_MAX}) FROM glance_{} WHERE id <= ?",
+        tier.word()
+    );
+    let windows: i64 = connection.query_row(&sql, [end], |row| row.get(0))?;
+    delete_up_to(connection, last)?;
+    Ok(u64::try_from(windows).unwrap_or(0))
+}
+
 /// Deletes the oldest windows that are past their time.
 pub(crate) fn delete_aged(
     connection: &Connection,

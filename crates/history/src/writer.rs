@@ -17,6 +17,7 @@ use crate::error::HistoryError;
 use crate::finding::{self, FindingInterval, FindingKey, FindingNote, FindingStep};
 use crate::host::{self, HostFactRow};
 use crate::record::EncodedRecord;
+use crate::room;
 use crate::schema::{Part, SERIES_MAX};
 use crate::senders::{Sender, Senders};
 use crate::settings::Settings;
@@ -191,6 +192,32 @@ impl Writer {
     pub fn present_host_facts(&self) -> Result<Vec<String>, HistoryError> {
         host::present(&self.history.connection)
             .map_err(|source| self.history.failed("read the facts of the host", source))
+    }
+
+    /// Deletes everything that ended before a time, and returns the number of windows. Pages that it frees are used again; the files keep
+    /// their length.
+    ///
+    /// # Errors
+    /// If a file cannot be written. The other file may be pruned by then.
+    pub fn prune(&mut self, before_ns: i64) -> Result<u64, HistoryError> {
+        let mut windows = 0;
+        for database in [&self.recent, &self.history] {
+            let delete = || -> rusqlite::Result<u64> {
+                let transaction = database.connection.unchecked_transaction()?;
+                let mut deleted = 0;
+                for tier in database.part.tiers() {
+                    deleted += room::delete_before(&transaction, tier, before_ns)?;
+                }
+                if database.part == Part::History {
+                    finding::delete_aged(&transaction, before_ns)?;
+                    host::delete_aged(&transaction, before_ns)?;
+                }
+                transaction.commit()?;
+                Ok(deleted)
+            };
+            windows += delete().map_err(|source| database.failed("delete windows", source))?;
+        }
+        Ok(windows)
     }
 
     /// Adds the I/O of a device between two times. The time of an increment is short: the window of its begin has it.

@@ -1,6 +1,6 @@
 //! Facts about the host over time: only another value is stored, and the last one of each fact is kept.
 
-use plumb_history::{HostFactRow, Reader, Settings, Writer};
+use plumb_history::{FindingKey, FindingStep, HostFactRow, Reader, Settings, Writer};
 use plumb_testkit::temp_dir;
 
 use crate::support::{BEGIN, MINUTE};
@@ -94,4 +94,45 @@ fn files_of_version_1_are_converted() {
     assert_eq!(stored(folder.path()), [row(1, "kernel", Some("6.1"))]);
     // The table and its index.
     assert_eq!(tables(), before + 2);
+}
+
+/// A prune deletes values that were replaced before its time, findings that went before it, and no value that still held then.
+#[test]
+fn a_prune_keeps_values_of_its_time() {
+    let folder = temp_dir("host-prune");
+    let mut writer = Writer::open(folder.path(), Settings::default()).expect("a store");
+    writer.note_host(row(1, "kernel", Some("6.1")));
+    writer.note_host(row(2, "kernel", Some("6.6")));
+    writer.note_host(row(9, "kernel", Some("6.12")));
+    writer.note_host(row(1, "mount /data", Some("ext4")));
+    for (place, from, to) in [("early", 1, 3), ("late", 1, 7)] {
+        let key = || FindingKey {
+            rule: "misaligned-io".to_owned(),
+            place: place.to_owned(),
+        };
+        let found = FindingStep::Found {
+            severity: "warning".to_owned(),
+            facts: "{}".to_owned(),
+        };
+        writer.note_finding(BEGIN + from * MINUTE, key(), found);
+        writer.note_finding(BEGIN + to * MINUTE, key(), FindingStep::Gone);
+    }
+    writer
+        .checkpoint(BEGIN + 10 * MINUTE)
+        .expect("a checkpoint");
+    assert_eq!(writer.prune(BEGIN + 5 * MINUTE).expect("a sound store"), 0);
+    let mut left = stored(folder.path());
+    left.sort_by(|one, other| (&one.name, one.at_ns).cmp(&(&other.name, other.at_ns)));
+    assert_eq!(
+        left,
+        [
+            row(2, "kernel", Some("6.6")),
+            row(9, "kernel", Some("6.12")),
+            row(1, "mount /data", Some("ext4")),
+        ]
+    );
+    let reader = Reader::open(folder.path(), &Settings::default()).expect("a store");
+    let findings = reader.findings().expect("a sound file");
+    let places: Vec<&str> = findings.iter().map(|one| one.key.place.as_str()).collect();
+    assert_eq!(places, ["late"]);
 }
