@@ -100,6 +100,9 @@ _plumb() {
             plumb__subcmd__history,changes)
                 cmd="plumb__subcmd__history__subcmd__changes"
                 ;;
+            plumb__subcmd__history,dump)
+                cmd="plumb__subcmd__history__subcmd__dump"
+                ;;
             plumb__subcmd__history,estimate)
                 cmd="plumb__subcmd__history__subcmd__estimate"
                 ;;
@@ -114,6 +117,9 @@ _plumb() {
                 ;;
             plumb__subcmd__history,list)
                 cmd="plumb__subcmd__history__subcmd__list"
+                ;;
+            plumb__subcmd__history,prune)
+                cmd="plumb__subcmd__history__subcmd__prune"
                 ;;
             plumb__subcmd__history,show)
                 cmd="plumb__subcmd__history__subcmd__show"
@@ -960,7 +966,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history)
-            opts="-h -V --help --version list show findings changes export import backup verify estimate"
+            opts="-h -V --help --version list show findings changes export import dump backup prune verify estimate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -998,6 +1004,36 @@ _plumb() {
                 return 0
             fi
             case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__dump)
+            opts="-o -h -V --last --output --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --state-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1092,6 +1128,28 @@ _plumb() {
                 return 0
             fi
             case "${prev}" in
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__history__subcmd__prune)
+            opts="-h -V --keep --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --state-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -202,17 +202,19 @@ complete -c plumb -n "__fish_plumb_using_subcommand agent" -l config -d 'Read th
 complete -c plumb -n "__fish_plumb_using_subcommand agent" -l check-config -d 'Check the configuration and print it; it starts nothing'
 complete -c plumb -n "__fish_plumb_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand agent" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "list" -d 'List the devices, and the time that the history of each covers'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "show" -d 'Print the I/O of a device over time: rate, misfit, latency'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "findings" -d 'Print the findings of the agent: when each appeared, changed and went'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "changes" -d 'Search for changes: a misfit that rose, a latency that grew, other sizes'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "export" -d 'Print the totals of each window for other programs'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "import" -d 'Add saved profiles, for instance those of `plumb watch --save`'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "backup" -d 'Copy the history to another folder while the agent runs'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "verify" -d 'Read all records and check them'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import backup verify estimate" -f -a "estimate" -d 'Print the size of the history, and the time that it will cover'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "list" -d 'List the devices, and the time that the history of each covers'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "show" -d 'Print the I/O of a device over time: rate, misfit, latency'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "findings" -d 'Print the findings of the agent: when each appeared, changed and went'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "changes" -d 'Search for changes: a misfit that rose, a latency that grew, other sizes'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "export" -d 'Print the totals of each window for other programs'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "import" -d 'Add saved profiles, for instance those of `plumb watch --save`'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "dump" -d 'Write the profiles of a time to one file, to analyze or send them'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "backup" -d 'Copy the history to another folder while the agent runs'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "prune" -d 'Delete windows that are older than a time; the agent must not run'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "verify" -d 'Read all records and check them'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and not __fish_seen_subcommand_from list show findings changes export import dump backup prune verify estimate" -f -a "estimate" -d 'Print the size of the history, and the time that it will cover'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -237,9 +239,18 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history; it is made if it is missing' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s o -l output -d 'File for the profiles; plumb analyze, compare and check read it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from dump" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l keep -d 'Keep this time before now: 90d, 12h' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'

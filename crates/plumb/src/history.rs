@@ -10,6 +10,7 @@ use plumb_history::{
 };
 use plumb_model::Finding;
 use plumb_profile::Profile;
+use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::TimeBase;
 use plumb_report::history as report;
 use plumb_report::history::{
@@ -19,7 +20,8 @@ use plumb_trace::input::Input;
 
 use crate::agent::judge;
 use crate::cli::{
-    ExportForm, History, HistoryBackup, HistoryCommand, HistoryFilter, HistoryImport,
+    ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
+    HistoryPrune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -72,7 +74,9 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
             }
         }
         HistoryCommand::Import(import) => import_files(import),
+        HistoryCommand::Dump(wanted) => dump(wanted),
         HistoryCommand::Backup(backup) => back_up(backup),
+        HistoryCommand::Prune(wanted) => prune(wanted),
         HistoryCommand::Verify(store) => {
             let state = span::open(&store.folder.state_dir)?
                 .verify()
@@ -399,6 +403,79 @@ fn back_up(args: &HistoryBackup) -> Result<Exit, Failure> {
     for file in made {
         output::say(&format!("wrote {}", file.display()));
     }
+    Ok(Exit::Clean)
+}
+
+/// Writes the profiles of spans to one file.
+fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
+    let state_dir = &args.folder.state_dir;
+    let spans: Vec<String> = match &args.last {
+        None => args.spans.clone(),
+        Some(last) => {
+            let series = span::open(state_dir)?.series().map_err(failed)?;
+            let mut identities: Vec<String> = series.into_iter().map(|one| one.identity).collect();
+            // A device has a series for each layer.
+            identities.sort_unstable();
+            identities.dedup();
+            let spans = identities
+                .iter()
+                .map(|identity| format!("{identity}@{last}"));
+            spans.collect()
+        }
+    };
+    let (mut all, mut is_partial) = (Saved::default(), false);
+    for words in spans {
+        let span = DeviceSpan::parse(&words).map_err(Failure::usage)?;
+        match span::saved_if_any(&span, state_dir)? {
+            Some((saved, lacks_records)) => {
+                all.merge(&saved);
+                is_partial |= lacks_records;
+            }
+            None if args.last.is_none() => {
+                return Err(Failure::unknown(format!(
+                    "the history has no I/O of {} in that time",
+                    span.device
+                )));
+            }
+            None => {}
+        }
+    }
+    if all.sources.is_empty() {
+        return Err(Failure::unknown(
+            "the history has no I/O of any device in that time",
+        ));
+    }
+    let bytes = codec::encode(&all).map_err(|error| Failure::failed(&error))?;
+    output::write_file(&args.output, &bytes)?;
+    output::say(&format!(
+        "wrote {} to {}",
+        plumb_geometry::plural(all.profiles.iter().count() as u64, "profile"),
+        args.output.display()
+    ));
+    Ok(match is_partial {
+        true => Exit::Unknown,
+        false => Exit::Clean,
+    })
+}
+
+/// Deletes old windows.
+fn prune(args: &HistoryPrune) -> Result<Exit, Failure> {
+    let keep_ns = span::parse_length(&args.keep).ok_or_else(|| {
+        Failure::usage(format!(
+            "--keep: found `{}`, expected a time (12h, 90d)",
+            args.keep
+        ))
+    })?;
+    // A new store in an empty folder would be no answer.
+    span::open(&args.folder.state_dir)?;
+    let mut writer = Writer::open(&args.folder.state_dir, Settings::default()).map_err(failed)?;
+    let before_ns = now_ns().saturating_sub(keep_ns);
+    let windows = writer.prune(before_ns).map_err(failed)?;
+    output::say(&format!(
+        "deleted {} that ended before {}; the history uses the room again, and its files keep their length",
+        plumb_geometry::plural(windows, "window"),
+        time_words(before_ns)
+    ));
     Ok(Exit::Clean)
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use plumb_sys::local_time::{self, CalendarTime};
 use plumb_trace::{Clock, SourceInfo};
 
 /// A time within a trace.
@@ -61,6 +62,65 @@ pub(crate) fn parse_unix(text: &str) -> Option<i64> {
     unix_ns(humantime::parse_rfc3339_weak(text).ok()?)
 }
 
+/// A time of the day in ns since 1970: RFC 3339, or a date with or without a time in the calendar of this host.
+pub(crate) fn parse_local(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let in_utc = |time: &str| {
+        let seconds = if time.len() == "08:00".len() {
+            ":00"
+        } else {
+            ""
+        };
+        parse_unix(&format!("{date}T{time}{seconds}Z"))
+    };
+    if let Some(time) = time.strip_suffix('Z') {
+        return in_utc(time);
+    }
+    if let Some(at) = time.rfind(['+', '-']) {
+        let (time, zone) = time.split_at(at);
+        let [hours, minutes] = numbers(zone.get(1..)?, ':')?;
+        let east_ns = i64::from(hours * 60 + minutes) * 60_000_000_000;
+        let east_ns = if zone.starts_with('-') {
+            -east_ns
+        } else {
+            east_ns
+        };
+        return in_utc(time)?.checked_sub(east_ns).filter(|ns| *ns >= 0);
+    }
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = match numbers(time, ':') {
+        Some(all) => all,
+        None => {
+            let [hour, minute] = numbers(time, ':')?;
+            [hour, minute, 0]
+        }
+    };
+    let is_time = hour < 24 && minute < 60 && second < 60;
+    let local = CalendarTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    };
+    let seconds = local_time::seconds_of(local).filter(|_| is_time)?;
+    seconds.checked_mul(1_000_000_000).filter(|ns| *ns >= 0)
+}
+
+/// Whole numbers with digits alone, parted by a character.
+fn numbers<const COUNT: usize>(text: &str, by: char) -> Option<[i32; COUNT]> {
+    let all: Option<Vec<i32>> = text
+        .split(by)
+        .map(|word| {
+            let is_number =
+                (1..=4).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+            word.parse().ok().filter(|_| is_number)
+        })
+        .collect();
+    all?.try_into().ok()
+}
+
 /// Now, in ns since 1970; `None` if the clock is set to a time before.
 pub(crate) fn now_ns() -> Option<i64> {
     unix_ns(SystemTime::now())
@@ -109,6 +169,30 @@ mod tests {
         );
         for bad in ["", "5x", "-5s", "yesterday", "5 m"] {
             assert!(Moment::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Times with a zone; those without one are tested with a zone of the process in `history.rs`.
+    #[test]
+    fn times_with_a_zone() {
+        let eight = 1_794_643_200_000_000_000;
+        for (text, expected) in [
+            ("2026-11-14T08:00:00Z", Some(eight)),
+            ("2026-11-14T08:00Z", Some(eight)),
+            ("2026-11-14 08:00:00.5Z", Some(eight + 500_000_000)),
+            ("2026-11-14T09:00+01:00", Some(eight)),
+            ("2026-11-14T04:30:00-03:30", Some(eight)),
+            ("2026-11-31", None),
+            ("2026-13-01", None),
+            ("2026-11-14T24:00", None),
+            ("2026-11-14T08", None),
+            ("2026-11-14T08:00+1", None),
+            ("2026-11", None),
+            ("1970-01-01T00:00+01:00", None),
+            ("now", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_local(text), expected, "{text}");
         }
     }
 }

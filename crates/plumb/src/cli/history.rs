@@ -69,8 +69,12 @@ pub enum HistoryCommand {
     Export(HistoryExport),
     /// Add saved profiles, for instance those of `plumb watch --save`
     Import(HistoryImport),
+    /// Write the profiles of a time to one file, to analyze or send them
+    Dump(HistoryDump),
     /// Copy the history to another folder while the agent runs
     Backup(HistoryBackup),
+    /// Delete windows that are older than a time; the agent must not run
+    Prune(HistoryPrune),
     /// Read all records and check them
     Verify(HistoryStore),
     /// Print the size of the history, and the time that it will cover
@@ -146,6 +150,32 @@ pub struct HistoryImport {
     /// Folder of the history; it is made if it is missing
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
+}
+
+/// Flags of `plumb history dump`.
+#[derive(Debug, Args)]
+pub struct HistoryDump {
+    /// Devices and times: sda@15m, sda@2026-11-01..2026-11-08
+    #[arg(value_name = "DEVICE[@SPAN]", required_unless_present = "last")]
+    pub spans: Vec<String>,
+    /// The last TIME of all devices: 15m, 2h, 7d
+    #[arg(long, value_name = "TIME", conflicts_with = "spans")]
+    pub last: Option<String>,
+    /// File for the profiles; plumb analyze, compare and check read it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub folder: StateDir,
+}
+
+/// Flags of `plumb history prune`.
+#[derive(Debug, Args)]
+pub struct HistoryPrune {
+    /// Keep this time before now: 90d, 12h
+    #[arg(long, value_name = "TIME")]
+    pub keep: String,
+    #[command(flatten)]
+    pub folder: StateDir,
 }
 
 /// Flags of `plumb history backup`.

@@ -8,7 +8,7 @@ use plumb_profile::codec::Saved;
 
 use super::now_ns;
 use crate::failure::Failure;
-use crate::moment::{parse_duration, parse_unix, unix_words};
+use crate::moment::{parse_duration, parse_local, unix_words};
 
 /// Spans of the history that a command line names, each with whether damaged records are missing in it.
 pub type ReadSpans = BTreeMap<PathBuf, (Saved, bool)>;
@@ -116,18 +116,23 @@ impl DeviceSpan {
     }
 }
 
+/// Reads a length of time with days: `15m`, `2h`, `7d`; `None` for other words, and for 0.
+pub fn parse_length(text: &str) -> Option<i64> {
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<i64>().ok());
+    let ns = match days {
+        Some(days) => days.checked_mul(DAY_NS),
+        None => parse_duration(text),
+    };
+    ns.filter(|ns| *ns > 0)
+}
+
 fn parse_time(text: &str) -> Result<SpanTime, String> {
-    let expected = "expected FROM..TO in UTC (2026-11-01..2026-11-08), or a duration (2h, 7d)";
+    let expected =
+        "expected FROM..TO (2026-11-01..2026-11-08, 2026-11-01T08:00Z..), or a duration (2h, 7d)";
     let Some((from, to)) = text.split_once("..") else {
-        let days = text
-            .strip_suffix('d')
-            .and_then(|days| days.parse::<i64>().ok());
-        let ns = match days {
-            Some(days) => days.checked_mul(DAY_NS),
-            None => parse_duration(text),
-        };
-        return ns
-            .filter(|ns| *ns > 0)
+        return parse_length(text)
             .map(SpanTime::Last)
             .ok_or_else(|| format!("found `{text}`, {expected}"));
     };
@@ -135,12 +140,7 @@ fn parse_time(text: &str) -> Result<SpanTime, String> {
         if text.is_empty() {
             return Ok(open);
         }
-        let whole = if text.len() == "2026-11-01".len() {
-            format!("{text}T00:00:00Z")
-        } else {
-            text.to_owned()
-        };
-        parse_unix(&whole).ok_or_else(|| format!("found `{text}`, {expected}"))
+        parse_local(text).ok_or_else(|| format!("found `{text}`, {expected}"))
     };
     let span = Span {
         from_ns: moment(from, 0)?,
@@ -162,6 +162,19 @@ pub fn time_words(ns: i64) -> String {
 /// # Errors
 /// When the history cannot be read, or has nothing of that device and time.
 pub fn saved(span: &DeviceSpan, state_dir: &Path) -> Result<(Saved, bool), Failure> {
+    saved_if_any(span, state_dir)?.ok_or_else(|| {
+        Failure::unknown(format!(
+            "the history has no I/O of {} in that time",
+            span.device
+        ))
+    })
+}
+
+/// The same; `None` if the history has nothing of that time.
+///
+/// # Errors
+/// When the history cannot be read, or has no such device.
+pub fn saved_if_any(span: &DeviceSpan, state_dir: &Path) -> Result<Option<(Saved, bool)>, Failure> {
     let reader = open(state_dir)?;
     let (mut saved, mut is_partial) = (Saved::default(), false);
     for series in span.series(&reader)? {
@@ -193,13 +206,8 @@ pub fn saved(span: &DeviceSpan, state_dir: &Path) -> Result<(Saved, bool), Failu
         }
         saved.profiles.add(&found.profile);
     }
-    if saved.sources.is_empty() {
-        return Err(Failure::unknown(format!(
-            "the history has no I/O of {} in that time",
-            span.device
-        )));
-    }
-    Ok((saved, is_partial))
+    let has_any = !saved.sources.is_empty();
+    Ok(has_any.then_some((saved, is_partial)))
 }
 
 /// Reads all spans among the inputs of a command, before it gives up the right to open the history; the other inputs are files.
@@ -245,18 +253,27 @@ mod tests {
     #[test]
     fn spans_have_a_device_and_a_time() {
         let parse = |text| DeviceSpan::parse(text).expect(text);
-        let day = 20_758 * DAY_NS;
+        // 20,758 days after 1970.
+        let day = |days: i64| (20_758 + days) * DAY_NS;
+        let local = |text| parse_local(text).expect(text);
         let span = |from_ns, to_ns| SpanTime::Fixed(Span { from_ns, to_ns });
         for (text, time) in [
             ("sda", SpanTime::All),
             ("sda@2h", SpanTime::Last(7_200_000_000_000)),
             ("sda@7d", SpanTime::Last(7 * DAY_NS)),
-            ("sda@2026-11-01..2026-11-08", span(day, day + 7 * DAY_NS)),
+            (
+                "sda@2026-11-01T00:00Z..2026-11-08T02:00+02:00",
+                span(day(0), day(7)),
+            ),
+            (
+                "sda@2026-11-01..2026-11-08",
+                span(local("2026-11-01"), local("2026-11-08T00:00")),
+            ),
             (
                 "sda@2026-11-01T00:00:10Z..",
-                span(day + 10_000_000_000, i64::MAX),
+                span(day(0) + 10_000_000_000, i64::MAX),
             ),
-            ("sda@..2026-11-01", span(0, day)),
+            ("sda@..2026-11-01", span(0, local("2026-11-01 00:00:00"))),
         ] {
             let parsed = parse(text);
             assert_eq!(

@@ -290,3 +290,99 @@ fn a_misfit_that_rose_is_found_in_the_history() {
         .ends(0)
         .says("no change: misfit-rose, latency-grew, sizes-changed");
 }
+
+/// A dump has the I/O of its time and is a profile like others; after a prune older windows are gone, and nothing else.
+#[test]
+fn dumps_and_prunes_take_their_time_alone() {
+    let folder = Folder::new("history-dump");
+    let first = yesterday() - 8 * 86_400;
+    for day in 0..9 {
+        import(
+            &folder,
+            &format!("day{day}"),
+            first + day * 86_400,
+            200 + day,
+        );
+    }
+    let ios = |file: &Path| {
+        let document = plumb(["analyze".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
+        number(&document["result"]["profiles"][0]["ios"])
+    };
+    let of_span = |span: &str| {
+        let store = folder.path("store").display().to_string();
+        let ran = plumb(["analyze", "--json", span, "--state-dir", &store]);
+        number(&ran.json()["result"]["profiles"][0]["ios"])
+    };
+    let out = folder.path("dump.plumb");
+    let to = out.display().to_string();
+    history(&folder, &["dump", "host_0", "-o", &to]).ends(0);
+    assert_eq!(ios(&out), (0..9).map(|day| 200 + day).sum::<u64>());
+    let day = |day: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(first + day * 86_400);
+        humantime::format_rfc3339_seconds(at).to_string()[..10].to_owned()
+    };
+    let span = format!("host_0@{}..{}", day(2), day(4));
+    history(&folder, &["dump", &span, "-o", &to])
+        .ends(0)
+        .complains("wrote 1 profile");
+    assert_eq!(ios(&out), 202 + 203);
+    // From yesterday at 10:00 it is less than two days to now, and more than one to the day before.
+    history(&folder, &["dump", "--last", "60h", "-o", &to]).ends(0);
+    assert!((208..=207 + 208).contains(&ios(&out)), "{}", ios(&out));
+    history(&folder, &["dump", "--last", "1s", "-o", &to]).ends(3);
+    history(&folder, &["dump", "--last", "soon", "-o", &to]).ends(2);
+    history(&folder, &["dump", "-o", &to]).ends(2);
+
+    // The windows of the last five days, and of the day that is cut.
+    history(&folder, &["prune", "--keep", "5d"])
+        .ends(0)
+        .complains(" windows that ended before ");
+    let left = of_span("history:host_0");
+    let kept = |days: std::ops::Range<u64>| days.map(|day| 200 + day).sum::<u64>();
+    assert!([kept(3..9), kept(4..9)].contains(&left), "{left}");
+    history(&folder, &["verify"]).ends(0).says("sound");
+    history(&folder, &["prune", "--keep", "5d"])
+        .ends(0)
+        .complains("deleted 0 windows");
+    history(&folder, &["prune", "--keep", "0d"]).ends(2);
+    let nowhere = folder.path("nowhere").display().to_string();
+    plumb(["history", "prune", "--keep", "5d", "--state-dir", &nowhere]).ends(5);
+    assert!(!Path::new(&nowhere).exists());
+}
+
+/// Dates are those of the zone of this host: `EST5` is five hours behind UTC.
+#[test]
+fn dates_are_local() {
+    let folder = Folder::new("history-zone");
+    let begin = yesterday();
+    import(&folder, "two", begin - 8 * 3_600, 250);
+    import(&folder, "ten", begin, 200);
+    let store = folder.path("store").display().to_string();
+    let day = |days: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(begin + days * 86_400);
+        humantime::format_rfc3339_seconds(at).to_string()[..10].to_owned()
+    };
+    let ios = |zone: &str, from: &str, to: &str| {
+        let span = format!("history:host_0@{}{from}..{}{to}", day(0), day(0));
+        let mut command = crate::common::command();
+        command
+            .args(["analyze", "--json", &span, "--state-dir", &store])
+            .env("TZ", zone);
+        let ran = Ran::from_output(command.output().expect("it starts"));
+        match ran.code {
+            0 | 1 => number(&ran.json()["result"]["profiles"][0]["ios"]),
+            code => {
+                ran.ends(3).complains("no I/O of host_0 in that time");
+                u64::from(code != 3)
+            }
+        }
+    };
+    // 10:00 UTC is 05:00 there.
+    assert_eq!(ios("UTC0", "T10:00", "T11:00"), 200);
+    assert_eq!(ios("UTC0", "T05:00", "T06:00"), 0);
+    assert_eq!(ios("EST5", "T05:00", "T06:00"), 200);
+    assert_eq!(ios("EST5", "T10:00", "T11:00"), 0);
+    assert_eq!(ios("EST5", "T10:00Z", "T11:00Z"), 200);
+    assert_eq!(ios("EST5", "T11:00+01:00", "T12:00:00+01:00"), 200);
+    assert_eq!(ios("EST5", "", "T06:00"), 200);
+}
