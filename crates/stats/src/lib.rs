@@ -23,4 +23,4 @@ pub use median::{median, quantile};
 pub use paired::{mean_ratio, median_ratio};
 pub use sample::Sample;
 pub use sectioned::{Sectioned, ratio_of_sectioned};
-pub use step::{Step, find_step};
+pub use step::{Step, best_cut, find_step};

@@ -14,6 +14,9 @@ use crate::student;
 /// Most of the autocorrelation that is believed: beyond it a series is one long swing, and has no level.
 const CORRELATION_MAX: f64 = 0.99;
 
+/// Part of the squares that rounding may leave: values of 53 bits, some hundred of them.
+const ROUNDING: f64 = 1e-20;
+
 /// Standard errors that are added to an estimate of the autocorrelation for the width of an interval. With 3 of them a series of 10 to 365
 /// observations with an autocorrelation of 0 to 0.95 shows a step by chance at most twice as often as `error` says, with 2 five times as
 /// often (`coverage.rs`).
@@ -30,7 +33,7 @@ pub struct Step {
 
 /// The most probable step of a series, if it is larger than the spread makes by chance.
 ///
-/// `strata` has a number for each observation. Each side of a step has at least `side_min` observations. In a series without a step
+/// `strata` has a number for each observation. At least `side_min` observations of each side of a step have one of their stratum on the other side. In a series without a step
 /// one is found with a probability of about `error`, at most twice that; the interval of the height has the level 1 − `error` for all places together.
 ///
 /// # Errors
@@ -57,19 +60,36 @@ pub fn find_step(
     let level = Level::new(1.0 - error / places as f64).unwrap_or(level);
     let strata = Strata::new(strata);
     let around = strata.centred(values);
-    let scores = strata.centred(&normal_scores(values));
-    let fits = (side_min..=values.len() - side_min)
-        .filter_map(|at| Fit::new(at, &around, &strata))
-        // A step in two halves of a swing fits as well as it can: the first of equals is taken.
-        .reduce(|best, fit| if fit.gain > best.gain { fit } else { best });
-    let Some(fit) = fits else {
+    let Some(fit) = best_fit(&around, &strata, side_min) else {
         return Ok(None);
     };
+    let scores = strata.centred(&normal_scores(values));
     let of_scores = Fit::new(fit.at, &scores, &strata);
     // Only against bursts: in ranks a step of any height is a small one, so that the correlation would hide it.
     let in_scores = of_scores.and_then(|fit| fit.tested(&scores, &strata, level, |_| [0.0; 2]));
     let step = fit.tested(&around, &strata, level, correlation);
     Ok(step.filter(|_| in_scores.is_some()))
+}
+
+/// The place at which a series can best be cut in two levels, and the height of the second above the first, whether chance makes it or not.
+/// `None` if the series is too short.
+#[must_use]
+pub fn best_cut(values: &[f64], strata: &[u32], side_min: usize) -> Option<(usize, f64)> {
+    let side_min = side_min.max(2);
+    if strata.len() != values.len() || values.len() < 2 * side_min {
+        return None;
+    }
+    let strata = Strata::new(strata);
+    let fit = best_fit(&strata.centred(values), &strata, side_min)?;
+    Some((fit.at, fit.height))
+}
+
+fn best_fit(around: &[f64], strata: &Strata, side_min: usize) -> Option<Fit> {
+    (side_min..=around.len() - side_min)
+        .filter(|at| strata.has_both_sides(*at, side_min))
+        .filter_map(|at| Fit::new(at, around, strata))
+        // A step in two halves of a swing fits as well as it can: the first of equals is taken.
+        .reduce(|best, fit| if fit.gain > best.gain { fit } else { best })
 }
 
 /// The quantile of the normal distribution at the rank of each observation; equal ones share the mean of their ranks.
@@ -108,6 +128,16 @@ impl Strata {
         Strata { of, sizes }
     }
 
+    /// Whether enough observations of each side have one of their stratum on the other side. Others tell nothing of a step.
+    fn has_both_sides(&self, at: usize, side_min: usize) -> bool {
+        let mut counts = vec![[0; 2]; self.sizes.len()];
+        for (index, stratum) in self.of.iter().enumerate() {
+            counts[*stratum][usize::from(index >= at)] += 1;
+        }
+        let pairs: usize = counts.iter().map(|[before, after]| before.min(after)).sum();
+        pairs >= side_min
+    }
+
     /// Each value less the mean of its stratum.
     fn centred(&self, values: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.sizes.len()];
@@ -143,8 +173,7 @@ impl Fit {
             .zip(around)
             .map(|(one, value)| one * value)
             .sum();
-        // Half an observation on either side at least.
-        (squares > 0.25).then(|| Fit {
+        (squares > 0.0).then_some(Fit {
             at,
             height: product / squares,
             gain: product * product / squares,
@@ -164,12 +193,17 @@ impl Fit {
         let step: Vec<f64> = (0..around.len())
             .map(|index| self.height * f64::from(u8::from(index >= self.at)))
             .collect();
-        let rest: Vec<f64> = strata
+        let mut rest: Vec<f64> = strata
             .centred(&step)
             .iter()
             .zip(around)
             .map(|(step, value)| value - step)
             .collect();
+        // Two levels without any spread leave rounding, which hangs on itself.
+        let squares_of = |values: &[f64]| values.iter().map(|one| one * one).sum::<f64>();
+        if squares_of(&rest) <= ROUNDING * (squares_of(around) + n * self.height * self.height) {
+            rest.fill(0.0);
+        }
         // Observations that hang on each other tell as much as a smaller number of independent ones.
         let [likely, widening] = correlation(&rest).map(|one| (1.0 + one) / (1.0 - one));
         let parameters = strata.sizes.len() as f64 + 1.0;
@@ -177,8 +211,7 @@ impl Fit {
         if freedom < 1.0 {
             return None;
         }
-        let squares: f64 = rest.iter().map(|one| one * one).sum();
-        let variance = squares / (n - parameters);
+        let variance = squares_of(&rest) / (n - parameters);
         let reach = student::quantile_above(level.beyond(), freedom)
             * (variance * widening / self.squares).sqrt();
         let sides = [self.at, around.len() - self.at];
@@ -261,6 +294,35 @@ mod tests {
         let step = step.expect("a step");
         assert_eq!(step.at, 40);
         assert!((step.height.estimate - 0.5).abs() < 0.05, "{step:?}");
+    }
+
+    /// Levels without any spread, which rounding must not hide; and one observation alone is no side.
+    #[test]
+    fn clean_steps_are_found() {
+        for (before, after) in [
+            (0.0, 0.7),
+            (0.1, 0.8),
+            (1e5_f64.ln(), 2e5_f64.ln()),
+            (1.0, 4.0),
+        ] {
+            for n in 20..60 {
+                for at in 5..=n - 5 {
+                    let values: Vec<f64> = (0..n)
+                        .map(|index| if index < at { before } else { after })
+                        .collect();
+                    let step = found(&values, 5).unwrap_or_else(|| panic!("{before}: {at} of {n}"));
+                    assert_eq!(step.at, at, "{before} of {n}");
+                    let height = after - before;
+                    assert!((step.height.estimate - height).abs() < 1e-9, "{step:?}");
+                }
+            }
+        }
+        // Of the second load, 7 observations have nothing to be compared with.
+        let values: Vec<f64> = (0..48)
+            .map(|n| [1.0, 3.0, 2.0][usize::from(n >= 40) + usize::from(n == 47)])
+            .collect();
+        let strata: Vec<u32> = (0..48).map(|n| u32::from((40..47).contains(&n))).collect();
+        assert_eq!(find_step(&values, &strata, 5, 0.01), Ok(None));
     }
 
     /// If no load occurs on both sides, nothing can be compared.

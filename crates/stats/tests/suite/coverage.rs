@@ -265,6 +265,24 @@ fn no_step_is_found_where_none_is() {
     }
 }
 
+/// Hours with a pattern of the day are no step from two days on each side on, however regular they are.
+#[test]
+fn a_pattern_of_the_day_is_no_step() {
+    let mut rng = Rng::announced("days of hours", 0x60);
+    for n in [96, 120, 200] {
+        let found = (0..200).filter(|_| {
+            let busy = |n: usize| if n % 24 < 15 { 0.02 } else { 0.6 };
+            let values: Vec<f64> = (0..n)
+                .map(|n| busy(n) + normal(&mut rng, 0.0, 0.01))
+                .collect();
+            find_step(&values, &vec![0; n], 48, 0.01)
+                .expect("numbers")
+                .is_some()
+        });
+        assert_eq!(found.count(), 0, "{n} hours");
+    }
+}
+
 /// A large step is found within two observations of its place, also if observations hang on each other.
 #[test]
 fn planted_steps_are_found() {
