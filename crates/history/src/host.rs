@@ -32,22 +32,22 @@ pub(crate) fn write(connection: &Connection, rows: &[HostFactRow]) -> rusqlite::
         )?;
     }
     if !rows.is_empty() {
-        // The last value of each fact stays: without it the next one would look new.
+        // The last value of each fact stays: without it the next one would look new. Of a thing that is gone nothing has to stay.
         connection.execute(
             "DELETE FROM host_fact WHERE id <= (SELECT id FROM host_fact ORDER BY id DESC LIMIT 1 OFFSET ?)
-                 AND id < (SELECT max(id) FROM host_fact AS later WHERE later.name = host_fact.name)",
+                 AND (value IS NULL OR id < (SELECT max(id) FROM host_fact AS later WHERE later.name = host_fact.name))",
             [ROWS_MAX],
         )?;
     }
     Ok(())
 }
 
-/// Deletes values that another one replaced before a time.
+/// Deletes values that another one replaced before a time, and things that went before it.
 pub(crate) fn delete_aged(connection: &Connection, before_ns: i64) -> rusqlite::Result<()> {
     connection
         .execute(
-            "DELETE FROM host_fact WHERE EXISTS
-                 (SELECT 1 FROM host_fact AS later WHERE later.name = host_fact.name AND later.id > host_fact.id AND later.at_ns < ?)",
+            "DELETE FROM host_fact WHERE value IS NULL AND at_ns < ?1 OR EXISTS
+                 (SELECT 1 FROM host_fact AS later WHERE later.name = host_fact.name AND later.id > host_fact.id AND later.at_ns < ?1)",
             [before_ns],
         )
         .map(|_| ())

@@ -194,7 +194,7 @@ impl Writer {
             .map_err(|source| self.history.failed("read the facts of the host", source))
     }
 
-    /// Deletes everything that ended before a time, and returns the number of windows. Pages that it frees are used again; the files keep
+    /// Deletes closed windows and findings that ended before a time, and returns the number of windows. Pages that it frees are used again; the files keep
     /// their length.
     ///
     /// # Errors

@@ -69,6 +69,19 @@ fn many_values_push_out_old_ones_and_no_last_one() {
     assert_eq!(rows.len(), 20_001);
     assert_eq!(rows[0], row(0, "kernel", Some("6.1")));
     assert_eq!(rows[20_000].value.as_deref(), Some("24999"));
+    // Things that are gone leave nothing behind in the end.
+    for at in 0..15_000 {
+        writer.note_host(row(at, &format!("mount /run/{at}"), Some("tmpfs")));
+        writer.note_host(row(at, &format!("mount /run/{at}"), None));
+        if at % 4_000 == 0 {
+            writer.checkpoint(BEGIN).expect("a checkpoint");
+        }
+    }
+    writer.checkpoint(BEGIN).expect("a checkpoint");
+    let rows = stored(folder.path());
+    // The kernel and the first mount are still there.
+    assert_eq!(rows.len(), 20_002);
+    assert_eq!(rows[0], row(0, "kernel", Some("6.1")));
 }
 
 /// A reader accepts a file of version 1, and the next writer converts it to version 2; nothing else changes in it.
@@ -105,6 +118,8 @@ fn a_prune_keeps_values_of_its_time() {
     writer.note_host(row(2, "kernel", Some("6.6")));
     writer.note_host(row(9, "kernel", Some("6.12")));
     writer.note_host(row(1, "mount /data", Some("ext4")));
+    writer.note_host(row(1, "mount /srv", Some("xfs")));
+    writer.note_host(row(3, "mount /srv", None));
     for (place, from, to) in [("early", 1, 3), ("late", 1, 7)] {
         let key = || FindingKey {
             rule: "misaligned-io".to_owned(),
