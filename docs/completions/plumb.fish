@@ -247,7 +247,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l keep -d 'Keep this time before now: 90d, 12h' -r
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l keep -d 'Keep this time before now, in hours or days: 12h, 90d' -r
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from prune" -s V -l version -d 'Print version'

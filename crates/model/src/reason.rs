@@ -171,6 +171,8 @@ pub enum Counting {
     },
     /// Windows of a history with enough I/O.
     Windows,
+    /// Windows of a history with enough timed I/O that are nearly all reads, or nearly all writes.
+    TimedWindows,
 }
 
 impl Reason {

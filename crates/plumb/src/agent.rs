@@ -370,26 +370,29 @@ impl RunningAgent {
 
     fn report(&mut self, writer: &mut Writer) {
         for notice in writer.take_notices() {
-            output::say(&match notice {
-                Notice::SetAside { aside } => format!(
-                    "a damaged file of the history is {} now, and a new one was begun",
-                    aside.display()
-                ),
-                Notice::DamagedWindow { series, window } => format!(
-                    "a damaged open window is lost: device {series}, {} from {}",
-                    window.tier.word(),
-                    crate::history::span::time_words(window.span().from_ns)
-                ),
-                Notice::Evicted { windows } => {
-                    format!(
-                        "{windows} of the oldest windows were deleted: the history is at its cap"
-                    )
-                }
-                Notice::Dropped { windows } => format!(
-                    "{windows} windows are lost: too many had to wait for the file system; coarser windows have their I/O"
-                ),
-            });
+            output::say(&notice_words(&notice));
         }
+    }
+}
+
+/// A notice of the store for a person.
+pub fn notice_words(notice: &Notice) -> String {
+    match notice {
+        Notice::SetAside { aside } => format!(
+            "a damaged file of the history is {} now, and a new one was begun",
+            aside.display()
+        ),
+        Notice::DamagedWindow { series, window } => format!(
+            "a damaged open window is lost: device {series}, {} from {}",
+            window.tier.word(),
+            crate::history::span::time_words(window.span().from_ns)
+        ),
+        Notice::Evicted { windows } => {
+            format!("{windows} of the oldest windows were deleted: the history is at its cap")
+        }
+        Notice::Dropped { windows } => format!(
+            "{windows} windows are lost: too many had to wait for the file system; coarser windows have their I/O"
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `plumb history`: questions to the history that `plumb agent` writes, and its care.
 
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -409,47 +410,37 @@ fn back_up(args: &HistoryBackup) -> Result<Exit, Failure> {
 /// Writes the profiles of spans to one file.
 fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
     let state_dir = &args.folder.state_dir;
-    let spans: Vec<String> = match &args.last {
-        None => args.spans.clone(),
-        Some(last) => {
-            let series = span::open(state_dir)?.series().map_err(failed)?;
-            let mut identities: Vec<String> = series.into_iter().map(|one| one.identity).collect();
-            // A device has a series for each layer.
-            identities.sort_unstable();
-            identities.dedup();
-            let spans = identities
-                .iter()
-                .map(|identity| format!("{identity}@{last}"));
-            spans.collect()
-        }
+    let reader = span::open(state_dir)?;
+    let wanted = match &args.last {
+        Some(last) => last_of_all(&reader, last)?,
+        None => named(&reader, &args.spans)?,
     };
     let (mut all, mut is_partial) = (Saved::default(), false);
-    for words in spans {
-        let span = DeviceSpan::parse(&words).map_err(Failure::usage)?;
-        match span::saved_if_any(&span, state_dir)? {
-            Some((saved, lacks_records)) => {
-                all.merge(&saved);
-                is_partial |= lacks_records;
-            }
-            None if args.last.is_none() => {
-                return Err(Failure::unknown(format!(
-                    "the history has no I/O of {} in that time",
-                    span.device
-                )));
-            }
-            None => {}
+    let mut added: BTreeMap<(String, &'static str), String> = BTreeMap::new();
+    for (series, time) in &wanted {
+        let before = all.sources.len();
+        is_partial |= span::add_series(&reader, series, *time, state_dir, &mut all)?;
+        if all.sources.len() == before {
+            continue;
+        }
+        // A profile has the name alone: two disks would become one.
+        let key = (series.name().to_owned(), series.layer.word());
+        if let Some(other) = added.insert(key, series.identity.clone()) {
+            return Err(Failure::usage(format!(
+                "{} was the name of two devices in that time, {other} and {}: dump each by its identity into a file of its own",
+                series.name(),
+                series.identity
+            )));
         }
     }
-    if all.sources.is_empty() {
-        return Err(Failure::unknown(
-            "the history has no I/O of any device in that time",
-        ));
+    if added.is_empty() {
+        return Err(span::no_ios("any device"));
     }
     let bytes = codec::encode(&all).map_err(|error| Failure::failed(&error))?;
     output::write_file(&args.output, &bytes)?;
     output::say(&format!(
         "wrote {} to {}",
-        plumb_geometry::plural(all.profiles.iter().count() as u64, "profile"),
+        plumb_geometry::plural(added.len() as u64, "profile"),
         args.output.display()
     ));
     Ok(match is_partial {
@@ -458,25 +449,90 @@ fn dump(args: &HistoryDump) -> Result<Exit, Failure> {
     })
 }
 
+/// All devices, and the time before now.
+fn last_of_all(reader: &Reader, last: &str) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
+    let ns = span::parse_length(last).ok_or_else(|| {
+        Failure::usage(format!(
+            "--last: found `{last}`, expected a time (15m, 2h, 7d)"
+        ))
+    })?;
+    let to_ns = now_ns();
+    let time = Span {
+        from_ns: to_ns.saturating_sub(ns),
+        to_ns,
+    };
+    let all = reader.series().map_err(failed)?;
+    Ok(all.into_iter().map(|series| (series, time)).collect())
+}
+
+/// The devices that spans name, each once.
+fn named(reader: &Reader, spans: &[String]) -> Result<Vec<(SeriesFacts, Span)>, Failure> {
+    let mut all: Vec<(SeriesFacts, Span)> = Vec::new();
+    for words in spans {
+        let span = DeviceSpan::parse(words).map_err(Failure::usage)?;
+        let mut has_any = false;
+        for series in span.series(reader)? {
+            if all.iter().any(|(known, _)| known.number == series.number) {
+                let found = format!("{words}: found the same device twice, expected each once");
+                return Err(Failure::usage(found));
+            }
+            let time = span.within(series.span.unwrap_or(span::EVER));
+            has_any |= !time.common(series.span.unwrap_or(time)).is_empty();
+            all.push((series, time));
+        }
+        if !has_any {
+            return Err(span::no_ios(&span.device));
+        }
+    }
+    Ok(all)
+}
+
+/// Shortest time that a prune keeps.
+const KEEP_MIN_NS: i64 = 3_600_000_000_000;
+
 /// Deletes old windows.
 fn prune(args: &HistoryPrune) -> Result<Exit, Failure> {
-    let keep_ns = span::parse_length(&args.keep).ok_or_else(|| {
+    // A bare number would be seconds.
+    let has_unit = args.keep.ends_with(['d', 'h']);
+    let keep_ns = span::parse_length(&args.keep).filter(|ns| has_unit && *ns >= KEEP_MIN_NS);
+    let keep_ns = keep_ns.ok_or_else(|| {
         Failure::usage(format!(
-            "--keep: found `{}`, expected a time (12h, 90d)",
+            "--keep: found `{}`, expected hours or days, an hour at least (12h, 90d)",
             args.keep
         ))
     })?;
     // A new store in an empty folder would be no answer.
-    span::open(&args.folder.state_dir)?;
-    let mut writer = Writer::open(&args.folder.state_dir, Settings::default()).map_err(failed)?;
+    let reader = span::open(&args.folder.state_dir)?;
     let before_ns = now_ns().saturating_sub(keep_ns);
+    let spans = reader.series().map_err(failed)?;
+    let newest_ns = spans
+        .iter()
+        .filter_map(|series| series.span)
+        .map(|span| span.to_ns)
+        .max();
+    drop(reader);
+    if let Some(newest_ns) = newest_ns.filter(|newest_ns| *newest_ns <= before_ns) {
+        return Err(Failure::usage(format!(
+            "--keep {} would delete all: the history ends at {}; check the clock, or delete the folder",
+            args.keep,
+            time_words(newest_ns)
+        )));
+    }
+    let mut writer = Writer::open(&args.folder.state_dir, Settings::default()).map_err(failed)?;
+    let notices = writer.take_notices();
+    for notice in &notices {
+        output::say(&crate::agent::notice_words(notice));
+    }
     let windows = writer.prune(before_ns).map_err(failed)?;
     output::say(&format!(
         "deleted {} that ended before {}; the history uses the room again, and its files keep their length",
         plumb_geometry::plural(windows, "window"),
         time_words(before_ns)
     ));
-    Ok(Exit::Clean)
+    Ok(match notices.is_empty() {
+        true => Exit::Clean,
+        false => Exit::Unknown,
+    })
 }
 
 /// Now, in ns since 1970; 0 if the clock is set to a time before.

@@ -17,8 +17,8 @@ pub struct CalendarTime {
     pub second: i32,
 }
 
-/// Seconds since 1970 of a moment of the local calendar; `None` for a moment that the calendar does not have. Of an hour that occurs twice
-/// it is the first or the second, as the C library chooses.
+/// Seconds since 1970 of a moment of the local calendar; `None` for a day that no month has. For an hour that a change of the clock skips
+/// or repeats, the C library chooses a moment near it.
 #[must_use]
 pub fn seconds_of(local: CalendarTime) -> Option<i64> {
     // SAFETY: all fields of the struct are integers, or a pointer that mktime does not read; zeros are valid for each.

@@ -1,7 +1,10 @@
 //! `latency-grew`: latency at equal load grew and stayed up.
 
+use std::ops::Range;
+
 use plumb_geometry::Bounds;
 use plumb_model::facts::LatencyGrew;
+use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 
 use super::{Course, CourseRule, CourseWindow, Series, thresholds};
@@ -25,38 +28,55 @@ pub const RULE: CourseRule = CourseRule {
     judge,
 };
 
-/// Windows of one load may be compared: the rate to a factor of 2, the class of sizes that most I/O have, and whether most of them read.
-fn load(window: &CourseWindow) -> u32 {
-    let rate = window.placed().max(1).ilog2();
+/// Least share of one operation. The stored median is that of reads and writes together: with more of both, it would move with their
+/// shares alone.
+const SHARE_OF_ONE: f64 = 0.9;
+
+/// Windows of one load may be compared: the rate and the mean size to a factor of 2, the class of sizes that most I/O have, and whether
+/// they are reads or writes. `None` for a window with both.
+fn load(window: &CourseWindow) -> Option<u32> {
+    let placed = window.placed().max(1);
+    let is_reads = match window.reads.max(window.writes) {
+        most if (most as f64) < SHARE_OF_ONE * placed as f64 => return None,
+        most => most == window.reads,
+    };
+    let (rate, size) = (placed.ilog2(), (window.bytes / placed).max(1).ilog2());
     let most = window.lengths.iter().max();
     let class = window
         .lengths
         .iter()
         .position(|ios| Some(ios) == most)
         .unwrap_or(0);
-    let reads = u32::from(window.reads > window.writes);
-    (rate * 8 + class as u32) * 2 + reads
+    Some(((rate * 64 + size) * 8 + class as u32) * 2 + u32::from(is_reads))
 }
 
 fn judge(course: &Course) -> Outcome {
     let series = Series::new(course, |window| {
         let median = window.median_ns.filter(|ns| *ns > 0)?;
-        Some(((median as f64).ln(), load(window)))
+        Some(((median as f64).ln(), load(window)?))
     });
-    if let Some(why) = series.is_short() {
+    if let Some(why) = series.is_short(Counting::TimedWindows) {
         return Outcome::Unknown(why);
     }
-    let grown = |low: f64| low > RATIO_MIN.ln();
-    let Some(step) = series.step(1).filter(|step| grown(step.height.low)) else {
+    let rise = series
+        .rise()
+        .filter(|(_, step)| step.height.low > RATIO_MIN.ln());
+    let Some((series, step)) = rise else {
         return Outcome::Silent;
     };
-    let (before, after) = series.windows.split_at(step.at);
-    let mut loads = series.strata.clone();
+    let (before, after) = series.strata.split_at(step.at);
+    let mut loads: Vec<u32> = before.to_vec();
     loads.sort_unstable();
     loads.dedup();
-    let is_compared = |load: &&u32| {
-        let (before, after) = series.strata.split_at(step.at);
-        before.contains(load) && after.contains(load)
+    loads.retain(|load| after.contains(load));
+    let compared = |range: Range<usize>| {
+        let is_compared = |index: &usize| loads.contains(&series.strata[*index]);
+        let indices = range.filter(is_compared);
+        middle(
+            indices
+                .filter_map(|index| series.windows[index].median_ns)
+                .collect(),
+        )
     };
     let severity = match step.height.low >= RATIO_WARNING.ln() {
         true => Severity::Warning,
@@ -68,9 +88,9 @@ fn judge(course: &Course) -> Outcome {
             low: step.height.low.exp(),
             high: step.height.high.exp(),
         },
-        median_before_ns: middle(before),
-        median_after_ns: middle(after),
-        loads: loads.iter().filter(is_compared).count() as u64,
+        median_before_ns: compared(0..step.at),
+        median_after_ns: compared(step.at..series.windows.len()),
+        loads: loads.len() as u64,
     });
     Outcome::found(Finding::new(
         facts,
@@ -80,12 +100,8 @@ fn judge(course: &Course) -> Outcome {
     ))
 }
 
-/// The middle one of the medians of windows.
-fn middle(windows: &[&CourseWindow]) -> u64 {
-    let mut medians: Vec<u64> = windows
-        .iter()
-        .filter_map(|window| window.median_ns)
-        .collect();
+/// The middle one of medians.
+fn middle(mut medians: Vec<u64>) -> u64 {
     medians.sort_unstable();
     medians.get(medians.len() / 2).copied().unwrap_or(0)
 }

@@ -2,6 +2,7 @@
 
 use plumb_geometry::Bounds;
 use plumb_model::facts::MisfitRose;
+use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 
 use super::{Course, CourseRule, Series, share, thresholds};
@@ -28,10 +29,11 @@ fn judge(course: &Course) -> Outcome {
     let series = Series::new(course, |window| {
         Some((share(window.misaligned?, window), 0))
     });
-    if let Some(why) = series.is_short() {
+    if let Some(why) = series.is_short(Counting::Windows) {
         return Outcome::Unknown(why);
     }
-    let Some(step) = series.step(1).filter(|step| step.height.low > RISE_MIN) else {
+    let rise = series.rise().filter(|(_, step)| step.height.low > RISE_MIN);
+    let Some((series, step)) = rise else {
         return Outcome::Silent;
     };
     let [before, after] = series.means(&step, |window| {

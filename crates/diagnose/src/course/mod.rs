@@ -6,7 +6,7 @@
 use plumb_model::facts::{ChangeTime, HostChange};
 use plumb_model::reason::Counting;
 use plumb_model::{Reason, Target};
-use plumb_stats::{Step, find_step};
+use plumb_stats::{Step, best_cut, find_step};
 
 use crate::rules::{Diagnosis, IOS_MIN, Judge, Outcome};
 
@@ -14,14 +14,23 @@ pub mod latency_grew;
 pub mod misfit_rose;
 pub mod sizes_changed;
 
-/// Fewest windows on each side of a change. A weekend and a working day on each side make a week no change.
-const SIDE_MIN: usize = 5;
+/// Fewest days on each side of a change. A weekend and a working day on each side make a week no change.
+const DAYS_MIN: usize = 5;
+
+/// Fewest hours on each side of a change: two whole days, so that a nightly backup is none.
+const HOURS_MIN: usize = 48;
+
+/// Seconds of a day.
+const DAY_SECONDS: u64 = 86_400;
 
 /// How often a series without a change shows one, for each rule and device.
 const ERROR: f64 = 0.01;
 
 /// Time between two surveys of the host.
-const SURVEY_NS: i64 = 86_400_000_000_000;
+const SURVEY_NS: i64 = DAY_SECONDS as i64 * 1_000_000_000;
+
+/// Falls of a series after which no rise is searched. Each search has its part of the error.
+const FALLS_MAX: usize = 3;
 
 /// The I/O of a device over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +54,8 @@ pub struct CourseWindow {
     pub reads: u64,
     /// Writes.
     pub writes: u64,
+    /// Bytes of both.
+    pub bytes: u64,
     /// Reads and writes off 4 KiB; `None` if it is unknown.
     pub misaligned: Option<u64>,
     /// Half of the latencies are at most this, ns; `None` without timed I/O.
@@ -81,7 +92,7 @@ pub fn diagnose(course: &Course) -> Diagnosis {
 /// The thresholds that all rules have.
 fn thresholds(size: String) -> Vec<String> {
     vec![
-        format!("{SIDE_MIN} windows with {IOS_MIN} I/O on each side"),
+        format!("{DAYS_MIN} days or {HOURS_MIN} hours with {IOS_MIN} I/O on each side"),
         size,
     ]
 }
@@ -114,28 +125,58 @@ impl<'a> Series<'a> {
         series
     }
 
-    /// Why the rule cannot tell, if there are too few windows for a change.
-    fn is_short(&self) -> Option<Reason> {
-        let needed = 2 * SIDE_MIN;
+    /// Fewest windows on each side.
+    fn side_min(&self) -> usize {
+        match self.course.window_seconds >= DAY_SECONDS {
+            true => DAYS_MIN,
+            false => HOURS_MIN,
+        }
+    }
+
+    /// Why the rule cannot tell, if there are too few windows for a change. `what` names them.
+    fn is_short(&self, what: Counting) -> Option<Reason> {
+        let needed = 2 * self.side_min();
         (self.values.len() < needed).then_some(Reason::TooFew {
-            what: Counting::Windows,
+            what,
             seen: self.values.len() as u64,
             needed: needed as u64,
         })
     }
 
-    /// The change of the series, if there is one; `tests` series of the rule share the error.
+    /// The change of the series, if there is one; `tests` tests of the rule share the error.
     fn step(&self, tests: usize) -> Option<Step> {
-        find_step(&self.values, &self.strata, SIDE_MIN, ERROR / tests as f64)
-            .ok()
-            .flatten()
+        let error = ERROR / tests as f64;
+        find_step(&self.values, &self.strata, self.side_min(), error).ok()?
+    }
+
+    /// The rise that is the largest change since the last large fall, and the series from that fall on.
+    fn rise(mut self) -> Option<(Series<'a>, Step)> {
+        for _ in 0..FALLS_MAX {
+            let rise = self.step(FALLS_MAX);
+            if let Some(rise) = rise.filter(|step| step.height.estimate > 0.0) {
+                return Some((self, rise));
+            }
+            // A fall and a rise behind it spread the rest of both, so that neither may pass the test.
+            match best_cut(&self.values, &self.strata, self.side_min()) {
+                Some((at, height)) if height < 0.0 => {
+                    self.windows.drain(..at);
+                    self.values.drain(..at);
+                    self.strata.drain(..at);
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn time(&self, step: &Step) -> ChangeTime {
         let width_ns = (self.course.window_seconds as i64).saturating_mul(1_000_000_000);
         let since_ns = self.windows[step.at].from_ns;
-        // A change late in the window before leaves its level as it was, and a survey sees a change up to a day later.
-        let from_ns = since_ns.saturating_sub(width_ns);
+        // A change in the window before, or in the pause behind it, leaves its level as it was; a survey sees it up to a day later.
+        let from_ns = match step.at.checked_sub(1) {
+            Some(before) => self.windows[before].from_ns,
+            None => since_ns,
+        };
         let to_ns = since_ns.saturating_add(width_ns).saturating_add(SURVEY_NS);
         let is_beside = |change: &&HostChange| (from_ns..to_ns).contains(&change.at_ns);
         ChangeTime {

@@ -2,6 +2,7 @@
 
 use plumb_geometry::Bounds;
 use plumb_model::facts::SizesChanged;
+use plumb_model::reason::Counting;
 use plumb_model::{Confidence, Facts, Finding, RuleId, Severity};
 use plumb_stats::Step;
 
@@ -32,7 +33,7 @@ fn judge(course: &Course) -> Outcome {
             Some((share(window.lengths[class], window), 0))
         })
     };
-    if let Some(why) = of_class(0).is_short() {
+    if let Some(why) = of_class(0).is_short(Counting::Windows) {
         return Outcome::Unknown(why);
     }
     // The end of the interval that is nearer to no change.

@@ -16,7 +16,7 @@ pub struct ChangeTime {
     pub windows_before: u64,
     /// Windows since then.
     pub windows_after: u64,
-    /// Other changes of the host from the window before to a day after that window, in order: a survey sees them once a day.
+    /// Other changes of the host from the window with I/O before to a day after that window, in order: a survey sees them once a day.
     pub beside: Vec<HostChange>,
 }
 
@@ -143,10 +143,10 @@ pub struct LatencyGrew {
     pub time: ChangeTime,
     /// The median latency since then as a multiple of that before, at equal load; an interval of 99 %.
     pub ratio: Bounds<f64>,
-    /// Middle one of the medians of the windows before, ns.
+    /// Middle one of the medians of the compared windows before, ns.
     pub median_before_ns: u64,
     /// The same since then.
     pub median_after_ns: u64,
-    /// Loads that were compared: classes of rate, size and share of reads.
+    /// Loads that were compared: classes of operation, rate and size.
     pub loads: u64,
 }

@@ -81,6 +81,26 @@ struct DocumentNode {
 struct DocumentPlacing {
     #[serde(default)]
     parts: Vec<DocumentPart>,
+    #[serde(default)]
+    members: Vec<DocumentMember>,
+}
+
+/// A layer below, alone or with its place.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum DocumentMember {
+    Node(u32),
+    Placed { node: u32 },
+    Other(serde::de::IgnoredAny),
+}
+
+impl DocumentMember {
+    fn node(&self) -> Option<u32> {
+        match self {
+            DocumentMember::Node(node) | DocumentMember::Placed { node } => Some(*node),
+            DocumentMember::Other(_) => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -116,7 +136,7 @@ impl DocumentStack {
             let (fact, value) = match (node.kind, below) {
                 (Kind::Loop, _) => continue,
                 (_, Some((_, below))) if is_of_loop(below, &nodes) => continue,
-                (Kind::FileSystem, Some((_, below))) => {
+                (Kind::FileSystem, _) => {
                     let Some(mount) = &node.facts.mount else {
                         continue;
                     };
@@ -127,7 +147,7 @@ impl DocumentStack {
                     let options = node.facts.mount_options.as_ref();
                     let value = HostValue::FileSystem {
                         file_system: content.map_or_else(String::new, |one| one.value.clone()),
-                        device: below.name.clone(),
+                        device: below_name(node, &nodes),
                         options: options.map_or_else(Vec::new, |one| one.value.clone()),
                     };
                     (of, value)
@@ -152,6 +172,15 @@ impl DocumentStack {
         }
         found
     }
+}
+
+/// The device of a file system: of one on several devices the first.
+fn below_name(node: &DocumentNode, nodes: &BTreeMap<u32, &DocumentNode>) -> String {
+    let placing = &node.placing;
+    let part = placing.parts.first().map(|part| part.node);
+    let below = part.or_else(|| placing.members.first().and_then(DocumentMember::node));
+    let below = below.and_then(|id| nodes.get(&id));
+    below.map_or_else(String::new, |below| below.name.clone())
 }
 
 /// Whether a layer is a loop device, or a partition of one.
@@ -322,9 +351,12 @@ mod tests {
                 "mount_options": {{"value": ["rw", "noatime"], "source": {{}}}}}}}}"#
             )
         };
+        let btrfs = r#"{"id": 11, "name": "/srv", "kind": "file-system", "placing": {"kind": "unknown", "members": [1], "why": {}},
+            "facts": {"content": {"value": "btrfs"}, "mount": {"value": "/srv"}, "mount_options": {"value": ["rw"]}}}"#;
         let nodes = [
             layers(1, "sdb", "disk", "/data"),
             layers(7, "loop0", "loop", "/snap"),
+            btrfs.to_owned(),
         ];
         let text = document("", "").replace(
             "\"nodes\": []",
@@ -345,6 +377,16 @@ mod tests {
                     file_system: device("ext4"),
                     device: device("sdb1"),
                     options: vec![device("rw"), device("noatime")],
+                },
+            ),
+            (
+                HostFact::Mount {
+                    path: device("/srv"),
+                },
+                HostValue::FileSystem {
+                    file_system: device("btrfs"),
+                    device: device("sdb"),
+                    options: vec![device("rw")],
                 },
             ),
             (

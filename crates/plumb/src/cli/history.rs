@@ -42,11 +42,12 @@ pub struct Agent {
 /// Flags of `plumb history`.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "A span is DEVICE@FROM..TO: times are UTC (2026-11-01, 2026-11-01T08:00:00Z), an absent one is the beginning or the \
-end of the history, and the end is excluded. DEVICE@2h is the last two hours. Whole windows are read: a span is widened to them, and the \
+    after_long_help = "A span is DEVICE@FROM..TO: times are those of this host's time zone (2026-11-01, 2026-11-01T08:00), or have a zone \
+(2026-11-01T08:00Z, 2026-11-01T08:00+01:00); an absent one is the beginning or the end of the history, and the end is excluded. DEVICE@2h is \
+the last two hours. Whole windows are read: a span is widened to them, and the \
 output shows the time that it has.\n\
 Give a span as history:DEVICE@FROM..TO to plumb analyze and plumb compare.\n\
-Exit status: 0 printed or written, 2 usage, 3 damaged or incomplete, 4 not permitted, 5 failed."
+Exit status: 0 printed or written, 1 a change that is a warning, 2 usage, 3 damaged, incomplete or unknown, 4 not permitted, 5 failed."
 )]
 pub struct History {
     /// The question, or the work
@@ -171,7 +172,7 @@ pub struct HistoryDump {
 /// Flags of `plumb history prune`.
 #[derive(Debug, Args)]
 pub struct HistoryPrune {
-    /// Keep this time before now: 90d, 12h
+    /// Keep this time before now, in hours or days: 12h, 90d
     #[arg(long, value_name = "TIME")]
     pub keep: String,
     #[command(flatten)]

@@ -18,6 +18,9 @@ use crate::failure::Failure;
 /// Days with I/O from which on days are judged; before that hours are.
 const DAYS_MIN: usize = 14;
 
+/// Time after the begin of a history in which the agent judges the I/O for the first time.
+const FIRST_LOOK_NS: i64 = 3_600_000_000_000;
+
 /// The changes of all devices.
 pub struct FoundChanges {
     /// Each device.
@@ -76,7 +79,18 @@ fn changes(
         rows.map_err(failed)
     };
     let days = rows(Tier::Day)?;
-    let (tier, rows) = match days.len() >= DAYS_MIN {
+    // Of a span that began before the oldest hour, hours have a part alone.
+    let has_hours = match reader.oldest(Tier::Hour).map_err(failed)? {
+        Some(hour_ns) => {
+            let begin_ns = series.span.map_or(0, |known| time.common(known).from_ns);
+            hour_ns <= begin_ns
+                || days
+                    .first()
+                    .is_none_or(|first| hour_ns < first.window.span().to_ns)
+        }
+        None => false,
+    };
+    let (tier, rows) = match days.len() >= DAYS_MIN || !has_hours {
         true => (Tier::Day, days),
         false => (Tier::Hour, rows(Tier::Hour)?),
     };
@@ -110,6 +124,7 @@ fn window(row: &GlanceRow) -> CourseWindow {
         from_ns: row.window.span().from_ns,
         reads: row.glance.reads,
         writes: row.glance.writes,
+        bytes: row.glance.read_bytes.saturating_add(row.glance.write_bytes),
         misaligned: row.glance.off_4k,
         median_ns: row.glance.p50_ns,
         lengths: row.glance.mix,
@@ -119,6 +134,15 @@ fn window(row: &GlanceRow) -> CourseWindow {
 /// Changes of the host that the agent has seen, in order. Those of a newer version are left out.
 fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     let mut found = Vec::new();
+    // Findings that the first look at the host shows are older than that.
+    let series = reader.series().map_err(failed)?;
+    let begins = series.iter().filter_map(|series| series.span);
+    let looked_ns = begins.map(|span| span.from_ns).min().unwrap_or(0) + FIRST_LOOK_NS;
+    let facts = reader.host_facts().map_err(failed)?;
+    let of_survey = |row: &&HostFactRow| {
+        serde_json::from_str::<HostFact>(&row.name).is_ok_and(|fact| fact != HostFact::Kernel)
+    };
+    let first_survey_ns = facts.iter().find(of_survey).map(|row| row.at_ns);
     for interval in reader.findings().map_err(failed)? {
         let (Some(rule), Ok(finding)) = (
             RuleId::from_name(&interval.key.rule),
@@ -127,19 +151,23 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
             continue;
         };
         let device = finding.target.device;
-        found.push(HostChange {
-            at_ns: interval.appeared_ns,
-            is: HostChangeKind::Appeared {
-                rule,
-                device: device.clone(),
-            },
-        });
+        let is_first =
+            interval.appeared_ns < looked_ns || Some(interval.appeared_ns) == first_survey_ns;
+        if !is_first {
+            found.push(HostChange {
+                at_ns: interval.appeared_ns,
+                is: HostChangeKind::Appeared {
+                    rule,
+                    device: device.clone(),
+                },
+            });
+        }
         found.extend(interval.went_ns.map(|at_ns| HostChange {
             at_ns,
             is: HostChangeKind::Gone { rule, device },
         }));
     }
-    found.extend(fact_changes(&reader.host_facts().map_err(failed)?));
+    found.extend(fact_changes(&facts));
     found.sort_by_key(|change| change.at_ns);
     Ok(found)
 }

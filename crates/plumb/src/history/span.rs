@@ -162,52 +162,62 @@ pub fn time_words(ns: i64) -> String {
 /// # Errors
 /// When the history cannot be read, or has nothing of that device and time.
 pub fn saved(span: &DeviceSpan, state_dir: &Path) -> Result<(Saved, bool), Failure> {
-    saved_if_any(span, state_dir)?.ok_or_else(|| {
-        Failure::unknown(format!(
-            "the history has no I/O of {} in that time",
-            span.device
-        ))
-    })
-}
-
-/// The same; `None` if the history has nothing of that time.
-///
-/// # Errors
-/// When the history cannot be read, or has no such device.
-pub fn saved_if_any(span: &DeviceSpan, state_dir: &Path) -> Result<Option<(Saved, bool)>, Failure> {
     let reader = open(state_dir)?;
     let (mut saved, mut is_partial) = (Saved::default(), false);
     for series in span.series(&reader)? {
-        let Some(known) = series.span else { continue };
-        let found = reader
-            .profile(&series, span.within(known))
-            .map_err(|error| Failure::failed(&error))?;
-        let Some(found) = found else { continue };
-        let (from, to) = (time_words(found.span.from_ns), time_words(found.span.to_ns));
-        saved.sources.insert(format!(
-            "history of {} in {}: {from} to {to}",
-            series.name(),
-            state_dir.display()
-        ));
-        if found.damaged > 0 {
-            is_partial = true;
-            saved.notes.insert(format!(
-                "{} damaged records of {} are left out",
-                found.damaged,
-                series.name()
-            ));
-        }
-        if found.untabled_ios > 0 {
-            saved.notes.insert(format!(
-                "{} I/O of {} are of quiet windows, which have totals and no places",
-                plumb_geometry::group_digits(found.untabled_ios),
-                series.name()
-            ));
-        }
-        saved.profiles.add(&found.profile);
+        let time = span.within(series.span.unwrap_or(EVER));
+        is_partial |= add_series(&reader, &series, time, state_dir, &mut saved)?;
     }
-    let has_any = !saved.sources.is_empty();
-    Ok(has_any.then_some((saved, is_partial)))
+    if saved.sources.is_empty() {
+        return Err(no_ios(&span.device));
+    }
+    Ok((saved, is_partial))
+}
+
+/// Why a span has no profile.
+pub fn no_ios(device: &str) -> Failure {
+    Failure::unknown(format!("the history has no I/O of {device} in that time"))
+}
+
+/// Adds the I/O of a series in a time, if it has any; returns whether damaged records are missing in them.
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn add_series(
+    reader: &Reader,
+    series: &SeriesFacts,
+    time: Span,
+    state_dir: &Path,
+    saved: &mut Saved,
+) -> Result<bool, Failure> {
+    let found = reader
+        .profile(series, time)
+        .map_err(|error| Failure::failed(&error))?;
+    let Some(found) = found else {
+        return Ok(false);
+    };
+    let (from, to) = (time_words(found.span.from_ns), time_words(found.span.to_ns));
+    saved.sources.insert(format!(
+        "history of {} in {}: {from} to {to}",
+        series.name(),
+        state_dir.display()
+    ));
+    if found.damaged > 0 {
+        saved.notes.insert(format!(
+            "{} damaged records of {} are left out",
+            found.damaged,
+            series.name()
+        ));
+    }
+    if found.untabled_ios > 0 {
+        saved.notes.insert(format!(
+            "{} I/O of {} are of quiet windows, which have totals and no places",
+            plumb_geometry::group_digits(found.untabled_ios),
+            series.name()
+        ));
+    }
+    saved.profiles.add(&found.profile);
+    Ok(found.damaged > 0)
 }
 
 /// Reads all spans among the inputs of a command, before it gives up the right to open the history; the other inputs are files.

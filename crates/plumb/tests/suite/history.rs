@@ -245,7 +245,7 @@ fn a_misfit_that_rose_is_found_in_the_history() {
     import(&saved[..7]);
     history(&folder, &["changes"])
         .ends(3)
-        .says("unknown: misfit-rose, latency-grew, sizes-changed: ")
+        .says("unknown: misfit-rose, sizes-changed: ")
         .says(" windows with enough I/O seen, 10 needed");
     import(&saved[7..]);
     let text = history(&folder, &["changes"]);
@@ -256,7 +256,7 @@ fn a_misfit_that_rose_is_found_in_the_history() {
     text.ends(1)
         .says("misfit-rose: device host_0")
         .says(&format!(
-            "Since {} 100 % of the I/O on host_0 start off 4 KiB",
+            "Since {} (UTC) 100 % of the I/O on host_0 start off 4 KiB",
             day(30)
         ))
         .says("no change: latency-grew, sizes-changed");
@@ -332,6 +332,9 @@ fn dumps_and_prunes_take_their_time_alone() {
     history(&folder, &["dump", "--last", "1s", "-o", &to]).ends(3);
     history(&folder, &["dump", "--last", "soon", "-o", &to]).ends(2);
     history(&folder, &["dump", "-o", &to]).ends(2);
+    history(&folder, &["dump", "host_0@2d", "host_0@1d", "-o", &to])
+        .ends(2)
+        .complains("the same device twice");
 
     // The windows of the last five days, and of the day that is cut.
     history(&folder, &["prune", "--keep", "5d"])
@@ -344,7 +347,14 @@ fn dumps_and_prunes_take_their_time_alone() {
     history(&folder, &["prune", "--keep", "5d"])
         .ends(0)
         .complains("deleted 0 windows");
-    history(&folder, &["prune", "--keep", "0d"]).ends(2);
+    // A bare number would be seconds, and a time behind the history would leave nothing.
+    for keep in ["0d", "90", "90s", "59m", "0.5h"] {
+        history(&folder, &["prune", "--keep", keep]).ends(2);
+    }
+    history(&folder, &["prune", "--keep", "1h"])
+        .ends(2)
+        .complains("would delete all");
+    assert_eq!(of_span("history:host_0"), left);
     let nowhere = folder.path("nowhere").display().to_string();
     plumb(["history", "prune", "--keep", "5d", "--state-dir", &nowhere]).ends(5);
     assert!(!Path::new(&nowhere).exists());

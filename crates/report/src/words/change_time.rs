@@ -11,14 +11,14 @@ use super::phrase::sector;
 /// Changes of the host that are printed.
 const SHOWN: usize = 8;
 
-/// A time of the day in UTC; of a window of a day only the date: `2026-11-14`, `2026-11-14 08:00 UTC`.
+/// A time of the day in UTC; of a window of a day only the date: `2026-11-14 (UTC)`, `2026-11-14 08:00 UTC`.
 fn utc(ns: i64, window_seconds: u64) -> String {
     let time = UNIX_EPOCH + Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
     let words = humantime::format_rfc3339_seconds(time).to_string();
     let date = words.get(..10).unwrap_or(&words);
     match (window_seconds, words.get(11..16)) {
         (0..86_400, Some(minute)) => format!("{date} {minute} UTC"),
-        _ => date.to_owned(),
+        _ => format!("{date} (UTC)"),
     }
 }
 
@@ -27,13 +27,18 @@ pub(super) fn since(time: &ChangeTime) -> String {
     utc(time.since_ns, time.window_seconds)
 }
 
-/// The windows that show a change: `31 days before, 12 days since then`.
-pub(super) fn windows(time: &ChangeTime) -> String {
-    let name = match time.window_seconds {
+/// The name of a window.
+pub(super) fn window(time: &ChangeTime) -> &'static str {
+    match time.window_seconds {
         86_400 => "day",
         3600 => "hour",
         _ => "window",
-    };
+    }
+}
+
+/// The windows that show a change: `31 days before, 12 days since then`.
+pub(super) fn windows(time: &ChangeTime) -> String {
+    let name = window(time);
     format!(
         "{} before, {} since then",
         plural(time.windows_before, name),

@@ -18,8 +18,8 @@ pub(super) fn words(on: &Target, facts: &LatencyGrew) -> Sentences {
         ns(facts.median_before_ns)
     ))
     .and(format!(
-        "The factor is a 99 % interval over {}. Only windows of one load are compared: {} with windows on both sides, by rate, size \
-         and share of reads.",
+        "The factor is a 99 % interval over {}. Only windows of one load are compared: {} with windows on both sides, by operation, \
+         rate and size.",
         change_time::windows(&facts.time),
         plural(facts.loads, "load")
     ))

@@ -10,10 +10,11 @@ use crate::format::percent;
 /// The sentences of its finding.
 pub(super) fn words(on: &Target, facts: &MisfitRose) -> Sentences {
     Sentences::new(format!(
-        "Since {} {} of the I/O on {} start off 4 KiB; before it was {}.",
+        "Since {} {} of the I/O on {} start off 4 KiB, on the mean {}; before it was {}.",
         change_time::since(&facts.time),
         percent(facts.share_after),
         target::name(on),
+        change_time::window(&facts.time),
         percent(facts.share_before)
     ))
     .and(format!(

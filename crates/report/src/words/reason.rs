@@ -198,6 +198,10 @@ fn too_few(what: Counting, seen: u64, needed: u64) -> String {
             plural(seen, "piece"),
             plural(members, "member")
         ),
+        Counting::TimedWindows => format!(
+            "{} with enough timed I/O of one kind (90 % reads or 90 % writes) seen, {needed} needed",
+            plural(seen, "window")
+        ),
         Counting::Windows => format!(
             "{} with enough I/O seen, {needed} needed",
             plural(seen, "window")
