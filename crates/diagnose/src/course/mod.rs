@@ -29,7 +29,7 @@ const ERROR: f64 = 0.01;
 /// Time between two surveys of the host.
 const SURVEY_NS: i64 = DAY_SECONDS as i64 * 1_000_000_000;
 
-/// Falls of a series after which no rise is searched. Each search has its part of the error.
+/// Parts of a course, cut at its falls, in which a rise is searched. Each search has its part of the error.
 const FALLS_MAX: usize = 3;
 
 /// The I/O of a device over time.
@@ -153,20 +153,41 @@ impl<'a> Series<'a> {
     fn rise(mut self) -> Option<(Series<'a>, Step)> {
         for _ in 0..FALLS_MAX {
             let rise = self.step(FALLS_MAX);
-            if let Some(rise) = rise.filter(|step| step.height.estimate > 0.0) {
-                return Some((self, rise));
-            }
-            // A fall and a rise behind it spread the rest of both, so that neither may pass the test.
-            match best_cut(&self.values, &self.strata, self.side_min()) {
-                Some((at, height)) if height < 0.0 => {
-                    self.windows.drain(..at);
-                    self.values.drain(..at);
-                    self.strata.drain(..at);
-                }
-                _ => return None,
+            let rise = rise.filter(|step| step.height.estimate > 0.0);
+            // A rise and a fall spread the rest of both, so that neither may pass the test before they are apart.
+            let (at, height) = match &rise {
+                Some(rise) => (rise.at, rise.height.estimate),
+                None => self.best_cut(0)?,
+            };
+            let fall = match height < 0.0 {
+                true => Some(at),
+                false => self.fall_behind(at, height),
+            };
+            match (rise, fall) {
+                (_, Some(at)) => self.drop_before(at),
+                (rise, None) => return Some((self, rise?)),
             }
         }
         None
+    }
+
+    /// The place behind a rise of this height from which on most of it is gone again.
+    fn fall_behind(&self, at: usize, rise: f64) -> Option<usize> {
+        let (at, height) = self.best_cut(at)?;
+        (height < -rise / 2.0).then_some(at)
+    }
+
+    /// The best cut of the windows from one of them on, tested or not.
+    fn best_cut(&self, first: usize) -> Option<(usize, f64)> {
+        let (values, strata) = (&self.values[first..], &self.strata[first..]);
+        let (at, height) = best_cut(values, strata, self.side_min())?;
+        Some((first + at, height))
+    }
+
+    fn drop_before(&mut self, at: usize) {
+        self.windows.drain(..at);
+        self.values.drain(..at);
+        self.strata.drain(..at);
     }
 
     fn time(&self, step: &Step) -> ChangeTime {

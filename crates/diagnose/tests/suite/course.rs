@@ -299,6 +299,35 @@ fn a_rise_behind_a_fall_is_found() {
     assert_eq!(facts.share_before, 0.0);
 }
 
+/// A misfit that rose and is gone again, is no finding; one that rose twice is found from the second day on.
+#[test]
+fn a_rise_that_is_gone_again_is_no_finding() {
+    let with = |second: u64| {
+        let mut windows = days(60, 20);
+        for (day, window) in windows.iter_mut().enumerate() {
+            let off = match day {
+                20..35 => 80,
+                50.. => second,
+                _ => 0,
+            };
+            window.misaligned = Some(window.placed() * off / 100);
+        }
+        judged(windows)
+    };
+    assert_eq!(with(0).findings, []);
+    let found = with(70);
+    let Facts::MisfitRose(facts) = only(&found, RuleId::MisfitRose).0 else {
+        panic!("{found:?}");
+    };
+    assert_eq!(facts.time.since_ns, 50 * DAY_NS);
+    // The last days of it, too few to be levels of their own.
+    let mut windows = days(45, 21);
+    for window in &mut windows[30..40] {
+        window.misaligned = Some(window.placed() * 80 / 100);
+    }
+    assert_eq!(judged(windows).findings, []);
+}
+
 /// The first night of a backup is no change; hours need two days on each side.
 #[test]
 fn hours_need_two_days_on_each_side() {
