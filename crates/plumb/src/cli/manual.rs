@@ -214,6 +214,48 @@ const MANUALS: &[Manual] = &[
         usual: &[],
     },
     Manual {
+        path: &["history", "changes"],
+        examples: &[
+            (
+                "sudo plumb history changes",
+                "Print the day from which on a device is another one",
+            ),
+            (
+                "sudo plumb history changes sda@90d --json",
+                "Search 90 days of a device, for other programs",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "dump"],
+        examples: &[
+            (
+                "sudo plumb history dump --last 2h -o incident.plumb",
+                "Write the last two hours of all devices to a file",
+            ),
+            (
+                "sudo plumb history dump sda@7d sdb@1d -o two.plumb",
+                "Write the profiles of two devices",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
+        path: &["history", "prune"],
+        examples: &[
+            (
+                "sudo plumb history prune --keep 90d",
+                "Delete windows that are older than 90 days",
+            ),
+            (
+                "sudo plumb history prune --keep 12h --state-dir /srv/history",
+                "The same with another history and 12 hours",
+            ),
+        ],
+        usual: &[],
+    },
+    Manual {
         path: &["history", "export"],
         examples: &[
             ("sudo plumb history export sda@7d", "Print a week as CSV"),
