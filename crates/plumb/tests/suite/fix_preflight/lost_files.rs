@@ -61,6 +61,8 @@ struct FileSystem {
     kind: &'static str,
 }
 
+/// As `EXT4` makes it.
+const EXT4_BLOCK: usize = 1024;
 const EXT4: FileSystem = FileSystem {
     name: "ext",
     make: &["mkfs.ext4", "-q", "-F", "-b", "1024"],
@@ -86,10 +88,27 @@ struct Before {
 }
 
 impl Before {
-    /// Names of the files with bytes in a range of the partition.
+    /// Names of the files with bytes in a range of the partition, or with a block of ext4 that lists their extents.
     fn files_in(&self, range: Range<usize>) -> BTreeSet<String> {
-        let found = named_in(&self.bytes[range]);
+        let mut found = named_in(&self.bytes[range.clone()]);
+        for at in range.step_by(EXT4_BLOCK) {
+            found.extend(self.file_with_extents_at(at));
+        }
         found.intersection(&self.names).cloned().collect()
+    }
+
+    /// The file whose extents a block lists: a file in more than four pieces has such a block. The data of its first extent
+    /// names the file. The journal holds copies of such blocks, and starts before all ranges that are lost here.
+    fn file_with_extents_at(&self, at: usize) -> Option<String> {
+        let block = self.bytes.get(at..at + EXT4_BLOCK)?;
+        let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
+        let (magic, entries, depth) = (short(0), short(2), short(6));
+        if (magic, depth) != (0xf30a, 0) || entries == 0 {
+            return None;
+        }
+        let first = u32::from_le_bytes(block[20..24].try_into().expect("four bytes"));
+        let data = first as usize * EXT4_BLOCK;
+        named_in(self.bytes.get(data..data + EXT4_BLOCK)?).pop_first()
     }
 
     /// The first block of 4,096 bytes within a range that a file fills: a deleted file does not count.
