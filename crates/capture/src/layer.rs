@@ -13,7 +13,7 @@ use crate::difference::Readings;
 use crate::error::CaptureError;
 use crate::filter::Words;
 use crate::kernel::Types;
-use crate::program::{Attached, Object, attach_one, mix, shared};
+use crate::program::{Attached, Object, attach_one, mix, shared, skipped_calls};
 use crate::reading::Reading;
 use crate::shared::Shared;
 
@@ -52,8 +52,10 @@ const THREADS: usize = 1 << 16;
 /// The programs of a layer at work. They are detached when it is dropped.
 pub(crate) struct WatchedLayer {
     /// Keeps programs and maps.
-    _programs: Ebpf,
+    programs: Ebpf,
     readings: Readings,
+    /// Up to the last reading.
+    skipped_calls: u64,
 }
 
 /// The counters of the programs.
@@ -170,14 +172,20 @@ impl WatchedLayer {
         }
         let readings = Readings::new(wanted.layer, counters, options.tables.clone());
         Ok(WatchedLayer {
-            _programs: programs,
+            programs,
             readings,
+            skipped_calls: 0,
         })
     }
 
     /// The activity since the last call.
     pub(crate) fn read(&mut self) -> Reading {
-        self.readings.next()
+        let before = self.skipped_calls;
+        self.skipped_calls = skipped_calls(&self.programs);
+        Reading {
+            skipped_calls: self.skipped_calls - before.min(self.skipped_calls),
+            ..self.readings.next()
+        }
     }
 
     /// The oldest I/O of a disk that is in flight, by those that were seen to begin.

@@ -1,7 +1,9 @@
 //! Loading programs into the kernel, attaching them, and mapping their arrays.
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use aya::maps::{Map, MapData};
-use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint};
+use aya::programs::{BtfTracePoint, Program, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel};
 
 use crate::error::CaptureError;
@@ -196,6 +198,27 @@ fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
     }
 }
 
+/// Calls that the kernel skipped, because a program would have interrupted itself on its processor. Kernels that run such a
+/// call count none.
+pub(crate) fn skipped_calls(programs: &Ebpf) -> u64 {
+    let of_program = |program: &Program| {
+        let number = program.fd().ok()?.as_fd().as_raw_fd();
+        let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+        skipped_calls_in(&told)
+    };
+    let programs = programs.programs();
+    programs
+        .filter_map(|(_, program)| of_program(program))
+        .sum()
+}
+
+/// The count in the kernel's description of a program's descriptor.
+fn skipped_calls_in(told: &str) -> Option<u64> {
+    let mut lines = told.lines();
+    let count = lines.find_map(|line| line.strip_prefix("recursion_misses:"))?;
+    count.trim().parse().ok()
+}
+
 /// An array of the programs as memory.
 pub(crate) fn shared<T: crate::shared::Words>(
     programs: &Ebpf,
@@ -217,4 +240,16 @@ pub(crate) fn mix(value: u64) -> u32 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let once = value.wrapping_mul(GOLDEN);
     ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_calls_are_read_from_the_description_of_a_program() {
+        let told = "pos:\t0\nflags:\t02000002\nprog_type:\t26\nrun_cnt:\t9\nrecursion_misses:\t31\nverified_insns:\t7\n";
+        assert_eq!(skipped_calls_in(told), Some(31));
+        assert_eq!(skipped_calls_in("prog_type:\t26\nrun_cnt:\t9\n"), None);
+    }
 }

@@ -22,6 +22,8 @@ pub struct Reading {
     /// Events that the kernel's buffer had no room for, where the watch is by events: their I/O are in no figure, or without
     /// latency.
     pub lost: u64,
+    /// Calls of the programs that the kernel skipped: each may hide an I/O or its latency.
+    pub skipped_calls: u64,
     /// Disks that passed I/O on to others in the reading, with these: never add up the I/O of both.
     pub seen_again: BTreeMap<String, Vec<String>>,
 }
@@ -110,6 +112,7 @@ impl Reading {
         self.of_unknown_sender += other.of_unknown_sender;
         self.of_unlisted_process += other.of_unlisted_process;
         self.lost += other.lost;
+        self.skipped_calls += other.skipped_calls;
         for (device, below) in &other.seen_again {
             let all = self.seen_again.entry(device.clone()).or_default();
             all.extend(below.iter().cloned());

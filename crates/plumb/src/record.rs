@@ -302,6 +302,13 @@ impl RecordSession {
                 "{count} I/O of devices for which there was no room"
             ));
         }
+        let skipped_calls = self.recorder.skipped_calls();
+        if skipped_calls > 0 {
+            notes.push(format!(
+                "{} calls of Plumb's programs skipped by the kernel: each may hide an I/O or its latency",
+                group_digits(skipped_calls)
+            ));
+        }
         if self.batches.is_full() {
             notes.push(
                 "more commands than can be kept apart: those of further ones are unknown"
@@ -336,6 +343,7 @@ impl RecordSession {
             after_the_end,
             in_flight_at_end: self.recorder.open_at_end(),
             out_of_order: self.recorder.late(),
+            skipped_calls: self.recorder.skipped_calls(),
             notes: &notes[1..],
         };
         let shown = match args.json {

@@ -30,6 +30,8 @@ pub struct Recorded<'a> {
     pub in_flight_at_end: u64,
     /// I/O that follow one in the file that was issued later.
     pub out_of_order: u64,
+    /// Calls of the kernel programs that the kernel skipped: each may hide an I/O or its latency.
+    pub skipped_calls: u64,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
 }

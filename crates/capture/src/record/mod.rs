@@ -20,7 +20,7 @@ use crate::devices::name_of;
 use crate::error::CaptureError;
 use crate::kernel::Types;
 use crate::layer::{Attachment, BIO_FLIGHTS};
-use crate::program::{Attached, Object, attach_one, cheapest, mix, shared};
+use crate::program::{Attached, Object, attach_one, cheapest, mix, shared, skipped_calls};
 use crate::shared::Shared;
 pub use abi::Record;
 pub use batches::Batches;
@@ -120,6 +120,8 @@ pub struct Recorder {
     /// Everything issued before this has completed, and its record was in the ring buffer when that was found.
     settled_ns: Option<u64>,
     open_at_end: u64,
+    /// Of programs that are detached.
+    skipped_calls: u64,
 }
 
 impl Recorder {
@@ -163,6 +165,7 @@ impl Recorder {
             looked_ns: 0,
             settled_ns: None,
             open_at_end: 0,
+            skipped_calls: 0,
             programs: None,
         };
         for (program, tracepoint) in places {
@@ -214,7 +217,9 @@ impl Recorder {
 
     /// Detaches the programs and passes on everything left, including I/O in flight.
     pub fn finish(&mut self, ready: &mut Vec<Record>) {
-        if self.programs.take().is_some() {
+        if let Some(programs) = self.programs.take() {
+            self.skipped_calls = skipped_calls(&programs);
+            drop(programs);
             std::thread::sleep(DETACHED);
         }
         while !self.drain() {
@@ -299,6 +304,14 @@ impl Recorder {
     #[must_use]
     pub fn unlisted(&self) -> u64 {
         self.unlisted[0].load(Ordering::Acquire)
+    }
+
+    /// Calls of the programs that the kernel skipped: each may hide an I/O or its latency.
+    #[must_use]
+    pub fn skipped_calls(&self) -> u64 {
+        self.programs
+            .as_ref()
+            .map_or(self.skipped_calls, skipped_calls)
     }
 
     /// Records that were handed on after one that was issued later.

@@ -96,6 +96,10 @@ fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
             "events lost by the kernel's buffer: their I/O are in no figure, or without latency",
         ),
         (
+            reading.skipped_calls,
+            "calls of Plumb's programs skipped by the kernel: each may hide an I/O or its latency",
+        ),
+        (
             reading.of_unlisted_process,
             "bios of processes for which there was no room, counted for none",
         ),

@@ -383,12 +383,17 @@ fn run_of(op: Op, len_bytes: u64, count: u64, at: u64) -> impl Iterator<Item = (
     (0..count).map(move |io| (op, at + io * len_bytes, len_bytes))
 }
 
-/// The notes on a disk in a recording of all disks.
-fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
+/// The result of a recording of all disks.
+fn recorded(directory: &Path, case: &str) -> Value {
     let text =
         std::fs::read_to_string(directory.join(format!("{case}.record.json"))).expect("a document");
     let document: Value = serde_json::from_str(&text).expect("a document");
-    let devices = document["result"]["devices"].as_array().expect("devices");
+    document["result"].clone()
+}
+
+/// The notes on a disk in it.
+fn told_of(result: &Value, disk: &str) -> Value {
+    let devices = result["devices"].as_array().expect("devices");
     devices
         .iter()
         .find(|device| device["device"] == disk)
@@ -396,7 +401,8 @@ fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
         .clone()
 }
 
-/// Rows of dd on a disk are its requests, in that order, all completed. Returns the number of failed ones.
+/// Rows of dd on a disk are its requests, in that order, all completed. The kernel may skip a program that interrupts itself
+/// on a processor, and counts these calls: no more completions may be missing. Returns the number of failed ones.
 fn check_rows(
     (directory, kernel): (&Path, &str),
     case: &str,
@@ -408,15 +414,29 @@ fn check_rows(
         .map(|(op, start, len)| (layer, op, start, len))
         .collect();
     assert_eq!(found.rows_of("dd", disk), expected, "{case}, {kernel}");
-    let told = told_of(directory, case, disk);
+    let result = recorded(directory, case);
+    let told = told_of(&result, disk);
     assert_eq!(told["layer"], layer.word(), "{case}, {kernel}");
-    for name in ["lost", "unmatched_issues", "unmatched_completions"] {
-        assert_eq!(number(&told[name]), 0, "{name} of {case}, {kernel}");
+    let skipped = number(&result["skipped_calls"]);
+    for (name, most) in [
+        ("lost", 0),
+        ("unmatched_issues", skipped),
+        ("unmatched_completions", 0),
+    ] {
+        assert!(
+            number(&told[name]) <= most,
+            "{name} of {case}, {kernel}: {told}"
+        );
     }
     let of_dd = found.events_of("dd");
+    let untimed: Vec<_> = of_dd
+        .iter()
+        .filter(|event| event.device_ns.is_none())
+        .collect();
     assert!(
-        of_dd.iter().all(|event| event.device_ns.is_some()),
-        "{case}, {kernel}"
+        untimed.len() as u64 <= skipped,
+        "{case}, {kernel}: {skipped} calls skipped, {untimed:?} of {}",
+        of_dd.len()
     );
     of_dd
         .iter()
@@ -437,7 +457,7 @@ fn check_recorded(directory: &Path, kernel: &str, scope: Scope) {
     }
     assert_eq!(check_rows(guest, "busy", first, reads()), 0);
     assert!(
-        number(&told_of(directory, "busy", "sda")["requeues"]) >= 211 / 7,
+        number(&told_of(&recorded(directory, "busy"), "sda")["requeues"]) >= 211 / 7,
         "{kernel}"
     );
     assert_eq!(
@@ -446,7 +466,7 @@ fn check_recorded(directory: &Path, kernel: &str, scope: Scope) {
     );
     assert_eq!(check_rows(guest, "short", first, reads()), 0);
     assert!(
-        number(&told_of(directory, "short", "sda")["partial_completions"]) > 0,
+        number(&told_of(&recorded(directory, "short"), "sda")["partial_completions"]) > 0,
         "{kernel}"
     );
 
