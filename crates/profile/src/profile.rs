@@ -56,7 +56,8 @@ pub struct OpTotals {
 }
 
 impl OpTotals {
-    fn merge(&mut self, other: &OpTotals) {
+    /// Adds the totals of other I/O.
+    pub fn merge(&mut self, other: &OpTotals) {
         self.ios = self.ios.saturating_add(other.ios);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.failed = self.failed.saturating_add(other.failed);

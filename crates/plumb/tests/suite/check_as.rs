@@ -1,11 +1,11 @@
 //! `plumb check --as`: each format as its own readers want it. Python's parsers of CSV and XML read it, and strict ones of the
 //! line of a plugin and of metrics that were written here from the documents of their formats.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, Ran, plumb};
+use crate::common::{Folder, Ran, exposition, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 use plumb_testkit::require;
 use serde_json::Value;
@@ -223,82 +223,6 @@ fn junit_as_python_reads_it() {
     assert_eq!(ends["failure"], Value::Null);
 }
 
-/// One label of the exposition format: name, text, rest behind it.
-fn label(rest: &str) -> (String, String, &str) {
-    let (name, rest) = rest.split_once("=\"").expect("a label");
-    assert!(
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
-        "{name}"
-    );
-    let mut text = String::new();
-    let mut letters = rest.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' => return (name.to_owned(), text, &rest[at + 1..]),
-            '\\' => match letters.next().expect("an escape").1 {
-                'n' => text.push('\n'),
-                sign @ ('\\' | '"') => text.push(sign),
-                other => panic!("no escape: {other}"),
-            },
-            '\n' => panic!("a line ends within a label"),
-            letter => text.push(letter),
-        }
-    }
-    panic!("no end of {rest}")
-}
-
-type Series = BTreeMap<(String, BTreeMap<String, String>), f64>;
-
-/// Metrics by the document of the exposition format: each family once, with HELP and TYPE before its series, no series twice.
-fn metrics(text: &str) -> Series {
-    assert!(text.ends_with('\n'), "the last line has an end");
-    let mut series = Series::new();
-    let mut families = BTreeSet::new();
-    let (mut helped, mut family) = (String::new(), String::new());
-    for line in text.lines() {
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            helped = help.split(' ').next().expect("a name").to_owned();
-            continue;
-        }
-        if let Some(kind) = line.strip_prefix("# TYPE ") {
-            family = kind.strip_suffix(" gauge").expect("a gauge").to_owned();
-            assert_eq!(family, helped, "HELP goes before TYPE");
-            assert!(families.insert(family.clone()), "{family} twice");
-            continue;
-        }
-        let (head, value) = line.rsplit_once(' ').expect("a value");
-        let (name, mut rest) = head.split_once('{').unwrap_or((head, "}"));
-        assert_eq!(name, family, "series follow their family");
-        let mut labels = BTreeMap::new();
-        while rest != "}" {
-            let (name, text, after) = label(rest);
-            assert_eq!(labels.insert(name, text), None, "a label twice: {line}");
-            rest = after.strip_prefix(',').unwrap_or(after);
-        }
-        let value = value.parse().expect("a number");
-        assert_eq!(
-            series.insert((name.to_owned(), labels), value),
-            None,
-            "{line} twice"
-        );
-    }
-    series
-}
-
-fn sum(series: &Series, name: &str, labels: &[(&str, &str)]) -> f64 {
-    let is_meant = |known: &BTreeMap<String, String>| {
-        labels
-            .iter()
-            .all(|(label, text)| known.get(*label).is_some_and(|known| known == text))
-    };
-    let meant = series
-        .iter()
-        .filter(|((known, with), _)| known == name && is_meant(with));
-    meant.map(|(_, value)| value).sum()
-}
-
 #[test]
 fn metrics_of_prometheus() {
     let folder = Folder::new("check-as");
@@ -317,8 +241,8 @@ fn metrics_of_prometheus() {
     ran.ends(1);
     assert_eq!(ran.out, "");
     let text = std::fs::read_to_string(&file).expect("metrics");
-    let series = metrics(&text);
-    let of = |name: &str, labels: &[(&str, &str)]| sum(&series, name, labels);
+    let series = exposition::series(&text);
+    let of = |name: &str, labels: &[(&str, &str)]| exposition::sum(&series, name, labels);
     assert_eq!(of("plumb_check_verdict", &[("verdict", "MISFIT")]), 1.0);
     assert_eq!(of("plumb_check_verdict", &[]), 1.0);
     assert_eq!(of("plumb_check_findings", &[("severity", "warning")]), 1.0);
@@ -342,19 +266,7 @@ fn metrics_of_prometheus() {
     );
     assert_eq!(of("plumb_check_layers", &[("kind", "partition")]), 3.0);
     assert_eq!(of("plumb_check_devices", &[]), 2.0);
-    if let Some(promtool) = plumb_testkit::require::tool("promtool") {
-        let done = Command::new(promtool)
-            .args(["check", "metrics"])
-            .stdin(std::fs::File::open(&file).expect("metrics"))
-            .output()
-            .expect("promtool");
-        assert!(
-            done.status.success(),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        assert_eq!(String::from_utf8_lossy(&done.stderr), "");
-    }
+    exposition::check_by_promtool(&text);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The result of a check in the formats of other programs: one file a format.
+//! The result of a check, and the measurements of an agent, in the formats of other programs: one file a format.
 //!
 //! Names and sentences can come from anywhere. Each format escapes them by its own rules.
 
@@ -7,14 +7,20 @@ use plumb_stack::survey::Tally;
 
 use crate::check::Check;
 
+mod agent;
 mod csv;
+mod exposition;
 mod junit;
 mod markdown;
 mod nagios;
 mod prometheus;
 
+pub use agent::{
+    AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, agent_metrics,
+};
 pub(crate) use csv::cell;
 pub use csv::csv;
+pub use exposition::MetricsFormat;
 pub use junit::junit;
 pub use markdown::markdown;
 pub use nagios::{PluginStatus, nagios, nagios_failure};

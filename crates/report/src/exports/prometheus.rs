@@ -3,10 +3,10 @@
 //! The collector refuses a file in which a series is there twice, so findings that have all labels in common are one series.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use plumb_model::Severity;
 
+use super::exposition::{Exposition, Kind, MetricsFormat};
 use super::{State, device, number_of, stated};
 use crate::check::Check;
 use crate::verdict::Word;
@@ -17,10 +17,11 @@ const WORDS: [Word; 4] = [Word::Ok, Word::Misfit, Word::Problem, Word::Unknown];
 /// The metrics of a check.
 #[must_use]
 pub fn prometheus(check: &Check<'_>) -> String {
-    let mut metrics = Metrics::default();
+    let mut metrics = Exposition::new(MetricsFormat::Classic);
     let host = check.host().unwrap_or_default();
     metrics.begin(
-        "plumb_check_info",
+        "plumb_check",
+        Kind::Info,
         "Version of Plumb and name of the checked host.",
     );
     metrics.series(&[("version", &check.run.version), ("host", host)], 1);
@@ -28,13 +29,18 @@ pub fn prometheus(check: &Check<'_>) -> String {
     let word = check.verdict().word;
     metrics.begin(
         "plumb_check_verdict",
+        Kind::Gauge,
         "1 for the verdict of the check, 0 for the others.",
     );
     for one in WORDS {
         metrics.series(&[("verdict", one.text())], u64::from(one == word));
     }
 
-    metrics.begin("plumb_check_findings", "Findings that count, by severity.");
+    metrics.begin(
+        "plumb_check_findings",
+        Kind::Gauge,
+        "Findings that count, by severity.",
+    );
     for severity in SEVERITIES {
         let number = number_of(check, severity) as u64;
         metrics.series(&[("severity", severity.word())], number);
@@ -42,6 +48,7 @@ pub fn prometheus(check: &Check<'_>) -> String {
 
     metrics.begin(
         "plumb_check_finding",
+        Kind::Gauge,
         "Findings by rule, device, severity and state.",
     );
     let mut findings: BTreeMap<(&str, &str, Severity, &str), u64> = BTreeMap::new();
@@ -67,11 +74,16 @@ pub fn prometheus(check: &Check<'_>) -> String {
     let (devices, _) = check.extent();
     metrics.begin(
         "plumb_check_devices",
+        Kind::Gauge,
         "Devices at the bottom of the checked stacks.",
     );
     metrics.series(&[], devices as u64);
 
-    metrics.begin("plumb_check_layers", "Layers by kind and alignment.");
+    metrics.begin(
+        "plumb_check_layers",
+        Kind::Gauge,
+        "Layers by kind and alignment.",
+    );
     let tallies = check.survey.tallies(check.stack, |id| check.wants(id));
     for (kind, tally) in tallies {
         for (alignment, number) in [
@@ -83,38 +95,5 @@ pub fn prometheus(check: &Check<'_>) -> String {
             metrics.series(&labels, number);
         }
     }
-    metrics.text
-}
-
-#[derive(Default)]
-struct Metrics {
-    text: String,
-    name: &'static str,
-}
-
-impl Metrics {
-    fn begin(&mut self, name: &'static str, help: &str) {
-        self.name = name;
-        self.text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
-    }
-
-    fn series(&mut self, labels: &[(&str, &str)], value: u64) {
-        self.text += self.name;
-        for (at, (label, word)) in labels.iter().enumerate() {
-            let before = if at == 0 { '{' } else { ',' };
-            // Writing to a string does not fail.
-            let _ = write!(self.text, "{before}{label}=\"{}\"", escaped(word));
-        }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        let _ = writeln!(self.text, " {value}");
-    }
-}
-
-/// The three signs that the format escapes.
-fn escaped(word: &str) -> String {
-    word.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    metrics.finish()
 }

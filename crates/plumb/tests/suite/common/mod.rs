@@ -5,6 +5,7 @@
 pub mod attached;
 pub mod collection;
 pub mod direct;
+pub mod exposition;
 pub mod picture;
 pub mod probed;
 pub mod recording;

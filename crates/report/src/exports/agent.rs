@@ -1,0 +1,330 @@
+//! The measurements of an agent as metrics of Prometheus.
+//!
+//! Labels have few values: never a process, a file or a place. A device has at most 60 series, and the whole is bounded; the metrics
+//! say how many series were left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+
+use plumb_geometry::Bounds;
+use plumb_model::facts::GridSource;
+use plumb_model::{RuleId, Severity};
+use plumb_profile::histogram::log_linear_bounds;
+use plumb_profile::profile::OpTotals;
+use plumb_trace::{Layer, Op};
+
+use super::exposition::{Exposition, Kind, MetricsFormat};
+
+/// Devices with series; those of further ones are counted as left out.
+const DEVICES_MAX: usize = 256;
+/// Findings with a series.
+const FINDINGS_MAX: usize = 1000;
+
+/// Upper ends of latency buckets: powers of two of ns, from 16 µs to 17 s. Latencies are whole ns, and one of exactly the upper end
+/// counts in the next bucket.
+const LATENCY_POWERS: std::ops::RangeInclusive<u32> = 14..=34;
+const LATENCY_STEP: usize = 2;
+
+/// The measurements of an agent since it started.
+#[derive(Debug, Default)]
+pub struct AgentMetrics {
+    /// By name, as the kernel spells it.
+    pub devices: BTreeMap<String, DeviceMetrics>,
+    /// The findings that are present, each with its device.
+    pub findings: BTreeSet<(RuleId, Severity, String)>,
+    /// I/O that are in no figure: the kernel's buffers had no room for their events, or there was no room for their device.
+    pub events_lost: u64,
+    /// Calls of the programs that the kernel skipped: each may hide an I/O or its latency.
+    pub calls_skipped: u64,
+    /// Whether the last checkpoint of the history is stored.
+    pub history_is_stored: bool,
+    /// The history; `None` while it cannot be read.
+    pub history: Option<HistoryMetrics>,
+}
+
+/// The history of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryMetrics {
+    /// Length of its files.
+    pub bytes: u64,
+    /// Begin of its oldest window, ns of Unix time; `None` without any.
+    pub oldest_ns: Option<i64>,
+}
+
+/// A device.
+#[derive(Debug)]
+pub struct DeviceMetrics {
+    /// WWN, serial number or UUID; the name for want of them.
+    pub identity: String,
+    /// The layer at which its I/O are counted.
+    pub layer: Layer,
+    /// I/O that are in flight now.
+    pub in_flight: u64,
+    /// Totals of each operation.
+    pub ops: [OpTotals; 6],
+    /// Sum of the latencies of each operation, ns.
+    pub latency_ns_sums: [u128; 6],
+    /// The fit on the grid that is asked about.
+    pub fit: GridMetrics,
+}
+
+/// Counts of reads and writes on one grid.
+#[derive(Debug)]
+pub struct GridMetrics {
+    /// Bytes of a cell.
+    pub unit_bytes: u64,
+    /// Source of the grid.
+    pub source: GridSource,
+    /// Reads, then writes.
+    pub ops: [FitMetrics; 2],
+}
+
+/// Counts of one operation on one grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FitMetrics {
+    /// I/O that start off the grid.
+    pub unfit_ios: u64,
+    /// I/O that may start off the grid, or on it: the table has lost the detail.
+    pub undecided_ios: u64,
+    /// Cells that the decided I/O touched, at least.
+    pub cells_touched: u128,
+    /// Cells that their lengths need, at least.
+    pub cells_needed: u128,
+}
+
+impl FitMetrics {
+    /// Adds the counts of an interval.
+    pub fn add(&mut self, unfit: Bounds<u64>, touched: Bounds<u128>, needed: Bounds<u128>) {
+        self.unfit_ios = self.unfit_ios.saturating_add(unfit.low);
+        let undecided = unfit.high.saturating_sub(unfit.low);
+        self.undecided_ios = self.undecided_ios.saturating_add(undecided);
+        self.cells_touched = self.cells_touched.saturating_add(touched.low);
+        self.cells_needed = self.cells_needed.saturating_add(needed.low);
+    }
+}
+
+/// The metrics of an agent of this version.
+#[must_use]
+pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsFormat) -> String {
+    let mut out = Exposition::new(format);
+    out.begin("plumb_build", Kind::Info, "Version of Plumb.");
+    out.series(&[("version", version)], 1);
+
+    let mut shown: Vec<_> = metrics.devices.iter().collect();
+    let beyond = shown.split_off(shown.len().min(DEVICES_MAX));
+    devices(&mut out, &shown);
+    let mut unseen = Exposition::new(format);
+    devices(&mut unseen, &beyond);
+    let mut dropped = unseen.series_count();
+
+    out.begin("plumb_finding", Kind::Gauge, "Findings that are present.");
+    for (rule, severity, device) in metrics.findings.iter().take(FINDINGS_MAX) {
+        let labels = [
+            ("finding", rule.name()),
+            ("severity", severity.word()),
+            ("device", device),
+        ];
+        out.series(&labels, 1);
+    }
+    dropped += metrics.findings.len().saturating_sub(FINDINGS_MAX) as u64;
+
+    out.begin(
+        "plumb_events_lost",
+        Kind::Counter,
+        "I/O in no figure, because a buffer of the kernel or the list of devices was full.",
+    );
+    out.series(&[], metrics.events_lost);
+    out.begin(
+        "plumb_calls_skipped",
+        Kind::Counter,
+        "Calls of Plumb's programs that the kernel skipped: each may hide an I/O or its latency.",
+    );
+    out.series(&[], metrics.calls_skipped);
+    out.begin(
+        "plumb_history_stored",
+        Kind::Gauge,
+        "1 while the history is stored, 0 while it is in memory alone.",
+    );
+    out.series(&[], u8::from(metrics.history_is_stored));
+    history(&mut out, metrics.history);
+    out.begin(
+        "plumb_metrics_dropped_series",
+        Kind::Gauge,
+        "Series left out of this text, because it has too many devices or findings.",
+    );
+    out.series(&[], dropped);
+    out.finish()
+}
+
+fn history(out: &mut Exposition, history: Option<HistoryMetrics>) {
+    let Some(history) = history else {
+        return;
+    };
+    out.begin(
+        "plumb_history_bytes",
+        Kind::Gauge,
+        "Length of the files of the history.",
+    );
+    out.series(&[], history.bytes);
+    if let Some(oldest_ns) = history.oldest_ns {
+        out.begin(
+            "plumb_history_oldest_timestamp_seconds",
+            Kind::Gauge,
+            "Begin of the oldest window of the history, Unix time.",
+        );
+        out.series(&[], oldest_ns / 1_000_000_000);
+    }
+}
+
+fn devices(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
+    out.begin(
+        "plumb_device",
+        Kind::Info,
+        "Identity of a device, and the layer at which its I/O are counted.",
+    );
+    for (name, device) in devices {
+        let labels = [
+            ("device", name.as_str()),
+            ("identity", &device.identity),
+            ("layer", device.layer.word()),
+        ];
+        out.series(&labels, 1);
+    }
+    out.begin("plumb_ios_in_flight", Kind::Gauge, "I/O in flight.");
+    for (name, device) in devices {
+        out.series(&[("device", name)], device.in_flight);
+    }
+    let counter = |out: &mut Exposition, family, help, of: fn(&OpTotals) -> u64| {
+        out.begin(family, Kind::Counter, help);
+        for (name, device) in devices {
+            for (op, totals) in seen_ops(device) {
+                out.series(&[("device", name), ("op", op.word())], of(totals));
+            }
+        }
+    };
+    counter(out, "plumb_ios", "I/O issued.", |op| op.ios);
+    counter(out, "plumb_io_bytes", "Bytes of I/O.", |op| op.bytes);
+    counter(
+        out,
+        "plumb_ios_failed",
+        "I/O that completed with an error.",
+        |op| op.failed,
+    );
+    latencies(out, devices);
+    fits(out, devices);
+}
+
+/// Reads and writes, and the other operations that were seen.
+fn seen_ops(device: &DeviceMetrics) -> impl Iterator<Item = (Op, &OpTotals)> {
+    let all = Op::ALL.into_iter().zip(&device.ops);
+    all.filter(|(op, totals)| matches!(op, Op::Read | Op::Write) || totals.ios > 0)
+}
+
+fn latencies(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
+    out.begin(
+        "plumb_io_latency_seconds",
+        Kind::Histogram,
+        "Time from the issue of a read or write to its completion.",
+    );
+    for (name, device) in devices {
+        for op in [Op::Read, Op::Write] {
+            let totals = &device.ops[op as usize];
+            let labels = [("device", name.as_str()), ("op", op.word())];
+            let mut buckets = totals.device_ns.iter().peekable();
+            let mut below = 0u64;
+            for power in LATENCY_POWERS.step_by(LATENCY_STEP) {
+                let end_ns = 1 << power;
+                while let Some((_, ios)) =
+                    buckets.next_if(|(bucket, _)| log_linear_bounds(*bucket).1 < end_ns)
+                {
+                    below = below.saturating_add(ios);
+                }
+                let end = Seconds(end_ns.into()).to_string();
+                let [device, op] = labels;
+                out.part("_bucket", &[device, op, ("le", &end)], below);
+            }
+            let [device_label, op_label] = labels;
+            let all = totals.device_ns.total();
+            out.part("_bucket", &[device_label, op_label, ("le", "+Inf")], all);
+            out.part(
+                "_sum",
+                &labels,
+                Seconds(device.latency_ns_sums[op as usize]),
+            );
+            out.part("_count", &labels, all);
+        }
+    }
+}
+
+fn fits(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
+    let counter = |out: &mut Exposition, family, help, of: fn(&FitMetrics) -> u128| {
+        out.begin(family, Kind::Counter, help);
+        for (name, device) in devices {
+            let unit = device.fit.unit_bytes.to_string();
+            for (op, fit) in [Op::Read, Op::Write].into_iter().zip(&device.fit.ops) {
+                let labels = [
+                    ("device", name.as_str()),
+                    ("op", op.word()),
+                    ("grid", &unit),
+                    ("source", device.fit.source.word()),
+                ];
+                out.series(&labels, of(fit));
+            }
+        }
+    };
+    counter(
+        out,
+        "plumb_unfit_ios",
+        "I/O that start off a grid, at least; undecided ones are not in it.",
+        |fit| fit.unfit_ios.into(),
+    );
+    counter(
+        out,
+        "plumb_undecided_ios",
+        "I/O that start on a grid or off it: their table has lost the detail.",
+        |fit| fit.undecided_ios.into(),
+    );
+    counter(
+        out,
+        "plumb_cells_touched",
+        "Cells of a grid that I/O touched, at least.",
+        |fit| fit.cells_touched,
+    );
+    counter(
+        out,
+        "plumb_cells_needed",
+        "Cells of a grid that the lengths of I/O need, at least.",
+        |fit| fit.cells_needed,
+    );
+}
+
+/// Nanoseconds, written as seconds without a loss.
+struct Seconds(u128);
+
+impl Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, ns) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let digits = format!("{ns:09}");
+        let digits = digits.trim_end_matches('0');
+        let digits = if digits.is_empty() { "0" } else { digits };
+        write!(f, "{seconds}.{digits}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_lose_nothing() {
+        for (ns, words) in [
+            (0, "0.0"),
+            (1, "0.000000001"),
+            (16_384, "0.000016384"),
+            (1_000_000_000, "1.0"),
+            (17_179_869_184, "17.179869184"),
+        ] {
+            assert_eq!(Seconds(ns).to_string(), words);
+        }
+    }
+}
