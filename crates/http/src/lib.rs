@@ -1,0 +1,15 @@
+//! A small HTTP/1.1 server for readers on the same host: GET and HEAD, no bodies.
+//!
+//! One thread serves all connections. It stays responsive, and its memory bounded, whatever number of clients connects and however slowly
+//! they send: see [`Limits`]. Each connection carries one request.
+//!
+//! A page on the Internet can make a browser send requests to an address of its own host (DNS rebinding). Such a request has the name of
+//! that page in its `Host` header, so a request for an unknown host is refused.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod server;
+
+pub use answer::{Answer, Request};
+pub use server::{Handler, Limits, Server};
