@@ -39,7 +39,7 @@ if [ "$action" = uninstall ]; then
     # The unit may be that of another installation.
     unit=$root/lib/systemd/system/plumb-agent.service
     if [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && [ "$(systemctl show -p FragmentPath --value plumb-agent.service)" = "$unit" ]; then
-      systemctl disable --now plumb-agent.service plumb-survey.timer || true
+      systemctl disable --now plumb-agent.socket plumb-agent.service plumb-survey.timer || true
       systemctl stop plumb-survey.service || true
       rm -rf /run/plumb-survey
     fi

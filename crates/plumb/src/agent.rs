@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,11 +33,13 @@ use crate::{output, privilege};
 mod config;
 pub mod judge;
 mod log;
+mod publish;
 mod survey;
 
 use config::AgentConfig;
 use judge::{Change, Judge};
 use log::ChangeLog;
+use publish::Board;
 use survey::SurveyFile;
 
 /// Time between two checkpoints: a kill loses at most the I/O since the last one.
@@ -72,11 +74,17 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         ..Options::default()
     };
     let mut block = BlockWatch::attach(&options).map_err(refused)?;
+    let listener = publish::listener(config.listen);
     privilege::drop_all(&[config.state_dir.join("history.db")])?;
     output::say(&format!(
         "counting the I/O of all disks into {}",
         config.state_dir.display()
     ));
+    let board = Board::new(config.interval);
+    let server = listener.map(|listener| board.serve(listener)).transpose()?;
+    if let Some(server) = &server {
+        output::say(&format!("metrics at http://{}/metrics", server.address()));
+    }
     tell_systemd(&[NotifyState::Ready]);
     let earlier = writer
         .present_findings()
@@ -87,8 +95,10 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         judge: Judge::resume(&earlier),
         survey: SurveyFile::default(),
         log: ChangeLog::open(),
+        board,
     };
     agent.report(&mut writer);
+    agent.publish(&config);
     note_kernel(&mut writer);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
     let mut judged = Instant::now();
@@ -109,10 +119,13 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         let to_ns = now_ns();
         let span = span_of(from_ns, to_ns, config.interval);
         agent.add(&mut writer, span, &reading);
+        let identities = &agent.identities;
+        agent.board.add(&reading, identities, config.interval);
         from_ns = to_ns;
         if is_over || judged.elapsed() >= config.judge_every {
             judged = Instant::now();
             agent.judge(&mut writer, to_ns);
+            agent.publish(&config);
         }
         if !is_over {
             agent.survey(&mut writer, &config.survey, to_ns);
@@ -136,9 +149,23 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     }
 }
 
+/// For an agent that opens its socket itself.
+const NETWORK: &str = "
+# With this address the unit needs a drop-in (systemctl edit plumb-agent), or plumb-agent.socket in place of it:
+#
+# [Service]
+# PrivateNetwork=no
+# RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+# IPAddressDeny=any
+# IPAddressAllow=localhost
+";
+
 /// The configuration, and the drop-in that the unit needs for it.
 fn checked(config: &AgentConfig) -> String {
-    let text = config.text();
+    let mut text = config.text();
+    if config.listen.is_some() {
+        text += NETWORK;
+    }
     if config.state_dir == Path::new(STATE_DIR) {
         return text;
     }
@@ -226,6 +253,10 @@ fn read_again(args: &Agent, before: AgentConfig, writer: &mut Writer) -> AgentCo
             ));
             config.state_dir.clone_from(&before.state_dir);
         }
+        if config.listen != before.listen {
+            output::say("listen: a changed address counts when the agent starts again");
+            config.listen = before.listen;
+        }
         writer
             .set_settings(config.history.clone())
             .map_err(|error| Failure::failed(&error))?;
@@ -276,6 +307,7 @@ struct RunningAgent {
     judge: Judge,
     survey: SurveyFile,
     log: ChangeLog,
+    board: Board,
 }
 
 impl RunningAgent {
@@ -309,6 +341,13 @@ impl RunningAgent {
         for change in self.judge.end_period() {
             self.note(writer, at_ns, &change);
         }
+        self.board.set_findings(self.judge.present());
+    }
+
+    /// Publishes the figures that change rarely.
+    fn publish(&self, config: &AgentConfig) {
+        self.board.set_history(&config.state_dir, &config.history);
+        self.board.forget_gone();
     }
 
     /// Judges the layout by a survey that is new.
@@ -330,6 +369,7 @@ impl RunningAgent {
                 self.store(writer, at_ns);
             }
         }
+        self.board.set_findings(self.judge.present());
     }
 
     /// Logs a change of a finding, and notes it for the history.
@@ -365,6 +405,7 @@ impl RunningAgent {
             (Some(_), None) => output::say("the history is stored again"),
             _ => {}
         }
+        self.board.set_fault(fault.as_deref());
         self.fault = fault;
     }
 
@@ -396,9 +437,14 @@ pub fn notice_words(notice: &Notice) -> String {
     }
 }
 
+/// The folder of a block device in sysfs.
+fn sysfs_folder(name: &str) -> PathBuf {
+    Path::new("/sys/class/block").join(name.replace('/', "!"))
+}
+
 /// The identity of a disk in sysfs: WWN, UUID or serial number.
 fn identity(name: &str) -> Option<String> {
-    let folder = Path::new("/sys/class/block").join(name.replace('/', "!"));
+    let folder = sysfs_folder(name);
     let files = [
         "wwid",
         "device/wwid",

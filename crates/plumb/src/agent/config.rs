@@ -2,6 +2,7 @@
 //!
 //! A mistake is an error with its line, since an agent that guesses would store something else than the administrator asked for.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,8 +21,9 @@ pub const PATH: &str = "/etc/plumb/agent.toml";
 const SURVEY: &str = "/run/plumb-survey/check.json";
 
 /// Keys of the file, in the order of the documentation.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "state_dir",
+    "listen",
     "survey",
     "interval",
     "judge_every",
@@ -48,6 +50,8 @@ const DAY_NS: i64 = 24 * HOUR_NS;
 pub struct AgentConfig {
     /// Folder of the history.
     pub state_dir: PathBuf,
+    /// Address for metrics; none when `None`.
+    pub listen: Option<SocketAddr>,
     /// File of the survey: a document of `plumb check --json`.
     pub survey: PathBuf,
     /// Time between two readings.
@@ -62,6 +66,7 @@ impl Default for AgentConfig {
     fn default() -> AgentConfig {
         AgentConfig {
             state_dir: PathBuf::from(STATE_DIR),
+            listen: None,
             survey: PathBuf::from(SURVEY),
             interval: Duration::from_secs(10),
             judge_every: Duration::from_secs(300),
@@ -108,6 +113,11 @@ impl AgentConfig {
                     config.state_dir = source.read(value, expected, whole_path)?;
                     continue;
                 }
+                "listen" => {
+                    let expected = "a loopback address with a port, such as \"127.0.0.1:9974\"";
+                    config.listen = Some(source.read(value, expected, loopback)?);
+                    continue;
+                }
                 "survey" => {
                     let expected =
                         "the whole path of a file, such as \"/run/plumb-survey/check.json\"";
@@ -151,6 +161,7 @@ impl AgentConfig {
             ns if ns % DAY_NS == 0 => format!("{}d", ns / DAY_NS),
             ns => format!("{}h", ns / HOUR_NS),
         };
+        let listen = self.listen.map(|address| ("listen", address.to_string()));
         let lines = [
             ("state_dir", self.state_dir.display().to_string()),
             ("survey", self.survey.display().to_string()),
@@ -162,8 +173,10 @@ impl AgentConfig {
             ("keep_days", keep(Tier::Day)),
         ];
         lines
+            .into_iter()
+            .chain(listen)
             .map(|(key, value)| format!("{key} = {}\n", serde_json::Value::from(value)))
-            .concat()
+            .collect()
     }
 }
 
@@ -171,6 +184,12 @@ impl AgentConfig {
 fn whole_path(text: &str) -> Option<PathBuf> {
     let is_plain = !text.chars().any(char::is_control);
     Some(PathBuf::from(text)).filter(|path| path.is_absolute() && is_plain)
+}
+
+/// An address that this host alone can reach.
+fn loopback(text: &str) -> Option<SocketAddr> {
+    let address: SocketAddr = text.parse().ok()?;
+    address.ip().is_loopback().then_some(address)
 }
 
 /// A time from a second to a limit.

@@ -118,6 +118,14 @@ impl Judge {
         }
     }
 
+    /// The findings that are present, each with the name of its device.
+    pub fn present(&self) -> impl Iterator<Item = (RuleId, Severity, String)> {
+        self.present.iter().map(|(place, finding)| {
+            let device = finding.target.device.clone();
+            (place.rule, finding.severity, device)
+        })
+    }
+
     /// Adds the I/O of a device since the last reading.
     pub fn add(&mut self, identity: &str, profile: &Profile) {
         let mut profile = profile.clone();

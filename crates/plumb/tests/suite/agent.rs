@@ -17,6 +17,8 @@ use crate::common::attached::await_programs;
 use crate::common::direct::DirectReader;
 use crate::common::{Folder, Ran, copy_program, plumb};
 
+mod metrics;
+
 /// Time for the agent to do something.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -55,6 +57,19 @@ fn a_configuration_is_checked() {
         .ends(0)
         .says("# ProtectHome=no")
         .says("ReadWritePaths=\"/home/plumb/5%%\"");
+    let listening = folder.file("listening.toml", "listen = \"[::1]:9974\"\n");
+    let ran = check(&listening);
+    ran.ends(0)
+        .says("listen = \"[::1]:9974\"")
+        .says("# PrivateNetwork=no");
+    let printed = folder.file("printed-listening.toml", &ran.out);
+    assert_eq!(check(&printed).ends(0).out, ran.out);
+    for open in ["0.0.0.0:9974", "localhost:9974", "127.0.0.1"] {
+        let open = folder.file("open.toml", format!("listen = \"{open}\"\n"));
+        check(&open)
+            .ends(2)
+            .complains("expected a loopback address with a port, such as \"127.0.0.1:9974\"");
+    }
     let control = folder.file("control.toml", "state_dir = \"/srv/a\\nb\"\n");
     check(&control)
         .ends(2)
@@ -629,6 +644,10 @@ fn the_units_are_confined() {
         (
             "plumb-agent.service",
             include_str!("../../../../packaging/systemd/plumb-agent.service"),
+        ),
+        (
+            "plumb-agent.socket",
+            include_str!("../../../../packaging/systemd/plumb-agent.socket"),
         ),
         (
             "plumb-survey.service",

@@ -1,0 +1,382 @@
+//! The metrics of an agent, against reads of a known number and place.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use super::*;
+use crate::common::exposition::{self, Series};
+
+/// An agent on a loop device whose sectors have 512 bytes.
+struct Metered {
+    _folder: Folder,
+    disk: LoopDevice,
+    service: Service,
+    address: SocketAddr,
+}
+
+impl Metered {
+    fn begin(name: &str) -> Metered {
+        let folder = Folder::new(name);
+        let image = folder.file("disk", vec![1; 8 << 20]);
+        let disk = LoopDevice::attach_hidden(&image, &[]);
+        let text = format!(
+            "state_dir = \"{}\"\nlisten = \"127.0.0.1:0\"\ninterval = \"1s\"\njudge_every = \"2s\"\n",
+            folder.path("store").display()
+        );
+        let file = folder.file("agent.toml", text);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["agent", "--config"]).arg(&file);
+        let service = Service::begin(&folder, &mut command);
+        service.sends("READY=1");
+        let said = service.said();
+        let address = said
+            .lines()
+            .find_map(|line| {
+                line.split_once("metrics at http://")?
+                    .1
+                    .strip_suffix("/metrics")
+            })
+            .unwrap_or_else(|| panic!("no address in {said}"));
+        Metered {
+            address: address.parse().expect("an address"),
+            _folder: folder,
+            disk,
+            service,
+        }
+    }
+
+    /// Reads 4 KiB each at these bytes.
+    fn read(&self, starts: impl Iterator<Item = u64>) {
+        let mut reader = DirectReader::open(self.disk.path(), 4096);
+        for start in starts {
+            reader.read_at(start).expect("a read");
+        }
+    }
+
+    fn get(&self, path: &str, accept: &str) -> (String, String) {
+        get(self.address, path, accept)
+    }
+
+    fn series(&self) -> Series {
+        let (head, text) = self.get("/metrics", "");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        exposition::check_by_promtool(&text);
+        exposition::series(&text)
+    }
+
+    /// A counter of reads of the device.
+    fn reads(&self, series: &Series, name: &str) -> f64 {
+        let labels = [("device", self.disk.name()), ("op", "read".to_owned())];
+        let labels = labels
+            .each_ref()
+            .map(|(label, text)| (*label, text.as_str()));
+        exposition::sum(series, name, &labels)
+    }
+
+    /// The series once these reads are counted.
+    fn series_with(&self, reads: f64) -> Series {
+        let mut series = Series::new();
+        wait::until("the reads in the metrics", LIMIT, || {
+            series = self.series();
+            self.reads(&series, "plumb_ios_total") >= reads
+        });
+        series
+    }
+}
+
+/// Header and body of the answer to a request.
+fn get(address: SocketAddr, path: &str, accept: &str) -> (String, String) {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(LIMIT)).expect("a limit");
+    stream.write_all(request.as_bytes()).expect("a reader");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("an answer");
+    let (head, body) = response.split_once("\r\n\r\n").expect("a header");
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn metrics_count_each_io() {
+    require!(Bpf, Loop, Root, Tool("promtool"));
+    let agent = Metered::begin("agent-metrics");
+    // 300 reads on the grid of 4 KiB touch one cell each, 200 off it two.
+    agent.read((0..300).map(|number| number * 4096));
+    agent.read((0..200).map(|number| number * 8192 + 512));
+    let series = agent.series_with(500.0);
+    let of = |name| agent.reads(&series, name);
+    assert_eq!(of("plumb_ios_total"), 500.0);
+    assert_eq!(of("plumb_io_bytes_total"), 500.0 * 4096.0);
+    assert_eq!(of("plumb_ios_failed_total"), 0.0);
+    assert_eq!(of("plumb_unfit_ios_total"), 200.0);
+    assert_eq!(of("plumb_undecided_ios_total"), 0.0);
+    assert_eq!(of("plumb_cells_touched_total"), 700.0);
+    assert_eq!(of("plumb_cells_needed_total"), 500.0);
+    // The completion of a few may be invisible to programs; each that was seen is in one bucket.
+    let timed = of("plumb_io_latency_seconds_count");
+    assert!((400.0..=500.0).contains(&timed), "{timed} timed");
+    let bucket = |end: &str| {
+        let name = agent.disk.name();
+        let labels = [("device", name.as_str()), ("op", "read"), ("le", end)];
+        exposition::sum(&series, "plumb_io_latency_seconds_bucket", &labels)
+    };
+    let ends = [
+        "0.000016384",
+        "0.001048576",
+        "0.067108864",
+        "17.179869184",
+        "+Inf",
+    ];
+    let counts = ends.map(bucket);
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert_eq!(counts[4], timed);
+    let sum = of("plumb_io_latency_seconds_sum");
+    assert!(sum > 0.0 && sum < 60.0, "{sum} s");
+    let writes = [("device", agent.disk.name()), ("op", "write".to_owned())];
+    let writes = writes
+        .each_ref()
+        .map(|(label, text)| (*label, text.as_str()));
+    assert_eq!(exposition::sum(&series, "plumb_ios_total", &writes), 0.0);
+    let device = agent.disk.name();
+    let of_device = |labels: &BTreeMap<String, String>| labels.get("device") == Some(&device);
+    let count = series
+        .keys()
+        .filter(|(_, labels)| of_device(labels))
+        .count();
+    assert!(count <= 60, "{count} series of a device");
+    let layer = [("device", device.as_str()), ("layer", "request")];
+    assert_eq!(exposition::sum(&series, "plumb_device_info", &layer), 1.0);
+    assert!(exposition::sum(&series, "plumb_history_bytes", &[]) > 0.0);
+    assert_eq!(exposition::sum(&series, "plumb_history_stored", &[]), 1.0);
+    assert_eq!(
+        exposition::sum(
+            &series,
+            "plumb_build_info",
+            &[("version", env!("CARGO_PKG_VERSION"))]
+        ),
+        1.0
+    );
+
+    // The counters go on.
+    agent.read((0..100).map(|number| number * 4096));
+    let series = agent.series_with(600.0);
+    assert_eq!(agent.reads(&series, "plumb_ios_total"), 600.0);
+    assert_eq!(agent.reads(&series, "plumb_unfit_ios_total"), 200.0);
+    agent.service.end();
+}
+
+#[test]
+fn findings_are_metrics_while_they_are_present() {
+    require!(Bpf, Loop, Root);
+    let agent = Metered::begin("agent-metrics-findings");
+    let device = agent.disk.name();
+    let labels = [
+        ("finding", "misaligned-io"),
+        ("severity", "warning"),
+        ("device", device.as_str()),
+    ];
+    let is_there = || exposition::sum(&agent.series(), "plumb_finding", &labels) == 1.0;
+    assert!(!is_there());
+    wait::until("the finding", LIMIT, || {
+        agent.read((0..500).map(|number| number * 7919 % 1023 * 8192 + 512));
+        is_there()
+    });
+    wait::until("its end", LIMIT, || {
+        agent.read((0..500).map(|number| number * 7919 % 1023 * 8192));
+        !is_there()
+    });
+    agent.service.end();
+}
+
+#[test]
+fn other_formats_and_paths_are_answered() {
+    require!(Bpf, Loop, Root);
+    let agent = Metered::begin("agent-metrics-paths");
+    let (head, text) = agent.get(
+        "/metrics",
+        "application/openmetrics-text;version=1.0.0,*/*;q=0.1",
+    );
+    assert!(
+        head.contains(
+            "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
+        ),
+        "{head}"
+    );
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
+    assert!(text.contains("\n# TYPE plumb_ios counter\n"), "{text}");
+    let (head, text) = agent.get("/healthz", "");
+    assert!(
+        head.starts_with("HTTP/1.1 200 ") && text == "ok\n",
+        "{head}{text}"
+    );
+    let (head, text) = agent.get("/", "");
+    assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
+    assert_eq!(text, "found path /, expected one of /metrics, /healthz\n");
+    agent.service.end();
+}
+
+/// A port that another process has is no reason not to count.
+#[test]
+fn an_agent_without_its_port_counts() {
+    require!(Bpf, Root);
+    let folder = Folder::new("agent-metrics-port");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let text = format!(
+        "state_dir = \"{}\"\nlisten = \"{address}\"\n",
+        folder.path("store").display()
+    );
+    let file = folder.file("agent.toml", text);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["agent", "--config"]).arg(&file);
+    let service = Service::begin(&folder, &mut command);
+    service.sends("READY=1");
+    let said = service.end();
+    assert!(
+        said.contains(&format!("no metrics: cannot listen at {address}: ")),
+        "{said}"
+    );
+}
+
+/// A service manager passes a socket, so the agent needs no right to open one.
+#[test]
+fn a_socket_of_the_service_manager_is_used() {
+    require!(Bpf, Root, Tool("systemd-socket-activate"));
+    let folder = Folder::new("agent-metrics-socket");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = port.local_addr().expect("an address");
+    drop(port);
+    let mut command = Command::new("systemd-socket-activate");
+    command
+        .args(["--listen", &address.to_string(), "--setenv=NOTIFY_SOCKET"])
+        .arg(env!("CARGO_BIN_EXE_plumb"))
+        .args(["agent", "--state-dir"])
+        .arg(folder.path("store"));
+    let service = Service::begin(&folder, &mut command);
+    // It starts the program at the first connection.
+    wait::until("a listener", LIMIT, || TcpStream::connect(address).is_ok());
+    service.sends("READY=1");
+    service.says(&format!("metrics at http://{address}/metrics"));
+    service.end();
+}
+
+/// Debian's Prometheus with the rules of `contrib/`, their times shortened.
+struct Prometheus {
+    child: Child,
+    address: SocketAddr,
+    _folder: Folder,
+}
+
+impl Prometheus {
+    fn begin(program: &Path, agent: SocketAddr) -> Prometheus {
+        let folder = Folder::new("agent-prometheus");
+        let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
+        let text = |name: &str| fs::read_to_string(contrib.join(name)).expect("a file of contrib");
+        let rules = text("rules.yml").replace("[15m]", "[20s]");
+        let rules = rules
+            .replace("for: 15m", "for: 1s")
+            .replace("for: 10m", "for: 1s");
+        folder.file("rules.yml", rules);
+        let scrape = text("scrape.yml");
+        assert!(scrape.contains("localhost:9974"), "{scrape}");
+        let scrape = scrape.replace("localhost:9974", &agent.to_string());
+        let global =
+            "global: { scrape_interval: 1s, evaluation_interval: 1s }\nrule_files: [rules.yml]\n";
+        let configuration = folder.file("prometheus.yml", format!("{global}{scrape}"));
+        let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = port.local_addr().expect("an address");
+        drop(port);
+        let child = Command::new(program)
+            .arg(format!("--config.file={}", configuration.display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                folder.path("series").display()
+            ))
+            .arg(format!("--web.listen-address={address}"))
+            .stderr(fs::File::create(folder.path("log")).expect("room"))
+            .spawn()
+            .expect("Prometheus starts");
+        let mut prometheus = Prometheus {
+            child,
+            address,
+            _folder: folder,
+        };
+        wait::until_while_runs("Prometheus", LIMIT, &mut prometheus.child, || {
+            let is_listening = TcpStream::connect(address).is_ok();
+            is_listening && get(address, "/-/ready", "").0.starts_with("HTTP/1.1 200 ")
+        });
+        prometheus
+    }
+
+    /// The document of its API at this path.
+    fn ask(&self, path: &str) -> serde_json::Value {
+        let (head, body) = get(self.address, path, "application/json");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}\n{body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    /// The value of an expression with one series.
+    fn value(&self, expression: &str) -> Option<f64> {
+        let document = self.ask(&format!("/api/v1/query?query={expression}"));
+        let value = document["data"]["result"][0]["value"][1].as_str()?;
+        value.parse().ok()
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Prometheus reads the metrics, and an alert fires while a load is off the grid.
+#[test]
+fn prometheus_reads_the_metrics_and_alerts() {
+    require!(Bpf, Loop, Root, Tool("prometheus"));
+    let program = plumb_testkit::require::tool("prometheus").expect("asked for above");
+    let agent = Metered::begin("agent-metrics-alert");
+    let device = agent.disk.name();
+    agent.read((0..100).map(|number| number * 8192));
+    agent.series_with(100.0);
+    let prometheus = Prometheus::begin(&program, agent.address);
+    let ios = format!("plumb_ios_total{{device=\"{device}\",op=\"read\"}}");
+    let ios = ios.replace('"', "%22");
+    wait::until("the reads in Prometheus", LIMIT, || {
+        prometheus.value(&ios) == Some(100.0)
+    });
+    let has_alert = || {
+        let document = prometheus.ask("/api/v1/alerts");
+        let alerts = document["data"]["alerts"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        alerts.iter().any(|alert| {
+            let labels = &alert["labels"];
+            labels["alertname"] == "PlumbUnfitIo"
+                && labels["device"] == device.as_str()
+                && alert["state"] == "firing"
+        })
+    };
+    assert!(!has_alert());
+    wait::until("the alert", LIMIT, || {
+        agent.read((0..100).map(|number| number * 8192 + 512));
+        has_alert()
+    });
+    agent.service.end();
+}
+
+#[test]
+fn the_alert_rules_hold_in_their_own_tests() {
+    require!(Tool("promtool"));
+    let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/prometheus");
+    for args in [
+        ["check", "rules", "rules.yml"],
+        ["check", "config", "scrape.yml"],
+        ["test", "rules", "rules.test.yml"],
+    ] {
+        run(Command::new("promtool").args(args).current_dir(&contrib));
+    }
+}
