@@ -18,7 +18,7 @@ use plumb_diagnose::Questions;
 use plumb_history::{DeviceIncrement, HostFactRow, Notice, Sender, Senders, Span, Writer};
 use plumb_model::facts::{HostFact, HostValue};
 use plumb_profile::top::ProcessShare;
-use plumb_quoting::Command;
+use plumb_quoting::{Command, json};
 use sd_notify::NotifyState;
 use serde::Serialize;
 
@@ -216,7 +216,7 @@ fn note_host(writer: &mut Writer, at_ns: i64, facts: &BTreeMap<HostFact, HostVal
     let is_gone = |fact: &HostFact| *fact != HostFact::Kernel && !facts.contains_key(fact);
     // Without them nothing is noted as gone; the next survey does it.
     for name in writer.present_host_facts().unwrap_or_default() {
-        let known: Option<HostFact> = serde_json::from_str(&name).ok();
+        let known: Option<HostFact> = json::read(name.as_bytes()).ok();
         if let Some(fact) = known.filter(is_gone) {
             writer.note_host(host_row(at_ns, &fact, None));
         }
@@ -233,7 +233,7 @@ fn host_row(at_ns: i64, fact: &HostFact, value: Option<&HostValue>) -> HostFactR
 
 /// JSON of a value that has no map with other keys than words: it can always be written.
 fn json_words(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+    json::exact(value).unwrap_or_default()
 }
 
 /// The configuration after SIGHUP. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration

@@ -13,6 +13,7 @@ use plumb_model::Finding;
 use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::TimeBase;
+use plumb_quoting::json;
 use plumb_report::history as report;
 use plumb_report::history::{
     HistoryAnswer, HistoryCourse, HistoryDevice, HistoryFinding, HistoryWindow,
@@ -167,7 +168,7 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
     let (mut found, mut is_known) = (Vec::new(), false);
     for interval in reader.findings().map_err(failed)? {
         // A finding of a newer version is an error only where it is asked for.
-        let finding = serde_json::from_str::<Finding>(&interval.facts);
+        let finding = json::read::<Finding>(interval.facts.as_bytes());
         if let Some(span) = &span {
             if !is_on_device(span, &interval.key, finding.as_ref().ok()) {
                 continue;

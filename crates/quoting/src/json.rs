@@ -1,9 +1,13 @@
 //! JSON for programs and for terminals: a string value holds no hidden character. Each is the escape that text has, so
 //! that `jq -r` prints nothing that a terminal obeys.
+//!
+//! All documents have one reader and one writer here: each reader and writer of `serde_json` would be compiled once more for each type of
+//! a finding.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::visible::visible;
@@ -13,7 +17,7 @@ use crate::visible::visible;
 /// # Errors
 /// When a value cannot be written as JSON.
 pub fn pretty(document: &impl Serialize) -> Result<String, serde_json::Error> {
-    written(document, PrettyFormatter::new())
+    written(document, Layout::new(true, true))
 }
 
 /// A document on one line.
@@ -21,31 +25,62 @@ pub fn pretty(document: &impl Serialize) -> Result<String, serde_json::Error> {
 /// # Errors
 /// When a value cannot be written as JSON.
 pub fn line(document: &impl Serialize) -> Result<String, serde_json::Error> {
-    written(document, CompactFormatter)
+    written(document, Layout::new(false, true))
 }
 
-fn written(document: &impl Serialize, layout: impl Formatter) -> Result<String, serde_json::Error> {
+/// A value on one line for [`read`]: hidden characters stay as they are.
+///
+/// # Errors
+/// When a value cannot be written as JSON.
+pub fn exact(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    written(value, Layout::new(false, false))
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// When it is no JSON, or has another shape.
+pub fn read<T: DeserializeOwned>(document: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(document)
+}
+
+fn written(document: &impl Serialize, layout: Layout) -> Result<String, serde_json::Error> {
     let mut out = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut out, Visible { layout });
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, layout);
     document.serialize(&mut serializer)?;
     String::from_utf8(out).map_err(serde::ser::Error::custom)
 }
 
-/// A layout whose strings are visible.
-struct Visible<F> {
-    layout: F,
+/// The layout of all documents.
+struct Layout {
+    /// Of documents on several lines.
+    lines: Option<PrettyFormatter<'static>>,
+    /// Whether strings are made visible.
+    is_visible: bool,
+}
+
+impl Layout {
+    fn new(has_lines: bool, is_visible: bool) -> Layout {
+        Layout {
+            lines: has_lines.then(PrettyFormatter::new),
+            is_visible,
+        }
+    }
 }
 
 /// Hands a call on to the layout inside.
 macro_rules! as_inside {
     ($($name:ident($($arg:ident: $kind:ty),*);)*) => {
         $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W, $($arg: $kind),*) -> io::Result<()> {
-            self.layout.$name(out, $($arg),*)
+            match &mut self.lines {
+                Some(lines) => lines.$name(out, $($arg),*),
+                None => CompactFormatter.$name(out, $($arg),*),
+            }
         })*
     };
 }
 
-impl<F: Formatter> Formatter for Visible<F> {
+impl Formatter for Layout {
     as_inside! {
         begin_array();
         end_array();
@@ -64,6 +99,9 @@ impl<F: Formatter> Formatter for Visible<F> {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        if !self.is_visible {
+            return out.write_all(fragment.as_bytes());
+        }
         let shown = visible(fragment);
         if shown.len() == fragment.len() {
             return out.write_all(fragment.as_bytes());
@@ -77,9 +115,12 @@ impl<F: Formatter> Formatter for Visible<F> {
         out: &mut W,
         escape: CharEscape,
     ) -> io::Result<()> {
+        if !self.is_visible {
+            return CompactFormatter.write_char_escape(out, escape);
+        }
         let control = match escape {
             CharEscape::Quote | CharEscape::ReverseSolidus | CharEscape::Solidus => {
-                return self.layout.write_char_escape(out, escape);
+                return CompactFormatter.write_char_escape(out, escape);
             }
             CharEscape::Backspace => 0x08,
             CharEscape::FormFeed => 0x0c,
@@ -105,9 +146,9 @@ mod tests {
         ] {
             let text = text.expect("JSON");
             let shown = r#"a\u{202e}\u{1b}]0;x\u{7}\u{a}"\u{1b} \u{9b}ü"#;
-            let read: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
+            let found: serde_json::Value = read(text.as_bytes()).expect("valid JSON");
             assert_eq!(
-                read,
+                found,
                 serde_json::json!({ shown: [shown, 1, null] }),
                 "{text}"
             );
@@ -126,5 +167,13 @@ mod tests {
             line(&document).expect("JSON"),
             serde_json::to_string(&document).expect("JSON")
         );
+    }
+
+    #[test]
+    fn exact_strings_come_back() {
+        let name = "a\u{202e}\x1b]0;x\x07\n\"\\u{1b} \u{9b}ü";
+        let text = exact(&name).expect("JSON");
+        assert_eq!(text, serde_json::to_string(name).expect("JSON"));
+        assert_eq!(read::<String>(text.as_bytes()).expect("valid JSON"), name);
     }
 }

@@ -15,6 +15,7 @@ use plumb_model::{Finding, Part, Reason, RuleId, Severity, Target};
 use plumb_profile::Profile;
 use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
+use plumb_quoting::json;
 use plumb_report::history::FindingChange;
 use plumb_stack::Obstacle;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ impl Location {
     /// Reads the words of the history; `None` for those of another version.
     #[must_use]
     pub fn parse(words: &str) -> Option<Location> {
-        serde_json::from_str(words).ok()
+        json::read(words.as_bytes()).ok()
     }
 
     /// Whether it is a device, or a partition of a device.
@@ -90,13 +91,13 @@ impl Change {
     pub fn step(&self) -> Option<(FindingKey, FindingStep)> {
         let key = FindingKey {
             rule: self.place.rule.name().to_owned(),
-            place: serde_json::to_string(&self.place.on).ok()?,
+            place: json::exact(&self.place.on).ok()?,
         };
         let step = match self.kind {
             FindingChange::Gone => FindingStep::Gone,
             FindingChange::Appeared | FindingChange::Worsened => FindingStep::Found {
                 severity: self.finding.severity.word().to_owned(),
-                facts: serde_json::to_string(&self.finding).ok()?,
+                facts: json::exact(&self.finding).ok()?,
             },
         };
         Some((key, step))
@@ -107,7 +108,7 @@ impl Judge {
     /// A judge that knows the findings of an earlier run: it reports them when they worsen or go. Findings of a newer version are left out.
     pub fn resume(earlier: &[FindingInterval]) -> Judge {
         let present = earlier.iter().filter_map(|interval| {
-            let finding: Finding = serde_json::from_str(&interval.facts).ok()?;
+            let finding: Finding = json::read(interval.facts.as_bytes()).ok()?;
             let on = Location::parse(&interval.key.place)?;
             let rule = finding.rule();
             Some((Place { rule, on }, finding))

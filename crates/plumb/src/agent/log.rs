@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 use plumb_model::Severity;
-use plumb_quoting::visible;
+use plumb_quoting::{json, visible};
 use plumb_report::history::{FindingChange, finding_change};
 
 use super::judge::Change;
@@ -58,7 +58,7 @@ fn entry(change: &Change, line: &str) -> Vec<u8> {
         (_, Severity::Warning) => "4",
         (_, Severity::Note) => "5",
     };
-    let json = serde_json::to_string(finding).unwrap_or_default();
+    let json = json::exact(finding).unwrap_or_default();
     let fields = [
         ("MESSAGE", line),
         ("PRIORITY", priority),

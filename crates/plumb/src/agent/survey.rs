@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use plumb_geometry::Bytes;
 use plumb_model::facts::{HostFact, HostValue};
 use plumb_model::{Finding, Target, Unjudged};
+use plumb_quoting::json;
 use plumb_stack::Kind;
 use serde::Deserialize;
 
@@ -239,8 +240,11 @@ impl SurveyFile {
             return Err(failed(&format!("{found}, {expected}")));
         }
         let file = File::open(path).map_err(|error| failed(&error))?;
-        let document: Document = serde_json::from_reader(BufReader::new(file.take(BYTES_MAX)))
+        let mut bytes = Vec::new();
+        let mut file = file.take(BYTES_MAX);
+        file.read_to_end(&mut bytes)
             .map_err(|error| failed(&error))?;
+        let document: Document = json::read(&bytes).map_err(|error| failed(&error))?;
         if document.schema != SCHEMA {
             let found = format!("found schema `{}`, expected `{SCHEMA}`", document.schema);
             return Err(failed(&found));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plumb_diagnose::compare::{BenchDocument, Observed, of_bench, of_profile, of_series};
 use plumb_diagnose::{Questions, analyze};
 use plumb_profile::Profile;
+use plumb_quoting::json;
 use plumb_trace::input::Input;
 use plumb_trace::series::{self, FirstReport, Series};
 
@@ -223,16 +224,14 @@ fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
         })
     };
     // A document of another version may lack fields of this one.
-    let found = serde_json::from_slice::<DocumentSchema>(bytes)
-        .map_err(damaged)?
-        .schema;
+    let found = json::read::<DocumentSchema>(bytes).map_err(damaged)?.schema;
     if found != BENCH_SCHEMA {
         return Err(Failure::failed(&OtherSchema {
             name: name.to_owned(),
             found,
         }));
     }
-    let document: Document = serde_json::from_slice(bytes).map_err(damaged)?;
+    let document: Document = json::read(bytes).map_err(damaged)?;
     Ok(document.result)
 }
 

@@ -7,6 +7,7 @@ use plumb_diagnose::{Severity, Target, course};
 use plumb_history::{GlanceRow, HostFactRow, Reader, SeriesFacts, Span, Tier};
 use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostValue};
 use plumb_model::{Finding, RuleId};
+use plumb_quoting::json;
 use plumb_report::history::HistoryChanges;
 
 use super::span::{self, DeviceSpan, time_words};
@@ -140,13 +141,13 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     let looked_ns = begins.map(|span| span.from_ns).min().unwrap_or(0) + FIRST_LOOK_NS;
     let facts = reader.host_facts().map_err(failed)?;
     let of_survey = |row: &&HostFactRow| {
-        serde_json::from_str::<HostFact>(&row.name).is_ok_and(|fact| fact != HostFact::Kernel)
+        json::read::<HostFact>(row.name.as_bytes()).is_ok_and(|fact| fact != HostFact::Kernel)
     };
     let first_survey_ns = facts.iter().find(of_survey).map(|row| row.at_ns);
     for interval in reader.findings().map_err(failed)? {
         let (Some(rule), Ok(finding)) = (
             RuleId::from_name(&interval.key.rule),
-            serde_json::from_str::<Finding>(&interval.facts),
+            json::read::<Finding>(interval.facts.as_bytes()),
         ) else {
             continue;
         };
@@ -178,10 +179,14 @@ fn fact_changes(rows: &[HostFactRow]) -> Vec<HostChange> {
     let mut first_survey_ns = None;
     let mut found = Vec::new();
     for row in rows {
-        let Ok(of) = serde_json::from_str::<HostFact>(&row.name) else {
+        let Ok(of) = json::read::<HostFact>(row.name.as_bytes()) else {
             continue;
         };
-        let after = row.value.as_deref().map(serde_json::from_str).transpose();
+        let after = row
+            .value
+            .as_deref()
+            .map(|value| json::read(value.as_bytes()))
+            .transpose();
         let Ok(after) = after else { continue };
         let is_first = match of {
             HostFact::Kernel => !last.contains_key(&of),

@@ -1,6 +1,7 @@
 //! The facts of a finding as rows of a table: the names and numbers of its JSON, with units.
 
 use plumb_model::Finding;
+use plumb_quoting::json;
 use serde_json::Value;
 
 use crate::format;
@@ -8,11 +9,9 @@ use crate::format;
 /// A row for each number and word.
 pub fn rows(finding: &Finding) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    let parts = [
-        serde_json::to_value(&finding.facts),
-        serde_json::to_value(&finding.seen),
-    ];
-    for part in parts.into_iter().flatten() {
+    let parts = [json::exact(&finding.facts), json::exact(&finding.seen)];
+    let value = |part: String| json::read::<Value>(part.as_bytes()).ok();
+    for part in parts.into_iter().flatten().filter_map(value) {
         let facts = part.get("facts").unwrap_or(&part);
         add(&mut rows, "", facts);
     }
