@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use plumb_geometry::SmallSort;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
 use plumb_profile::top::ProcessShare;
@@ -307,7 +308,7 @@ impl Tallies {
                 asker
             })
             .collect();
-        askers.sort_by_key(|asker| std::cmp::Reverse(asker.bytes()));
+        askers.small_sort_by_key(|asker| std::cmp::Reverse(asker.bytes()));
         askers
     }
 }

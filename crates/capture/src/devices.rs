@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use plumb_geometry::SmallSort;
 use rustix::fs::{major, minor};
 
 use crate::error::CaptureError;
@@ -115,7 +116,7 @@ pub(crate) fn partitions_of(dev: u32) -> Vec<(u32, Device)> {
     let numbers = numbers_of_partitions(dev).into_iter();
     let mut partitions: Vec<(u32, Device)> =
         numbers.map(|number| (number, name_of(number))).collect();
-    partitions.sort_by_key(|(_, part)| part.first_byte);
+    partitions.small_sort_by_key(|(_, part)| part.first_byte);
     partitions
 }
 

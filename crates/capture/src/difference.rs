@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plumb_geometry::SmallSort;
 use plumb_profile::answers::{Answers, IoError, Sender, SingleIo};
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
@@ -166,9 +167,9 @@ impl Readings {
                 .filter_map(|io| self.single(io))
         };
         let mut slowest: Vec<SingleIo> = kept(0..abi::KEPT).collect();
-        slowest.sort_by(|a, b| b.cmp(a));
+        slowest.small_sort_by(|a, b| b.cmp(a));
         let mut failed: Vec<SingleIo> = kept(abi::KEPT..2 * abi::KEPT).collect();
-        failed.sort_by_key(|io| io.at_ns);
+        failed.small_sort_by_key(|io| io.at_ns);
         Answers {
             slowest,
             failed,
@@ -443,7 +444,7 @@ impl Readings {
         }
         reading
             .processes
-            .sort_by_key(|process| std::cmp::Reverse(process.ios));
+            .small_sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
     /// The disk of each disk and partition that was seen, by number.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::SmallSort;
 use plumb_profile::ProfileSet;
 
 /// The activity between two readings.
@@ -100,7 +101,7 @@ impl Reading {
         self.profiles.merge(&other.profiles);
         self.processes.extend(other.processes);
         self.processes
-            .sort_by_key(|process| std::cmp::Reverse(process.ios));
+            .small_sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
     /// Adds the irregularities of another reading.

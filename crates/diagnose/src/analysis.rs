@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bounds, Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid, SmallSort};
 use plumb_model::{Part, Reason, Target};
 use plumb_profile::answers::Answers;
 use plumb_profile::fit::{FitTally, Select, Unknown};
@@ -330,7 +330,7 @@ pub fn analyze(profile: &Profile, part: Option<Part>, questions: &Questions) -> 
 
 fn places(profile: &Profile, questions: &Questions, pairing_unsound: bool) -> Vec<PlaceAnalysis> {
     let mut parts: Vec<(&String, &Places)> = profile.partitions.iter().collect();
-    parts.sort_by_key(|(_, places)| places.first_byte);
+    parts.small_sort_by_key(|(_, places)| places.first_byte);
     let device = std::iter::once((None, &profile.places));
     device
         .chain(

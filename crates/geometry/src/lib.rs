@@ -11,6 +11,7 @@
 //! - [`bounds`], [`extremes`]: figures with only two known ends, and those of a partly known I/O
 //! - [`mod@split_share`]: the share of random I/O across a boundary
 //! - [`mod@natural`]: the order of names with numbers
+//! - [`order`]: sorting lists of a command in little code
 //! - [`parity_layout`]: the rotating layouts of parity arrays, by name
 
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod extremes;
 pub mod fit;
 pub mod grid;
 pub mod natural;
+pub mod order;
 pub mod parity_layout;
 pub mod parse;
 pub mod split_share;
@@ -34,6 +36,7 @@ pub use extremes::{Extremes, Lengths};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
 pub use natural::natural;
+pub use order::SmallSort;
 pub use parity_layout::ParityLayout;
 pub use parse::{SizeError, parse_block_size, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::SmallSort;
 use plumb_profile::top::ProcessShare;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ impl Senders {
     #[must_use]
     pub fn largest(&self) -> Vec<(&Sender, ProcessShare)> {
         let mut list: Vec<_> = self.known.iter().map(|(of, share)| (of, *share)).collect();
-        list.sort_by_key(|(_, share)| std::cmp::Reverse(share.ios));
+        list.small_sort_by_key(|(_, share)| std::cmp::Reverse(share.ios));
         list
     }
 

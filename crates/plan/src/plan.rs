@@ -1,6 +1,6 @@
 //! The parts of a plan. All numbers that a report prints are here, with their units.
 
-use plumb_geometry::{Bytes, Share};
+use plumb_geometry::{Bytes, Share, SmallSort};
 use plumb_quoting::shell::Undo;
 use plumb_quoting::{Command, CommandLine, NoCommand, WayBack};
 use serde::Serialize;
@@ -503,7 +503,7 @@ impl Plan {
     /// Adds ways, and keeps all in the order of harm.
     pub fn add(&mut self, remedies: impl IntoIterator<Item = Remedy>) {
         self.remedies.extend(remedies);
-        self.remedies.sort_by_key(|remedy| remedy.harm);
+        self.remedies.small_sort_by_key(|remedy| remedy.harm);
     }
 
     /// Adds the nodes whose state must outlive the change, or the reason why there are no commands for that.

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use plumb_diagnose::layout::Known;
 use plumb_diagnose::{Diagnosis, Prover};
+use plumb_geometry::SmallSort;
 use plumb_model::{
     Action, Advice, Class, Disruption, Finding, Fix, Measurement, Obstacle, Place, PlanKind,
     Precondition, RuleId, Target,
@@ -85,7 +86,7 @@ impl Advisor<'_> {
         for answer in answers.iter().flatten() {
             self.judge(finding, answer, &mut judged, &mut obstacles);
         }
-        judged.sort_by_key(|way| way.remedy.rank());
+        judged.small_sort_by_key(|way| way.remedy.rank());
         match judged.first().filter(|way| way.remedy.is_recommended()) {
             Some(best) => {
                 self.add_best(finding, best);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plumb_geometry::SmallSort;
 use plumb_profile::codec::Saved;
 use plumb_profile::profile::{Losses, ProfileSet, TimeBase};
 use plumb_profile::{Collector, Profile, Settings};
@@ -110,7 +111,7 @@ fn in_order_of_time(outcomes: &[Result<PieceOutcome, Failure>]) -> Vec<usize> {
         .collect();
     let all = 0..outcomes.len();
     let mut timed: Vec<usize> = all.clone().filter(|at| first_ns[*at].is_some()).collect();
-    timed.sort_by_key(|at| first_ns[*at]);
+    timed.small_sort_by_key(|at| first_ns[*at]);
     let mut timed = timed.into_iter();
     all.map(|at| match first_ns[at] {
         Some(_) => timed.next().unwrap_or(at),

@@ -5,6 +5,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use plumb_geometry::SmallSort;
 use plumb_history::{
     DeviceIncrement, FindingKey, Glance, GlanceRow, HistoryError, Reader, SeriesFacts, Settings,
     Span, Tier, Window, Writer,
@@ -144,7 +145,7 @@ fn list(reader: &Reader) -> Result<Vec<HistoryDevice>, Failure> {
             to: series.span.map(|span| time_words(span.to_ns)),
         })
         .collect();
-    devices.sort_by(|one, other| plumb_geometry::natural(&one.device, &other.device));
+    devices.small_sort_by(|one, other| plumb_geometry::natural(&one.device, &other.device));
     Ok(devices)
 }
 
@@ -351,7 +352,7 @@ fn import_files(args: &HistoryImport) -> Result<Exit, Failure> {
         )));
     }
     // Older ones first: names are stored with the time from which they were seen.
-    profiles.sort_by_key(|(span, _)| span.from_ns);
+    profiles.small_sort_by_key(|(span, _)| span.from_ns);
     make_folder(&args.state_dir)?;
     let mut writer = Writer::open(&args.state_dir, Settings::default()).map_err(failed)?;
     for (span, profile) in &profiles {

@@ -1,6 +1,6 @@
 //! `plumb plan`: from flags to a plan, and to its print.
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind, SmallSort};
 use plumb_plan::partition::LabelScheme;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
@@ -343,7 +343,7 @@ fn components(stack: &Stack) -> Vec<NodeId> {
             .any(|above| stack.node(*above).kind == Kind::SoftPartition)
     };
     let mut found: Vec<NodeId> = stack.nodes().map(|(id, _)| id).filter(is_cut).collect();
-    found.sort_by(|a, b| plumb_geometry::natural(&stack.node(*a).name, &stack.node(*b).name));
+    found.small_sort_by(|a, b| plumb_geometry::natural(&stack.node(*a).name, &stack.node(*b).name));
     found
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use plumb_model::Part;
 use plumb_report::words;
 use plumb_trace::names::partition_number;
@@ -47,7 +47,7 @@ impl Selection {
     #[must_use]
     pub fn missing_devices(&self, seen: &BTreeSet<String>) -> Vec<Failure> {
         let mut listed: Vec<&str> = seen.iter().map(String::as_str).collect();
-        listed.sort_by(|one, other| natural(one, other));
+        listed.small_sort_by(|one, other| natural(one, other));
         listed.truncate(DEVICES_LISTED);
         let more = if seen.len() > DEVICES_LISTED {
             ", …"

@@ -1,5 +1,6 @@
 //! The same work on each of some items, on as many threads as there are processors.
 
+use plumb_geometry::SmallSort;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +28,7 @@ pub fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec
         run();
     });
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(at, _)| *at);
+    results.small_sort_by_key(|(at, _)| *at);
     results.into_iter().map(|(_, result)| result).collect()
 }
 

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::{Bounds, Bytes, Extremes, Fit, Grid, GridKind, Lengths, group_digits};
+use plumb_geometry::{
+    Bounds, Bytes, Extremes, Fit, Grid, GridKind, Lengths, SmallSort, group_digits,
+};
 use plumb_trace::{IOS_MAX, Op};
 
 use crate::histogram::{Counts, power_index};
@@ -478,7 +480,7 @@ impl Table {
             .into_iter()
             .map(|((length, rounded), ios)| (length, rounded, ios))
             .collect();
-        lengths.sort_by_key(|&(_, _, ios)| std::cmp::Reverse(ios));
+        lengths.small_sort_by_key(|&(_, _, ios)| std::cmp::Reverse(ios));
         lengths
     }
 

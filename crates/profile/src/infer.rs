@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::{Bytes, SmallSort, group_digits};
 
 use crate::fit::Select;
 use crate::profile::Places;
@@ -194,7 +194,7 @@ fn other_offsets(verdict: &InferenceVerdict, heads_at: &[Start], all_at: &[Start
             ios,
         })
         .collect();
-    others.sort_by_key(|other| std::cmp::Reverse(other.ios));
+    others.small_sort_by_key(|other| std::cmp::Reverse(other.ios));
     others
 }
 

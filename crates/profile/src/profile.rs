@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use plumb_trace::{Layer, Op};
 
 use crate::answers::Answers;
@@ -491,7 +491,7 @@ impl ProfileSet {
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         let mut profiles: Vec<&Profile> = self.profiles.values().collect();
         // The map has layers of one device in order already.
-        profiles.sort_by(|one, other| natural(&one.device, &other.device));
+        profiles.small_sort_by(|one, other| natural(&one.device, &other.device));
         profiles.into_iter()
     }
 

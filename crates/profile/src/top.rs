@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::SmallSort;
 use serde::{Deserialize, Serialize};
 
 /// Most names that are kept apart. A host runs some hundreds of different commands.
@@ -82,7 +83,7 @@ impl Top {
             .iter()
             .map(|(name, share)| (name.as_str(), *share))
             .collect();
-        names.sort_by_key(|(_, share)| std::cmp::Reverse(share.ios));
+        names.small_sort_by_key(|(_, share)| std::cmp::Reverse(share.ios));
         names.truncate(most);
         names
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use serde::Serialize;
 
 use crate::builder::device_name;
@@ -136,7 +136,7 @@ impl Stack {
             .filter(|(_, node)| node.placing.below().is_empty())
             .map(|(id, _)| id)
             .collect();
-        roots.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
+        roots.small_sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
         roots
     }
 
@@ -148,7 +148,7 @@ impl Stack {
             .filter(|(id, _)| self.above(*id).is_empty())
             .map(|(id, _)| id)
             .collect();
-        tops.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
+        tops.small_sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
         tops
     }
 

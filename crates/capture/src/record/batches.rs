@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use plumb_geometry::SmallSort;
 use plumb_trace::{Batch, DeviceId, Event, NameId, Names, Op, flags};
 
 use super::abi::Record;
@@ -94,7 +95,9 @@ impl Batches {
             let part = name_of(dev);
             if part.is_partition && device.partitions.iter().all(|(name, _)| *name != part.name) {
                 device.partitions.push((part.name, part.first_byte));
-                device.partitions.sort_by_key(|(_, first_byte)| *first_byte);
+                device
+                    .partitions
+                    .small_sort_by_key(|(_, first_byte)| *first_byte);
             }
         }
         self.devices.insert((disk, dev), id);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use aya::maps::{Array, MapData, RingBuf};
 use aya::{Btf, Ebpf};
+use plumb_geometry::SmallSort;
 use plumb_trace::{Layer, Op};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -287,7 +288,7 @@ impl Recorder {
                 sent: now(&tally.sent),
             })
             .collect();
-        tallies.sort_by(|one, other| one.device.cmp(&other.device));
+        tallies.small_sort_by(|one, other| one.device.cmp(&other.device));
         tallies
     }
 

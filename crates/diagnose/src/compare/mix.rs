@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_geometry::SmallSort;
 use serde::Serialize;
 
 use plumb_trace::Op;
@@ -91,9 +92,9 @@ pub fn changed_sizes(sides: [&Observed; 2]) -> Vec<SizeShare> {
     let change = |size: &SizeShare| (size.shares[1].value() - size.shares[0].value()).abs();
     let mut sizes: Vec<SizeShare> = by_class.into_iter().map(of_class).collect();
     sizes.retain(|size| change(size) > 1.0 - SAME);
-    sizes.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    sizes.small_sort_by(|one, other| change(other).total_cmp(&change(one)));
     sizes.truncate(SIZES_MAX);
-    sizes.sort_by_key(|size| size.upper_bytes);
+    sizes.small_sort_by_key(|size| size.upper_bytes);
     sizes
 }
 

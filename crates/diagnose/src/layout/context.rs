@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bytes, Grid, SmallSort};
 use plumb_model::facts::ArrayEvidence;
 use plumb_model::{Confidence, Facts, Finding, Reason, Severity, Target};
 use plumb_profile::{Profile, ProfileSet};
@@ -395,7 +395,7 @@ fn without_data(stack: &Stack) -> HashSet<NodeId> {
     }
     for partitions in by_disk.values_mut() {
         // By start, the longest first: the content of a partition follows it.
-        partitions.sort_by_key(|&(start, end, id)| (start, std::cmp::Reverse(end), id));
+        partitions.small_sort_by_key(|&(start, end, id)| (start, std::cmp::Reverse(end), id));
         let mut least_end = Bytes(u64::MAX);
         let mut equal: Option<(Bytes, Bytes)> = None;
         for &(start, end, id) in partitions.iter().rev() {

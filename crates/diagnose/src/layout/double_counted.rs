@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use plumb_geometry::SmallSort;
 use plumb_model::facts::DoubleCounted;
 use plumb_model::{Confidence, Facts, RuleId, Severity};
 use plumb_stack::NodeId;
@@ -123,7 +124,7 @@ fn judge_load(
         .iter()
         .map(|id| context.name(*id).to_owned())
         .collect();
-    names.sort_by(|a, b| plumb_geometry::natural(a, b));
+    names.small_sort_by(|a, b| plumb_geometry::natural(a, b));
     let Some(rate) = rates.get(&top) else {
         return Outcome::NotAsked;
     };

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SmallSort};
 use plumb_model::facts::{MisalignedPartition, Mover, NextStart, OtherGrid, WantedStart};
 use plumb_model::{
     Confidence, Cost, CostOf, Facts, Finding, GridOf, Reason, RuleId, Seen, Severity,
@@ -143,7 +143,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         })
         .collect();
     // Surely misaligned first, on the grid of most I/O.
-    off.sort_by_key(|standing| {
+    off.small_sort_by_key(|standing| {
         let varies = matches!(standing.verdict, Verdict::Varies { .. });
         (
             severity(standing) != Severity::Warning,

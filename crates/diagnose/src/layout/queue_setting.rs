@@ -1,6 +1,6 @@
 //! `queue-setting`: read-ahead, request size or scheduler of a queue that do harm.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SmallSort};
 use plumb_model::facts::{BadSetting, QueueSetting};
 use plumb_model::{Confidence, Facts, Reason, RuleId, Severity};
 use plumb_stack::node::keys;
@@ -57,7 +57,7 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
     is_known.then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
-    points.sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
+    points.small_sort_by_key(|(_, severity)| std::cmp::Reverse(*severity));
     let Some((_, severity)) = points.first() else {
         // A request size without the hardware limit cannot be judged.
         let is_half_known = node.number(keys::MAX_REQUEST).is_some()

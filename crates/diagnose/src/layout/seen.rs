@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use plumb_geometry::{Bounds, Bytes, Grid};
+use plumb_geometry::{Bounds, Bytes, Grid, SmallSort};
 use plumb_model::seen::{FitAfterMove, SeenFit, SentBy};
 use plumb_model::{Facts, Finding, Seen};
 use plumb_profile::fit::Select;
@@ -225,7 +225,7 @@ fn senders(context: &Context<'_>, id: NodeId) -> (Vec<SentBy>, u64) {
     let mut by_name: HashMap<&str, u64> = HashMap::new();
     mine.for_each(|one| *by_name.entry(&one.comm).or_default() += one.ios);
     let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();
-    names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
+    names.small_sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
     let more = names.len().saturating_sub(NAMED) as u64;
     let named = names.into_iter().take(NAMED).map(|(comm, ios)| SentBy {
         comm: comm.to_owned(),

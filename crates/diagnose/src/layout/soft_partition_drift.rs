@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_geometry::{Bytes, Grid, SECTOR, SmallSort};
 use plumb_model::facts::SoftPartitionDrift;
 use plumb_model::{Confidence, Facts, GridOf, Reason, RuleId, Severity};
 use plumb_stack::{CellKind, GridFact, Kind, NodeId, Part, Placing, Source};
@@ -80,7 +80,7 @@ fn judge_component(
     component: NodeId,
     mut extents: Vec<Extent>,
 ) -> Vec<Outcome> {
-    extents.sort_by_key(|extent| (extent.start, extent.owner));
+    extents.small_sort_by_key(|extent| (extent.start, extent.owner));
     let Some(unit) = unit(context, component) else {
         let on = context.name(component).to_owned();
         let reason = Reason::ChunksBelow { on };

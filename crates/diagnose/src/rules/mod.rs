@@ -1,5 +1,6 @@
 //! The rules. Each reads one profile and returns its finding, silence, or the reason why it is unknown.
 
+use plumb_geometry::SmallSort;
 use plumb_model::{Confidence, Finding, Reason, RuleId, Severity, Target, Unjudged};
 use plumb_profile::Profile;
 
@@ -146,7 +147,7 @@ impl Diagnosis {
 
     pub(crate) fn settle(&mut self) {
         self.findings
-            .sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+            .small_sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let spoke = |rule: RuleId| {
             self.findings.iter().any(|finding| finding.rule() == rule)
                 || self.unknown.iter().any(|unjudged| unjudged.rule == rule)

@@ -6,6 +6,7 @@
 
 use crate::replay::error::ReplayError;
 use crate::target::Target;
+use plumb_geometry::SmallSort;
 
 /// Bytes by which the fold moves: every grid of a power of two up to it divides them.
 pub const MODULUS_BYTES: u64 = 1 << 20;
@@ -58,7 +59,7 @@ impl Remap {
         if modulus_bytes == 0 {
             return Err(ReplayError::NoModulus);
         }
-        moves.sort_by_key(|range| range.old);
+        moves.small_sort_by_key(|range| range.old);
         match moves.windows(2).find(|pair| pair[0].old == pair[1].old) {
             Some(pair) => Err(ReplayError::SameRange { old: pair[0].old }),
             None => Ok(Remap {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::value::ParameterValue;
 use crate::job_file::{FileLine, JobFileError};
+use plumb_geometry::SmallSort;
 
 /// Most parameters in a file, those of included files among them.
 const PARAMETERS_MAX: usize = 32_768;
@@ -142,7 +143,7 @@ fn substituted(
 ) -> Result<String, JobFileError> {
     let mut line = line.to_owned();
     let mut by_length: Vec<&(String, String)> = substitutions.iter().collect();
-    by_length.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    by_length.small_sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     for (name, value) in by_length {
         for mark in ['$', '!'] {
             line = line.replace(&format!("{mark}{name}"), value);

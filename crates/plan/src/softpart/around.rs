@@ -1,7 +1,7 @@
 //! Misplaced extents among well-placed ones: only the misplaced move, each to the nearest free place behind it, else to
 //! the first one. A header of one sector precedes each extent.
 
-use plumb_geometry::{Bytes, Grid, SECTOR};
+use plumb_geometry::{Bytes, Grid, SECTOR, SmallSort};
 
 use super::{Placed, SoftpartRequest, offsets, paper_offset, sectors};
 use crate::error::PlanError;
@@ -29,7 +29,7 @@ pub(super) fn place(request: &SoftpartRequest) -> Result<Option<Vec<Placed>>, Pl
             extents.map(|(at, size)| (part.name.as_str(), *at, *size))
         })
         .collect();
-    extents.sort_by_key(|(_, at, _)| *at);
+    extents.small_sort_by_key(|(_, at, _)| *at);
     let is_off = |at: u64| grid.past_boundary(Bytes(at)) != Bytes(0);
     let off = extents.iter().filter(|(_, at, _)| is_off(*at)).count();
     if off == 0 || off == extents.len() {
@@ -128,7 +128,7 @@ impl Free {
             .enumerate()
             .filter_map(|(gap, range)| Some((gap, fits(range)?)))
             .collect();
-        starts.sort_by_key(|(_, start)| (*start < near, *start));
+        starts.small_sort_by_key(|(_, start)| (*start < near, *start));
         let (gap, start) = *starts.first()?;
         let (from, end) = self.gaps[gap];
         self.gaps[gap] = (start + size, end);

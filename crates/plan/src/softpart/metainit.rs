@@ -1,7 +1,7 @@
 //! The commands for soft partitions. Data do not move along: they come back from a copy, or from the other side of a
 //! mirror.
 
-use plumb_geometry::{Bytes, SECTOR};
+use plumb_geometry::{Bytes, SECTOR, SmallSort};
 use plumb_model::action::{ExtentRef, SoftPartitionMove};
 use plumb_model::{Action, DeviceRef};
 use plumb_quoting::names::SVM;
@@ -77,7 +77,7 @@ fn renewed<'a>(
         .collect();
     // Those that stay where they are are left alone.
     parts.retain(|(part, extents)| part.extents != *extents);
-    parts.sort_by_key(|(_, extents)| extents.iter().map(|(at, _)| *at).min());
+    parts.small_sort_by_key(|(_, extents)| extents.iter().map(|(at, _)| *at).min());
     parts
 }
 

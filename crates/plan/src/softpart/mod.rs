@@ -8,7 +8,7 @@
 mod around;
 mod metainit;
 
-use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, group_digits, next_aligned_start};
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, SmallSort, group_digits, next_aligned_start};
 
 use crate::error::PlanError;
 use crate::meet::next_boundary;
@@ -186,7 +186,7 @@ fn place_in_order(
                 .map(|(at, size)| (part.name.as_str(), Some(*at), *size))
         })
         .collect();
-    extents.sort_by_key(|(_, at, _)| *at);
+    extents.small_sort_by_key(|(_, at, _)| *at);
     for (name, bytes) in &request.new {
         extents.push((name, None, sectors("the size of a soft partition", *bytes)?));
     }

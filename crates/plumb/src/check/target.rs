@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use plumb_stack::linux::{Host, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, NodeId, Stack};
@@ -134,7 +134,7 @@ fn named(stack: &Stack, target: &Path) -> Option<NodeId> {
 
 fn missing(stack: &Stack, target: &Path) -> Failure {
     let mut names: Vec<&str> = stack.nodes().map(|(_, node)| node.name.as_str()).collect();
-    names.sort_by(|a, b| natural(a, b));
+    names.small_sort_by(|a, b| natural(a, b));
     let more = if names.len() > DEVICES_LISTED {
         ", …"
     } else {

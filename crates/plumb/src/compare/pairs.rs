@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use plumb_report::compare::LeftOut;
 use plumb_trace::names::partition_number;
 
@@ -107,7 +107,7 @@ fn found(devices: &[Devices; 2], paths: [&str; 2]) -> Result<Pairs, Failure> {
     }
     let is_common = |name: &&str| devices[0].contains_key(*name) && devices[1].contains_key(*name);
     let mut common: Vec<&str> = busy.iter().flatten().copied().filter(is_common).collect();
-    common.sort_by(|one, other| natural(one, other));
+    common.small_sort_by(|one, other| natural(one, other));
     common.dedup();
     match (&common[..], &busy[0][..], &busy[1][..]) {
         ([], [before], [after]) => {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
-use plumb_geometry::{group_digits, plural};
+use plumb_geometry::{SmallSort, group_digits, plural};
 use plumb_profile::{Places, Profile, ProfileSet, Settings};
 use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
@@ -77,7 +77,7 @@ pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<WatchedDisk
             })
         })
         .collect();
-    disks.sort_by(|a, b| plumb_geometry::natural(&a.name, &b.name));
+    disks.small_sort_by(|a, b| plumb_geometry::natural(&a.name, &b.name));
     disks
 }
 
@@ -159,7 +159,7 @@ pub fn watch(
         });
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
-    processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+    processes.small_sort_by_key(|process| std::cmp::Reverse(process.ios));
     let is_gone =
         |disk: &&WatchedDisk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
     let gone = disks

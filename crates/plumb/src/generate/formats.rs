@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use plumb_geometry::SmallSort;
 use plumb_trace::format::{FORMATS, Family, Format, Holds};
 
 use super::FilesToWrite;
@@ -23,7 +24,7 @@ pub fn add(root: &Path, files: &mut FilesToWrite) -> io::Result<()> {
 fn in_order() -> Vec<&'static Format> {
     let mut formats = FORMATS.to_vec();
     // A format without a family is refused, and comes last.
-    formats.sort_by_key(|format| {
+    formats.small_sort_by_key(|format| {
         let family = format.about.families.first();
         (family.is_none(), family.map(|(family, _)| *family))
     });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_diagnose::course::{Course, CourseWindow};
 use plumb_diagnose::{Severity, Target, course};
+use plumb_geometry::SmallSort;
 use plumb_history::{GlanceRow, HostFactRow, Reader, SeriesFacts, Span, Tier};
 use plumb_model::facts::{HostChange, HostChangeKind, HostFact, HostValue};
 use plumb_model::{Finding, RuleId};
@@ -65,7 +66,7 @@ pub fn search(wanted: &HistoryFilter) -> Result<FoundChanges, Failure> {
         };
         devices.push(changes(&reader, one, time, &host)?);
     }
-    devices.sort_by(|one, other| plumb_geometry::natural(&one.device, &other.device));
+    devices.small_sort_by(|one, other| plumb_geometry::natural(&one.device, &other.device));
     Ok(FoundChanges { devices })
 }
 
@@ -169,7 +170,7 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
         }));
     }
     found.extend(fact_changes(&facts));
-    found.sort_by_key(|change| change.at_ns);
+    found.small_sort_by_key(|change| change.at_ns);
     Ok(found)
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plumb_capture::{AccessWay, Asker, CallKind, Calls, CaptureError, FileSystem, Reading, Vfs};
 use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
+use plumb_geometry::SmallSort;
 use plumb_profile::{Profile, ProfileSet};
 use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 use plumb_trace::{Layer, Op};
@@ -208,8 +209,9 @@ impl App {
     /// The I/O of the whole time.
     pub(super) fn whole(&self) -> text::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
-        processes
-            .sort_by_key(|by| std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes));
+        processes.small_sort_by_key(|by| {
+            std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes)
+        });
         let file_systems = self.shown(&self.file_systems, true);
         text::App {
             file_systems,
@@ -233,7 +235,9 @@ impl App {
             )
         };
         let mut shown: Vec<AskedOf> = used.map(of).collect();
-        shown.sort_by_key(|of| std::cmp::Reverse(of.reads.counted_bytes + of.writes.counted_bytes));
+        shown.small_sort_by_key(|of| {
+            std::cmp::Reverse(of.reads.counted_bytes + of.writes.counted_bytes)
+        });
         shown
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_capture::{Filter, Reading};
-use plumb_geometry::{group_digits, natural};
+use plumb_geometry::{SmallSort, group_digits, natural};
 use plumb_profile::Profile;
 
 /// The sentences, none for an interval with complete figures.
@@ -43,7 +43,7 @@ fn of_disks(reading: &Reading) -> Vec<String> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut splits = Vec::new();
     let mut devices: Vec<_> = reading.misses.iter().collect();
-    devices.sort_by(|(one, _), (other, _)| natural(one, other));
+    devices.small_sort_by(|(one, _), (other, _)| natural(one, other));
     for (device, misses) in devices {
         let told = [
             (misses.requeues, "I/O issued more than once, counted once"),

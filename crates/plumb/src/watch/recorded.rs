@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_capture::{ALIGNMENTS, Filter, Process, Reading, alignment_of};
+use plumb_geometry::SmallSort;
 use plumb_profile::Collector;
 use plumb_profile::collector::Settings;
 use plumb_trace::ahead::ReadAhead;
@@ -295,7 +296,7 @@ impl Recorded {
     fn reading(&mut self, profiles: plumb_profile::ProfileSet) -> Reading {
         let mut processes: Vec<Process> =
             std::mem::take(&mut self.processes).into_values().collect();
-        processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+        processes.small_sort_by_key(|process| std::cmp::Reverse(process.ios));
         let of_unlisted_process = processes
             .iter()
             .skip(PROCESSES_MAX)

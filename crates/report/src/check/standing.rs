@@ -1,6 +1,6 @@
 //! Names, places and verdicts as the report of a check says them.
 
-use plumb_geometry::{Bytes, natural};
+use plumb_geometry::{Bytes, SmallSort, natural};
 use plumb_quoting::visible;
 use plumb_stack::survey::On;
 use plumb_stack::{CellKind, NodeId, Stack, Stand, Verdict};
@@ -24,7 +24,7 @@ pub fn name(name: &str) -> String {
 
 /// `sda2, sda10 and 3 more`, in the order of the names.
 pub fn listed(mut names: Vec<&str>) -> String {
-    names.sort_by(|one, other| natural(one, other));
+    names.small_sort_by(|one, other| natural(one, other));
     let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|one| name(one)).collect();
     match names.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
@@ -54,7 +54,7 @@ pub fn gathered(stand: &Stand) -> Vec<(&On, Vec<NodeId>)> {
             None => gathered.push((on, vec![on.node])),
         }
     }
-    gathered.sort_by_key(|(on, _)| match on.verdict {
+    gathered.small_sort_by_key(|(on, _)| match on.verdict {
         Verdict::Misaligned { .. } => 0,
         Verdict::Varies { .. } => 1,
         Verdict::Unknown { .. } => 2,

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use plumb_geometry::{Bytes, SECTOR, natural};
+use plumb_geometry::{Bytes, SECTOR, SmallSort, natural};
 use plumb_stack::node::keys;
 use plumb_stack::{CellKind, Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict};
 
@@ -73,7 +73,7 @@ fn drawn(
         .copied()
         .filter(|id| check.wants(*id))
         .collect();
-    above.sort_by(|a, b| {
+    above.small_sort_by(|a, b| {
         let start = |one: &NodeId| start_on(check.stack.node(*one), id).map(|(start, _)| start);
         let names = (&check.stack.node(*a).name, &check.stack.node(*b).name);
         start(a)

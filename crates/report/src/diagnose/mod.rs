@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
-use plumb_geometry::plural;
+use plumb_geometry::{SmallSort, plural};
 use plumb_model::{RuleId, Severity};
 use plumb_profile::fit::FitTally;
 use plumb_quoting::visible;
@@ -385,7 +385,7 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         *by_name.entry((sender.device, sender.comm)).or_default() += sender.ios;
     }
     let mut names: Vec<((&str, &str), u64)> = by_name.into_iter().collect();
-    names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
+    names.small_sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
     let shown = names
         .iter()
         .take(SENDERS)

@@ -41,6 +41,7 @@ pub use probe::probed;
 pub use replayed::replayed;
 
 use markup::Markup;
+use plumb_geometry::SmallSort;
 
 use crate::{Report, Section, format};
 
@@ -155,7 +156,7 @@ fn pictured(report: &Report<'_>) -> Vec<usize> {
             .any(|finding| section.is_of(&finding.target))
     };
     let mut order: Vec<usize> = (0..report.sections.len()).collect();
-    order.sort_by_key(|&at| {
+    order.small_sort_by_key(|&at| {
         let section = &report.sections[at];
         std::cmp::Reverse((has_finding(section), section.analysis.ios))
     });

@@ -3,7 +3,7 @@
 //! Counts and starts differ from device to device and do not matter; grids and distances from them do. JSON keeps one
 //! finding for each device.
 
-use plumb_geometry::{Bytes, Grid, plural};
+use plumb_geometry::{Bytes, Grid, SmallSort, plural};
 use plumb_model::facts::GridSource;
 use plumb_model::{Facts, Finding};
 use plumb_profile::infer::InferenceVerdict;
@@ -22,7 +22,7 @@ pub(crate) fn groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec
     };
     let mut groups = gathered(findings, is_alike);
     for group in &mut groups {
-        group.sort_by(|one, other| share(other).total_cmp(&share(one)));
+        group.small_sort_by(|one, other| share(other).total_cmp(&share(one)));
     }
     groups
 }

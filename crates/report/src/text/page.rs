@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Add;
 
+use plumb_geometry::SmallSort;
 use plumb_model::Severity;
 use plumb_quoting::{CommandLine, visible};
 
@@ -169,7 +170,7 @@ pub const fn figure_columns<const N: usize>(width: usize, ranks: [u8; N]) -> [Fi
 #[must_use]
 pub fn fitting_columns(columns: &[FigureColumn], room: usize) -> Vec<usize> {
     let mut by_rank: Vec<usize> = (0..columns.len()).collect();
-    by_rank.sort_by_key(|&at| columns[at].rank);
+    by_rank.small_sort_by_key(|&at| columns[at].rank);
     let mut left = room;
     let has_room = |at: &usize| {
         let rest = left.checked_sub(columns[*at].width);

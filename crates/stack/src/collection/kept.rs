@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use plumb_geometry::SmallSort;
 use plumb_label::Disk;
 use serde::{Deserialize, Serialize};
 
@@ -173,7 +174,7 @@ fn joined(runs: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
     let mut runs: Vec<Range<u64>> = runs
         .map(|(start, len)| start..start.saturating_add(len))
         .collect();
-    runs.sort_by_key(|run| (run.start, run.end));
+    runs.small_sort_by_key(|run| (run.start, run.end));
     let mut joined: Vec<Range<u64>> = Vec::new();
     for run in runs.into_iter().filter(|run| !run.is_empty()) {
         match joined.last_mut() {

@@ -1,6 +1,6 @@
 //! One entry of `/sys/class/block`, read and not yet judged.
 
-use plumb_geometry::natural;
+use plumb_geometry::{SmallSort, natural};
 use plumb_sys::Directory;
 
 use super::Root;
@@ -156,7 +156,7 @@ pub(super) struct Read {
 
 /// Reads every device that has a size.
 pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
-    names.sort_by(|one, other| natural(one, other));
+    names.small_sort_by(|one, other| natural(one, other));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = threads.min(THREADS_MAX).min(names.len() / SHARE + 1);
     let share = names.len().div_ceil(threads).max(1);

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use plumb_geometry::SmallSort;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -61,7 +62,7 @@ pub(super) fn running() -> Vec<GuestDisk> {
         }
     }
     disks.retain(|disk| Path::new(&disk.path).is_absolute());
-    disks.sort_by(|a, b| (&a.path, &a.identity).cmp(&(&b.path, &b.identity)));
+    disks.small_sort_by(|a, b| (&a.path, &a.identity).cmp(&(&b.path, &b.identity)));
     disks.dedup();
     disks
 }

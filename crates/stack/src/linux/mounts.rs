@@ -1,6 +1,6 @@
 //! Mounts and swap: `/proc/self/mountinfo` and `/proc/swaps` (proc_pid_mountinfo(5)).
 
-use plumb_geometry::{Bytes, SECTOR};
+use plumb_geometry::{Bytes, SECTOR, SmallSort};
 
 use super::{Host, Root};
 use crate::builder::Builder;
@@ -113,7 +113,7 @@ impl Host {
         self.mounts = mounts(&table);
         // The whole of a file system first: its other mounts are views of it.
         let mut order: Vec<&Mount> = self.mounts.iter().collect();
-        order.sort_by_key(|mount| mount.root != "/");
+        order.small_sort_by_key(|mount| mount.root != "/");
         let mut done = std::collections::HashSet::new();
         for mount in order {
             if let Some(device) = self.device_of(builder, mount)

@@ -1,6 +1,6 @@
 //! Small files of one directory, with notes on odd contents.
 
-use plumb_geometry::{natural, plural};
+use plumb_geometry::{SmallSort, natural, plural};
 use plumb_sys::Directory;
 
 /// Longest attribute of sysfs: a page.
@@ -87,7 +87,7 @@ impl SysfsReader {
             .child(dir, name)
             .and_then(|dir| dir.names().ok())
             .unwrap_or_default();
-        names.sort_by(|one, other| natural(one, other));
+        names.small_sort_by(|one, other| natural(one, other));
         names
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use plumb_geometry::{Bytes, ParityLayout};
+use plumb_geometry::{Bytes, ParityLayout, SmallSort};
 
 use super::names;
 use crate::builder::Builder;
@@ -143,7 +143,7 @@ pub(super) fn place_all(builder: &mut Builder) {
         }
     }
     let mut unnamed: Vec<_> = unnamed.into_iter().collect();
-    unnamed.sort_by_key(|(uuid, _)| *uuid);
+    unnamed.small_sort_by_key(|(uuid, _)| *uuid);
     for (uuid, blocks) in unnamed {
         arrays.extend(assembled(builder, uuid, &blocks));
     }
@@ -270,7 +270,7 @@ fn members(
     let is_by_slot = array.members.iter().all(|(slot, _)| *slot < disks);
     if !is_by_slot {
         let mut ordered = array.members.clone();
-        ordered.sort_by_key(|(number, _)| *number);
+        ordered.small_sort_by_key(|(number, _)| *number);
         slots.extend(ordered.into_iter().map(|(_, member)| member));
     }
     let by_slot: HashMap<u32, NodeId> = array.members.iter().rev().copied().collect();

@@ -4,7 +4,7 @@
 //! allocates in blocks of 2^ashift bytes from there on, so a vdev of one disk or of copies is a constant move. RAID-Z
 //! lays out each block separately; that is no fixed map.
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind, SmallSort};
 
 use super::names;
 use crate::builder::Builder;
@@ -74,7 +74,7 @@ pub(super) struct ZfsPool {
 pub(super) fn place_all(builder: &mut Builder) {
     let mut pools = std::mem::take(&mut builder.linux.pools);
     // Paths first, which are exact.
-    pools.sort_by_key(|pool| !pool.has_paths);
+    pools.small_sort_by_key(|pool| !pool.has_paths);
     for mut pool in pools {
         let node = builder.node(&pool.name);
         builder.kind(node, Kind::Pool, &pool.source);

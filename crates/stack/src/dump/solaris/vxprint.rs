@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SmallSort};
 
 use super::super::text::{anything, count, lines, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
@@ -214,7 +214,7 @@ fn place(plexes: BTreeMap<String, Plex>, builder: &mut Builder) {
     let mut volumes: BTreeMap<NodeId, (Vec<Member>, Source)> = BTreeMap::new();
     for (name, mut plex) in plexes {
         plex.subdisks
-            .sort_by_key(|subdisk| (subdisk.column, subdisk.offset));
+            .small_sort_by_key(|subdisk| (subdisk.column, subdisk.offset));
         let id = builder.node(&name);
         builder.fact(id, keys::MANAGER, "vxvm", &plex.source);
         builder.size(id, plex.len, &plex.source);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SmallSort};
 
 use super::Export;
 use crate::builder::Builder;
@@ -36,7 +36,7 @@ pub(super) fn join(
         .iter()
         .map(|(node, device)| (*node, *device))
         .collect();
-    disks.sort_by_key(|(node, _)| *node);
+    disks.small_sort_by_key(|(node, _)| *node);
     for (disk, device) in disks {
         if builder.get(disk).kind != Kind::VirtualDisk || builder.get(disk).placing != Placing::Leaf
         {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plumb_geometry::{Bytes, GridKind, ParityLayout, SECTOR};
+use plumb_geometry::{Bytes, GridKind, ParityLayout, SECTOR, SmallSort};
 
 use super::group::{VolumeGroup, source};
 use super::{LvmValue, Section};
@@ -65,7 +65,7 @@ impl Section {
         let mut found: Vec<&Section> = (1..=count)
             .map_while(|number| self.section(&format!("segment{number}")))
             .collect();
-        found.sort_by_key(|segment| segment.number("start_extent"));
+        found.small_sort_by_key(|segment| segment.number("start_extent"));
         found
     }
 }
