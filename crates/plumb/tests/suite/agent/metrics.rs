@@ -317,11 +317,25 @@ impl Prometheus {
         serde_json::from_str(&body).expect("JSON")
     }
 
+    /// The series of an expression at the present time.
+    fn query(&self, expression: &str) -> Vec<serde_json::Value> {
+        let encoded: String = expression
+            .bytes()
+            .map(|byte| format!("%{byte:02x}"))
+            .collect();
+        let document = self.ask(&format!("/api/v1/query?query={encoded}"));
+        document["data"]["result"]
+            .as_array()
+            .expect("series")
+            .clone()
+    }
+
     /// The value of an expression with one series.
     fn value(&self, expression: &str) -> Option<f64> {
-        let document = self.ask(&format!("/api/v1/query?query={expression}"));
-        let value = document["data"]["result"][0]["value"][1].as_str()?;
-        value.parse().ok()
+        self.query(expression).first()?["value"][1]
+            .as_str()?
+            .parse()
+            .ok()
     }
 }
 
@@ -343,7 +357,6 @@ fn prometheus_reads_the_metrics_and_alerts() {
     agent.series_with(100.0);
     let prometheus = Prometheus::begin(&program, agent.address);
     let ios = format!("plumb_ios_total{{device=\"{device}\",op=\"read\"}}");
-    let ios = ios.replace('"', "%22");
     wait::until("the reads in Prometheus", LIMIT, || {
         prometheus.value(&ios) == Some(100.0)
     });
@@ -365,6 +378,30 @@ fn prometheus_reads_the_metrics_and_alerts() {
         agent.read((0..100).map(|number| number * 8192 + 512));
         has_alert()
     });
+
+    // The panels of the dashboard show this load.
+    let text = include_str!("../../../../../contrib/grafana/plumb.json");
+    let dashboard: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().expect("targets"));
+    let expressions: Vec<&str> = targets
+        .map(|target| target["expr"].as_str().expect("an expression"))
+        .collect();
+    assert!(expressions.len() > 8, "{expressions:?}");
+    for expression in expressions {
+        let ours = expression
+            .replace("$__rate_interval", "20s")
+            .replace("$device", &device)
+            .replace("$instance", ".+")
+            .replace("$job", "plumb");
+        let is_finding = expression.starts_with("plumb_finding");
+        wait::until(&ours, LIMIT, || {
+            agent.read((0..100).map(|number| number * 8192 + 512));
+            !prometheus.query(&ours).is_empty() || is_finding
+        });
+    }
     agent.service.end();
 }
 
