@@ -199,23 +199,37 @@ impl Reader {
         let Some(database) = self.database(Part::of(tier)) else {
             return Ok(Vec::new());
         };
-        if span.is_empty() {
-            return Ok(Vec::new());
-        }
-        let first = Window::at(tier, span.from_ns);
-        let last = Window::at(tier, span.to_ns.saturating_sub(1));
         let read = || -> rusqlite::Result<Vec<GlanceRow>> {
+            let end = |newest| room::end_window(&database.connection, tier, newest);
+            let (Some(oldest), Some(newest)) = (end(false)?, end(true)?) else {
+                return Ok(Vec::new());
+            };
+            let stored = span.common(Span {
+                from_ns: oldest.span().from_ns,
+                to_ns: newest.span().to_ns,
+            });
+            let mut windows = stored.windows(tier);
+            let ranges: Vec<[i64; 2]> = match series {
+                // The identifier is the key: a device is read without the rows of the others.
+                Some(series) => windows.map(|window| [id_of(window, series); 2]).collect(),
+                None => {
+                    let first = windows.next();
+                    let ends = first.map(|first| (first, windows.last().unwrap_or(first)));
+                    let range = |(first, last)| [id_of(first, 0), id_of(last, SERIES_MAX - 1)];
+                    ends.map(range).into_iter().collect()
+                }
+            };
             let sql = format!(
                 "SELECT id, {} FROM glance_{} WHERE id BETWEEN ? AND ? ORDER BY id",
                 glance::COLUMNS,
                 tier.word()
             );
             let mut statement = database.connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([id_of(first, 0), id_of(last, SERIES_MAX - 1)])?;
             let mut list = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (window, number) = of_id(tier, row.get(0)?);
-                if series.is_none_or(|wanted| wanted == number) {
+            for range in ranges {
+                let mut rows = statement.query(range)?;
+                while let Some(row) = rows.next()? {
+                    let (window, number) = of_id(tier, row.get(0)?);
                     list.push(GlanceRow {
                         series: number,
                         window,

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use plumb_geometry::{Bytes, Grid};
-use plumb_history::{Settings, Span, Writer};
+use plumb_history::{DeviceIncrement, Reader, Settings, Span, Tier, Writer};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
 use plumb_testkit::temp_dir;
@@ -126,4 +126,71 @@ fn the_ends_of_a_span_are_widened_to_windows() {
         }
     );
     assert_eq!(found.windows, [0, 4, 0]);
+}
+
+/// The totals of one device are those that it has among the totals of all, in any part of the time.
+#[test]
+fn the_totals_of_a_device_are_its_part_of_all() {
+    let room = temp_dir("totals");
+    let mut writer = Writer::open(room.path(), Settings::default()).expect("a store");
+    let load = Load::new(7, BEGIN, 3 * 60, 4, 16);
+    for (span, profile) in &load.increments {
+        for device in 0..3 {
+            // The second device pauses for an hour.
+            if device == 1 && (60..120).contains(&(span.from_ns - BEGIN).div_euclid(MINUTE)) {
+                continue;
+            }
+            let name = format!("sd{device}");
+            let increment = DeviceIncrement {
+                identity: &name,
+                name: &name,
+                profile,
+                senders: None,
+            };
+            writer.add(*span, &increment).expect("room");
+        }
+    }
+    writer.checkpoint(BEGIN + DAY).expect("a checkpoint");
+    drop(writer);
+    let reader = Reader::open(room.path(), &Settings::default()).expect("a store");
+    let numbers: Vec<u32> = reader
+        .series()
+        .expect("series")
+        .iter()
+        .map(|one| one.number)
+        .collect();
+    assert_eq!(numbers.len(), 3);
+    let part = Span {
+        from_ns: BEGIN + 50 * MINUTE + 1,
+        to_ns: BEGIN + 130 * MINUTE,
+    };
+    let nothing = Span {
+        from_ns: 5,
+        to_ns: 5,
+    };
+    for tier in Tier::ALL {
+        for (span, is_empty) in [(EVER, false), (part, false), (nothing, true)] {
+            let all = reader.glance(tier, span, None).expect("rows");
+            assert_eq!(all.is_empty(), is_empty, "{tier:?}");
+            for number in &numbers {
+                let mut expected = all.clone();
+                expected.retain(|row| row.series == *number);
+                let found = reader.glance(tier, span, Some(*number)).expect("rows");
+                assert_eq!(found, expected, "{tier:?} {span:?}");
+            }
+        }
+    }
+    let five = |number| {
+        reader
+            .glance(Tier::FiveMinutes, EVER, Some(number))
+            .expect("rows")
+            .len()
+    };
+    assert_eq!(
+        numbers
+            .iter()
+            .map(|number| five(*number))
+            .collect::<Vec<_>>(),
+        [36, 24, 36]
+    );
 }
