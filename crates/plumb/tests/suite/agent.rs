@@ -94,6 +94,13 @@ fn a_configuration_is_checked() {
         .complains("did you mean `interval`?");
 }
 
+/// A configuration with a store in a folder, readings each second, and these keys; FOLDER in them is the folder.
+fn configured(folder: &Folder, keys: &str) -> PathBuf {
+    let text = format!("state_dir = \"FOLDER/store\"\ninterval = \"1s\"\n{keys}");
+    let text = text.replace("FOLDER", &folder.path("").display().to_string());
+    folder.file("agent.toml", text.replace("//", "/"))
+}
+
 /// An agent whose messages go to a file, and whose states go to a socket.
 struct Service {
     child: Child,
@@ -140,6 +147,15 @@ impl Service {
             is_over,
             messages,
         }
+    }
+
+    /// An agent that counts, with a configuration.
+    fn ready(folder: &Folder, configuration: &Path) -> Service {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["agent", "--config"]).arg(configuration);
+        let service = Service::begin(folder, &mut command);
+        service.sends("READY=1");
+        service
     }
 
     /// Waits until the agent sends this state, after those that a test has waited for before.
@@ -203,10 +219,7 @@ fn a_reload_loses_no_io() {
     let store = folder.path("store");
     let first = format!("state_dir = \"{}\"\ninterval = \"1s\"\n", store.display());
     let file = folder.file("agent.toml", &first);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["agent", "--config"]).arg(&file);
-    let service = Service::begin(&folder, &mut command);
-    service.sends("READY=1");
+    let service = Service::ready(&folder, &file);
     let mut reader = DirectReader::open(disk.path(), 4096);
     let mut read = |count: u64| {
         for number in 0..count {
@@ -241,15 +254,8 @@ fn findings_are_logged_once() {
     let folder = Folder::new("agent-findings");
     let image = folder.file("disk", vec![1; 64 << 20]);
     let disk = LoopDevice::attach_hidden(&image, &[]);
-    let text = format!(
-        "state_dir = \"{}\"\ninterval = \"1s\"\njudge_every = \"2s\"\n",
-        folder.path("store").display()
-    );
-    let file = folder.file("agent.toml", text);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["agent", "--config"]).arg(&file);
-    let service = Service::begin(&folder, &mut command);
-    service.sends("READY=1");
+    let file = configured(&folder, "judge_every = \"2s\"\n");
+    let service = Service::ready(&folder, &file);
     let mut reader = DirectReader::open(disk.path(), 8192);
     // Reads in random order until the log has these words, and as long again.
     let mut read = |past: u64, words: &str| {
@@ -366,12 +372,7 @@ fn changes_of_the_host_are_stored() {
     require!(Bpf, Loop, Root);
     let folder = Folder::new("agent-host");
     let surveyed = folder.path("check.json");
-    let text = format!(
-        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
-        folder.path("store").display(),
-        surveyed.display()
-    );
-    let file = folder.file("agent.toml", text);
+    let file = configured(&folder, "survey = \"FOLDER/check.json\"\n");
     let write = |mounts: &str| {
         let text = format!(
             r#"{{"schema": "plumb.check/2", "findings": [], "result": {{"stack": {{"nodes": [
@@ -390,12 +391,9 @@ fn changes_of_the_host_are_stored() {
     };
     let run = |mounts: &str| {
         write(mounts);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["agent", "--config"]).arg(&file);
         // Each start has a socket of its own.
         let of_service = Folder::new("agent-host-service");
-        let service = Service::begin(&of_service, &mut command);
-        service.sends("READY=1");
+        let service = Service::ready(&of_service, &file);
         std::thread::sleep(Duration::from_secs(3));
         let said = service.end();
         assert!(!said.contains("the survey cannot be read"), "{said}");
@@ -442,16 +440,8 @@ fn a_survey_is_judged() {
     };
     partition(63);
     let surveyed = folder.path("check.json");
-    let text = format!(
-        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
-        folder.path("store").display(),
-        surveyed.display()
-    );
-    let file = folder.file("agent.toml", text);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["agent", "--config"]).arg(&file);
-    let service = Service::begin(&folder, &mut command);
-    service.sends("READY=1");
+    let file = configured(&folder, "survey = \"FOLDER/check.json\"\n");
+    let service = Service::ready(&folder, &file);
     survey(&surveyed, &disk);
     service.says(&format!(
         "misaligned-partition appeared (warning): {}p1 starts",
@@ -535,12 +525,7 @@ fn the_journal_has_fields() {
     fs::create_dir_all(own.join("systemd/journal")).expect("room");
     let journal = UnixDatagram::bind(own.join("systemd/journal/socket")).expect("a socket");
     journal.set_read_timeout(Some(LIMIT)).expect("a limit");
-    let text = format!(
-        "state_dir = \"{}\"\nsurvey = \"{}\"\ninterval = \"1s\"\n",
-        folder.path("store").display(),
-        surveyed.display()
-    );
-    let file = folder.file("agent.toml", text);
+    let file = configured(&folder, "survey = \"FOLDER/check.json\"\n");
     let mut command = Command::new("unshare");
     let script = "mount --bind \"$1\" /run && JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$2\" agent --config \"$3\"";
     command.args(["--mount", "sh", "-c", script, "-"]).args([

@@ -19,15 +19,8 @@ impl Metered {
         let folder = Folder::new(name);
         let image = folder.file("disk", vec![1; 8 << 20]);
         let disk = LoopDevice::attach_hidden(&image, &[]);
-        let text = format!(
-            "state_dir = \"{}\"\nlisten = \"127.0.0.1:0\"\ninterval = \"1s\"\njudge_every = \"2s\"\n",
-            folder.path("store").display()
-        );
-        let file = folder.file("agent.toml", text);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["agent", "--config"]).arg(&file);
-        let service = Service::begin(&folder, &mut command);
-        service.sends("READY=1");
+        let file = configured(&folder, "listen = \"127.0.0.1:0\"\njudge_every = \"2s\"\n");
+        let service = Service::ready(&folder, &file);
         let said = service.said();
         let address = said
             .lines()
@@ -224,15 +217,8 @@ fn an_agent_without_its_port_counts() {
     let folder = Folder::new("agent-metrics-port");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address");
-    let text = format!(
-        "state_dir = \"{}\"\nlisten = \"{address}\"\n",
-        folder.path("store").display()
-    );
-    let file = folder.file("agent.toml", text);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["agent", "--config"]).arg(&file);
-    let service = Service::begin(&folder, &mut command);
-    service.sends("READY=1");
+    let file = configured(&folder, &format!("listen = \"{address}\"\n"));
+    let service = Service::ready(&folder, &file);
     let said = service.end();
     assert!(
         said.contains(&format!("no metrics: cannot listen at {address}: ")),
