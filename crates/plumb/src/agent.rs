@@ -23,6 +23,7 @@ use sd_notify::NotifyState;
 use serde::Serialize;
 
 use crate::cli::{Agent, STATE_DIR};
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::history::{make_folder, now_ns};
@@ -57,6 +58,7 @@ const JUMP_NS: i64 = 5_000_000_000;
 /// When the configuration has a mistake, the disks cannot be watched, or the history cannot be opened.
 pub fn run(args: &Agent) -> Result<Exit, Failure> {
     let mut config = AgentConfig::read(args)?;
+    let accepted = Config::read(None, true)?;
     if args.check_config {
         output::print(&checked(&config))?;
         return Ok(Exit::Clean);
@@ -97,6 +99,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         log: ChangeLog::open(),
         board,
     };
+    agent.judge.accept(accepted);
     agent.report(&mut writer);
     agent.publish(&config);
     note_kernel(&mut writer);
@@ -135,7 +138,11 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             agent.store(&mut writer, to_ns);
         }
         if reload.swap(false, Ordering::Relaxed) {
-            config = read_again(args, config, &mut writer);
+            let (taken, accepted) = read_again(args, config, &mut writer);
+            config = taken;
+            if let Some(accepted) = accepted {
+                agent.judge.accept(accepted);
+            }
         }
         if has_watchdog {
             tell_systemd(&[NotifyState::Watchdog]);
@@ -236,9 +243,13 @@ fn json_words(value: &impl Serialize) -> String {
     json::exact(value).unwrap_or_default()
 }
 
-/// The configuration after SIGHUP. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration
+/// The configuration after SIGHUP, and the findings that are accepted. The programs in the kernel go on counting meanwhile. A mistake is reported, and the configuration
 /// before it stays.
-fn read_again(args: &Agent, before: AgentConfig, writer: &mut Writer) -> AgentConfig {
+fn read_again(
+    args: &Agent,
+    before: AgentConfig,
+    writer: &mut Writer,
+) -> (AgentConfig, Option<Config>) {
     let reloading = NotifyState::monotonic_usec_now().ok();
     let states: Vec<NotifyState<'_>> = [NotifyState::Reloading]
         .into_iter()
@@ -260,13 +271,13 @@ fn read_again(args: &Agent, before: AgentConfig, writer: &mut Writer) -> AgentCo
         writer
             .set_settings(config.history.clone())
             .map_err(|error| Failure::failed(&error))?;
-        Ok(config)
+        Ok((config, Config::read(None, true)?))
     });
     tell_systemd(&[NotifyState::Ready]);
     match taken {
-        Ok(config) => {
+        Ok((config, accepted)) => {
             output::say("read the configuration again");
-            config
+            (config, Some(accepted))
         }
         Err(failure) => {
             let why = failure.text("");
@@ -274,7 +285,7 @@ fn read_again(args: &Agent, before: AgentConfig, writer: &mut Writer) -> AgentCo
                 "the configuration stays as it was: {}",
                 why.trim_end()
             ));
-            before
+            (before, None)
         }
     }
 }

@@ -17,10 +17,11 @@ use plumb_profile::answers::SingleIo;
 use plumb_profile::profile::ProfileSet;
 use plumb_quoting::json;
 use plumb_report::history::FindingChange;
-use plumb_stack::Obstacle;
+use plumb_stack::{Obstacle, Stack};
 use serde::{Deserialize, Serialize};
 
 use super::survey::LayoutSurvey;
+use crate::config::Config;
 
 /// Cap on the rows of a table, so that 200 busy devices take no more than 15 MB. Figures of a full table are ranges.
 const ROWS_MAX: usize = 1024;
@@ -39,6 +40,10 @@ pub struct Judge {
     /// The begin of the period on the clock of the programs.
     from_ns: u64,
     present: Vec<(Place, Finding)>,
+    /// Findings that the configuration of the host accepts: they are no news.
+    config: Config,
+    /// The places of the accepted ones, as of the last look at each.
+    accepted: Vec<Place>,
 }
 
 /// The place of a finding. A name may be that of another disk by now.
@@ -119,9 +124,15 @@ impl Judge {
         }
     }
 
-    /// The findings that are present, each with the name of its device.
+    /// Accepts findings from now on.
+    pub fn accept(&mut self, config: Config) {
+        self.config = config;
+    }
+
+    /// The findings that are present and not accepted, each with the name of its device.
     pub fn present(&self) -> impl Iterator<Item = (RuleId, Severity, String)> {
-        self.present.iter().map(|(place, finding)| {
+        let counts = |(place, _): &&(Place, Finding)| !self.accepted.contains(place);
+        self.present.iter().filter(counts).map(|(place, finding)| {
             let device = finding.target.device.clone();
             (place.rule, finding.severity, device)
         })
@@ -144,7 +155,19 @@ impl Judge {
         for profile in profiles.iter() {
             let mut profile = profile.clone();
             forget_earlier(&mut profile, from_ns);
-            let found = judge(&profile);
+            let mut found = judge(&profile);
+            let identity = self.identities.get(&profile.device);
+            for finding in &mut found.findings {
+                finding.target.identity = identity.filter(|one| **one != profile.device).cloned();
+            }
+            let accepted = self.config.apply(&mut found, &Stack::default());
+            let accepted = accepted.findings.iter().map(|one| &one.finding);
+            let accepted: Vec<Place> = accepted.map(|one| self.place(&profile, one)).collect();
+            let of_device = self.location(&profile, None);
+            self.accepted.retain(|place| {
+                (&place.on.identity, &place.on.layer) != (&of_device.identity, &of_device.layer)
+            });
+            self.accepted.extend(accepted);
             changes.extend(self.end_of_findings(&profile, &found));
             for finding in found.findings {
                 changes.extend(self.find(self.place(&profile, &finding), finding));
@@ -158,6 +181,9 @@ impl Judge {
         // An accepted finding is no news, and still there.
         let there = survey.findings.iter().chain(&survey.accepted);
         let there: Vec<Place> = there.map(place_in_layout).collect();
+        self.accepted.retain(|place| place.on.layer != LAYOUT);
+        let accepted = survey.accepted.iter().map(place_in_layout);
+        self.accepted.extend(accepted);
         let is_open = |place: &Place| {
             let is_of_place = |target: &Target| on_layout(target) == place.on;
             let is_unknown = survey.unknown.iter().any(|unknown| {
@@ -177,21 +203,27 @@ impl Judge {
     }
 
     fn place(&self, profile: &Profile, finding: &Finding) -> Place {
-        let identity = self.identities.get(&profile.device);
         Place {
             rule: finding.rule(),
-            on: Location {
-                identity: identity.unwrap_or(&profile.device).clone(),
-                layer: profile.layer.word().to_owned(),
-                part: finding.target.part.clone(),
-            },
+            on: self.location(profile, finding.target.part.clone()),
+        }
+    }
+
+    fn location(&self, profile: &Profile, part: Option<Part>) -> Location {
+        let identity = self.identities.get(&profile.device);
+        Location {
+            identity: identity.unwrap_or(&profile.device).clone(),
+            layer: profile.layer.word().to_owned(),
+            part,
         }
     }
 
     /// The findings on a device that its I/O of a period no longer show.
     fn end_of_findings(&mut self, profile: &Profile, found: &Diagnosis) -> Vec<Change> {
         let again = found.findings.iter();
-        let again: Vec<Place> = again.map(|finding| self.place(profile, finding)).collect();
+        let mut again: Vec<Place> = again.map(|finding| self.place(profile, finding)).collect();
+        // An accepted finding is still there.
+        again.extend(self.accepted.iter().cloned());
         let Some(identity) = self.identities.get(&profile.device).cloned() else {
             return Vec::new();
         };
@@ -374,6 +406,55 @@ mod tests {
         let of_rule = |change: &&Change| change.finding.rule() == RuleId::MisalignedIo;
         let kinds: Vec<FindingChange> = again.iter().filter(of_rule).map(|one| one.kind).collect();
         assert_eq!(kinds, [FindingChange::Appeared]);
+    }
+
+    /// An accepted finding is no news, and no metric; it is still there, and news again when nobody accepts it any more.
+    #[test]
+    fn accepted_findings_are_no_news() {
+        let (bad, good) = (period("sda", 2000, 512), period("sda", 2000, 0));
+        let misaligned = |judge: &Judge| {
+            let present = judge.present();
+            present
+                .filter(|(rule, _, _)| *rule == RuleId::MisalignedIo)
+                .count()
+        };
+        for device in ["sda", "/dev/sda", "wwn of sda"] {
+            let text = format!(
+                "[[accept]]\nrule = \"misaligned-io\"\ndevice = \"{device}\"\nreason = \"an archive\"\n"
+            );
+            let config = Config::parse("config.toml", &text).expect("a file without mistakes");
+            let mut judge = Judge::default();
+            judge.accept(config.clone());
+            assert_eq!(changes(&mut judge, &bad), [], "{device}");
+            assert_eq!(misaligned(&judge), 0);
+            // Another disk has it as well.
+            assert_eq!(
+                changes(&mut judge, &period("sdb", 2000, 512)),
+                [(FindingChange::Appeared, RuleId::MisalignedIo)]
+            );
+            judge.accept(Config::default());
+            assert_eq!(
+                changes(&mut judge, &bad),
+                [(FindingChange::Appeared, RuleId::MisalignedIo)]
+            );
+            assert_eq!(misaligned(&judge), 2);
+            judge.accept(config);
+            assert_eq!(changes(&mut judge, &bad), [], "still there");
+            assert_eq!(misaligned(&judge), 1);
+            assert_eq!(
+                changes(&mut judge, &good),
+                [(FindingChange::Gone, RuleId::MisalignedIo)]
+            );
+        }
+        // Its last day is over.
+        let text =
+            "[[accept]]\nrule = \"misaligned-io\"\nreason = \"a test\"\nuntil = 2020-01-31\n";
+        let mut judge = Judge::default();
+        judge.accept(Config::parse("config.toml", text).expect("a file without mistakes"));
+        assert_eq!(
+            changes(&mut judge, &bad),
+            [(FindingChange::Appeared, RuleId::MisalignedIo)]
+        );
     }
 
     /// The findings that steps leave behind in a store.
