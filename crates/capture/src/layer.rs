@@ -181,9 +181,10 @@ impl WatchedLayer {
     /// The activity since the last call.
     pub(crate) fn read(&mut self) -> Reading {
         let before = self.skipped_calls;
-        self.skipped_calls = skipped_calls(&self.programs);
+        // A count that cannot be read once does not count twice later.
+        self.skipped_calls = before.max(skipped_calls(&self.programs));
         Reading {
-            skipped_calls: self.skipped_calls - before.min(self.skipped_calls),
+            skipped_calls: self.skipped_calls - before,
             ..self.readings.next()
         }
     }

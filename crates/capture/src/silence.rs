@@ -1,7 +1,7 @@
 //! Times in which a device has I/O in flight and completes none, by the kernel's own counters. They also count I/O that were
 //! issued before anybody watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -47,6 +47,8 @@ pub(crate) struct Silences {
     file: Option<File>,
     text: Vec<u8>,
     devices: BTreeMap<u32, Watched>,
+    /// Those of the last look.
+    present: BTreeSet<u32>,
     looked: Option<Instant>,
 }
 
@@ -56,6 +58,7 @@ impl Silences {
             file: File::open(DISKSTATS).ok(),
             text: vec![0; 64 * LINE_BYTES],
             devices: BTreeMap::new(),
+            present: BTreeSet::new(),
             looked: None,
         };
         silences.look(Instant::now());
@@ -70,14 +73,20 @@ impl Silences {
         }
     }
 
-    /// The silence of each device that had I/O in flight at any look, the longest one since the last reading.
+    /// The silence of each device that had I/O in flight at any look, the longest one since the last reading. A device that went away
+    /// is in one more reading.
     pub(crate) fn read(&mut self) -> Vec<(u32, Silence)> {
         self.look(Instant::now());
+        self.take()
+    }
+
+    fn take(&mut self) -> Vec<(u32, Silence)> {
         let devices = self.devices.iter_mut();
         let was_in_use = devices.filter(|(_, watched)| watched.was_in_use);
-        was_in_use
-            .map(|(dev, watched)| (*dev, watched.take_silence()))
-            .collect()
+        let silences = was_in_use.map(|(dev, watched)| (*dev, watched.take_silence()));
+        let silences = silences.collect();
+        self.devices.retain(|dev, _| self.present.contains(dev));
+        silences
     }
 
     fn look(&mut self, now: Instant) {
@@ -89,12 +98,15 @@ impl Silences {
         else {
             return;
         };
-        for (dev, counted) in std::str::from_utf8(&self.text[..len])
-            .unwrap_or_default()
-            .lines()
-            .filter_map(parse)
-        {
-            self.devices.entry(dev).or_default().see(counted, now);
+        let text = std::str::from_utf8(&self.text[..len]).unwrap_or_default();
+        let counted: Vec<(u32, Counted)> = text.lines().filter_map(parse).collect();
+        self.see(&counted, now);
+    }
+
+    fn see(&mut self, counted: &[(u32, Counted)], now: Instant) {
+        self.present = counted.iter().map(|(dev, _)| *dev).collect();
+        for (dev, counted) in counted {
+            self.devices.entry(*dev).or_default().see(*counted, now);
         }
     }
 }
@@ -215,5 +227,34 @@ mod tests {
         };
         watched.see(silent, at(1700));
         assert_eq!([longest(&mut watched), longest(&mut watched)], [400, 400]);
+    }
+
+    #[test]
+    fn a_device_that_is_gone_is_forgotten_after_one_reading() {
+        let mut silences = Silences {
+            file: None,
+            text: Vec::new(),
+            devices: BTreeMap::new(),
+            present: BTreeSet::new(),
+            looked: None,
+        };
+        let busy = Counted {
+            completed: 1,
+            in_flight: 5,
+        };
+        let began = Instant::now();
+        silences.see(&[(1, busy), (2, busy)], began);
+        let devices = |silences: &mut Silences| {
+            let taken = silences.take();
+            taken.iter().map(|(dev, _)| *dev).collect::<Vec<_>>()
+        };
+        assert_eq!(devices(&mut silences), [1, 2]);
+        silences.see(&[(1, busy)], began + EACH);
+        assert_eq!(devices(&mut silences), [1, 2]);
+        silences.see(&[(1, busy)], began + 2 * EACH);
+        assert_eq!(devices(&mut silences), [1]);
+        // It is there again, as another one.
+        silences.see(&[(1, busy), (2, busy)], began + 3 * EACH);
+        assert_eq!(devices(&mut silences), [1, 2]);
     }
 }

@@ -23,8 +23,8 @@ pub struct Answer {
     pub status: u16,
     /// The media type of the body.
     pub content_type: &'static str,
-    /// The body.
-    pub body: Vec<u8>,
+    /// The body; answers can share one.
+    pub body: Bytes,
 }
 
 /// Plain text.
@@ -41,7 +41,7 @@ impl Answer {
         Answer {
             status,
             content_type: TEXT,
-            body: text.into().into_bytes(),
+            body: Bytes::from(text.into()),
         }
     }
 
@@ -57,7 +57,7 @@ impl Answer {
 
     /// The response to send. A HEAD request gets the headers alone: hyper leaves out the body.
     pub(crate) fn response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+        let mut response = Response::new(Full::new(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();

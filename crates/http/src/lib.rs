@@ -12,4 +12,5 @@ mod answer;
 mod server;
 
 pub use answer::{Answer, Request};
+pub use bytes::Bytes;
 pub use server::{Handler, Limits, Server};

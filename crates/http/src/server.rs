@@ -30,7 +30,7 @@ pub struct Limits {
     /// Time for a whole connection.
     pub connection: Duration,
     /// Connections that are open at a time. A further one takes the place of the oldest that has not sent its header yet; if all have
-    /// sent it, the further one is closed.
+    /// sent it, that of the oldest, whose client does not read.
     pub connections_max: usize,
     /// Length of a header.
     pub header_bytes_max: usize,
@@ -146,31 +146,24 @@ async fn accept(listener: &tokio::net::TcpListener, shared: &Arc<Shared>) {
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        if make_room(&mut open, shared.limits.connections_max) {
-            let has_header = Arc::new(AtomicBool::new(false));
-            let serving = serve(stream, Arc::clone(shared), Arc::clone(&has_header));
-            let task = tokio::spawn(serving).abort_handle();
-            open.push(Connection { has_header, task });
-        }
+        make_room(&mut open, shared.limits.connections_max);
+        let has_header = Arc::new(AtomicBool::new(false));
+        let serving = serve(stream, Arc::clone(shared), Arc::clone(&has_header));
+        let task = tokio::spawn(serving).abort_handle();
+        open.push(Connection { has_header, task });
     }
 }
 
-/// Makes room for one more connection, if need be by ending the oldest that has sent no header; whether there is room.
-fn make_room(open: &mut Vec<Connection>, connections_max: usize) -> bool {
+/// Makes room for one more connection, if need be by ending one.
+fn make_room(open: &mut Vec<Connection>, connections_max: usize) {
     if open.len() < connections_max {
-        return true;
+        return;
     }
     open.retain(|connection| !connection.task.is_finished());
-    if open.len() < connections_max {
-        return true;
-    }
-    let waits = |connection: &Connection| !connection.has_header.load(Ordering::Relaxed);
-    match open.iter().position(waits) {
-        Some(oldest) => {
-            open.remove(oldest).task.abort();
-            true
-        }
-        None => false,
+    if open.len() >= connections_max {
+        let waits = |connection: &Connection| !connection.has_header.load(Ordering::Relaxed);
+        let oldest = open.iter().position(waits).unwrap_or(0);
+        open.remove(oldest).task.abort();
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use crate::cli::{Agent, STATE_DIR};
 use crate::config::Config;
+use crate::device_names::{self, DeviceNames};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::history::{make_folder, now_ns};
@@ -83,11 +84,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         config.state_dir.display()
     ));
     let board = Board::new(config.interval);
-    let server = listener.map(|listener| board.serve(listener)).transpose()?;
-    if let Some(server) = &server {
-        output::say(&format!("metrics at http://{}/metrics", server.address()));
-    }
-    tell_systemd(&[NotifyState::Ready]);
+    let _server = listener.and_then(|listener| board.serve(listener));
     let earlier = writer
         .present_findings()
         .map_err(|error| Failure::failed(&error))?;
@@ -103,11 +100,13 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
     agent.report(&mut writer);
     agent.publish(&config);
     note_kernel(&mut writer);
+    tell_systemd(&[NotifyState::Ready]);
     let has_watchdog = sd_notify::watchdog_enabled().is_some();
     let mut judged = Instant::now();
     let end = args.duration.map(|duration| Instant::now() + duration);
     let mut stored = Instant::now();
     let mut from_ns = now_ns();
+    let mut names = DeviceNames::default();
     let mut is_over = false;
     while !is_over {
         let next = Instant::now() + config.interval;
@@ -118,17 +117,18 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
             tell_systemd(&[NotifyState::Stopping]);
             block.end();
         }
-        let reading = block.read();
+        names.learn();
+        let mut reading = block.read();
+        names.restore(&mut reading);
         let to_ns = now_ns();
         let span = span_of(from_ns, to_ns, config.interval);
         agent.add(&mut writer, span, &reading);
-        let identities = &agent.identities;
-        agent.board.add(&reading, identities, config.interval);
+        agent.board.add(&reading, &agent.identities);
         from_ns = to_ns;
         if is_over || judged.elapsed() >= config.judge_every {
             judged = Instant::now();
-            agent.judge(&mut writer, to_ns);
             agent.publish(&config);
+            agent.judge(&mut writer, to_ns);
         }
         if !is_over {
             agent.survey(&mut writer, &config.survey, to_ns);
@@ -140,6 +140,7 @@ pub fn run(args: &Agent) -> Result<Exit, Failure> {
         if reload.swap(false, Ordering::Relaxed) {
             let (taken, accepted) = read_again(args, config, &mut writer);
             config = taken;
+            agent.board.set_interval(config.interval);
             if let Some(accepted) = accepted {
                 agent.judge.accept(accepted);
             }
@@ -358,7 +359,7 @@ impl RunningAgent {
     /// Publishes the figures that change rarely.
     fn publish(&self, config: &AgentConfig) {
         self.board.set_history(&config.state_dir, &config.history);
-        self.board.forget_gone();
+        self.board.set_devices();
     }
 
     /// Judges the layout by a survey that is new.
@@ -448,14 +449,9 @@ pub fn notice_words(notice: &Notice) -> String {
     }
 }
 
-/// The folder of a block device in sysfs.
-fn sysfs_folder(name: &str) -> PathBuf {
-    Path::new("/sys/class/block").join(name.replace('/', "!"))
-}
-
 /// The identity of a disk in sysfs: WWN, UUID or serial number.
 fn identity(name: &str) -> Option<String> {
-    let folder = sysfs_folder(name);
+    let folder = device_names::sysfs_folder(name);
     let files = [
         "wwid",
         "device/wwid",

@@ -15,6 +15,7 @@ mod collect;
 mod compare;
 mod config;
 mod convert;
+mod device_names;
 mod device_reader;
 mod diagnose;
 mod exit;

@@ -5,8 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_http::{Answer, Handler, Limits, Request, Server};
+use plumb_http::{Answer, Bytes, Handler, Limits, Request, Server};
 use plumb_testkit::wait;
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+/// 64 MiB fit in no buffer of a socket.
+const WHOLE: usize = 64 << 20;
 
 /// Limits that no test waits for.
 const PATIENT: Limits = Limits {
@@ -209,19 +213,54 @@ fn connections_end_after_their_time() {
         );
     }
 
-    // 64 MiB fit in no buffer: the server waits for a client that does not read.
+    // The server waits for a client that does not read.
     let short = Limits {
         connection: Duration::from_millis(200),
         ..PATIENT
     };
-    let whole = 64 << 20;
-    let server = start(short, move |_| Answer::text(200, "x".repeat(whole)));
+    let (answered, answers) = std::sync::mpsc::channel();
+    let server = start(short, move |_| {
+        answered.send(()).expect("the test listens");
+        Answer::text(200, "x".repeat(WHOLE))
+    });
     let mut stream = connect(server.address());
-    stream
-        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        .expect("a reader");
-    std::thread::sleep(Duration::from_millis(600));
-    assert!(read_all(stream).len() < whole);
+    stream.write_all(GET).expect("a reader");
+    answers.recv_timeout(wait::PATIENCE).expect("an answer");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(read_all(stream).len() < WHOLE);
+}
+
+/// Clients that do not read their answers take no place from others, and share one answer.
+#[test]
+fn a_client_that_does_not_read_takes_no_place() {
+    let (answered, answers) = std::sync::mpsc::channel();
+    let large = Bytes::from("x".repeat(WHOLE));
+    let server = start(PATIENT, move |request| {
+        answered.send(()).expect("the test listens");
+        match request.path {
+            "/" => Answer {
+                body: large.clone(),
+                ..Answer::text(200, "")
+            },
+            _ => echo(request),
+        }
+    });
+    let idle = |_| {
+        let mut stream = connect(server.address());
+        stream.write_all(GET).expect("a reader");
+        answers.recv_timeout(wait::PATIENCE).expect("an answer");
+        stream
+    };
+    let mut idle: Vec<TcpStream> = (0..200).map(idle).collect();
+    let response = ask(
+        server.address(),
+        "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    );
+    assert_eq!(status(&response), "200 OK");
+    // The last of them gets all of its answer, the first one does not.
+    let last = read_all(idle.pop().expect("200 of them"));
+    assert_eq!(body(&last).len(), WHOLE);
+    assert!(read_all(idle.swap_remove(0)).len() < WHOLE);
 }
 
 #[test]

@@ -236,7 +236,7 @@ mod tests {
         for (text, message) in [
             (
                 "\nintervall = \"5s\"",
-                "a:2: found key `intervall`, expected one of state_dir, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
+                "a:2: found key `intervall`, expected one of state_dir, listen, survey, interval, judge_every, history_max, keep_5_minutes, keep_hours, \
                  keep_days; did you mean `interval`?",
             ),
             (
@@ -289,7 +289,12 @@ mod tests {
                     .any(|key| line.starts_with(&format!("{key} = ")))
             })
             .collect();
-        assert_eq!(shown.len(), KEYS.len(), "{packaged}");
+        // Only the address has no default: the file has an example.
+        assert_eq!(shown.len() + 1, KEYS.len(), "{packaged}");
         assert_eq!(AgentConfig::parse("shown", &shown.join("\n")), Ok(default));
+        let mut lines = packaged.lines();
+        let example = lines.find_map(|line| line.strip_prefix("# For example: "));
+        let example = AgentConfig::parse("example", example.expect("an example"));
+        assert!(example.expect("a file without mistakes").listen.is_some());
     }
 }

@@ -53,6 +53,20 @@ pub struct Place {
     on: Location,
 }
 
+/// A finding that is present.
+pub struct PresentFinding {
+    /// Its rule.
+    pub rule: RuleId,
+    /// Its severity.
+    pub severity: Severity,
+    /// The device.
+    pub device: String,
+    /// A partition of it; empty for the whole.
+    pub part: String,
+    /// The identity of the device whose I/O show it; absent for a finding about the layout.
+    pub seen_on: Option<String>,
+}
+
 /// The part of a place that the history stores as words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
@@ -129,12 +143,21 @@ impl Judge {
         self.config = config;
     }
 
-    /// The findings that are present and not accepted, each with the name of its device.
-    pub fn present(&self) -> impl Iterator<Item = (RuleId, Severity, String)> {
+    /// The findings that are present and not accepted.
+    pub fn present(&self) -> impl Iterator<Item = PresentFinding> {
         let counts = |(place, _): &&(Place, Finding)| !self.accepted.contains(place);
         self.present.iter().filter(counts).map(|(place, finding)| {
-            let device = finding.target.device.clone();
-            (place.rule, finding.severity, device)
+            let identity = &place.on.identity;
+            PresentFinding {
+                rule: place.rule,
+                severity: finding.severity,
+                device: finding.target.device.clone(),
+                part: match &finding.target.part {
+                    Some(Part::Partition(name)) => name.clone(),
+                    _ => String::new(),
+                },
+                seen_on: (place.on.layer != LAYOUT).then(|| identity.clone()),
+            }
         })
     }
 
@@ -415,7 +438,7 @@ mod tests {
         let misaligned = |judge: &Judge| {
             let present = judge.present();
             present
-                .filter(|(rule, _, _)| *rule == RuleId::MisalignedIo)
+                .filter(|one| one.rule == RuleId::MisalignedIo)
                 .count()
         };
         for device in ["sda", "/dev/sda", "wwn of sda"] {

@@ -1,6 +1,6 @@
 //! The measurements of the agent over HTTP: metrics for Prometheus, and the state of the agent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -8,29 +8,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use plumb_capture::Reading;
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::Grid;
 use plumb_history::{Reader, Settings, Tier};
-use plumb_http::{Answer, Limits, Request, Server};
+use plumb_http::{Answer, Bytes, Limits, Request, Server};
 use plumb_model::facts::GridSource;
-use plumb_model::{RuleId, Severity};
 use plumb_profile::{Profile, Select, Unknown};
 use plumb_report::exports::{
-    AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, MetricsFormat,
-    agent_metrics,
+    AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,
+    MetricsFormat, agent_metrics,
 };
-use plumb_trace::Op;
+use plumb_trace::{Layer, Op};
 
-use crate::failure::Failure;
+use super::judge::PresentFinding;
 use crate::output;
 
 /// The grid of the counters of fit: nobody states one to the agent.
-const GRID: Grid = match Grid::unit(Bytes(4096)) {
+const GRID: Grid = match Grid::unit(plumb_geometry::Bytes(4096)) {
     Ok(grid) => grid,
     Err(_) => panic!("4096 is a granularity"),
 };
 
 /// Paths that are answered.
 const PATHS: [&str; 2] = ["/metrics", "/healthz"];
+
+/// As the kernel packs numbers of devices.
+const MINOR_BITS: u32 = 20;
 
 /// A reading may come later than its time on a busy host.
 const LATE: Duration = Duration::from_secs(5);
@@ -42,6 +44,9 @@ pub struct Board {
 
 struct State {
     metrics: AgentMetrics,
+    /// Texts of the present measurements, made at the first request for them.
+    classic: Option<Bytes>,
+    open_metrics: Option<Bytes>,
     interval: Duration,
     read_at: Instant,
     fault: Option<String>,
@@ -54,6 +59,8 @@ impl Board {
                 history_is_stored: true,
                 ..AgentMetrics::default()
             },
+            classic: None,
+            open_metrics: None,
             interval,
             read_at: Instant::now(),
             fault: None,
@@ -63,64 +70,133 @@ impl Board {
         }
     }
 
+    /// Changes the measurements.
+    fn change(&self, change: impl FnOnce(&mut AgentMetrics)) {
+        let mut state = lock(&self.state);
+        (state.classic, state.open_metrics) = (None, None);
+        change(&mut state.metrics);
+    }
+
     /// Adds a reading; `identities` are those of its devices.
-    pub fn add(
-        &self,
-        reading: &Reading,
-        identities: &BTreeMap<String, String>,
-        interval: Duration,
-    ) {
-        let mut state = lock(&self.state);
-        state.read_at = Instant::now();
-        state.interval = interval;
-        let metrics = &mut state.metrics;
-        metrics.events_lost += reading.lost + reading.unlisted;
-        metrics.calls_skipped += reading.skipped_calls;
-        for profile in reading.profiles.iter() {
-            let name = &profile.device;
-            let identity = identities.get(name).unwrap_or(name);
-            let device = metrics.devices.entry(name.clone());
-            let device = device.or_insert_with(|| empty(profile, identity));
-            if device.identity != *identity {
-                // The name is that of another disk by now, whose counters begin at 0.
-                *device = empty(profile, identity);
+    pub fn add(&self, reading: &Reading, identities: &BTreeMap<String, String>) {
+        lock(&self.state).read_at = Instant::now();
+        self.change(|metrics| {
+            let misses = reading.misses.values();
+            let unplaced: u64 = misses.map(|misses| misses.unplaced).sum();
+            metrics.events_lost += reading.lost + reading.unlisted + unplaced;
+            metrics.calls_skipped += reading.skipped_calls;
+            for profile in reading.profiles.iter() {
+                let name = &profile.device;
+                // A device that went away before anybody knew its name has a number alone.
+                if name.contains(':') {
+                    continue;
+                }
+                let identity = identities.get(name).unwrap_or(name);
+                let device = metrics.devices.entry(name.clone());
+                let device = device.or_insert_with(|| empty(profile.layer, identity));
+                if device.identity != *identity {
+                    // The name is that of another disk by now, whose counters begin at 0.
+                    *device = empty(profile.layer, identity);
+                }
+                let flushes = reading.misses.get(name).map_or(0, |misses| misses.flushes);
+                add(device, profile, flushes);
             }
-            add(device, profile);
-        }
+        });
     }
 
-    /// Notes the findings that are present.
-    pub fn set_findings(&self, findings: impl Iterator<Item = (RuleId, Severity, String)>) {
-        lock(&self.state).metrics.findings = findings.collect();
-    }
-
-    /// Leaves out devices that the host no longer has.
-    pub fn forget_gone(&self) {
-        let is_there = |name: &String| super::sysfs_folder(name).exists();
+    /// Notes the time between two readings.
+    pub fn set_interval(&self, interval: Duration) {
         let mut state = lock(&self.state);
-        state.metrics.devices.retain(|name, _| is_there(name));
+        state.interval = interval;
+        state.read_at = Instant::now();
+    }
+
+    /// Notes the findings that are present; one that I/O show counts while its device is there.
+    pub fn set_findings(&self, findings: impl Iterator<Item = PresentFinding>) {
+        self.change(|metrics| {
+            let devices: BTreeSet<&str> = metrics
+                .devices
+                .values()
+                .map(|device| device.identity.as_str())
+                .collect();
+            let is_there = |finding: &PresentFinding| {
+                let on = finding.seen_on.as_deref();
+                on.is_none_or(|identity| devices.contains(identity))
+            };
+            let findings = findings.filter(is_there).map(|finding| FindingMetrics {
+                rule: finding.rule,
+                severity: finding.severity,
+                device: finding.device,
+                part: finding.part,
+            });
+            let findings = findings.collect();
+            metrics.findings = findings;
+        });
+    }
+
+    /// Leaves out devices that the host no longer has, and adds disks without I/O: their counters have begun at 0.
+    pub fn set_devices(&self) {
+        self.set_devices_in(Path::new("/sys/block"));
+    }
+
+    fn set_devices_in(&self, disks: &Path) {
+        let present: BTreeMap<String, DeviceMetrics> = present_disks(disks).collect();
+        self.change(|metrics| {
+            metrics.devices.retain(|name, _| present.contains_key(name));
+            for (name, device) in present {
+                metrics.devices.entry(name).or_insert(device);
+            }
+        });
     }
 
     /// Notes the size and the begin of the history.
     pub fn set_history(&self, folder: &Path, settings: &Settings) {
         let history = history_metrics(folder, settings);
-        lock(&self.state).metrics.history = history;
+        self.change(|metrics| metrics.history = history);
     }
 
     /// Notes the fault of the history; `None` while it is stored.
     pub fn set_fault(&self, fault: Option<&str>) {
-        let mut state = lock(&self.state);
-        state.metrics.history_is_stored = fault.is_none();
-        state.fault = fault.map(str::to_owned);
+        self.change(|metrics| metrics.history_is_stored = fault.is_none());
+        lock(&self.state).fault = fault.map(str::to_owned);
     }
 
-    /// Starts to answer requests.
-    pub fn serve(&self, listener: TcpListener) -> Result<Server, Failure> {
+    /// Starts to answer requests. An agent that cannot do so counts all the same.
+    pub fn serve(&self, listener: TcpListener) -> Option<Server> {
         let state = Arc::clone(&self.state);
         let answer = move |request: &Request<'_>| lock(&state).answer(request);
-        Server::start(listener, Limits::default(), Arc::new(answer))
-            .map_err(|error| Failure::failed(&error))
+        match Server::start(listener, Limits::default(), Arc::new(answer)) {
+            Ok(server) => {
+                output::say(&format!("metrics at http://{}/metrics", server.address()));
+                Some(server)
+            }
+            Err(error) => {
+                output::say(&format!("no metrics: {error}"));
+                None
+            }
+        }
     }
+}
+
+/// The disks of the host that have a size.
+fn present_disks(disks: &Path) -> impl Iterator<Item = (String, DeviceMetrics)> {
+    let entries = fs::read_dir(disks).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let read = |file: &str| fs::read_to_string(entry.path().join(file)).ok();
+        let sectors: u64 = read("size")?.trim().parse().ok()?;
+        let number = read("dev")?;
+        let (major, minor) = number.trim().split_once(':')?;
+        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        let layer = match plumb_capture::is_bio_based(major << MINOR_BITS | minor) {
+            true => Layer::Bio,
+            false => Layer::Request,
+        };
+        let name = entry.file_name().to_string_lossy().replace('!', "/");
+        let identity = super::identity(&name);
+        let identity = identity.as_ref().unwrap_or(&name);
+        let device = empty(layer, identity);
+        (sectors > 0).then_some((name, device))
+    })
 }
 
 /// No reader of a half-written state can exist: a panic of the agent ends it.
@@ -129,18 +205,19 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
-    fn answer(&self, request: &Request<'_>) -> Answer {
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
         match request.path {
             "/metrics" => {
-                let format = match request.accept.contains("application/openmetrics-text") {
-                    true => MetricsFormat::OpenMetrics,
-                    false => MetricsFormat::Classic,
+                let (format, text) = match request.accept.contains("application/openmetrics-text") {
+                    true => (MetricsFormat::OpenMetrics, &mut self.open_metrics),
+                    false => (MetricsFormat::Classic, &mut self.classic),
                 };
-                let text = agent_metrics(&self.metrics, env!("CARGO_PKG_VERSION"), format);
+                let version = env!("CARGO_PKG_VERSION");
+                let made = || agent_metrics(&self.metrics, version, format).into();
                 Answer {
                     status: 200,
                     content_type: format.content_type(),
-                    body: text.into_bytes(),
+                    body: text.get_or_insert_with(made).clone(),
                 }
             }
             "/healthz" => match self.illness() {
@@ -166,10 +243,10 @@ impl State {
 }
 
 /// A device without I/O.
-fn empty(profile: &Profile, identity: &str) -> DeviceMetrics {
+fn empty(layer: Layer, identity: &str) -> DeviceMetrics {
     DeviceMetrics {
         identity: identity.to_owned(),
-        layer: profile.layer,
+        layer,
         in_flight: 0,
         ops: Default::default(),
         latency_ns_sums: [0; 6],
@@ -181,11 +258,13 @@ fn empty(profile: &Profile, identity: &str) -> DeviceMetrics {
     }
 }
 
-fn add(device: &mut DeviceMetrics, profile: &Profile) {
+/// Adds the I/O of a reading; flushes have no place, and the profile does not have them.
+fn add(device: &mut DeviceMetrics, profile: &Profile, flushes: u64) {
     device.in_flight = profile.answers.as_ref().map_or(0, |all| all.in_flight);
     for (totals, added) in device.ops.iter_mut().zip(&profile.ops) {
         totals.merge(added);
     }
+    device.ops[Op::Flush as usize].ios += flushes;
     let table = &profile.places.table;
     for (key, row) in table.iter() {
         device.latency_ns_sums[key.op() as usize] += row.ns_sum;
@@ -215,7 +294,13 @@ fn history_metrics(folder: &Path, settings: &Settings) -> Option<HistoryMetrics>
 /// The socket to listen at: that of the service manager, else one at the address of the configuration. An agent that cannot listen
 /// counts all the same.
 pub fn listener(address: Option<SocketAddr>) -> Option<TcpListener> {
-    let passed = listenfd::ListenFd::from_env().take_tcp_listener(0);
+    let mut passed = listenfd::ListenFd::from_env();
+    for further in 1..passed.len() {
+        // Closed: a client would wait for an answer.
+        drop(passed.take_tcp_listener(further));
+        output::say("only the first socket that the service manager passed is used");
+    }
+    let passed = passed.take_tcp_listener(0);
     match (passed, address) {
         (Ok(Some(listener)), None) => Some(listener),
         (Ok(Some(listener)), Some(address)) => {
@@ -238,5 +323,126 @@ pub fn listener(address: Option<SocketAddr>) -> Option<TcpListener> {
                 None
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(device: &str, reads: u64) -> Reading {
+        let mut reading = Reading::default();
+        let table = || {
+            plumb_profile::Settings::default()
+                .table()
+                .expect("a modulus")
+        };
+        let profile = reading.profiles.entry(device, Layer::Request, table);
+        profile.ops[Op::Read as usize].ios = reads;
+        reading
+    }
+
+    fn reads(board: &Board, device: &str) -> Option<u64> {
+        let state = lock(&board.state);
+        let device = state.metrics.devices.get(device)?;
+        Some(device.ops[Op::Read as usize].ios)
+    }
+
+    fn get(board: &Board, path: &str) -> Answer {
+        let request = Request {
+            path,
+            query: None,
+            accept: "",
+        };
+        lock(&board.state).answer(&request)
+    }
+
+    #[test]
+    fn devices_come_and_go() {
+        let disks = plumb_testkit::temp_dir("publish-disks");
+        let disk = |name: &str, sectors: u64, number: &str| {
+            let folder = disks.path().join(name);
+            fs::create_dir_all(&folder).expect("room");
+            fs::write(folder.join("size"), format!("{sectors}\n")).expect("room");
+            fs::write(folder.join("dev"), format!("{number}\n")).expect("room");
+        };
+        disk("plumb-a", 100, "259:77");
+        disk("plumb!b", 100, "259:78");
+        disk("plumb-empty", 0, "259:79");
+        let board = Board::new(Duration::from_secs(10));
+        board.set_devices_in(disks.path());
+        assert_eq!(reads(&board, "plumb-a"), Some(0));
+        assert_eq!(reads(&board, "plumb/b"), Some(0));
+        assert_eq!(reads(&board, "plumb-empty"), None);
+
+        let mut identities = BTreeMap::new();
+        board.add(&reading("plumb-a", 5), &identities);
+        board.add(&reading("plumb-a", 2), &identities);
+        board.add(&reading("259:80", 9), &identities);
+        board.set_devices_in(disks.path());
+        assert_eq!(reads(&board, "plumb-a"), Some(7), "counters go on");
+        board.add(&reading("259:80", 9), &identities);
+        assert_eq!(reads(&board, "259:80"), None, "a number is no name");
+        // The name is that of another disk, then of none.
+        identities.insert("plumb-a".to_owned(), "another".to_owned());
+        board.add(&reading("plumb-a", 3), &identities);
+        assert_eq!(reads(&board, "plumb-a"), Some(3));
+        disk("plumb-a", 0, "259:77");
+        board.set_devices_in(disks.path());
+        assert_eq!(reads(&board, "plumb-a"), None);
+    }
+
+    #[test]
+    fn findings_of_io_go_with_their_device() {
+        let board = Board::new(Duration::from_secs(10));
+        let identities = BTreeMap::from([("plumb-a".to_owned(), "wwn".to_owned())]);
+        board.add(&reading("plumb-a", 5), &identities);
+        let finding = |seen_on: Option<&str>| PresentFinding {
+            rule: plumb_model::RuleId::MisalignedIo,
+            severity: plumb_model::Severity::Warning,
+            device: seen_on.unwrap_or("layout").to_owned(),
+            part: String::new(),
+            seen_on: seen_on.map(str::to_owned),
+        };
+        let all = [finding(None), finding(Some("wwn")), finding(Some("gone"))];
+        board.set_findings(all.into_iter());
+        let state = lock(&board.state);
+        let findings = state.metrics.findings.iter();
+        let devices: Vec<&str> = findings.map(|one| one.device.as_str()).collect();
+        assert_eq!(devices, ["layout", "wwn"]);
+    }
+
+    #[test]
+    fn an_agent_that_stops_is_reported() {
+        let board = Board::new(Duration::from_secs(1));
+        let health = || get(&board, "/healthz");
+        assert_eq!(health(), Answer::text(200, "ok\n"));
+        board.set_fault(Some("no room"));
+        let words = "the history cannot be stored: no room\n";
+        assert_eq!(health(), Answer::text(503, words));
+        board.set_fault(None);
+        lock(&board.state).read_at -= Duration::from_secs(20);
+        let answer = health();
+        assert_eq!(answer.status, 503);
+        let words = String::from_utf8(answer.body.to_vec()).expect("text");
+        assert!(
+            words.starts_with("the last reading of the counts was 2"),
+            "{words}"
+        );
+        board.set_interval(Duration::from_secs(60));
+        assert_eq!(health(), Answer::text(200, "ok\n"));
+    }
+
+    /// A text is made once, and anew after a change.
+    #[test]
+    fn requests_share_a_text() {
+        let board = Board::new(Duration::from_secs(1));
+        let text = || get(&board, "/metrics").body;
+        let first = text();
+        assert_eq!(text().as_ptr(), first.as_ptr());
+        board.add(&reading("plumb-a", 5), &BTreeMap::new());
+        let second = String::from_utf8(text().to_vec()).expect("text");
+        let line = "plumb_ios_total{device=\"plumb-a\",op=\"read\"} 5\n";
+        assert!(second.contains(line), "{second}");
     }
 }

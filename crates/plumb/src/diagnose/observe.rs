@@ -1,17 +1,17 @@
 //! The watch of a diagnosis: the only place in it that knows how I/O are captured.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use plumb_capture::{BlockWatch, CaptureError, Options, Process, Reading};
+use plumb_capture::{BlockWatch, CaptureError, Options, Process};
 use plumb_geometry::{SmallSort, group_digits, plural};
-use plumb_profile::{Places, Profile, ProfileSet, Settings};
+use plumb_profile::{Profile, ProfileSet, Settings};
 use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
 
+use crate::device_names::{self, DeviceNames};
 use crate::failure::Failure;
 use crate::privilege;
 use crate::signals::stop_flag;
@@ -23,9 +23,6 @@ use super::faults::Faults;
 /// Time between two readings of the counts. Each reading looks up the partitions, so a partition that goes away loses at most
 /// the I/O of this time. A window of the course over time holds about four readings: ten windows in the usual 10 s.
 const WINDOW: Duration = Duration::from_millis(250);
-
-/// The folder that lists devices by name.
-const CLASS: &str = "/sys/class/block";
 
 /// A disk that is watched.
 pub struct WatchedDisk {
@@ -98,7 +95,7 @@ pub fn watch(
     } else {
         disks.iter().map(|disk| disk.number).collect()
     };
-    let names = names();
+    let names = DeviceNames::of_present();
     let options = Options {
         devices,
         tables: tables.clone(),
@@ -136,7 +133,7 @@ pub fn watch(
             block.end();
         }
         let mut reading = block.read();
-        rename(&mut reading, &names);
+        names.restore(&mut reading);
         whole.add(&reading);
         counted += reading.profiles.iter().map(Profile::ios).sum::<u64>();
         seen_again.append(&mut reading.seen_again);
@@ -160,8 +157,7 @@ pub fn watch(
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
     processes.small_sort_by_key(|process| std::cmp::Reverse(process.ios));
-    let is_gone =
-        |disk: &&WatchedDisk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
+    let is_gone = |disk: &&WatchedDisk| !device_names::is_present(&disk.name);
     let gone = disks
         .iter()
         .filter(is_gone)
@@ -194,54 +190,4 @@ fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process)
             senders.insert(key, process);
         }
     }
-}
-
-/// Devices by number, `7:5`: one that goes away while it is watched has only that left for a name.
-fn names() -> HashMap<String, String> {
-    let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
-    let named = entries.filter_map(|entry| {
-        let number = fs::read_to_string(entry.path().join("dev")).ok()?;
-        Some((
-            number.trim().to_owned(),
-            entry.file_name().to_string_lossy().replace('!', "/"),
-        ))
-    });
-    named.collect()
-}
-
-/// Gives devices that went away the names that they had.
-fn rename(reading: &mut Reading, names: &HashMap<String, String>) {
-    let name = |known: &str| {
-        names
-            .get(known)
-            .cloned()
-            .unwrap_or_else(|| known.to_owned())
-    };
-    for process in &mut reading.processes {
-        (process.device, process.disk) = (name(&process.device), name(&process.disk));
-    }
-    reading.misses = std::mem::take(&mut reading.misses)
-        .into_iter()
-        .map(|(key, misses)| (name(&key), misses))
-        .collect();
-    if !reading
-        .profiles
-        .iter()
-        .any(|profile| names.contains_key(&profile.device))
-    {
-        return;
-    }
-    let mut renamed = ProfileSet::default();
-    for profile in reading.profiles.iter() {
-        let partitions = profile
-            .partitions
-            .iter()
-            .map(|(key, places): (&String, &Places)| (name(key), places.clone()));
-        renamed.add(&Profile {
-            device: name(&profile.device),
-            partitions: partitions.collect(),
-            ..profile.clone()
-        });
-    }
-    reading.profiles = renamed;
 }

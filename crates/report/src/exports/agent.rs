@@ -1,12 +1,13 @@
 //! The measurements of an agent as metrics of Prometheus.
 //!
-//! Labels have few values: never a process, a file or a place. A device has at most 60 series, and the whole is bounded; the metrics
+//! Labels have few values: never a process, a file or a place. A device has at most 60 series beside its findings, and the whole is bounded; the metrics
 //! say how many series were left out.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
-use plumb_geometry::Bounds;
+use plumb_geometry::{Bounds, SmallSort};
 use plumb_model::facts::GridSource;
 use plumb_model::{RuleId, Severity};
 use plumb_profile::histogram::log_linear_bounds;
@@ -30,9 +31,9 @@ const LATENCY_STEP: usize = 2;
 pub struct AgentMetrics {
     /// By name, as the kernel spells it.
     pub devices: BTreeMap<String, DeviceMetrics>,
-    /// The findings that are present, each with its device.
-    pub findings: BTreeSet<(RuleId, Severity, String)>,
-    /// I/O that are in no figure: the kernel's buffers had no room for their events, or there was no room for their device.
+    /// The findings that are present.
+    pub findings: BTreeSet<FindingMetrics>,
+    /// I/O that are in no figure: there was no room for their events, their place and length, or their device.
     pub events_lost: u64,
     /// Calls of the programs that the kernel skipped: each may hide an I/O or its latency.
     pub calls_skipped: u64,
@@ -40,6 +41,19 @@ pub struct AgentMetrics {
     pub history_is_stored: bool,
     /// The history; `None` while it cannot be read.
     pub history: Option<HistoryMetrics>,
+}
+
+/// A finding that is present.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindingMetrics {
+    /// Its rule.
+    pub rule: RuleId,
+    /// Its severity.
+    pub severity: Severity,
+    /// The device.
+    pub device: String,
+    /// A partition of it; empty for the whole.
+    pub part: String,
 }
 
 /// The history of an agent.
@@ -66,6 +80,19 @@ pub struct DeviceMetrics {
     pub latency_ns_sums: [u128; 6],
     /// The fit on the grid that is asked about.
     pub fit: GridMetrics,
+}
+
+impl DeviceMetrics {
+    fn ios(&self) -> u64 {
+        self.ops.iter().map(|op| op.ios).sum()
+    }
+
+    /// Number of its series: two of the device, three of each operation, one histogram and four counters of fit of reads and of writes.
+    fn series(&self) -> u64 {
+        let buckets = LATENCY_POWERS.step_by(LATENCY_STEP).count() as u64;
+        let of_data = buckets + 3 + 4;
+        2 + 3 * seen_ops(self).count() as u64 + 2 * of_data
+    }
 }
 
 /// Counts of reads and writes on one grid.
@@ -110,28 +137,33 @@ pub fn agent_metrics(metrics: &AgentMetrics, version: &str, format: MetricsForma
     out.begin("plumb_build", Kind::Info, "Version of Plumb.");
     out.series(&[("version", version)], 1);
 
+    // The devices with most I/O, in the order of their names.
     let mut shown: Vec<_> = metrics.devices.iter().collect();
+    shown.small_sort_by_key(|(_, device)| Reverse(device.ios()));
     let beyond = shown.split_off(shown.len().min(DEVICES_MAX));
+    shown.small_sort_by_key(|(name, _)| *name);
     devices(&mut out, &shown);
-    let mut unseen = Exposition::new(format);
-    devices(&mut unseen, &beyond);
-    let mut dropped = unseen.series_count();
+    let beyond = beyond.iter().map(|(_, device)| device.series());
+    let mut dropped: u64 = beyond.sum();
 
     out.begin("plumb_finding", Kind::Gauge, "Findings that are present.");
-    for (rule, severity, device) in metrics.findings.iter().take(FINDINGS_MAX) {
+    for finding in metrics.findings.iter().take(FINDINGS_MAX) {
         let labels = [
-            ("finding", rule.name()),
-            ("severity", severity.word()),
-            ("device", device),
+            ("finding", finding.rule.name()),
+            ("severity", finding.severity.word()),
+            ("device", &finding.device),
+            ("part", &finding.part),
         ];
-        out.series(&labels, 1);
+        // An empty label is none.
+        let has_part = !finding.part.is_empty();
+        out.series(&labels[..labels.len() - usize::from(!has_part)], 1);
     }
     dropped += metrics.findings.len().saturating_sub(FINDINGS_MAX) as u64;
 
     out.begin(
         "plumb_events_lost",
         Kind::Counter,
-        "I/O in no figure, because a buffer of the kernel or the list of devices was full.",
+        "I/O in no figure, because a buffer, a table or the list of devices was full.",
     );
     out.series(&[], metrics.events_lost);
     out.begin(
@@ -217,7 +249,7 @@ fn devices(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
 /// Reads and writes, and the other operations that were seen.
 fn seen_ops(device: &DeviceMetrics) -> impl Iterator<Item = (Op, &OpTotals)> {
     let all = Op::ALL.into_iter().zip(&device.ops);
-    all.filter(|(op, totals)| matches!(op, Op::Read | Op::Write) || totals.ios > 0)
+    all.filter(|(op, totals)| matches!(op, Op::Read | Op::Write) || totals.ios + totals.failed > 0)
 }
 
 fn latencies(out: &mut Exposition, devices: &[(&String, &DeviceMetrics)]) {
@@ -326,5 +358,52 @@ mod tests {
         ] {
             assert_eq!(Seconds(ns).to_string(), words);
         }
+    }
+
+    fn device(ios: u64, ops: &[Op]) -> DeviceMetrics {
+        let mut device = DeviceMetrics {
+            identity: String::new(),
+            layer: Layer::Request,
+            in_flight: 0,
+            ops: Default::default(),
+            latency_ns_sums: [0; 6],
+            fit: GridMetrics {
+                unit_bytes: 4096,
+                source: GridSource::Assumed,
+                ops: [FitMetrics::default(); 2],
+            },
+        };
+        for op in ops {
+            device.ops[*op as usize].ios = ios;
+        }
+        device
+    }
+
+    /// Of too many devices those with most I/O are shown, and the series of the others are counted.
+    #[test]
+    fn devices_beyond_the_limit_are_counted() {
+        let mut metrics = AgentMetrics::default();
+        for number in 0..300 {
+            let name = format!("sd{number:03}");
+            let busy = if number < 45 { 1 } else { 2 };
+            metrics.devices.insert(name, device(busy, &[Op::Read]));
+        }
+        metrics
+            .devices
+            .insert("sd043".to_owned(), device(1, &Op::ALL));
+        let text = agent_metrics(&metrics, "1", MetricsFormat::Classic);
+        assert!(text.contains("{device=\"sd045\"") && text.contains("{device=\"sd299\""));
+        // Six I/O of six operations are more than two.
+        assert!(text.contains("{device=\"sd043\"") && !text.contains("{device=\"sd044\""));
+        let of = |name: &str| {
+            let label = format!("{{device=\"{name}\"");
+            text.lines().filter(|line| line.contains(&label)).count()
+        };
+        assert_eq!(of("sd299") as u64, device(2, &[Op::Read]).series());
+        assert_eq!(of("sd043") as u64, device(1, &Op::ALL).series());
+        assert!(of("sd043") <= 60);
+        let dropped = 44 * device(1, &[Op::Read]).series();
+        let line = format!("\nplumb_metrics_dropped_series {dropped}\n");
+        assert!(text.contains(&line), "{line} in {text}");
     }
 }

@@ -63,7 +63,6 @@ pub(crate) struct Exposition {
     text: String,
     family: &'static str,
     kind: Kind,
-    series: u64,
 }
 
 impl Exposition {
@@ -98,7 +97,6 @@ impl Exposition {
 
     /// A series of a histogram, with its own suffix.
     pub(crate) fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.series += 1;
         self.text += self.family;
         self.text += suffix;
         for (at, (label, word)) in labels.iter().enumerate() {
@@ -109,11 +107,6 @@ impl Exposition {
             self.text.push('}');
         }
         let _ = writeln!(self.text, " {value}");
-    }
-
-    /// Number of series so far.
-    pub(crate) fn series_count(&self) -> u64 {
-        self.series
     }
 
     pub(crate) fn finish(mut self) -> String {

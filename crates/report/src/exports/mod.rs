@@ -16,7 +16,8 @@ mod nagios;
 mod prometheus;
 
 pub use agent::{
-    AgentMetrics, DeviceMetrics, FitMetrics, GridMetrics, HistoryMetrics, agent_metrics,
+    AgentMetrics, DeviceMetrics, FindingMetrics, FitMetrics, GridMetrics, HistoryMetrics,
+    agent_metrics,
 };
 pub(crate) use csv::cell;
 pub use csv::csv;

@@ -95,6 +95,14 @@ fn get(address: SocketAddr, path: &str, accept: &str) -> (String, String) {
 fn metrics_count_each_io() {
     require!(Bpf, Loop, Root, Tool("promtool"));
     let agent = Metered::begin("agent-metrics");
+    // A disk has series before its first I/O, so that its counters begin at 0.
+    let series = agent.series();
+    assert_eq!(agent.reads(&series, "plumb_ios_total"), 0.0);
+    let names = [("device", agent.disk.name())];
+    let names = names
+        .each_ref()
+        .map(|(label, text)| (*label, text.as_str()));
+    assert_eq!(exposition::sum(&series, "plumb_device_info", &names), 1.0);
     // 300 reads on the grid of 4 KiB touch one cell each, 200 off it two.
     agent.read((0..300).map(|number| number * 4096));
     agent.read((0..200).map(|number| number * 8192 + 512));
@@ -226,12 +234,9 @@ fn an_agent_without_its_port_counts() {
     );
 }
 
-/// A service manager passes a socket, so the agent needs no right to open one.
-#[test]
-fn a_socket_of_the_service_manager_is_used() {
-    require!(Bpf, Root, Tool("systemd-socket-activate"));
-    let folder = Folder::new("agent-metrics-socket");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+/// An agent that gets a socket when somebody connects to it, as systemd starts it.
+fn activated(folder: &Folder, listen: &str) -> (SocketAddr, Service) {
+    let port = std::net::TcpListener::bind((listen, 0)).expect("a port");
     let address = port.local_addr().expect("an address");
     drop(port);
     let mut command = Command::new("systemd-socket-activate");
@@ -240,12 +245,34 @@ fn a_socket_of_the_service_manager_is_used() {
         .arg(env!("CARGO_BIN_EXE_plumb"))
         .args(["agent", "--state-dir"])
         .arg(folder.path("store"));
-    let service = Service::begin(&folder, &mut command);
-    // It starts the program at the first connection.
-    wait::until("a listener", LIMIT, || TcpStream::connect(address).is_ok());
+    let service = Service::begin(folder, &mut command);
+    let near = SocketAddr::from(([127, 0, 0, 1], address.port()));
+    wait::until("a listener", LIMIT, || TcpStream::connect(near).is_ok());
     service.sends("READY=1");
+    (address, service)
+}
+
+/// A service manager passes a socket, so the agent needs no right to open one.
+#[test]
+fn a_socket_of_the_service_manager_is_used() {
+    require!(Bpf, Root, Tool("systemd-socket-activate"));
+    let folder = Folder::new("agent-metrics-socket");
+    let (address, service) = activated(&folder, "127.0.0.1");
     service.says(&format!("metrics at http://{address}/metrics"));
+    let (head, _) = get(address, "/healthz", "");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     service.end();
+}
+
+/// A socket that other hosts reach is not served, and the agent counts all the same.
+#[test]
+fn a_socket_for_other_hosts_is_refused() {
+    require!(Bpf, Root, Tool("systemd-socket-activate"));
+    let folder = Folder::new("agent-metrics-open");
+    let (address, service) = activated(&folder, "0.0.0.0");
+    let said = service.end();
+    let words = format!("no metrics: found address {address}, expected a loopback address");
+    assert!(said.contains(&words), "{said}");
 }
 
 /// Debian's Prometheus with the rules of `contrib/`, their times shortened.
