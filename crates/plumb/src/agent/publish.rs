@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(health(), Answer::text(200, "ok\n"));
     }
 
-    /// A text is made once, and anew after a change.
+    /// A text is made once, and again after a change.
     #[test]
     fn requests_share_a_text() {
         let board = Board::new(Duration::from_secs(1));
