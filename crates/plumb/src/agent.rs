@@ -224,7 +224,7 @@ fn note_host(writer: &mut Writer, at_ns: i64, facts: &BTreeMap<HostFact, HostVal
     let is_gone = |fact: &HostFact| *fact != HostFact::Kernel && !facts.contains_key(fact);
     // Without them nothing is noted as gone; the next survey does it.
     for name in writer.present_host_facts().unwrap_or_default() {
-        let known: Option<HostFact> = json::read(name.as_bytes()).ok();
+        let known: Option<HostFact> = json::from_slice(name.as_bytes()).ok();
         if let Some(fact) = known.filter(is_gone) {
             writer.note_host(host_row(at_ns, &fact, None));
         }

@@ -169,7 +169,7 @@ fn findings(wanted: &HistoryFilter) -> Result<Vec<HistoryFinding>, Failure> {
     let (mut found, mut is_known) = (Vec::new(), false);
     for interval in reader.findings().map_err(failed)? {
         // A finding of a newer version is an error only where it is asked for.
-        let finding = json::read::<Finding>(interval.facts.as_bytes());
+        let finding = json::from_slice::<Finding>(interval.facts.as_bytes());
         if let Some(span) = &span {
             if !is_on_device(span, &interval.key, finding.as_ref().ok()) {
                 continue;

@@ -28,7 +28,7 @@ pub fn line(document: &impl Serialize) -> Result<String, serde_json::Error> {
     written(document, Layout::new(false, true))
 }
 
-/// A value on one line for [`read`]: hidden characters stay as they are.
+/// A value on one line for [`from_slice`]: hidden characters stay as they are.
 ///
 /// # Errors
 /// When a value cannot be written as JSON.
@@ -40,7 +40,7 @@ pub fn exact(value: &impl Serialize) -> Result<String, serde_json::Error> {
 ///
 /// # Errors
 /// When it is no JSON, or has another shape.
-pub fn read<T: DeserializeOwned>(document: &[u8]) -> Result<T, serde_json::Error> {
+pub fn from_slice<T: DeserializeOwned>(document: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(document)
 }
 
@@ -146,7 +146,7 @@ mod tests {
         ] {
             let text = text.expect("JSON");
             let shown = r#"a\u{202e}\u{1b}]0;x\u{7}\u{a}"\u{1b} \u{9b}ü"#;
-            let found: serde_json::Value = read(text.as_bytes()).expect("valid JSON");
+            let found: serde_json::Value = from_slice(text.as_bytes()).expect("valid JSON");
             assert_eq!(
                 found,
                 serde_json::json!({ shown: [shown, 1, null] }),
@@ -174,6 +174,9 @@ mod tests {
         let name = "a\u{202e}\x1b]0;x\x07\n\"\\u{1b} \u{9b}ü";
         let text = exact(&name).expect("JSON");
         assert_eq!(text, serde_json::to_string(name).expect("JSON"));
-        assert_eq!(read::<String>(text.as_bytes()).expect("valid JSON"), name);
+        assert_eq!(
+            from_slice::<String>(text.as_bytes()).expect("valid JSON"),
+            name
+        );
     }
 }

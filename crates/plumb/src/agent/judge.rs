@@ -80,7 +80,7 @@ impl Location {
     /// Reads the words of the history; `None` for those of another version.
     #[must_use]
     pub fn parse(words: &str) -> Option<Location> {
-        json::read(words.as_bytes()).ok()
+        json::from_slice(words.as_bytes()).ok()
     }
 
     /// Whether it is a device, or a partition of a device.
@@ -127,7 +127,7 @@ impl Judge {
     /// A judge that knows the findings of an earlier run: it reports them when they worsen or go. Findings of a newer version are left out.
     pub fn resume(earlier: &[FindingInterval]) -> Judge {
         let present = earlier.iter().filter_map(|interval| {
-            let finding: Finding = json::read(interval.facts.as_bytes()).ok()?;
+            let finding: Finding = json::from_slice(interval.facts.as_bytes()).ok()?;
             let on = Location::parse(&interval.key.place)?;
             let rule = finding.rule();
             Some((Place { rule, on }, finding))

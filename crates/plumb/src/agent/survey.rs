@@ -244,7 +244,7 @@ impl SurveyFile {
         let mut file = file.take(BYTES_MAX);
         file.read_to_end(&mut bytes)
             .map_err(|error| failed(&error))?;
-        let document: Document = json::read(&bytes).map_err(|error| failed(&error))?;
+        let document: Document = json::from_slice(&bytes).map_err(|error| failed(&error))?;
         if document.schema != SCHEMA {
             let found = format!("found schema `{}`, expected `{SCHEMA}`", document.schema);
             return Err(failed(&found));

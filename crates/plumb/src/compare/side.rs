@@ -224,14 +224,16 @@ fn bench(name: &str, bytes: &[u8]) -> Result<BenchDocument, Failure> {
         })
     };
     // A document of another version may lack fields of this one.
-    let found = json::read::<DocumentSchema>(bytes).map_err(damaged)?.schema;
+    let found = json::from_slice::<DocumentSchema>(bytes)
+        .map_err(damaged)?
+        .schema;
     if found != BENCH_SCHEMA {
         return Err(Failure::failed(&OtherSchema {
             name: name.to_owned(),
             found,
         }));
     }
-    let document: Document = json::read(bytes).map_err(damaged)?;
+    let document: Document = json::from_slice(bytes).map_err(damaged)?;
     Ok(document.result)
 }
 

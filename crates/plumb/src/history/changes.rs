@@ -142,13 +142,13 @@ fn host_changes(reader: &Reader) -> Result<Vec<HostChange>, Failure> {
     let looked_ns = begins.map(|span| span.from_ns).min().unwrap_or(0) + FIRST_LOOK_NS;
     let facts = reader.host_facts().map_err(failed)?;
     let of_survey = |row: &&HostFactRow| {
-        json::read::<HostFact>(row.name.as_bytes()).is_ok_and(|fact| fact != HostFact::Kernel)
+        json::from_slice::<HostFact>(row.name.as_bytes()).is_ok_and(|fact| fact != HostFact::Kernel)
     };
     let first_survey_ns = facts.iter().find(of_survey).map(|row| row.at_ns);
     for interval in reader.findings().map_err(failed)? {
         let (Some(rule), Ok(finding)) = (
             RuleId::from_name(&interval.key.rule),
-            json::read::<Finding>(interval.facts.as_bytes()),
+            json::from_slice::<Finding>(interval.facts.as_bytes()),
         ) else {
             continue;
         };
@@ -180,13 +180,13 @@ fn fact_changes(rows: &[HostFactRow]) -> Vec<HostChange> {
     let mut first_survey_ns = None;
     let mut found = Vec::new();
     for row in rows {
-        let Ok(of) = json::read::<HostFact>(row.name.as_bytes()) else {
+        let Ok(of) = json::from_slice::<HostFact>(row.name.as_bytes()) else {
             continue;
         };
         let after = row
             .value
             .as_deref()
-            .map(|value| json::read(value.as_bytes()))
+            .map(|value| json::from_slice(value.as_bytes()))
             .transpose();
         let Ok(after) = after else { continue };
         let is_first = match of {

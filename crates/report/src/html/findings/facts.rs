@@ -10,7 +10,7 @@ use crate::format;
 pub fn rows(finding: &Finding) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let parts = [json::exact(&finding.facts), json::exact(&finding.seen)];
-    let value = |part: String| json::read::<Value>(part.as_bytes()).ok();
+    let value = |part: String| json::from_slice::<Value>(part.as_bytes()).ok();
     for part in parts.into_iter().flatten().filter_map(value) {
         let facts = part.get("facts").unwrap_or(&part);
         add(&mut rows, "", facts);
