@@ -20,4 +20,5 @@ mod pread;
 mod read;
 pub mod schema;
 mod statistics;
+pub mod table;
 pub mod write;
