@@ -1064,18 +1064,30 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__history__subcmd__export)
-            opts="-h -V --state-dir --as --help --version"
+            opts="-o -h -V --last --as --output --state-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --state-dir)
+                --last)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --as)
-                    COMPREPLY=($(compgen -W "csv json" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "csv json parquet" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

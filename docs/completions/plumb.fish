@@ -231,9 +231,12 @@ complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_sub
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from changes" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l last -d 'The last TIME of all devices: 15m, 2h, 7d' -r
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l as -d 'Form of the output' -r -f -a "csv\t'Comma-separated values, a line for each window'
-json\t'One JSON document'"
+json\t'One JSON document'
+parquet\t'Parquet, a row for each window'"
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s o -l output -d 'File for the output (default: standard output; Parquet needs a file, or - for standard output)' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -l state-dir -d 'Folder of the history' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from export" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand history; and __fish_seen_subcommand_from import" -l state-dir -d 'Folder of the history; it is made if it is missing' -r -F

@@ -36,8 +36,8 @@ pub use check::{Check, Export, HostedName, Join};
 pub use compare::{Compare, DevicePair};
 pub use diagnose::Diagnose;
 pub use history::{
-    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter,
-    HistoryImport, HistoryPrune, STATE_DIR,
+    Agent, ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryExport,
+    HistoryFilter, HistoryImport, HistoryPrune, STATE_DIR,
 };
 pub use probe::Probe;
 pub use record::Record;

@@ -23,14 +23,14 @@ use plumb_trace::input::Input;
 
 use crate::agent::judge;
 use crate::cli::{
-    ExportForm, History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport,
-    HistoryPrune,
+    History, HistoryBackup, HistoryCommand, HistoryDump, HistoryFilter, HistoryImport, HistoryPrune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{inputs, moment, output};
 
 mod changes;
+mod export;
 pub mod span;
 
 use span::{DeviceSpan, time_words};
@@ -69,13 +69,7 @@ pub fn run(args: &History) -> Result<Exit, Failure> {
                 exit,
             )
         }
-        HistoryCommand::Export(export) => {
-            let courses = courses(&export.span, &export.folder.state_dir, i64::MAX)?;
-            match export.form {
-                ExportForm::Csv => output::print(&report::csv(&courses)).map(|()| Exit::Clean),
-                ExportForm::Json => print(&HistoryAnswer::Courses(courses), true, Exit::Clean),
-            }
-        }
+        HistoryCommand::Export(wanted) => export::run(wanted),
         HistoryCommand::Import(import) => import_files(import),
         HistoryCommand::Dump(wanted) => dump(wanted),
         HistoryCommand::Backup(backup) => back_up(backup),
@@ -108,13 +102,15 @@ fn failed(error: HistoryError) -> Failure {
     Failure::failed(&error)
 }
 
+/// The JSON document of an answer.
+fn document(answer: &HistoryAnswer) -> Result<String, Failure> {
+    let document = report::json(&crate::this_run::now(), answer);
+    Ok(document.map_err(|error| Failure::failed(&error))? + "\n")
+}
+
 fn print(answer: &HistoryAnswer, is_json: bool, exit: Exit) -> Result<Exit, Failure> {
     let text = match is_json {
-        true => {
-            report::json(&crate::this_run::now(), answer)
-                .map_err(|error| Failure::failed(&error))?
-                + "\n"
-        }
+        true => document(answer)?,
         false => output::drawn(report::text(
             answer,
             output::paper(crate::cli::ColorChoice::Auto),
@@ -218,25 +214,19 @@ fn course(
     wanted: &DeviceSpan,
     rows: i64,
 ) -> Result<HistoryCourse, Failure> {
-    let known = series.span.unwrap_or(Span {
-        from_ns: 0,
-        to_ns: 0,
-    });
-    let span = wanted.within(known).common(known);
-    let mut oldest = [None; 3];
-    for tier in Tier::ALL {
-        oldest[tier as usize] = reader.oldest(tier).map_err(failed)?;
-    }
-    let is_fine = |tier: &Tier| {
-        let windows = (span.to_ns - span.from_ns) / tier.width_ns();
-        windows <= rows && has_all(*tier, &oldest, span.from_ns)
-    };
-    let fitting = Tier::ALL.into_iter().find(is_fine);
-    // Of a young history only the fine windows are closed.
-    let stored = |tier: &Tier| oldest[*tier as usize].is_some();
-    let tier = fitting
-        .or_else(|| Tier::ALL.into_iter().rev().find(stored))
-        .unwrap_or(Tier::FiveMinutes);
+    let known = series.span.unwrap_or(span::NEVER);
+    course_of(reader, series, wanted.within(known), rows)
+}
+
+/// The I/O of a device in a time.
+fn course_of(
+    reader: &Reader,
+    series: &SeriesFacts,
+    time: Span,
+    rows: i64,
+) -> Result<HistoryCourse, Failure> {
+    let span = time.common(series.span.unwrap_or(span::NEVER));
+    let tier = tier_for(reader, span, rows)?;
     let windows = reader
         .glance(tier, span, Some(series.number))
         .map_err(failed)?;
@@ -251,6 +241,23 @@ fn course(
             .collect(),
         open: open_window(reader, series, span, &windows)?,
     })
+}
+
+/// The finest tier that has all of a time, in at most a number of windows.
+fn tier_for(reader: &Reader, span: Span, rows: i64) -> Result<Tier, Failure> {
+    let mut oldest = [None; 3];
+    for tier in Tier::ALL {
+        oldest[tier as usize] = reader.oldest(tier).map_err(failed)?;
+    }
+    let is_fine = |tier: &Tier| {
+        let windows = (span.to_ns - span.from_ns) / tier.width_ns();
+        windows <= rows && has_all(*tier, &oldest, span.from_ns)
+    };
+    let fitting = Tier::ALL.into_iter().find(is_fine);
+    // Of a young history only the fine windows are closed.
+    let stored = |tier: &Tier| oldest[*tier as usize].is_some();
+    let coarsest = || Tier::ALL.into_iter().rev().find(stored);
+    Ok(fitting.or_else(coarsest).unwrap_or(Tier::FiveMinutes))
 }
 
 /// Whether a tier has everything since a time: its oldest window begins before it, or within the window of the next coarser tier

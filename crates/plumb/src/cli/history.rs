@@ -123,14 +123,20 @@ pub struct HistoryFilter {
 /// Flags of `plumb history export`.
 #[derive(Debug, Args)]
 pub struct HistoryExport {
-    /// Device and time: sda, sda@2h, sda@2026-11-01..2026-11-08
-    #[arg(value_name = "DEVICE[@SPAN]")]
-    pub span: String,
-    #[command(flatten)]
-    pub folder: StateDir,
+    /// Devices and times: sda, sda@2h, sda@2026-11-01..2026-11-08
+    #[arg(value_name = "DEVICE[@SPAN]", required_unless_present = "last")]
+    pub spans: Vec<String>,
+    /// The last TIME of all devices: 15m, 2h, 7d
+    #[arg(long, value_name = "TIME", conflicts_with = "spans")]
+    pub last: Option<String>,
     /// Form of the output
     #[arg(long = "as", value_name = "FORM", default_value = "csv")]
     pub form: ExportForm,
+    /// File for the output (default: standard output; Parquet needs a file, or - for standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub folder: StateDir,
 }
 
 /// Forms of an export.
@@ -140,6 +146,8 @@ pub enum ExportForm {
     Csv,
     /// One JSON document
     Json,
+    /// Parquet, a row for each window
+    Parquet,
 }
 
 /// Flags of `plumb history import`.

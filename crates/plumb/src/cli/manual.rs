@@ -263,6 +263,10 @@ const MANUALS: &[Manual] = &[
                 "sudo plumb history export sda@7d --as json",
                 "Print it as JSON",
             ),
+            (
+                "sudo plumb history export --last 30d --as parquet -o db1.parquet",
+                "Write a month of all devices as Parquet, for engines that read it",
+            ),
         ],
         usual: &[],
     },

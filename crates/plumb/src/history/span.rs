@@ -16,6 +16,12 @@ pub type ReadSpans = BTreeMap<PathBuf, (Saved, bool)>;
 /// The beginning of an argument that names a span.
 const PREFIX: &str = "history:";
 
+/// No time.
+pub const NEVER: Span = Span {
+    from_ns: 0,
+    to_ns: 0,
+};
+
 /// All time.
 pub const EVER: Span = Span {
     from_ns: 0,

@@ -1,5 +1,6 @@
 //! `plumb agent` and `plumb history`: I/O that are counted are stored once, and found again by their time.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -399,4 +400,85 @@ fn dates_are_local() {
     assert_eq!(ios("EST5", "T10:00Z", "T11:00Z"), 200);
     assert_eq!(ios("EST5", "T11:00+01:00", "T12:00:00+01:00"), 200);
     assert_eq!(ios("EST5", "", "T06:00"), 200);
+}
+
+/// Rows of a Parquet file, each as its columns by name; a null is an empty text, as in CSV.
+fn parquet_rows(file: &Path) -> Vec<BTreeMap<String, String>> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let file = std::fs::File::open(file).expect("a file");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let text = |field: &Field| match field {
+        Field::Null => String::new(),
+        Field::Str(word) => word.clone(),
+        Field::Long(number) => number.to_string(),
+        other => panic!("an unexpected type: {other:?}"),
+    };
+    let row = |row: parquet::record::Row| {
+        let columns = row.get_column_iter();
+        columns
+            .map(|(name, field)| (name.clone(), text(field)))
+            .collect()
+    };
+    rows.map(|one| row(one.expect("a row"))).collect()
+}
+
+/// An export as Parquet has the cells of that as CSV, of several devices as well, and all exports can go to a file.
+#[test]
+fn exports_of_all_forms_have_the_same_windows() {
+    let folder = Folder::new("history-export");
+    let first = yesterday() - 4 * 86_400;
+    for day in 0..4 {
+        import(
+            &folder,
+            &format!("day{day}"),
+            first + day * 86_400,
+            200 + day,
+        );
+    }
+    let csv = history(&folder, &["export", "host_0"]).ends(0).out.clone();
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("names");
+    let lines: Vec<Vec<&str>> = lines.collect();
+    assert_eq!(lines.len(), 4, "{csv}");
+    let out = folder.path("out.parquet");
+    let to = out.display().to_string();
+    for args in [
+        &["export", "host_0", "--as", "parquet", "-o", &to][..],
+        &["export", "--last", "30d", "--as", "parquet", "-o", &to],
+    ] {
+        history(&folder, args).ends(0).complains("wrote 4 windows");
+        let rows = parquet_rows(&out);
+        assert_eq!(rows.len(), lines.len());
+        for (row, cells) in rows.iter().zip(&lines) {
+            for (name, cell) in names.iter().zip(cells) {
+                let expected = match *name {
+                    "from" => {
+                        let time = humantime::parse_rfc3339(cell).expect("a time");
+                        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+                        since.expect("after 1970").as_nanos().to_string()
+                    }
+                    _ => (*cell).to_owned(),
+                };
+                assert_eq!(row[*name], expected, "{name} of {row:?}");
+            }
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("procfs");
+            assert_eq!(row["host"], host.trim());
+            assert_eq!(row["identity"], "host_0");
+            assert_eq!(row.len(), names.len() + 2, "{row:?}");
+        }
+    }
+    let file = folder.path("out.csv").display().to_string();
+    history(&folder, &["export", "host_0", "-o", &file]).ends(0);
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), csv);
+    history(&folder, &["export", "host_0", "--as", "json", "-o", &file]).ends(0);
+    let json = std::fs::read_to_string(&file).expect("a file");
+    let document: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(document["result"]["kind"], "courses");
+    history(&folder, &["export", "host_0", "--as", "parquet"])
+        .ends(2)
+        .complains("expected -o FILE");
+    history(&folder, &["export"]).ends(2);
 }
